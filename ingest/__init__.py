@@ -1,0 +1,1 @@
+"""Capture and parse: what a cluster leaves behind becomes bronze rows. Knows nothing of replay."""

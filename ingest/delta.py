@@ -1,0 +1,118 @@
+"""The one place that writes Delta tables.
+
+A lake is a folder, on any file system that Spark reaches, with a table at ``LAKE/<schema>/<table>``.
+Tables are made from their :class:`~ingest.tables.spec.TableSpec`; a lake made by another version of the
+specs is refused with a sentence, never half-read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ingest.tables import SCHEMAS, TABLES, TableSpec
+from ingest.tables.spec import literals
+
+VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
+
+
+class LakeError(Exception):
+    """The lake cannot be used as it is; the message says what to do."""
+
+
+class Lake:
+    """The tables under one path."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+
+    def path(self, spec: TableSpec) -> str:
+        """Where the table lives."""
+        return f"{self.root}/{spec.schema}/{spec.name}"
+
+    def exists(self, spec: TableSpec) -> bool:
+        return DeltaTable.isDeltaTable(self.spark, self.path(spec))
+
+    def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
+        """Make the tables that are missing; raise :class:`LakeError` where one is of another version."""
+        for spec in specs:
+            if self.exists(spec):
+                self._require_version(spec)
+            else:
+                self._create(spec)
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The table as it is now."""
+        return self.spark.read.format("delta").load(self.path(spec))
+
+    def append(self, rows: DataFrame, spec: TableSpec) -> None:
+        """Add rows."""
+        self._conform(rows, spec).write.format("delta").mode("append").save(self.path(spec))
+
+    def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
+        """Replace every row, in one commit."""
+        self._conform(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
+
+    def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
+        """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
+        writer = self._conform(rows, spec).write.format("delta").mode("overwrite")
+        writer.option("replaceWhere", predicate).save(self.path(spec))
+
+    def register(self) -> None:
+        """Name the lake's tables ``schema.table`` in this session, for SQL.
+
+        The catalog lives in memory: names of another lake, registered before, are replaced.
+        """
+        for schema in SCHEMAS:
+            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+        for spec in TABLES.values():
+            if self.exists(spec):
+                self.spark.sql(f"DROP TABLE IF EXISTS {spec.full_name}")
+                self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
+
+    def _create(self, spec: TableSpec) -> None:
+        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec)).comment(spec.grain)
+        builder = builder.addColumns(spec.struct).property(VERSION_PROPERTY, str(spec.version))
+        for name, condition in _constraints(spec).items():
+            builder = builder.property(f"delta.constraints.{name}", condition)
+        builder.execute()
+
+    def _require_version(self, spec: TableSpec) -> None:
+        detail = DeltaTable.forPath(self.spark, self.path(spec)).detail().select("properties").first()
+        found = (detail["properties"] if detail else {}).get(VERSION_PROPERTY)
+        if found != str(spec.version):
+            raise LakeError(
+                f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes version"
+                f" {spec.version}: give another --lake, or ingest the sources again into a new one"
+            )
+
+    @staticmethod
+    def _conform(rows: DataFrame, spec: TableSpec) -> DataFrame:
+        missing = [name for name in spec.column_names if name not in rows.columns]
+        if missing:
+            raise ValueError(f"rows for {spec.full_name} lack {', '.join(missing)}")
+        return rows.select(*(_cast(spec, name) for name in spec.column_names))
+
+
+def _cast(spec: TableSpec, name: str) -> SparkColumn:
+    return F.col(f"`{name}`").cast(spec.column(name).type).alias(name)
+
+
+def _constraints(spec: TableSpec) -> dict[str, str]:
+    """The spec's own constraints and one for each closed vocabulary."""
+    vocabularies = {
+        f"{column.name}_vocabulary": f"{column.name} IS NULL OR {column.name} IN ({literals(column.vocabulary)})"
+        for column in spec.columns
+        if column.vocabulary
+    }
+    return vocabularies | dict(spec.constraints)
+
+
+def _quoted(path: str) -> str:
+    return path.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,0 +1,65 @@
+"""Gold: what the timelines mean: findings, and intervals in which something was not as it should be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingest.tables.silver import CLUSTER, INTERVAL, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
+from ingest.tables.spec import TableSpec, col
+
+SEVERITIES: Final = ("error", "warning", "info")
+AVAILABILITY_KINDS: Final = (
+    "offline",
+    "under_replicated",
+    "at_min_isr",
+    "under_min_isr",
+    "non_preferred_leader",
+    "reassigning",
+    "deleting",
+)
+
+DIVERGENCES: Final = TableSpec(
+    "gold",
+    "divergences",
+    "one row per finding: a point where what happened is not what the rules say",
+    ("cluster_id", "divergence_id"),
+    (
+        col("divergence_id", "string", "Hash of rule, subject and evidence.", nullable=False),
+        CLUSTER,
+        col("topic", "string", "Topic; NULL where the finding concerns none."),
+        col("topic_incarnation", "string", "Its incarnation."),
+        col("partition_id", "int", "Partition; NULL where the finding concerns none."),
+        col("broker_id", "int", "Broker the finding concerns; NULL where it concerns none."),
+        col("replica_id", "int", "Replica the finding concerns; NULL where it concerns none."),
+        col("rule_id", "string", "Rule, R01 and so on.", nullable=False),
+        col("divergence_type", "string", "Kind of divergence.", nullable=False),
+        col("severity", "string", "error: no behaviour the rules allow explains the evidence.", nullable=False,
+            vocabulary=SEVERITIES),
+        col("detected_at", "timestamp", "Instant of the cluster's time that the finding is about.", nullable=False),
+        col("expected", "string", "What the rule expects, with values.", nullable=False),
+        col("observed", "string", "What the evidence shows, with values.", nullable=False),
+        col("explanation", "string", "A sentence that argues the case with the actual values.", nullable=False),
+        col("known_issue", "string", "Kafka issue or KIP that explains it; NULL where none is known."),
+        col("rule_source", "string", "Where the rule comes from.", nullable=False),
+        *PROVENANCE,
+    ),
+)
+
+AVAILABILITY_INTERVALS: Final = TableSpec(
+    "gold",
+    "availability_intervals",
+    "one row per (partition, kind, interval) in which a partition was not as it should be",
+    (*PARTITION_KEY, "kind", "sequence"),
+    (
+        *PARTITION,
+        col("kind", "string", "What was wrong.", nullable=False, vocabulary=AVAILABILITY_KINDS),
+        SEQUENCE,
+        *INTERVAL,
+        col("opened_by", "string", "What began it, in words."),
+        col("closed_by", "string", "What ended it, in words; NULL while open."),
+        *PROVENANCE,
+    ),
+    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+)
+
+GOLD_TABLES: Final = (DIVERGENCES, AVAILABILITY_INTERVALS)

@@ -1,0 +1,1 @@
+"""Bronze rows become silver events and timelines, and gold findings."""

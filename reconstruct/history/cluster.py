@@ -1,0 +1,78 @@
+"""What the fold of one partition needs to know of its whole cluster: small, and the same for every partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconstruct.history.intervals import Interval
+from reconstruct.model.versions import VersionRange
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """One controller's hold of one controller epoch; ``controller_id`` is -1 where nothing says who it was.
+
+    ``level_floor`` is the lowest level seen in its state-change log: None where none of that log was given.
+    """
+
+    controller_id: int
+    controller_epoch: int
+    start: int
+    end: int | None
+    evidence: tuple[str, ...]
+    level_floor: str | None = None
+
+    @property
+    def logs_transitions(self) -> bool:
+        """Whether replica transitions and partitions going offline are in the log that was given."""
+        return self.level_floor == "TRACE"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker's registration and why it ended; None while it lasts or where nothing says."""
+
+    end_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC."""
+
+    cluster_id: str
+    version: VersionRange = VersionRange()
+    tenures: tuple[Tenure, ...] = ()
+    liveness: Mapping[int, tuple[Interval[Registration], ...]] = field(default_factory=dict)
+    #: min.insync.replicas of a topic, where its configuration says.
+    min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
+    #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
+    broker_min_insync_replicas: Mapping[int, int] = field(default_factory=dict)
+
+    #: when each broker's process started, and the record that says so.
+    process_starts: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+
+    def tenure_at(self, instant: int) -> Tenure | None:
+        """The tenure that holds at ``instant``: the highest epoch begun; None before the first known one."""
+        found = None
+        for tenure in self.tenures:
+            if tenure.start <= instant:
+                found = tenure
+        return found
+
+    def successor_start(self, controller_epoch: int) -> int | None:
+        """When a controller with a higher epoch took over; None while none is known."""
+        return min((t.start for t in self.tenures if t.controller_epoch > controller_epoch), default=None)
+
+    def tenure_of(self, controller_id: int | None, controller_epoch: int | None) -> Tenure | None:
+        for tenure in self.tenures:
+            if tenure.controller_epoch == controller_epoch and controller_id in (None, tenure.controller_id):
+                return tenure
+        return None
+
+    def is_live(self, broker_id: int, instant: int) -> bool | None:
+        """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
+        intervals = self.liveness.get(broker_id, ())
+        if not intervals or instant < intervals[0].start:
+            return None
+        return any(interval.holds_at(instant) for interval in intervals)

@@ -1,0 +1,68 @@
+"""What is known of one partition, in one shape: the input of the fold, whatever the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+#: Evidence from znodes; every other ``kind`` is the event type of a log record.
+ZNODE_STATE: Final = "znode_state"
+ZNODE_STATE_DELETED: Final = "znode_state_deleted"
+ZNODE_ASSIGNMENT: Final = "znode_assignment"
+ZNODE_TOPIC_DELETED: Final = "znode_topic_deleted"
+ZNODE_REASSIGNMENT: Final = "znode_reassignment"
+ZNODE_REASSIGNMENT_DONE: Final = "znode_reassignment_done"
+ZNODE_DELETION_REQUESTED: Final = "znode_deletion_requested"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One fact about one partition.
+
+    ``at`` is microseconds since the epoch, UTC; for what happened between two sightings it is the earliest instant and
+    ``at_upper`` the latest. ``file`` and ``offset`` order the records of one file, ``broker_id`` is whose log it is.
+    Fields that the source does not give are None. ``isr`` keeps the order written.
+    """
+
+    evidence_id: str
+    kind: str
+    at: int
+    at_upper: int | None = None
+    file: str = ""
+    offset: int = 0
+    source_kind: str | None = None
+    log_level: str | None = None
+    shape_id: str | None = None
+    broker_id: int | None = None
+    controller_id: int | None = None
+    controller_epoch: int | None = None
+    state_controller_epoch: int | None = None
+    replica_id: int | None = None
+    from_state: str | None = None
+    to_state: str | None = None
+    leader: int | None = None
+    leader_epoch: int | None = None
+    isr: tuple[int, ...] | None = None
+    old_isr: tuple[int, ...] | None = None
+    partition_epoch: int | None = None
+    leader_recovery_state: int | None = None
+    replicas: tuple[int, ...] | None = None
+    adding_replicas: tuple[int, ...] | None = None
+    removing_replicas: tuple[int, ...] | None = None
+    is_new: bool | None = None
+    is_delete: bool | None = None
+    correlation_id: int | None = None
+    to_broker_ids: tuple[int, ...] | None = None
+    role: str | None = None
+    cause: str | None = None
+
+    @property
+    def order(self) -> tuple[int, str, int, str]:
+        """Time, then place in the file: a total order that the order of input does not change."""
+        return (self.at, self.file, self.offset, self.evidence_id)
+
+
+def in_order(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Sorted by :attr:`Evidence.order`."""
+    return sorted(evidence, key=lambda fact: fact.order)

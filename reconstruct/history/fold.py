@@ -1,0 +1,106 @@
+"""The history of one partition: every timeline and every verdict, from all its evidence at once.
+
+:func:`fold_partition` is pure and total: the same facts in any order give the same history. Spark runs it for each
+partition (:mod:`reconstruct.silver.partition_job`); tests, and small incidents, run it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconstruct.findings import Verdicts
+from reconstruct.history.assignment import (
+    Assignment,
+    assigned_intervals,
+    assignment_timeline,
+    deletion_windows,
+    reassignment_windows,
+)
+from reconstruct.history.availability import Unavailability, availability
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
+from reconstruct.history.intervals import Change, Interval, close_intervals
+from reconstruct.history.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
+from reconstruct.history.partition_rules import (
+    judge_beliefs,
+    judge_isr_is_assigned,
+    judge_leader_epochs,
+    judge_leader_in_isr,
+    judge_one_leader_per_epoch,
+    judge_transitions,
+)
+from reconstruct.history.roles import Role, metadata_cache_timelines, replica_manager_timelines, role_changes
+from reconstruct.history.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
+from reconstruct.model.states import PartitionState
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHistory:
+    """All that is reconstructed of one partition incarnation."""
+
+    leader_and_isr: Sequence[Interval[LeaderAndIsr]]
+    partition_states: Sequence[Interval[MachineState]]
+    replica_states: Mapping[int, Sequence[Interval[MachineState]]]
+    assignments: Sequence[Interval[Assignment]]
+    roles: Mapping[int, Sequence[Interval[Role]]]
+    caches: Mapping[int, Sequence[Interval[Role]]]
+    availability: Sequence[Unavailability]
+    verdicts: Verdicts
+
+
+def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> PartitionHistory:
+    """The history of one partition incarnation of ``topic``."""
+    facts = in_order(evidence)
+    deleted_at = _deleted_at(facts, cluster)
+    history = reconstruct_leader_and_isr(facts, cluster.version)
+    changes: list[Change[LeaderAndIsr]] = list(history.changes)
+    if deleted_at is not None and changes:
+        changes.append(Change(deleted_at, None, ()))
+    decided = close_intervals(changes)
+    assignments = assignment_timeline(facts, deleted_at)
+    assigned = assigned_intervals(assignments)
+    known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == "replica_state_change")} - {None}
+    first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
+    exists_from = min(first_known, default=None)
+    verdicts = Verdicts()
+    judge_leader_epochs(history, verdicts)
+    judge_one_leader_per_epoch(history, verdicts)
+    judge_isr_is_assigned(decided, assignments, facts, cluster, verdicts)
+    judge_leader_in_isr(history, cluster, verdicts)
+    judge_transitions(facts, cluster, verdicts)
+    judge_beliefs(role_changes(facts), history, verdicts)
+    return PartitionHistory(
+        leader_and_isr=decided,
+        partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
+        replica_states={
+            replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
+            for replica in sorted(r for r in known_replicas if r is not None)
+        },
+        assignments=assignments,
+        roles=replica_manager_timelines(facts, cluster.process_starts),
+        caches=metadata_cache_timelines(facts, cluster.process_starts),
+        availability=availability(
+            topic,
+            decided,
+            assignments,
+            reassignment_windows(facts, assignments),
+            deletion_windows(facts, deleted_at),
+            cluster,
+        ),
+        verdicts=verdicts,
+    )
+
+
+def _deleted_at(facts: Sequence[Evidence], cluster: ClusterView) -> int | None:
+    """When the incarnation ended: as the controller logged it, else the latest instant that the znodes allow."""
+    logged = [
+        fact.at
+        for fact in facts
+        if fact.kind == "partition_state_change" and fact.to_state == PartitionState.NON_EXISTENT
+    ]
+    gone = [fact for fact in facts if fact.kind in (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED)]
+    lives_on = max((f.at for f in facts if f.kind == "znode_state"), default=None)
+    if logged and (lives_on is None or gone or max(logged) >= lives_on):
+        return max(logged)
+    return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)

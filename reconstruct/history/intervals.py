@@ -1,0 +1,76 @@
+"""Half-open intervals of one key: the one place that closes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(Generic[Value]):
+    """``value`` held from ``start`` (inclusive) to ``end`` (exclusive; None while open), microseconds since the epoch."""
+
+    start: int
+    end: int | None
+    value: Value
+    evidence: tuple[str, ...]
+    inferred_from: str | None = None
+
+    def holds_at(self, instant: int) -> bool:
+        return self.start <= instant and (self.end is None or instant < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[Value]):
+    """From ``at`` on the value is ``value``; None ends the interval before and begins none (a deletion)."""
+
+    at: int
+    value: Value | None
+    evidence: tuple[str, ...]
+    inferred_from: str | None = None
+
+
+def close_intervals(changes: Iterable[Change[Value]]) -> list[Interval[Value]]:
+    """Contiguous intervals from changes in their order; a change that steps back in time is held at the one before it.
+
+    Order is the caller's (epochs, not clocks, say what came first): an instant that contradicts it is corrected to the
+    instant before, never the order.
+    """
+    result: list[Interval[Value]] = []
+    floor: int | None = None
+    is_open = False
+    for change in changes:
+        at = change.at if floor is None else max(floor, change.at)
+        floor = at
+        if is_open:
+            result[-1] = replace(result[-1], end=at)
+            is_open = False
+        if change.value is not None:
+            result.append(Interval(at, None, change.value, change.evidence, change.inferred_from))
+            is_open = True
+    return result
+
+
+def as_of(intervals: Sequence[Interval[Value]], instant: int) -> Interval[Value] | None:
+    """The interval that holds at ``instant``; the last of them where zero-length ones share it; None outside all."""
+    found = None
+    for interval in intervals:
+        if interval.holds_at(instant):
+            found = interval
+    return found
+
+
+def sweep(
+    boundaries: Iterable[int],
+    value_at: Callable[[int], Value | None],
+) -> list[tuple[int, Value | None]]:
+    """``value_at`` at each distinct boundary in order, runs of equal values joined."""
+    result: list[tuple[int, Value | None]] = []
+    for instant in sorted(set(boundaries)):
+        value = value_at(instant)
+        if not result or result[-1][1] != value:
+            result.append((instant, value))
+    return result

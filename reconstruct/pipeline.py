@@ -1,0 +1,169 @@
+"""Bronze to silver to gold: the one function that the jobs call."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.delta import Lake
+from ingest.tables.bronze import (
+    BROKER_CONFIGS,
+    INGESTED_FILES,
+    LEADER_EPOCH_CHECKPOINTS,
+    LOG_RECORDS,
+    OFFSET_CHECKPOINTS,
+    ZNODE_SNAPSHOTS,
+)
+from ingest.tables.gold import DIVERGENCES
+from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS
+from ingest.tables.silver import (
+    CONTROLLER_EVENTS,
+    OFFSET_OBSERVATIONS,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
+from reconstruct.silver.cluster_facts import gather
+from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
+from reconstruct.silver.coverage import evidence_coverage
+from reconstruct.silver.events import controller_events, replication_events, state_change_events
+from reconstruct.silver.incarnations import topic_incarnations
+from reconstruct.silver.offsets import offset_observations
+from reconstruct.silver.partition_evidence import partition_evidence
+from reconstruct.silver.partition_job import FOLDED_TABLES, VERDICTS, finding_row, fold_partitions, rows_of
+from reconstruct.silver.znodes import znode_changes
+
+
+@dataclass(frozen=True)
+class ReconstructReport:
+    """Rows of each table made, findings by severity, and what the clusters' versions were taken to be."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    findings: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> ReconstructReport:
+    """Rebuild silver and gold from bronze. The same bronze gives the same rows.
+
+    Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new.
+    """
+    del full
+    lake.ensure()
+    run_id = uuid.uuid4().hex
+    records, snapshots = lake.read(LOG_RECORDS), lake.read(ZNODE_SNAPSHOTS)
+
+    progress("topics and their incarnations")
+    incarnations = topic_incarnations(records, snapshots).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        progress("typed events")
+        lake.overwrite(state_change_events(records, incarnations), STATE_CHANGE_EVENTS)
+        lake.overwrite(controller_events(records, incarnations), CONTROLLER_EVENTS)
+        lake.overwrite(replication_events(records, incarnations), REPLICATION_EVENTS)
+        lake.overwrite(znode_changes(snapshots), ZNODE_CHANGES)
+        sightings = offset_observations(
+            lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), incarnations
+        )
+        lake.overwrite(sightings, OFFSET_OBSERVATIONS)
+        histories = _cluster_timelines(lake, progress)
+        counts = _partition_timelines(lake, incarnations, histories, progress)
+    finally:
+        incarnations.unpersist()
+
+    progress("coverage")
+    lake.overwrite(evidence_coverage(lake.read(INGESTED_FILES)), EVIDENCE_COVERAGE)
+    _append_metrics(lake, run_id, histories, counts)
+    rows = {spec.full_name: lake.read(spec).count() for spec in FOLDED_TABLES}
+    severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
+    return ReconstructReport(
+        rows=rows,
+        findings={row["severity"]: row["count"] for row in severities},
+        versions={history.cluster_id: str(history.view.version) for history in histories},
+    )
+
+
+def _cluster_timelines(lake: Lake, progress: Callable[[str], None]) -> list[ClusterHistory]:
+    progress("controllers and brokers")
+    facts = gather(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        lake.read(BROKER_CONFIGS),
+        lake.read(INGESTED_FILES),
+    )
+    histories = [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]
+    for spec, rows in cluster_rows(lake.spark, histories):
+        lake.overwrite(rows, spec)
+    return histories
+
+
+def _partition_timelines(
+    lake: Lake, incarnations: DataFrame, histories: list[ClusterHistory], progress: Callable[[str], None]
+) -> Counter[tuple[str, str, str]]:
+    """Write the folded tables; return how often each (cluster, rule, verdict) occurred."""
+    progress("timelines and findings of each partition")
+    evidence = partition_evidence(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        incarnations,
+    )
+    folded = fold_partitions(evidence, {h.cluster_id: h.view for h in histories})
+    folded = folded.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        for spec in FOLDED_TABLES:
+            rows = rows_of(folded, spec)
+            if spec is DIVERGENCES:
+                rows = rows.unionByName(_cluster_findings(lake, histories))
+            lake.overwrite(rows, spec)
+        judged = (
+            folded.where(F.col("table_name") == VERDICTS)
+            .groupBy("cluster_id", "rule", "verdict")
+            .agg(F.sum("times").alias("times"))
+            .collect()
+        )
+    finally:
+        folded.unpersist()
+    counts = Counter({(row["cluster_id"], row["rule"], row["verdict"]): row["times"] for row in judged})
+    for history in histories:
+        for (rule_id, verdict), times in history.verdicts.counts.items():
+            counts[history.cluster_id, rule_id, verdict] += times
+    return counts
+
+
+def _cluster_findings(lake: Lake, histories: list[ClusterHistory]) -> DataFrame:
+    nothing = dict.fromkeys(DIVERGENCES.column_names)
+    rows = [
+        {**nothing, **finding_row(finding), "cluster_id": history.cluster_id}
+        for history in histories
+        for finding in history.verdicts.findings
+    ]
+    return lake.spark.createDataFrame(rows, DIVERGENCES.struct)
+
+
+def _append_metrics(
+    lake: Lake, run_id: str, histories: list[ClusterHistory], counts: Counter[tuple[str, str, str]]
+) -> None:
+    """Verdicts by rule and the share of records typed, by cluster: what a trend is drawn from."""
+    typed = (
+        lake.read(LOG_RECORDS)
+        .groupBy("cluster_id", "source_kind")
+        .agg(F.avg(F.col("shape_id").isNotNull().cast("double")).alias("share"))
+        .collect()
+    )
+    rows = [
+        (run_id, cluster_id, f"rule_{verdict}_count", rule_id, float(times))
+        for (cluster_id, rule_id, verdict), times in sorted(counts.items())
+    ]
+    rows += [(run_id, row["cluster_id"], "typed_records_ratio", row["source_kind"], row["share"]) for row in typed]
+    names = "run_id string, cluster_id string, metric string, subject string, value double"
+    frame = lake.spark.createDataFrame(rows, names).withColumn("run_at", F.current_timestamp())
+    lake.append(frame, RUN_METRICS)

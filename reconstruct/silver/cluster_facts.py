@@ -1,0 +1,233 @@
+"""Cluster-wide facts, gathered by Spark and small: elections, registrations, process starts, versions, settings.
+
+Their number grows with what happened to the cluster, not with its partitions: they are collected, made into timelines
+by pure functions, and given to every partition's fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from ingest.shapes import versions_of
+from reconstruct.history.brokers import BrokerFact
+from reconstruct.history.controllers import LEVELS, ControllerFact
+from reconstruct.model.versions import NEWEST, OLDEST, KafkaVersion, VersionRange
+
+#: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
+_BROKER_EVENTS: Final = (
+    ("broker_change", "added_broker_ids", "up"),
+    ("broker_change", "deleted_broker_ids", "down"),
+    ("broker_change", "bounced_broker_ids", "down"),
+    ("broker_change", "bounced_broker_ids", "up"),
+    ("broker_started", "added_broker_ids", "up"),
+    ("broker_failed", "deleted_broker_ids", "down"),
+    ("controlled_shutdown_requested", "shutting_down_broker_ids", "shutdown_requested"),
+)
+#: controller.log events that list all live brokers, in ``live_broker_ids``.
+_LIVE_LISTS: Final = ("broker_change", "brokers_active")
+_ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
+_PROCESS_STARTS: Final = ("broker_server_starting",)
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """The facts of one cluster."""
+
+    controllers: list[ControllerFact] = field(default_factory=list)
+    brokers: list[BrokerFact] = field(default_factory=list)
+    process_starts: list[tuple[int, int, str]] = field(default_factory=list)
+    stated_versions: list[str] = field(default_factory=list)
+    shapes: set[str] = field(default_factory=set)
+    topic_min_isr: dict[str, int] = field(default_factory=dict)
+    broker_min_isr: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def version(self) -> VersionRange:
+        """What the logs state, else what the shapes of their messages allow."""
+        stated = sorted(v for v in map(KafkaVersion.parse, self.stated_versions) if v is not None)
+        if stated:
+            return VersionRange(stated[0], stated[-1])
+        spans = [versions_of(shape) for shape in sorted(self.shapes)]
+        lows = [v for v in (KafkaVersion.parse(since) for since, _ in spans) if v is not None]
+        highs = [KafkaVersion.parse(until) or NEWEST for _, until in spans]
+        low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
+        # several versions wrote these logs: only the widest range is certain
+        return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
+
+
+def gather(
+    state_changes: DataFrame,
+    controller_events: DataFrame,
+    replication_events: DataFrame,
+    znodes: DataFrame,
+    configs: DataFrame,
+    files: DataFrame,
+) -> dict[str, ClusterFacts]:
+    """By cluster id; every cluster that any table names has an entry."""
+    facts: dict[str, ClusterFacts] = {}
+
+    def of(row: Row) -> ClusterFacts:
+        return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
+
+    for row in files.select("cluster_id", "kafka_version").distinct().collect():
+        cluster = of(row)
+        if row["kafka_version"] is not None:
+            cluster.stated_versions.append(row["kafka_version"])
+    for row in state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct().collect():
+        of(row).shapes.add(row["shape_id"])
+    for row in _controller_facts(state_changes, controller_events, znodes).collect():
+        of(row).controllers.append(
+            ControllerFact(
+                row["kind"], row["at"], row["evidence_id"], row["controller_id"], row["epoch"], row["level_floor"]
+            )
+        )
+    for row in _broker_facts(controller_events, znodes).collect():
+        of(row).brokers.append(
+            BrokerFact(row["broker_id"], row["kind"], row["at"], row["evidence_id"], row["czxid"], row["at_upper"])
+        )
+    for row in _live_lists(controller_events).collect():
+        of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
+    starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
+    for row in starts.select("cluster_id", "broker_id", _at("event_time"), "record_id").collect():
+        of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
+    for row in _min_isr(znodes, configs).collect():
+        if row["topic"] is not None:
+            of(row).topic_min_isr[row["topic"]] = row["min_isr"]
+        elif row["broker_id"] is not None:
+            of(row).broker_min_isr[row["broker_id"]] = row["min_isr"]
+    return facts
+
+
+def _at(column: str) -> Column:
+    return F.unix_micros(column).alias("at")
+
+
+def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
+    none_int = F.lit(None).cast("int")
+    none_text = F.lit(None).cast("string")
+    written = znodes.where("change = 'written'")
+    epochs = written.where("path = '/controller_epoch'").select(
+        "cluster_id", F.lit("znode_epoch").alias("kind"), _at("changed_at"), F.col("evidence")[0].alias("evidence_id"),
+        none_int.alias("controller_id"), F.col("data").try_cast("int").alias("epoch"), none_text.alias("level_floor"),
+    )  # fmt: skip
+    controllers = written.where("path = '/controller'").select(
+        "cluster_id", F.lit("znode_controller").alias("kind"), _at("changed_at"), F.col("evidence")[0].alias("evidence_id"),
+        F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int").alias("controller_id"),
+        none_int.alias("epoch"), none_text.alias("level_floor"),
+    )  # fmt: skip
+    own = F.coalesce("controller_id", "broker_id").alias("controller_id")
+    is_elected = F.col("event_type").isin(*_ELECTED) & F.col("controller_epoch").isNotNull()
+    elected = controller_events.where(is_elected | (F.col("event_type") == "controller_resigned")).select(
+        "cluster_id",
+        F.when(F.col("event_type") == "controller_resigned", "resigned").otherwise("elected").alias("kind"),
+        _at("event_time"), F.col("record_id").alias("evidence_id"), own,
+        F.when(F.col("event_type") != "controller_resigned", F.col("controller_epoch")).alias("epoch"),
+        none_text.alias("level_floor"),
+    )  # fmt: skip
+    # a controller's own log: what it acts on, not what a broker heard from it
+    acts = state_changes.where(
+        "controller_id IS NOT NULL AND controller_epoch IS NOT NULL"
+        " AND (broker_id IS NULL OR broker_id = controller_id) AND fields['broker_id'] IS NULL"
+    )
+    floor = F.min(F.array_position(F.array(*map(F.lit, LEVELS)), F.col("log_level")))
+    seen = (
+        acts.groupBy("cluster_id", "controller_id", "controller_epoch")
+        .agg(
+            F.unix_micros(F.min("event_time")).alias("at"),
+            F.min_by("record_id", F.struct("event_time", "file_id", "byte_offset")).alias("evidence_id"),
+            floor.alias("floor"),
+        )
+        .select(
+            "cluster_id", F.lit("seen").alias("kind"), "at", "evidence_id", "controller_id",
+            F.col("controller_epoch").alias("epoch"),
+            F.try_element_at(F.array(*map(F.lit, LEVELS)), F.col("floor").cast("int")).alias("level_floor"),
+        )
+    )  # fmt: skip
+    return epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
+
+
+def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
+    registered = (
+        znodes.where(F.col("path").rlike("^/brokers/ids/[0-9]+$"))
+        .groupBy("cluster_id", "path", "czxid", "change")
+        .agg(
+            F.unix_micros(F.min("changed_at")).alias("at"),
+            F.unix_micros(F.min("changed_at_upper")).alias("at_upper"),
+            F.min_by(F.col("evidence")[0], F.col("changed_at")).alias("evidence_id"),
+        )
+        .select(
+            "cluster_id",
+            F.regexp_extract("path", "([0-9]+)$", 1).cast("int").alias("broker_id"),
+            F.when(F.col("change") == "written", "registered").otherwise("unregistered").alias("kind"),
+            "at", "evidence_id", "czxid", "at_upper",
+        )
+    )  # fmt: skip
+    logged = None
+    for event_type, name, kind in _BROKER_EVENTS:
+        listed = F.split(F.col("fields")[name], ",")
+        step = (
+            controller_events.where(F.col("event_type") == event_type)
+            .select("cluster_id", "event_time", "record_id", F.explode(listed).alias("id"))
+            .select(
+                "cluster_id", F.trim("id").try_cast("int").alias("broker_id"), F.lit(kind).alias("kind"),
+                _at("event_time"), F.col("record_id").alias("evidence_id"), F.lit(None).cast("bigint").alias("czxid"),
+                F.lit(None).cast("bigint").alias("at_upper"),
+            )
+            .where("broker_id IS NOT NULL")
+        )  # fmt: skip
+        logged = step if logged is None else logged.unionByName(step)
+    assert logged is not None
+    return registered.unionByName(logged)
+
+
+def _live_lists(controller_events: DataFrame) -> DataFrame:
+    listed = F.split(F.col("fields")["live_broker_ids"], ",")
+    return (
+        controller_events.where(F.col("event_type").isin(*_LIVE_LISTS) & listed.isNotNull())
+        .select(
+            "cluster_id",
+            _at("event_time"),
+            "record_id",
+            F.transform(listed, lambda id_: F.trim(id_).try_cast("int")).alias("live"),
+        )
+        .orderBy("cluster_id", "at", "record_id")
+    )
+
+
+def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
+    """A list of the live brokers says of each known broker that it is live, or is not."""
+    live = {broker_id for broker_id in row["live"] or () if broker_id is not None}
+    for broker_id in sorted(live):
+        yield BrokerFact(broker_id, "live", row["at"], row["record_id"])
+    for broker_id in sorted(known - live):
+        yield BrokerFact(broker_id, "absent", row["at"], row["record_id"])
+
+
+def _min_isr(znodes: DataFrame, configs: DataFrame) -> DataFrame:
+    """min.insync.replicas of topics that set it, and of brokers whose server.properties was given (default 1)."""
+    topics = (
+        znodes.where(F.col("path").rlike("^/config/topics/[^/]+$") & (F.col("change") == "written"))
+        .withColumn("value", F.get_json_object("data", "$.config['min.insync.replicas']").try_cast("int"))
+        .groupBy("cluster_id", "path")
+        .agg(F.max_by("value", "mzxid").alias("min_isr"))
+        .where("min_isr IS NOT NULL")
+        .select(
+            "cluster_id",
+            F.regexp_extract("path", "^/config/topics/(.+)$", 1).alias("topic"),
+            F.lit(None).cast("int").alias("broker_id"),
+            "min_isr",
+        )
+    )
+    value = F.max(F.when(F.col("config_key") == "min.insync.replicas", F.col("config_value").try_cast("int")))
+    brokers = (
+        configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
+        .groupBy("cluster_id", "broker_id")
+        .agg(F.coalesce(value, F.lit(1)).alias("min_isr"))
+        .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr")
+    )
+    return topics.unionByName(brokers)

@@ -1,0 +1,88 @@
+"""Cluster-wide timelines as rows, and the view of the cluster that every partition's fold is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ingest.tables import TableSpec
+from ingest.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
+from reconstruct.findings import Verdicts
+from reconstruct.history.brokers import RegistrationSpan, broker_registrations
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.controllers import TenureSpan, controller_tenures, judge_controller_epochs
+from reconstruct.history.instants import to_datetime
+from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.silver.cluster_facts import ClusterFacts
+
+
+class ClusterHistory:
+    """The cluster-wide timelines of one cluster, its view, and the verdicts on it."""
+
+    def __init__(self, cluster_id: str, facts: ClusterFacts) -> None:
+        self.cluster_id = cluster_id
+        self.tenures: Sequence[TenureSpan] = controller_tenures(facts.controllers)
+        self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(facts.brokers)
+        self.verdicts = Verdicts()
+        judge_controller_epochs(facts.controllers, self.tenures, self.verdicts)
+        starts: dict[int, list[tuple[int, str]]] = {}
+        for broker_id, at, record_id in sorted(facts.process_starts):
+            starts.setdefault(broker_id, []).append((at, record_id))
+        last = max((span.generation for span in self.tenures), default=0)
+        self.view = ClusterView(
+            cluster_id=cluster_id,
+            version=facts.version,
+            tenures=tuple(span.tenure for span in self.tenures if span.generation == last),
+            liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
+            min_insync_replicas=facts.topic_min_isr,
+            broker_min_insync_replicas=facts.broker_min_isr,
+            process_starts={broker_id: tuple(at) for broker_id, at in starts.items()},
+        )
+
+    def tenure_rows(self) -> list[dict[str, Any]]:
+        """Rows of silver.controller_epoch_timeline."""
+        rows = []
+        seen: dict[tuple[int, int], int] = {}
+        for span in self.tenures:
+            tenure = span.tenure
+            key = (tenure.controller_epoch, tenure.controller_id)
+            seen[key] = sequence = seen.get(key, -1) + 1
+            rows.append(
+                {
+                    "cluster_id": self.cluster_id, "controller_id": tenure.controller_id,
+                    "controller_epoch": tenure.controller_epoch, "sequence": sequence,
+                    "valid_from": to_datetime(tenure.start),
+                    "valid_to": None if tenure.end is None else to_datetime(max(tenure.start, tenure.end)),
+                    "end_reason": span.end_reason, "evidence": list(tenure.evidence),
+                    "inferred_from": span.inferred_from, "model_version": MODEL_VERSION,
+                }
+            )  # fmt: skip
+        return rows
+
+    def liveness_rows(self) -> list[dict[str, Any]]:
+        """Rows of silver.broker_liveness_timeline."""
+        return [
+            {
+                "cluster_id": self.cluster_id, "broker_id": broker_id, "sequence": sequence,
+                "valid_from": to_datetime(span.interval.start),
+                "valid_to": None if span.interval.end is None else to_datetime(span.interval.end),
+                "end_reason": span.interval.value.end_reason,
+                "ended_before": None if span.ended_before is None else to_datetime(span.ended_before),
+                "evidence": list(span.interval.evidence), "inferred_from": span.interval.inferred_from,
+                "model_version": MODEL_VERSION,
+            }
+            for broker_id, spans in self.registrations.items()
+            for sequence, span in enumerate(spans)
+        ]  # fmt: skip
+
+
+def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> list[tuple[TableSpec, DataFrame]]:
+    """DataFrames of both cluster-wide timelines."""
+    tenures = [row for history in histories for row in history.tenure_rows()]
+    liveness = [row for history in histories for row in history.liveness_rows()]
+    return [
+        (CONTROLLER_EPOCH_TIMELINE, spark.createDataFrame(tenures, CONTROLLER_EPOCH_TIMELINE.struct)),
+        (BROKER_LIVENESS_TIMELINE, spark.createDataFrame(liveness, BROKER_LIVENESS_TIMELINE.struct)),
+    ]

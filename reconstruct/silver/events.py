@@ -1,0 +1,152 @@
+"""Typed events: bronze's matched records as columns, one row for each partition a record names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ingest.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
+from reconstruct.model.rules_version import MODEL_VERSION
+
+_LIST: Final = "topic_partitions"
+_CHANGED: Final = ("added_broker_ids", "deleted_broker_ids", "bounced_broker_ids", "shutting_down_broker_ids")
+
+
+def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """``bronze.log_records`` of state-change.log as ``silver.state_change_events``."""
+    events = _one_per_partition(records.where(F.col("source_kind") == "state_change_log"))
+    return _finish(
+        events,
+        incarnations,
+        STATE_CHANGE_EVENTS.column_names,
+        {
+            "controller_id": _int("controller_id"),
+            "controller_epoch": _int("controller_epoch"),
+            "state_controller_epoch": _int("state_controller_epoch"),
+            "replica_id": _int("replica_id"),
+            "from_state": _text("from_state"),
+            "to_state": _text("to_state"),
+            "leader": _int("leader"),
+            "leader_epoch": _int("leader_epoch"),
+            "isr": _ints("isr"),
+            "partition_epoch": _int("partition_epoch"),
+            "leader_recovery_state": _int("leader_recovery_state"),
+            "replicas": _ints("replicas"),
+            "adding_replicas": _ints("adding_replicas"),
+            "removing_replicas": _ints("removing_replicas"),
+            "is_new": _text("is_new").cast("boolean"),
+            "is_delete": _text("delete").cast("boolean"),
+            "correlation_id": _int("correlation_id"),
+            "to_broker_ids": F.coalesce(_ints("to_broker_ids"), F.array(_int("to_broker_id"))),
+        },
+    )
+
+
+def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
+    typed = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
+    changed = F.array_distinct(
+        F.concat(*(F.coalesce(_ints(name), F.array().cast("array<int>")) for name in _CHANGED))
+    )
+    return _finish(
+        _one_per_partition(typed),
+        incarnations,
+        CONTROLLER_EVENTS.column_names,
+        {
+            "controller_id": _int("controller_id"),
+            "controller_epoch": _int("controller_epoch"),
+            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(_ints("live_broker_ids")),
+        },
+    )
+
+
+def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """Matched ``bronze.log_records`` of server.log as ``silver.replication_events``."""
+    typed = records.where((F.col("source_kind") == "server_log") & F.col("shape_id").isNotNull())
+    return _finish(
+        _one_per_partition(typed),
+        incarnations,
+        REPLICATION_EVENTS.column_names,
+        {
+            "leader": _int("leader"),
+            "leader_epoch": _int("leader_epoch"),
+            "isr": F.coalesce(_ints("new_isr"), _ints("isr")),
+            "old_isr": _ints("old_isr"),
+            "partition_epoch": _int("partition_epoch"),
+            "high_watermark": _text("high_watermark").try_cast("bigint"),
+            "log_end_offset": F.coalesce(_text("log_end_offset"), _text("leader_epoch_start_offset")).try_cast("bigint"),
+            "offset": _text("offset").try_cast("bigint"),
+        },
+    )
+
+
+def named_partitions(records: DataFrame) -> DataFrame:
+    """Every (cluster, topic) that a matched record names, with its instant: what incarnations are made from."""
+    return _one_per_partition(records.where(F.col("shape_id").isNotNull())).where(F.col("topic").isNotNull())
+
+
+def _one_per_partition(records: DataFrame) -> DataFrame:
+    """A row for each partition that a record names, one for a record that names none; ``ordinal`` tells them apart."""
+    own = F.array(F.struct(_text("topic").alias("topic"), _int("partition_id").alias("partition_id")))
+    listed = F.transform(
+        F.split(_text(_LIST), ","),
+        lambda name: F.struct(
+            F.regexp_extract(name, r"^(.*)-(\d+)$", 1).alias("topic"),
+            F.regexp_extract(name, r"^(.*)-(\d+)$", 2).try_cast("int").alias("partition_id"),
+        ),
+    )
+    has_list = _text(_LIST).isNotNull() & (_text(_LIST) != "") & _text("topic").isNull()
+    return (
+        records.withColumn("named", F.when(has_list, listed).otherwise(own))
+        .select("*", F.posexplode("named").alias("ordinal", "name"))
+        .withColumns({"topic": F.col("name.topic"), "partition_id": F.col("name.partition_id")})
+        .drop("named", "name")
+    )
+
+
+def _finish(
+    events: DataFrame, incarnations: DataFrame, columns: tuple[str, ...], typed: dict[str, Column]
+) -> DataFrame:
+    """The select at the end: typed fields, the incarnation, where the row comes from."""
+    spans = F.broadcast(
+        incarnations.select(
+            F.col("cluster_id").alias("i_cluster_id"),
+            F.col("topic").alias("i_topic"),
+            "topic_incarnation",
+            "starts_at",
+            "ends_at",
+        )
+    )
+    inside = (
+        (F.col("cluster_id") == F.col("i_cluster_id"))
+        & (F.col("topic") == F.col("i_topic"))
+        & (F.col("event_time") >= F.col("starts_at"))
+        & (F.col("event_time") < F.col("ends_at"))
+    )
+    common = {
+        "event_id": F.concat_ws(":", "record_id", F.col("ordinal").cast("string")),
+        "cause": F.substring_index("continuation", "\n", 1),
+        "evidence": F.array("record_id"),
+        "inferred_from": F.lit(None).cast("string"),
+        "model_version": F.lit(MODEL_VERSION),
+    }
+    made = {**typed, **common}
+    joined = events.join(spans, inside, "left")
+    return joined.select(*(made[name].alias(name) if name in made else F.col(name) for name in columns))
+
+
+def _text(name: str) -> Column:
+    return F.col("fields")[name]
+
+
+def _int(name: str) -> Column:
+    return _text(name).try_cast("int")
+
+
+def _ints(name: str) -> Column:
+    """``1,2,3`` as an array; empty text is an empty array, absence is NULL."""
+    return F.when(_text(name) == "", F.array().cast("array<int>")).otherwise(
+        F.transform(F.split(_text(name), ","), lambda number: F.trim(number).try_cast("int"))
+    )

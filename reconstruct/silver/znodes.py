@@ -1,0 +1,97 @@
+"""Writes to znodes, as snapshots show them: each version once, and deletions with the interval they fell in.
+
+A snapshot is not atomic and may be cut: that a znode is not in it proves a deletion only where the same round shows
+all children that its parent counts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from ingest.tables.silver import ZNODE_CHANGES
+from reconstruct.model.rules_version import MODEL_VERSION
+
+_ZNODE: Final = ("cluster_id", "path", "czxid")
+
+
+def znode_changes(snapshots: DataFrame) -> DataFrame:
+    """``bronze.znode_snapshots`` as ``silver.znode_changes``."""
+    return _writes(snapshots).unionByName(_deletions(snapshots)).select(*ZNODE_CHANGES.column_names)
+
+
+def _writes(snapshots: DataFrame) -> DataFrame:
+    """Each write that a snapshot shows, by the first row that shows it."""
+    known = snapshots.where(F.col("czxid").isNotNull() & F.col("mzxid").isNotNull() & F.col("mtime").isNotNull())
+    first = F.min_by(
+        F.struct("data", "version", "ephemeral_owner", "mtime", "record_id"), F.struct("captured_at", "record_id")
+    )
+    return (
+        known.groupBy(*_ZNODE, "mzxid")
+        .agg(first.alias("row"))
+        .select(
+            *_ZNODE,
+            "mzxid",
+            F.lit("written").alias("change"),
+            "row.data",
+            "row.version",
+            "row.ephemeral_owner",
+            F.col("row.mtime").alias("changed_at"),
+            F.col("row.mtime").alias("changed_at_upper"),
+            F.array("row.record_id").alias("evidence"),
+            F.lit(None).cast("string").alias("inferred_from"),
+            F.lit(MODEL_VERSION).alias("model_version"),
+        )
+    )
+
+
+def _deletions(snapshots: DataFrame) -> DataFrame:
+    """Znodes last seen before a round that shows all children of their parent, and not them."""
+    placed = snapshots.withColumn("parent", F.regexp_extract("path", r"^(.*)/[^/]*$", 1))
+    counted = placed.groupBy("cluster_id", "parent", "captured_at").agg(F.count("*").alias("seen"))
+    rounds = placed.select("cluster_id", F.col("path").alias("parent"), "captured_at", "num_children")
+    complete = (
+        rounds.join(counted, ["cluster_id", "parent", "captured_at"], "left")
+        .where(F.coalesce("seen", F.lit(0)) == F.col("num_children"))
+        .select("cluster_id", "parent", "captured_at", F.lit(None).cast("string").alias("path"))
+    )
+    # the root is in no snapshot: a round that shows /brokers and /config whole stands for it
+    root = (
+        placed.where((F.col("parent") == "") & F.col("path").isin("/brokers", "/config", "/admin", "/controller_epoch"))
+        .groupBy("cluster_id", "captured_at")
+        .agg(F.count_distinct("path").alias("shown"))
+        .where(F.col("shown") == 4)
+        .select("cluster_id", F.lit("").alias("parent"), "captured_at", F.lit(None).cast("string").alias("path"))
+    )
+    last_seen = placed.groupBy("cluster_id", "parent", *_ZNODE[1:]).agg(
+        F.max("captured_at").alias("captured_at"),
+        F.max_by(F.struct("mzxid", "version", "ephemeral_owner", "record_id"), F.struct("captured_at", "record_id")).alias(
+            "row"
+        ),
+    )
+    in_time = F.unix_micros("captured_at")
+    later = Window.partitionBy("cluster_id", "parent").orderBy(in_time).rangeBetween(1, Window.unboundedFollowing)
+    marked = (
+        complete.unionByName(root)
+        .withColumns({"czxid": F.lit(None).cast("bigint"), "row": F.lit(None).cast(last_seen.schema["row"].dataType)})
+        .unionByName(last_seen)
+    )
+    return (
+        marked.withColumn("gone_by", F.min(F.when(F.col("path").isNull(), F.col("captured_at"))).over(later))
+        .where(F.col("path").isNotNull() & F.col("gone_by").isNotNull())
+        .select(
+            *_ZNODE,
+            "row.mzxid",
+            F.lit("deleted").alias("change"),
+            F.lit(None).cast("string").alias("data"),
+            "row.version",
+            "row.ephemeral_owner",
+            F.col("captured_at").alias("changed_at"),
+            F.col("gone_by").alias("changed_at_upper"),
+            F.array("row.record_id").alias("evidence"),
+            F.lit("znode_snapshot").alias("inferred_from"),
+            F.lit(MODEL_VERSION).alias("model_version"),
+        )
+    )

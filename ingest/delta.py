@@ -7,7 +7,8 @@ specs is refused with a sentence, never half-read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from delta.tables import DeltaTable
@@ -41,11 +42,13 @@ class Lake:
 
     def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
         """Make the tables that are missing; raise :class:`LakeError` where one is of another version."""
-        for spec in specs:
-            if self.exists(spec):
-                self._require_version(spec)
-            else:
-                self._create(spec)
+        in_parallel([_bind(self._ensure_one, spec) for spec in specs])
+
+    def _ensure_one(self, spec: TableSpec) -> None:
+        if self.exists(spec):
+            self._require_version(spec)
+        else:
+            self._create(spec)
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now."""
@@ -58,6 +61,13 @@ class Lake:
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""
         self._conform(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
+
+    def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
+        """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
+        in_parallel([_bind(self._overwrite_one, spec, rows) for spec, rows in tables])
+
+    def _overwrite_one(self, spec: TableSpec, rows: DataFrame) -> None:
+        self.overwrite(rows, spec)
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
@@ -98,6 +108,21 @@ class Lake:
         if missing:
             raise ValueError(f"rows for {spec.full_name} lack {', '.join(missing)}")
         return rows.select(*(_cast(spec, name) for name in spec.column_names))
+
+
+#: Commits at a time: a small one is mostly waiting for the driver and the file system.
+_COMMITS_AT_A_TIME: Final = 4
+
+
+def in_parallel(actions: Sequence[Callable[[], None]]) -> None:
+    """Run Spark actions side by side; the first failure is raised when all have ended."""
+    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
+        for future in [pool.submit(action) for action in actions]:
+            future.result()
+
+
+def _bind(action: Callable[..., None], *arguments: object) -> Callable[[], None]:
+    return lambda: action(*arguments)
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

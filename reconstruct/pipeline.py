@@ -63,14 +63,20 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     incarnations = topic_incarnations(records, snapshots).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         progress("typed events")
-        lake.overwrite(state_change_events(records, incarnations), STATE_CHANGE_EVENTS)
-        lake.overwrite(controller_events(records, incarnations), CONTROLLER_EVENTS)
-        lake.overwrite(replication_events(records, incarnations), REPLICATION_EVENTS)
-        lake.overwrite(znode_changes(snapshots), ZNODE_CHANGES)
-        sightings = offset_observations(
-            lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), incarnations
+        lake.overwrite_all(
+            [
+                (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
+                (CONTROLLER_EVENTS, controller_events(records, incarnations)),
+                (REPLICATION_EVENTS, replication_events(records, incarnations)),
+                (ZNODE_CHANGES, znode_changes(snapshots)),
+                (
+                    OFFSET_OBSERVATIONS,
+                    offset_observations(
+                        lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), incarnations
+                    ),
+                ),
+            ]
         )
-        lake.overwrite(sightings, OFFSET_OBSERVATIONS)
         histories = _cluster_timelines(lake, progress)
         counts = _partition_timelines(lake, incarnations, histories, progress)
     finally:
@@ -99,8 +105,7 @@ def _cluster_timelines(lake: Lake, progress: Callable[[str], None]) -> list[Clus
         lake.read(INGESTED_FILES),
     )
     histories = [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]
-    for spec, rows in cluster_rows(lake.spark, histories):
-        lake.overwrite(rows, spec)
+    lake.overwrite_all(cluster_rows(lake.spark, histories))
     return histories
 
 
@@ -119,17 +124,16 @@ def _partition_timelines(
     folded = fold_partitions(evidence, {h.cluster_id: h.view for h in histories})
     folded = folded.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        for spec in FOLDED_TABLES:
-            rows = rows_of(folded, spec)
-            if spec is DIVERGENCES:
-                rows = rows.unionByName(_cluster_findings(lake, histories))
-            lake.overwrite(rows, spec)
+        # the first action runs the fold, once; the writes after it read what it left in memory
         judged = (
             folded.where(F.col("table_name") == VERDICTS)
             .groupBy("cluster_id", "rule", "verdict")
             .agg(F.sum("times").alias("times"))
             .collect()
         )
+        tables = [(spec, rows_of(folded, spec)) for spec in FOLDED_TABLES if spec is not DIVERGENCES]
+        findings = rows_of(folded, DIVERGENCES).unionByName(_cluster_findings(lake, histories))
+        lake.overwrite_all([*tables, (DIVERGENCES, findings)])
     finally:
         folded.unpersist()
     counts = Counter({(row["cluster_id"], row["rule"], row["verdict"]): row["times"] for row in judged})

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from reconstruct.history.evidence import Evidence, in_order
@@ -32,6 +33,7 @@ from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import (
     ALTER_ISR_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,
+    REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE,
     TOPIC_DELETION_SINCE,
     VersionRange,
 )
@@ -252,14 +254,15 @@ def _join_equal_neighbours(chain: Sequence[_Entry]) -> list[_Entry]:
 def _changes(chain: Sequence[_Entry], version: VersionRange) -> list[Change[LeaderAndIsr]]:
     changes: list[Change[LeaderAndIsr]] = []
     previous: LeaderAndIsr | None = None
-    for entry in chain:
+    versions = _partition_epochs(chain)
+    for entry, partition_epoch in zip(chain, versions, strict=True):
         best = entry.best
         is_first = previous is None or previous.leader_epoch != best.leader_epoch
         state = LeaderAndIsr(
             leader=NO_LEADER if best.leader is None else best.leader,
             leader_epoch=best.leader_epoch,
             isr=best.isr,
-            partition_epoch=entry.partition_epoch,
+            partition_epoch=partition_epoch,
             leader_recovery_state=best.fact.leader_recovery_state,
         )
         state = replace(
@@ -271,6 +274,16 @@ def _changes(chain: Sequence[_Entry], version: VersionRange) -> list[Change[Lead
         changes.append(Change(entry.at, state, ids[:_EVIDENCE_KEPT], _inferred_from(entry)))
         previous = state
     return changes
+
+
+def _partition_epochs(chain: Sequence[_Entry]) -> list[int | None]:
+    """Known versions, and those that follow from them: each write adds one, so a gap just filled is numbered."""
+    versions = [entry.partition_epoch for entry in chain]
+    known = [(index, version) for index, version in enumerate(versions) if version is not None]
+    for (start, first), (end, last) in pairwise(known):
+        if last - first == end - start:
+            versions[start:end] = range(first, last)
+    return versions
 
 
 #: How far the clocks of two machines may differ before a restatement is taken for another state.
@@ -304,12 +317,14 @@ def _written_by(entry: _Entry, state: LeaderAndIsr, previous: LeaderAndIsr | Non
 def _controller_epoch(
     entry: _Entry, previous: LeaderAndIsr | None, is_first: bool, version: VersionRange
 ) -> int | None:
-    """As stored; never from a request or a cache line, which may restate the state under a later controller."""
+    """As stored; from a request or a cache line only where the version does not restate it under a later controller."""
     for sighting in sorted(entry.sightings, key=lambda s: (s.rank, s.fact.order)):
         if sighting.rank is Rank.WRITTEN:
             return sighting.fact.state_controller_epoch
-        if sighting.rank is Rank.DECIDED and is_first:
+        if sighting.rank is Rank.DECIDED and is_first and sighting.fact.controller_epoch is not None:
             return sighting.fact.controller_epoch
+        if sighting.rank >= Rank.SENT and version.is_before(REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE):
+            return sighting.fact.state_controller_epoch
     if not is_first and previous is not None and version.is_before(ALTER_ISR_SINCE):
         return previous.controller_epoch
     return None

@@ -137,3 +137,5 @@ CONTROLLER_EPOCH_CREATED_AS_ZERO_SINCE: Final = v(2, 8)
 ISR_COMMIT_LOGGED_AT_INFO_SINCE: Final = v(2, 4)
 #: Until then the election for a reassignment did not ask whether the new leader was in the ISR (0.8.0).
 REASSIGNMENT_NEEDS_ISR_SINCE: Final = v(0, 8, 1)
+#: Requests and caches may restate an unchanged state with the epoch of a later controller (seen from 2.8).
+REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(2, 8)

@@ -1,0 +1,146 @@
+"""Controllers' tenures and brokers' registrations, from znodes and from logs."""
+
+from __future__ import annotations
+
+from reconstruct.findings import Verdicts
+from reconstruct.history.brokers import BrokerFact, broker_registrations
+from reconstruct.history.controllers import ControllerFact, controller_tenures, judge_controller_epochs
+
+
+def tenures(*facts: ControllerFact) -> list[tuple[int, int, int, int | None, str | None, str | None]]:
+    return [
+        (s.tenure.controller_id, s.tenure.controller_epoch, s.tenure.start, s.tenure.end, s.end_reason, s.inferred_from)
+        for s in controller_tenures(facts)
+    ]
+
+
+def test_the_controller_named_when_the_epoch_was_raised_held_it() -> None:
+    second = 1_000_000
+    assert tenures(
+        ControllerFact("znode_controller", 10 * second, "a", controller_id=1),
+        ControllerFact("znode_epoch", 10 * second + 5, "b", epoch=1),
+        ControllerFact("znode_controller", 50 * second, "c", controller_id=3),
+        ControllerFact("znode_epoch", 50 * second + 5, "d", epoch=2),
+    ) == [
+        (1, 1, 10 * second + 5, 50 * second + 5, "superseded", None),
+        (3, 2, 50 * second + 5, None, None, None),
+    ]
+
+
+def test_a_controller_known_only_by_its_lines_is_inferred() -> None:
+    assert tenures(
+        ControllerFact("seen", 100, "a", controller_id=2, epoch=7, level_floor="TRACE"),
+        ControllerFact("elected", 200, "b", controller_id=1, epoch=8),
+    ) == [(2, 7, 100, 200, "superseded", "retention_boundary"), (1, 8, 200, None, None, None)]
+
+
+def test_the_zero_that_newer_versions_write_first_is_no_election() -> None:
+    assert tenures(
+        ControllerFact("znode_epoch", 10, "a", epoch=0),
+        ControllerFact("elected", 11, "b", controller_id=1, epoch=1),
+    ) == [(1, 1, 11, None, None, None)]
+
+
+def test_a_cluster_created_again_begins_its_epochs_again() -> None:
+    found = tenures(
+        ControllerFact("elected", 100, "a", controller_id=1, epoch=1),
+        ControllerFact("elected", 200, "b", controller_id=2, epoch=2),
+        ControllerFact("elected", 900, "c", controller_id=2, epoch=1),
+    )
+    assert [(who, epoch, end, why) for who, epoch, _, end, why, _ in found] == [
+        (1, 1, 200, "superseded"),
+        (2, 2, 900, "cluster_recreated"),
+        (2, 1, None, None),
+    ]
+
+
+def test_a_resignation_ends_a_tenure_before_the_next_begins() -> None:
+    found = tenures(
+        ControllerFact("elected", 100, "a", controller_id=1, epoch=1),
+        ControllerFact("resigned", 150, "r", controller_id=1),
+        ControllerFact("elected", 200, "b", controller_id=2, epoch=2),
+        ControllerFact("resigned", 250, "z", controller_id=1),
+    )
+    assert found[0][3:5] == (150, "resigned")
+    assert found[1][3:5] == (None, None)
+
+
+def judged(*facts: ControllerFact) -> Verdicts:
+    verdicts = Verdicts()
+    judge_controller_epochs(facts, controller_tenures(facts), verdicts)
+    return verdicts
+
+
+def test_two_brokers_that_claim_one_epoch_are_a_finding() -> None:
+    verdicts = judged(
+        ControllerFact("elected", 100, "a", controller_id=1, epoch=4),
+        ControllerFact("elected", 105, "b", controller_id=2, epoch=4),
+    )
+    (finding,) = verdicts.findings
+    assert (finding.rule_id, finding.severity, finding.evidence) == ("R11", "error", ("a", "b"))
+    assert "broker 2" in finding.explanation
+
+
+def test_an_epoch_that_no_evidence_shows_cannot_be_judged() -> None:
+    verdicts = judged(
+        ControllerFact("elected", 100, "a", controller_id=1, epoch=1),
+        ControllerFact("elected", 900, "b", controller_id=2, epoch=3),
+    )
+    assert not verdicts.findings
+    assert verdicts.counts == {("R11", "kept"): 2, ("R11", "cannot_be_judged"): 1}
+
+
+def test_the_same_epochs_of_a_cluster_created_again_are_no_conflict() -> None:
+    verdicts = judged(
+        ControllerFact("elected", 100_000_000, "a", controller_id=1, epoch=1),
+        ControllerFact("elected", 200_000_000, "b", controller_id=2, epoch=2),
+        ControllerFact("elected", 900_000_000, "c", controller_id=2, epoch=1),
+    )
+    assert not verdicts.findings
+
+
+def registrations(*facts: BrokerFact) -> list[tuple[int, int, int | None, str | None, str | None]]:
+    return [
+        (broker, s.interval.start, s.interval.end, s.interval.value.end_reason, s.interval.inferred_from)
+        for broker, spans in broker_registrations(facts).items()
+        for s in spans
+    ]
+
+
+def test_a_lost_registration_ends_when_a_controller_heard_of_it() -> None:
+    assert registrations(
+        BrokerFact(1, "registered", 100, "a", czxid=5),
+        BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
+        BrokerFact(1, "down", 1200, "c"),
+        BrokerFact(1, "registered", 5000, "d", czxid=9),
+    ) == [(1, 100, 1200, "registration_lost", None), (1, 5000, None, None, None)]
+
+
+def test_without_such_a_line_it_ends_at_the_latest_instant_and_is_inferred() -> None:
+    assert registrations(
+        BrokerFact(1, "registered", 100, "a", czxid=5),
+        BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
+    ) == [(1, 100, 1900, "registration_lost", "znode_snapshot")]
+
+
+def test_a_broker_that_asked_for_it_was_shut_down() -> None:
+    assert registrations(
+        BrokerFact(1, "registered", 100, "a", czxid=5),
+        BrokerFact(1, "shutdown_requested", 1100, "s"),
+        BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
+        BrokerFact(1, "down", 1200, "c"),
+    )[0][3] == "controlled_shutdown"
+
+
+def test_logs_alone_tell_who_came_and_went() -> None:
+    assert registrations(
+        BrokerFact(1, "live", 100, "a"),
+        BrokerFact(2, "up", 150, "b"),
+        BrokerFact(1, "down", 300, "c"),
+        BrokerFact(1, "up", 400, "d"),
+        BrokerFact(2, "absent", 500, "e"),
+    ) == [
+        (1, 100, 300, "registration_lost", "retention_boundary"),
+        (1, 400, None, None, None),
+        (2, 150, 500, "registration_lost", "log_gap"),
+    ]

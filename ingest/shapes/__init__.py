@@ -1,0 +1,63 @@
+"""Message shapes: which of Kafka's log messages a record is, and what it says.
+
+The shapes are data (``data/*.json``, see ``docs/message-shapes.md``): :func:`match` is the only thing that reads
+message texts, and it never raises on one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from ingest.shapes.catalogue import SOURCE_KINDS, Shape, ShapeError, load_shapes
+from ingest.shapes.matching import Match, Matcher
+
+#: Every shape, in the order of the data files.
+SHAPES: Final[tuple[Shape, ...]] = load_shapes()
+
+#: Loggers that go to controller.log by default, today or since 3.3.2.
+_CONTROLLER_PACKAGES: Final = ("kafka.controller.", "org.apache.kafka.controller.")
+
+_BY_ID: Final = {shape.id: shape for shape in SHAPES}
+_MATCHERS: Final = {
+    "state_change_log": Matcher(shape for shape in SHAPES if shape.source_kind == "state_change_log"),
+    "controller_log": Matcher(shape for shape in SHAPES if shape.source_kind == "controller_log"),
+    "server_log": Matcher(shape for shape in SHAPES if shape.source_kind == "server_log"),
+}
+
+
+@lru_cache(maxsize=4096)
+def _matcher(source_kind: str, logger: str | None) -> Matcher:
+    """The shapes to try: those of the file's kind, but for a logger that Kafka sends to another file by default.
+
+    Many installations write all loggers to one file; the shipped configuration has changed too.
+    """
+    if logger == "state.change.logger":
+        return _MATCHERS["state_change_log"]
+    if source_kind == "server_log" and logger is not None and logger.startswith(_CONTROLLER_PACKAGES):
+        return _MATCHERS["controller_log"]
+    return _MATCHERS[source_kind]
+
+
+def match(source_kind: str, logger: str | None, message: str) -> Match | None:
+    """The shape, event and fields of a record's text, or ``None`` where no known shape fits.
+
+    ``source_kind`` is one of ``state_change_log``, ``controller_log``, ``server_log``; another one raises
+    ``KeyError``. ``message`` is the text without header, logger and stack trace; it may have several lines.
+    ``logger`` is the class that wrote it, ``None`` where the layout does not print it: it settles which of two shapes
+    with one text is meant, and short texts are recognised only from the class, or after the log identifier, that
+    writes them.
+    """
+    return _matcher(source_kind, logger).match(logger, message)
+
+
+def versions_of(shape_id: str) -> tuple[str, str]:
+    """First and last release of Kafka that print this shape, inclusive; ``KeyError`` for an unknown id.
+
+    The shape may be missing from releases between the two: ``Shape.versions`` has the exact ranges.
+    """
+    shape = _BY_ID[shape_id]
+    return shape.since, shape.until
+
+
+__all__ = ["SHAPES", "SOURCE_KINDS", "Match", "Shape", "ShapeError", "match", "versions_of"]

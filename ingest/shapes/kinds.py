@@ -1,0 +1,123 @@
+"""The kinds of placeholder that a message shape may use: what text each accepts and which fields it gives.
+
+A pattern is the message as Kafka prints it with placeholders in braces:
+
+* ``{leader:int}`` puts the text of an ``int`` into the field ``leader``,
+* ``{partition_state}`` names a kind that gives fields of its own (topic, leader, isr ...),
+* ``{:int}`` accepts an ``int`` and keeps nothing.
+
+Literal braces are doubled, ``{{`` and ``}}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ingest.shapes import server_values, structs, values
+from ingest.shapes.values import Fields
+
+#: Topic names are made of these; the partition follows the last hyphen.
+_TOPIC: Final = r"[\w.-]+"
+_TOPIC_PARTITION_GROUPS: Final = rf"[\[(]?({_TOPIC})[,-](\d+)[\])]?"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of placeholder.
+
+    ``regex`` has no capturing group, but for ``topic_partition``. ``value`` turns the text into the field's value
+    (``None`` leaves the field out); ``fields`` gives several fields at once. With neither, the text is the value.
+    """
+
+    regex: str
+    value: Callable[[str], str | None] | None = None
+    fields: Callable[[str], Fields] | None = None
+
+
+def _spelt(table: Mapping[str, str]) -> Callable[[str], str | None]:
+    return table.get
+
+
+#: The log identifier that classes of controller.log and server.log put before their text; old ones put none.
+SPEAKER: Final = r"(?:\[[^\]]*\](?:, |: | )?|Partition \[[^\]]*\] on broker -?\d+: )?"
+
+_ID_LIST: Final = r"(?:\w*\([-\d, ]*\)|\[[-\d, ]*\]|[-\d,]*)"
+_PARTITION_STATE: Final = (
+    r"(?:\w*PartitionState\([^)]*\)|\(LeaderAndIsrInfo:\S*\)|[\w.]+\$PartitionState@[0-9a-f]+|MetadataPartition\(.*?\))"
+)
+_BROKER: Final = (
+    r"(?:-?\d+|id:-?\d+,host:[^ ,]*,port:-?\d+|Node\([^)]*\)|\S+ \(id: -?\d+ rack: [^)]*\)|BrokerEndPoint\([^)]*\)"
+    r"|-?\d+ : \(EndPoint\([^)]*\)[^)]*\)[^)]*)"
+)
+
+KINDS: Final[Mapping[str, Kind]] = {
+    # plain values
+    "int": Kind(r"-?\d+"),
+    "bool": Kind(r"(?:true|false)"),
+    "word": Kind(r"\w+"),
+    "name": Kind(r"[\w.$-]+"),
+    "token": Kind(r"\S+"),
+    "path": Kind(r"[^\s,)\]]+"),
+    "text": Kind(r".+?"),
+    "any": Kind(r".*?"),
+    "topic": Kind(_TOPIC),
+    "become_type": Kind(r"(?:become-leader|become-follower)"),
+    "partition_state_name": Kind(r"(?:New|Online|Offline|NonExistent)Partition"),
+    "replica_state_name": Kind(
+        r"(?:New|Online|Offline|NonExistent)Replica|ReplicaDeletion(?:Started|Successful|Ineligible)"
+    ),
+    "short_partition_state": Kind(
+        r"(?:New|Online|Offline|NotExists)",
+        value=_spelt(
+            {
+                "New": "NewPartition",
+                "Online": "OnlinePartition",
+                "Offline": "OfflinePartition",
+                "NotExists": "NonExistentPartition",
+            }
+        ),
+    ),
+    "topic_id": Kind(r"(?:[\w-]{10,24}|Some\([\w-]{10,24}\)|None)", value=values.topic_id),
+    "option": Kind(
+        r"(?:-?\d+|(?:Some|Optional|OptionalInt|OptionalLong)[(\[]-?\d+[)\]]|None|\w+\.empty)", value=values.option
+    ),
+    "under_min_isr": Kind(r"(?:\(under-min-isr\))?", value=lambda text: "true" if text else "false"),
+    "offset": Kind(r".+?", value=server_values.offset),
+    # the same where releases print other things in their place: the field is there only if the text reads as one
+    "maybe_int": Kind(r"\S+", value=values.integer),
+    "maybe_broker": Kind(r".+?", value=values.broker),
+    "maybe_ids": Kind(r".*?", value=values.ids_only),
+    "some_log": Kind(r".+?", fields=server_values.log_object),
+    "some_partition": Kind(r"\S+", fields=values.some_partition),
+    # lists
+    "names": Kind(r".*?", value=server_values.names),
+    "partition_replicas": Kind(r".*?", value=server_values.partition_replicas),
+    "broker_epochs": Kind(r".*?", value=server_values.broker_epochs),
+    "ids": Kind(_ID_LIST, value=values.ids),
+    "broker": Kind(_BROKER, value=values.broker),
+    "brokers": Kind(r".*?", value=values.brokers),
+    "topic_partitions": Kind(r".*?", value=values.topic_partitions),
+    "out_of_sync": Kind(r"\(brokerId: .*?\)", value=values.out_of_sync),
+    # kinds that give fields of their own
+    "speaker": Kind(SPEAKER, fields=server_values.speaker),
+    "log_name": Kind(r"[\w.-]+", fields=server_values.log_name),
+    "log_object": Kind(r"\w+\(.*?\)|[\w.-]+", fields=server_values.log_object),
+    "epoch_change": Kind(r".*?", fields=server_values.epoch_change),
+    "epoch_end_offset": Kind(r".*?", fields=server_values.epoch_end_offset),
+    "added_fetchers": Kind(r".*?", fields=server_values.added_fetchers),
+    "leadership": Kind(r".+?", fields=structs.partition_struct),
+    "topic_partition": Kind(_TOPIC_PARTITION_GROUPS),
+    "partition_description": Kind(r"Topic: .*?", fields=values.partition_description),
+    "leader_isr_and_controller_epoch": Kind(r"\(Leader:[^)]*\)", fields=structs.partition_struct),
+    "leader_and_isr": Kind(r"(?:LeaderAndIsr\(.*\)|\{.*?\})", fields=structs.partition_struct),
+    "partition_path": Kind(r"\S+", fields=values.partition_path),
+    "partition_state": Kind(_PARTITION_STATE, fields=structs.partition_struct),
+    "replica_assignment": Kind(r"ReplicaAssignment\([^)]*\)", fields=structs.named_values),
+    "response": Kind(r".+?", fields=values.response),
+    "batch_prefix": Kind(
+        r"(?:Metadata batch (?:\d+|<[^>]*>)|Apply deferred (?:leader|follower) partition)(?: [\w.-]+-\d+)?",
+        fields=structs.batch_prefix,
+    ),
+}

@@ -1,0 +1,155 @@
+"""From a pattern with typed placeholders to a function from message to fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ingest.shapes.kinds import KINDS
+from ingest.shapes.values import Fields
+
+#: How many different texts each placeholder remembers; structs repeat from line to line.
+_REMEMBERED_TEXTS: Final = 8192
+
+_PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\{(?:(?P<field>\w*):)?(?P<kind>\w+)\}", re.ASCII)
+
+#: Stands for a placeholder in the skeleton of a pattern; no message holds it.
+HOLE: Final = "\0"
+#: The same for the log identifier, which a message may lack.
+SPEAKER_HOLE: Final = "\1"
+
+
+class PatternError(ValueError):
+    """A pattern in a data file cannot be read; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPattern:
+    """A pattern ready to be used.
+
+    ``names`` are the fields that take a group's text as it is, ``groups`` those groups' numbers; ``conversions`` are
+    (group number, converter) for the others. ``skeleton`` is the literal text with :data:`HOLE` for each placeholder;
+    ``literal_length`` counts its letters and digits: the more, the more specific.
+    """
+
+    regex: re.Pattern[str]
+    names: tuple[str, ...]
+    groups: tuple[int, ...]
+    conversions: tuple[tuple[int, Callable[[str], Fields]], ...]
+    skeleton: str
+    literal_length: int
+
+    def fields(self, message: str) -> dict[str, str] | None:
+        """The fields of the message, or ``None`` where it is of another shape.
+
+        What the text itself says goes before what a struct inside it says.
+        """
+        found = self.regex.fullmatch(message)
+        if found is None:
+            return None
+        # Written for speed: this runs once per log record.
+        groups = self.groups
+        if not self.conversions:
+            if len(groups) == 1:
+                return {self.names[0]: found[groups[0]]}
+            return dict(zip(self.names, found.group(*groups), strict=False)) if groups else {}
+        first, convert = self.conversions[0]
+        values = dict(convert(found[first]))
+        for group, convert in self.conversions[1:]:
+            values.update(convert(found[group]))
+        if len(groups) == 1:
+            values[self.names[0]] = found[groups[0]]
+        elif groups:
+            values.update(zip(self.names, found.group(*groups), strict=False))
+        return values
+
+
+class _Builder:
+    """Collects regex, skeleton and fields while a pattern is read."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.regex: list[str] = []
+        self.skeleton: list[str] = []
+        self.names: list[str] = []
+        self.groups: list[int] = []
+        self.conversions: list[tuple[int, Callable[[str], Fields]]] = []
+        self._group_count = 0
+
+    def literal(self, text: str) -> None:
+        self.regex.append(re.escape(text))
+        self.skeleton.append(text)
+
+    def placeholder(self, name: str | None, kind_name: str) -> None:
+        kind = KINDS.get(kind_name)
+        if kind is None:
+            raise PatternError(
+                f"the pattern {self.pattern!r} uses the kind {kind_name!r}; ingest/shapes/kinds.py has none such"
+            )
+        self.skeleton.append(SPEAKER_HOLE if kind_name == "speaker" else HOLE)
+        if kind_name == "topic_partition":
+            self.regex.append(kind.regex)
+            self._plain("topic")
+            self._plain("partition_id")
+        elif name == "":
+            self.regex.append(f"(?:{kind.regex})")
+        elif kind.fields is not None:
+            self.regex.append(f"({kind.regex})")
+            self._converted(lru_cache(maxsize=_REMEMBERED_TEXTS)(kind.fields))
+        elif name is None:
+            raise PatternError(f"the pattern {self.pattern!r} has {{{kind_name}}} without the name of a field")
+        elif kind.value is not None:
+            self.regex.append(f"({kind.regex})")
+            self._converted(_remembered_value(name, kind.value))
+        else:
+            self.regex.append(f"({kind.regex})")
+            self._plain(name)
+
+    def _plain(self, name: str) -> None:
+        self._group_count += 1
+        if name in self.names:
+            raise PatternError(f"the pattern {self.pattern!r} fills the field {name!r} twice")
+        self.names.append(name)
+        self.groups.append(self._group_count)
+
+    def _converted(self, convert: Callable[[str], Fields]) -> None:
+        self._group_count += 1
+        self.conversions.append((self._group_count, convert))
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> CompiledPattern:
+    """Compile ``pattern``; raise :class:`PatternError` where it names an unknown kind or a field twice."""
+    builder = _Builder(pattern)
+    position = 0
+    for placeholder in _PLACEHOLDER.finditer(pattern):
+        builder.literal(pattern[position : placeholder.start()])
+        position = placeholder.end()
+        if placeholder["kind"] is None:
+            builder.literal(placeholder.group()[0])
+        else:
+            builder.placeholder(placeholder["field"], placeholder["kind"])
+    builder.literal(pattern[position:].rstrip())
+    skeleton = "".join(builder.skeleton)
+    return CompiledPattern(
+        regex=re.compile("".join(builder.regex) + r"\s*", re.ASCII | re.DOTALL),
+        names=tuple(builder.names),
+        groups=tuple(builder.groups),
+        conversions=tuple(builder.conversions),
+        skeleton=skeleton,
+        literal_length=sum(character.isalnum() for character in skeleton),
+    )
+
+
+def _remembered_value(name: str, value: Callable[[str], str | None]) -> Callable[[str], Fields]:
+    """A converter that gives the one field ``name``, or nothing where the text says nothing."""
+
+    @lru_cache(maxsize=_REMEMBERED_TEXTS)
+    def convert(text: str) -> Mapping[str, str]:
+        found = value(text)
+        return {} if found is None else {name: found}
+
+    return convert

@@ -1,0 +1,177 @@
+"""Values that only controller.log and server.log print: who speaks, logs on disk, fetchers, epoch entries."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ingest.shapes.values import NOTHING, Fields, broker, topic_id
+
+#: Who speaks, from the log identifier before the text; the first that is found in it tells.
+_SPEAKERS: Final = tuple(
+    re.compile(pattern, re.ASCII)
+    for pattern in (
+        r"Partition (?P<topic>[\w.-]+)-(?P<partition_id>\d+) broker=(?P<broker_id>-?\d+)",
+        r"Partition \[(?P<topic>[\w.-]+),(?P<partition_id>\d+)\] on broker (?P<broker_id>-?\d+)",
+        r"ReplicaFetcher replicaId=(?P<broker_id>-?\d+), leaderId=(?P<leader>-?\d+), fetcherId=(?P<fetcher_id>\d+)",
+        r"ReplicaFetcherThread-(?P<fetcher_id>\d+)-(?P<leader>-?\d+)",
+        r"partition=(?P<topic>[\w.-]+)-(?P<partition_id>\d+)(?:, dir=(?P<log_dir>[^\]]*))?",
+        r"LeaderEpochCache (?P<topic>[\w.-]+)-(?P<partition_id>\d+)",
+        r"Controller-(?P<controller_id>-?\d+)-to-broker-(?P<to_broker_id>-?\d+)-send-thread",
+        r"(?:[Cc]ontroller |Controller id=|controllerId=)(?P<controller_id>-?\d+)"
+        r"(?: epoch=(?P<controller_epoch>-?\d+))?",
+        r"(?:Topic Deletion Manager |delete-topics-thread-|Listener on )(?P<controller_id>-?\d+)",
+        r"(?:[Bb]roker |broker=|brokerId=|Kafka Server |Server id=|LifecycleManager id=|KafkaApi-)(?P<broker_id>-?\d+)",
+    )
+)
+
+_BROKER_OF_SPEAKER: Final = re.compile(r"broker (-?\d+)", re.ASCII)
+
+
+def speaker(text: str) -> Fields:
+    """The log identifier before a text, of any era: ``[Controller 1]: ``, ``[Partition t-0 broker=3] `` ...
+
+    Threads that move a log from one directory to another print what replica fetchers print, of the copy that is not
+    yet in use: ``is_future`` is then ``true``.
+    """
+    if "ReplicaAlterLogDirs" in text:
+        found = _BROKER_OF_SPEAKER.search(text)
+        return {"is_future": "true"} if found is None else {"is_future": "true", "broker_id": found.group(1)}
+    for pattern in _SPEAKERS:
+        found = pattern.search(text)
+        if found is not None:
+            return {name: value for name, value in found.groupdict().items() if value is not None}
+    return NOTHING
+
+
+_LOG_NAME: Final = re.compile(
+    r"(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?", re.ASCII
+)
+
+
+def log_name(text: str) -> Fields:
+    """A log's directory name: ``t-0``, also with the suffix of a deleted, future or stray one."""
+    found = _LOG_NAME.fullmatch(text)
+    return NOTHING if found is None else found.groupdict()
+
+
+_LOG_OBJECT_NAMES: Final = {
+    "topic": "topic",
+    "partition": "partition_id",
+    "topicId": "topic_id",
+    "highWatermark": "high_watermark",
+    "logStartOffset": "log_start_offset",
+    "logEndOffset": "log_end_offset",
+}
+_LOG_OBJECT_VALUE: Final = re.compile(r"(\w+)=([^,)]*)", re.ASCII)
+_LOG_OBJECT_DIR: Final = re.compile(r"dir=.*?/(?P<topic>[\w.-]+)-(?P<partition_id>\d+)[,)]", re.ASCII)
+
+
+def log_object(text: str) -> Fields:
+    """``UnifiedLog(dir=/d/t-0, topicId=..., topic=t, partition=0, highWatermark=10, ...)`` and 2.6's ``Log(...)``."""
+    fields = {
+        _LOG_OBJECT_NAMES[name]: value
+        for name, value in _LOG_OBJECT_VALUE.findall(text)
+        if name in _LOG_OBJECT_NAMES and value not in ("None", "...")
+    }
+    if "topic" not in fields:
+        found = _LOG_OBJECT_DIR.search(text)
+        if found is not None:
+            fields.update(found.groupdict())
+    identity = fields.get("topic_id")
+    if identity is not None:
+        fields["topic_id"] = topic_id(identity) or identity
+    return fields
+
+
+_NAMED_OFFSET: Final = re.compile(r"offset[=:] ?(-?\d+)|(-?\d+)", re.ASCII)
+
+
+def offset(text: str) -> str | None:
+    """The offset in ``10``, ``10 [0 : 120]``, ``LogOffsetMetadata(offset=10, ...)`` and the truncation states."""
+    found = _NAMED_OFFSET.search(text)
+    return None if found is None else found.group(1) or found.group(2)
+
+
+_EPOCH_CHANGE: Final = re.compile(
+    r"New: \{epoch:(?P<leader_epoch>-?\d+), offset:?(?P<leader_epoch_start_offset>-?\d+)\}"
+    r"(?:, Current: \{epoch:(?P<previous_leader_epoch>-?\d+), offset:?-?\d+\})?"
+    r"(?: for Partition: (?P<topic>[\w.-]+)-(?P<partition_id>\d+))?",
+    re.ASCII,
+)
+_EPOCH_ENTRY: Final = re.compile(
+    r"\(epoch=(?P<leader_epoch>-?\d+), startOffset=(?P<leader_epoch_start_offset>-?\d+)\)", re.ASCII
+)
+
+
+def epoch_change(text: str) -> Fields:
+    """``New: {epoch:5, offset:10}, Current: {epoch:4, offset:3} for Partition: t-0``, ``EpochEntry(epoch=5, ...)``."""
+    found = _EPOCH_CHANGE.search(text) or _EPOCH_ENTRY.search(text)
+    return NOTHING if found is None else {k: v for k, v in found.groupdict().items() if v is not None}
+
+
+_EPOCH_END_OFFSET: Final = re.compile(
+    r"leaderEpoch=(?P<leader_epoch>-?\d+), endOffset=(?P<leader_end_offset>-?\d+)", re.ASCII
+)
+
+
+def epoch_end_offset(text: str) -> Fields:
+    """``EpochEndOffset(errorCode=0, partition=4, leaderEpoch=5, endOffset=1510)``: the leader's answer."""
+    found = _EPOCH_END_OFFSET.search(text)
+    return NOTHING if found is None else found.groupdict()
+
+
+_ADDED_FETCHER: Final = re.compile(
+    r"(?<![\w.-])([\w.-]+)[,-](\d+)\]?(?:, initOffset (-?\d+) to broker (.*?)\](?= \)|,|\)|$| )"
+    r"| -> (?:\(offset=(-?\d+)|InitialFetchState\([^()]*(?:\([^()]*\)[^()]*)*?,(-?\d+)\)))",
+    re.ASCII,
+)
+
+
+def added_fetchers(text: str) -> Fields:
+    """Partitions whose fetching begins: ``topic_partitions`` and, in the same order, ``fetch_offsets``; ``leader``.
+
+    The leader is given where all of them have the same one in the text.
+    """
+    partitions: list[str] = []
+    offsets: list[str] = []
+    leaders: set[str] = set()
+    for topic, partition, init_offset, endpoint, map_offset, state_offset in _ADDED_FETCHER.findall(text):
+        partitions.append(f"{topic}-{partition}")
+        offsets.append(init_offset or map_offset or state_offset)
+        leader = broker(endpoint) if endpoint else None
+        if leader is not None:
+            leaders.add(leader)
+    fields = {"topic_partitions": ",".join(partitions), "fetch_offsets": ",".join(offsets)}
+    if len(leaders) == 1:
+        fields["leader"] = leaders.pop()
+    return fields
+
+
+_PARTITION_REPLICA: Final = re.compile(
+    r"\[Topic=([\w.-]+),Partition=(\d+),Replica=(-?\d+)\]|PartitionAndReplica\(([\w.-]+),(\d+),(-?\d+)\)", re.ASCII
+)
+
+
+def partition_replicas(text: str) -> str:
+    """``[Topic=t,Partition=0,Replica=1]``, 0.8.0's ``PartitionAndReplica(t,0,1)``: ``t-0:1``, several with commas."""
+    found = [[part for part in groups if part] for groups in _PARTITION_REPLICA.findall(text)]
+    return ",".join(f"{topic}-{partition}:{replica}" for topic, partition, replica in found)
+
+
+_PAIR: Final = re.compile(r"\(?(-?\d+)(?: -> |,)(-?\d+)\)?", re.ASCII)
+
+
+def broker_epochs(text: str) -> str:
+    """``Map(1 -> 25, 2 -> 30)`` becomes ``1:25,2:30``."""
+    return ",".join(f"{name}:{value}" for name, value in _PAIR.findall(text))
+
+
+_COLLECTION: Final = re.compile(r"\w*\((?P<items>.*)\)|\[(?P<list>.*)\]", re.ASCII | re.DOTALL)
+
+
+def names(text: str) -> str:
+    """``Set(a, b)``, ``[a, b]`` and ``a,b`` become ``a,b``, in the order printed."""
+    found = _COLLECTION.fullmatch(text.strip())
+    items = text if found is None else found["items"] if found["items"] is not None else found["list"]
+    return ",".join(item.strip() for item in items.split(",") if item.strip())

@@ -1,0 +1,814 @@
+"""What the fields say, written out by hand for every struct and era."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.shapes import match
+from ingest.shapes.structs import leaderships
+
+TP = {"topic": "orders", "partition_id": "4"}
+CONTROLLER = {"controller_id": "1", "controller_epoch": "12"}
+STATE = {"leader": "2", "leader_epoch": "6", "isr": "2,3"}
+REQUEST = {**CONTROLLER, "correlation_id": "87"}
+
+NEW = "[Controller id=1 epoch=12] "
+OLD = "Controller 1 epoch 12 "
+
+STATE_CHANGE = [
+    # 0.8.0: short names in the place of states
+    (
+        OLD + "changed partition [orders,4] state from NotExists to New with assigned replicas 1,2,3",
+        "partition_state_change",
+        {**CONTROLLER, **TP, "from_state": "NonExistentPartition", "to_state": "NewPartition", "replicas": "1,2,3"},
+    ),
+    # 0.8.0: the previous state is a fixed text
+    (
+        OLD + "changed partition [orders,4] state from Online to Offline",
+        "partition_state_change",
+        {**CONTROLLER, **TP, "to_state": "OfflinePartition"},
+    ),
+    (
+        OLD + "changed partition [orders,4] from NewPartition to OnlinePartition with leader 2",
+        "partition_state_change",
+        {**CONTROLLER, **TP, "from_state": "NewPartition", "to_state": "OnlinePartition", "leader": "2"},
+    ),
+    # a topic whose name holds a hyphen and digits, in both spellings
+    (
+        OLD + "elected leader 2 for Offline partition [a-1.b_2-3,0]",
+        "leader_elected",
+        {**CONTROLLER, "leader": "2", "topic": "a-1.b_2-3", "partition_id": "0"},
+    ),
+    (
+        NEW + "Elected leader 2 for Offline partition a-1.b_2-3-0",
+        "leader_elected",
+        {**CONTROLLER, "leader": "2", "topic": "a-1.b_2-3", "partition_id": "0"},
+    ),
+    # LeaderAndIsr: 0.8.0, 0.8.1, 1.1, 3.2, 3.5, 4.0
+    (
+        OLD + "encountered error while changing partition [orders,4]'s state from New to Online since LeaderAndIsr "
+        'path already exists with value { "ISR":"2,3", "leader":"2", "leaderEpoch":"6" } and controller epoch 11',
+        "partition_state_change_failed",
+        {**CONTROLLER, **TP, **STATE, "state_controller_epoch": "11"},
+    ),
+    (
+        OLD + "encountered error while changing partition [orders,4]'s state from New to Online since LeaderAndIsr "
+        'path already exists with value {"leader":2,"leader_epoch":6,"isr":[2,3]} and controller epoch 11',
+        "partition_state_change_failed",
+        {**CONTROLLER, **TP, **STATE, "state_controller_epoch": "11"},
+    ),
+    (
+        NEW + "Changed partition orders-4 from NewPartition to OnlinePartition with state "
+        "LeaderAndIsr(leader=2, leaderEpoch=6, isr=List(2, 3), zkVersion=11)",
+        "partition_state_change",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "from_state": "NewPartition",
+            "to_state": "OnlinePartition",
+            "partition_epoch": "11",
+        },
+    ),
+    (
+        NEW + "Changed partition orders-4 from OfflinePartition to OnlinePartition with state "
+        "LeaderAndIsr(leader=2, leaderEpoch=6, isr=List(2), leaderRecoveryState=RECOVERING, zkVersion=11)",
+        "partition_state_change",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "isr": "2",
+            "from_state": "OfflinePartition",
+            "to_state": "OnlinePartition",
+            "partition_epoch": "11",
+            "leader_recovery_state": "1",
+        },
+    ),
+    (
+        NEW + "Changed partition orders-4 from NewPartition to OnlinePartition with state LeaderAndIsr(leader=-1, "
+        "leaderEpoch=6, isrWithBrokerEpoch=List(BrokerState(brokerId=2, brokerEpoch=-1), "
+        "BrokerState(brokerId=3, brokerEpoch=77)), leaderRecoveryState=RECOVERED, partitionEpoch=11)",
+        "partition_state_change",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "leader": "-1",
+            "from_state": "NewPartition",
+            "to_state": "OnlinePartition",
+            "partition_epoch": "11",
+            "leader_recovery_state": "0",
+        },
+    ),
+    (
+        NEW + "Changed partition orders-4 from NewPartition to OnlinePartition with state LeaderAndIsr(leader=2, "
+        "leaderEpoch=6, isrWithBrokerEpoch=[BrokerState(brokerId=2, brokerEpoch=-1), "
+        "BrokerState(brokerId=3, brokerEpoch=-1)], leaderRecoveryState=RECOVERED, partitionEpoch=11)",
+        "partition_state_change",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "from_state": "NewPartition",
+            "to_state": "OnlinePartition",
+            "partition_epoch": "11",
+            "leader_recovery_state": "0",
+        },
+    ),
+    # LeaderIsrAndControllerEpoch: plain, with ZkVersion, with recovery state; an empty ISR
+    (
+        OLD + "sending become-leader LeaderAndIsr request (Leader:2,ISR:2,3,LeaderEpoch:6,ControllerEpoch:11) with "
+        "correlationId 87 to broker 2 for partition [orders,4]",
+        "leader_and_isr_sent",
+        {
+            **REQUEST,
+            **TP,
+            **STATE,
+            "state_controller_epoch": "11",
+            "to_broker_id": "2",
+            "become_type": "become-leader",
+        },
+    ),
+    (
+        OLD + "sending UpdateMetadata request (Leader:-2,ISR:,LeaderEpoch:0,ControllerEpoch:3) to brokers Set(1, 2) "
+        "for partition orders-4",
+        "update_metadata_sent",
+        {
+            **CONTROLLER,
+            **TP,
+            "leader": "-2",
+            "isr": "",
+            "leader_epoch": "0",
+            "state_controller_epoch": "3",
+            "to_broker_ids": "1,2",
+        },
+    ),
+    (
+        NEW + "Partition orders-4 state changed to (Leader:2,ISR:2,3,LeaderRecoveryState:RECOVERED,LeaderEpoch:6,"
+        "ZkVersion:11,ControllerEpoch:12) after removing replica 1 from the ISR as part of transition to "
+        "OfflineReplica",
+        "isr_shrunk_by_controller",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "partition_epoch": "11",
+            "state_controller_epoch": "12",
+            "leader_recovery_state": "0",
+            "replica_id": "1",
+        },
+    ),
+    (
+        NEW + "Sent LeaderAndIsr request (Leader:2,ISR:2,3,LeaderEpoch:6,ZkVersion:11,ControllerEpoch:12) with new "
+        "replica assignment ReplicaAssignment(replicas=1,2,3,4, addingReplicas=4, removingReplicas=) to leader 2 for "
+        "partition being reassigned orders-4",
+        "reassignment_leader_and_isr_sent",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "partition_epoch": "11",
+            "state_controller_epoch": "12",
+            "replicas": "1,2,3,4",
+            "adding_replicas": "4",
+            "removing_replicas": "",
+        },
+    ),
+    # PartitionStateInfo, its parentheses unbalanced
+    (
+        "Broker 3 received LeaderAndIsr request (LeaderAndIsrInfo:(Leader:2,ISR:2,3,LeaderEpoch:6,ControllerEpoch:11),"
+        "ReplicationFactor:3),AllReplicas:3,1,2) correlation id 87 from controller 1 epoch 12 for partition [orders,4]",
+        "leader_and_isr_received",
+        {**REQUEST, **TP, **STATE, "broker_id": "3", "state_controller_epoch": "11", "replicas": "3,1,2"},
+    ),
+    # the same from 0.10 on comes from a Java set; and a Scala set of five has no order either
+    (
+        "Broker 3 cached leader info (LeaderAndIsrInfo:(Leader:2,ISR:2,3,LeaderEpoch:6,ControllerEpoch:11),"
+        "ReplicationFactor:3),AllReplicas:1,2,3) for partition orders-4 in response to UpdateMetadata request sent by "
+        "controller 1 epoch 12 with correlation id 87",
+        "metadata_cached",
+        {**REQUEST, **TP, **STATE, "broker_id": "3", "state_controller_epoch": "11", "replica_set": "1,2,3"},
+    ),
+    (
+        "Broker 3 cached leader info (LeaderAndIsrInfo:(Leader:2,ISR:2,3,LeaderEpoch:6,ControllerEpoch:11),"
+        "ReplicationFactor:5),AllReplicas:5,1,2,3,4) for partition [orders,4] in response to UpdateMetadata request "
+        "sent by controller 1 epoch 12 with correlation id 87",
+        "metadata_cached",
+        {**REQUEST, **TP, **STATE, "broker_id": "3", "state_controller_epoch": "11", "replica_set": "5,1,2,3,4"},
+    ),
+    # PartitionState: 0.10.0.0, 0.10.0.1, 0.11, 1.0 of either request
+    (
+        "Broker 3 received LeaderAndIsr request org.apache.kafka.common.requests.LeaderAndIsrRequest$PartitionState"
+        "@5b2d7f1a correlation id 87 from controller 1 epoch 12 for partition [orders,4]",
+        "leader_and_isr_received",
+        {**REQUEST, **TP, "broker_id": "3"},
+    ),
+    (
+        "Broker 3 received LeaderAndIsr request PartitionState(controllerEpoch=11, leader=2, leaderEpoch=6, "
+        "isr=[2, 3], zkVersion=11, replicas=[2, 1, 3]) correlation id 87 from controller 1 epoch 12 for partition "
+        "[orders,4]",
+        "leader_and_isr_received",
+        {
+            **REQUEST,
+            **TP,
+            **STATE,
+            "broker_id": "3",
+            "state_controller_epoch": "11",
+            "partition_epoch": "11",
+            "replica_set": "2,1,3",
+        },
+    ),
+    (
+        "Broker 3 received LeaderAndIsr request PartitionState(controllerEpoch=11, leader=2, leaderEpoch=6, isr=2,3, "
+        "zkVersion=11, replicas=3,1,2) correlation id 87 from controller 1 epoch 12 for partition [orders,4]",
+        "leader_and_isr_received",
+        {
+            **REQUEST,
+            **TP,
+            **STATE,
+            "broker_id": "3",
+            "state_controller_epoch": "11",
+            "partition_epoch": "11",
+            "replicas": "3,1,2",
+        },
+    ),
+    (
+        "[Broker id=3] Received LeaderAndIsr request PartitionState(controllerEpoch=11, leader=2, leaderEpoch=6, "
+        "isr=2,3, zkVersion=11, replicas=3,1,2, isNew=true) correlation id 87 from controller 1 epoch 12 for partition "
+        "orders-4",
+        "leader_and_isr_received",
+        {
+            **REQUEST,
+            **TP,
+            **STATE,
+            "broker_id": "3",
+            "state_controller_epoch": "11",
+            "partition_epoch": "11",
+            "replicas": "3,1,2",
+            "is_new": "true",
+        },
+    ),
+    (
+        NEW + "Sending UpdateMetadata request PartitionState(controllerEpoch=11, leader=2, leaderEpoch=6, isr=[2, 3], "
+        "zkVersion=11, replicas=[3, 1, 2], offlineReplicas=[1]) to brokers Set(1, 2, 3) for partition orders-4",
+        "update_metadata_sent",
+        {
+            **CONTROLLER,
+            **TP,
+            **STATE,
+            "state_controller_epoch": "11",
+            "partition_epoch": "11",
+            "replicas": "3,1,2",
+            "offline_replicas": "1",
+            "to_broker_ids": "1,2,3",
+        },
+    ),
+    # generated structs: topic and partition inside
+    (
+        "[Broker id=3] Received LeaderAndIsr request LeaderAndIsrPartitionState(topicName='orders', partitionIndex=4, "
+        "controllerEpoch=11, leader=2, leaderEpoch=6, isr=[2, 3], partitionEpoch=11, replicas=[3, 1, 2], "
+        "addingReplicas=[3], removingReplicas=[], isNew=false, leaderRecoveryState=0) correlation id 87 from "
+        "controller 1 epoch 12",
+        "leader_and_isr_received",
+        {
+            **REQUEST,
+            **TP,
+            **STATE,
+            "broker_id": "3",
+            "state_controller_epoch": "11",
+            "partition_epoch": "11",
+            "replicas": "3,1,2",
+            "adding_replicas": "3",
+            "removing_replicas": "",
+            "is_new": "false",
+            "leader_recovery_state": "0",
+        },
+    ),
+    (
+        NEW + "Sending StopReplica request StopReplicaPartitionState(partitionIndex=4, leaderEpoch=7, "
+        "deletePartition=true) to broker 2 for partition orders-4",
+        "stop_replica_sent",
+        {**CONTROLLER, **TP, "leader_epoch": "7", "delete": "true", "to_broker_id": "2"},
+    ),
+    # 2.8 KRaft preview: a positional struct
+    (
+        "[Broker id=3] Metadata batch 210: locally changed: MetadataPartition(orders,4,2,6,[3, 1, 2],[2, 3],11,[1],[],"
+        "[])",
+        "metadata_record",
+        {
+            **TP,
+            **STATE,
+            "broker_id": "3",
+            "metadata_offset": "210",
+            "partition_epoch": "11",
+            "replicas": "3,1,2",
+            "offline_replicas": "1",
+            "adding_replicas": "",
+            "removing_replicas": "",
+        },
+    ),
+    (
+        "[Broker id=3] Apply deferred leader partition a-b-4: completed the become-leader state change.",
+        "become_leader_completed",
+        {"broker_id": "3", "topic": "a-b", "partition_id": "4"},
+    ),
+    # responses and brokers
+    (
+        OLD + "received response LeaderAndIsrResponse(87,Map((orders,4) -> 0, (orders,5) -> 6),0) for a request sent "
+        "to broker id:2,host:kafka2,port:9092",
+        "response_received",
+        {
+            **REQUEST,
+            "api": "LEADER_AND_ISR",
+            "response_error": "0",
+            "partition_errors": "orders-5:6",
+            "to_broker_id": "2",
+        },
+    ),
+    (
+        OLD + "received response UpdateMetadataResponse(87,11) for a request sent to broker id:2,host:kafka2,port:9092",
+        "response_received",
+        {**REQUEST, "api": "UPDATE_METADATA", "response_error": "11", "to_broker_id": "2"},
+    ),
+    (
+        OLD + "received response {error_code=0} for a request sent to broker Node(2, kafka2, 9092)",
+        "response_received",
+        {**CONTROLLER, "response_error": "0", "to_broker_id": "2"},
+    ),
+    (
+        NEW + "Received response {error_code=0,partitions=[{topic=orders,partition=4,error_code=9}]} for request "
+        "STOP_REPLICA with correlation id 87 sent to broker kafka2:9092 (id: 2 rack: r1)",
+        "response_received",
+        {
+            **REQUEST,
+            "api": "STOP_REPLICA",
+            "response_error": "0",
+            "partition_errors": "orders-4:9",
+            "to_broker_id": "2",
+        },
+    ),
+    (
+        NEW + "Sending UpdateMetadata request to brokers HashSet(1, 2, 3) for 40 partitions",
+        "request_batch_sent",
+        {**CONTROLLER, "to_broker_ids": "1,2,3", "n_partitions": "40", "api": "UPDATE_METADATA"},
+    ),
+    (
+        "[Controller id=1] Mark replicas a-b-4,orders-5 on broker 2 as offline",
+        "replicas_marked_offline",
+        {"controller_id": "1", "topic_partitions": "a-b-4,orders-5", "to_broker_id": "2"},
+    ),
+    # stale requests; 0.8.0 swaps the two numbers, 0.8.1 prints the same text with them right
+    (
+        "Broker 3 received LeaderAndIsr request correlation id 11 with an old controller epoch 87. Latest known "
+        "controller epoch is 12",
+        "leader_and_isr_ignored",
+        {
+            "broker_id": "3",
+            "correlation_id": "87",
+            "request_controller_epoch": "11",
+            "known_controller_epoch": "12",
+        },
+    ),
+    (
+        "Broker 3 received LeaderAndIsr request correlation id 87 with an old controller epoch 11. Latest known "
+        "controller epoch is 12",
+        "leader_and_isr_ignored",
+        {
+            "broker_id": "3",
+            "correlation_id": "87",
+            "request_controller_epoch": "11",
+            "known_controller_epoch": "12",
+        },
+    ),
+    (
+        "Broker 3 received LeaderAndIsr request correlation id 7 with an old controller epoch 11. Latest known "
+        "controller epoch is 12",
+        "leader_and_isr_ignored",
+        {"broker_id": "3", "known_controller_epoch": "12"},
+    ),
+    # 0.8.0 to 0.9.0.1: a literal %d
+    (
+        "Broker 3 received stop replica request from an old controller epoch 11. Latest known controller epoch is %d "
+        "12",
+        "stop_replica_ignored",
+        {"broker_id": "3", "request_controller_epoch": "11", "known_controller_epoch": "12"},
+    ),
+    # up to 0.11 these two print the partition's controller epoch, not the request's
+    (
+        "Broker 3 skipped the become-follower state change after marking its partition as follower with correlation id "
+        "87 from controller 1 epoch 11 for partition [orders,4] since the new leader 2 is the same as the old leader",
+        "become_follower_skipped",
+        {
+            **TP,
+            "broker_id": "3",
+            "controller_id": "1",
+            "correlation_id": "87",
+            "state_controller_epoch": "11",
+            "leader": "2",
+        },
+    ),
+    (
+        "[Broker id=3] Received LeaderAndIsrRequest with correlation id 87 from controller 1 epoch 12 for partition "
+        "orders-4 (last update controller epoch 11) but cannot become follower since the new leader 2 is unavailable.",
+        "become_follower_failed",
+        {**REQUEST, **TP, "broker_id": "3", "state_controller_epoch": "11", "leader": "2"},
+    ),
+    (
+        "Broker 3 ignored the become-follower state change with correlation id 87 controller 1 epoch 12 for partition "
+        "Topic: orders; Partition: 4; Leader: Some(2); AssignedReplicas: 1,2,3; InSyncReplicas: 2,3 since the "
+        "designated leader 2 cannot be found in live or shutting down brokers id:2,host:kafka2,port:9092,"
+        "id:3,host:kafka3,port:9092",
+        "become_follower_skipped",
+        {**REQUEST, **TP, "broker_id": "3", "leader": "2", "live_broker_ids": "2,3"},
+    ),
+    (
+        "Error on broker 3 while processing LeaderAndIsr request correlationId 87 received from controller 1 epoch 12 "
+        "for partition (orders,4)",
+        "leader_and_isr_failed",
+        {**REQUEST, **TP, "broker_id": "3"},
+    ),
+    # leader epochs: 2.6, 3.3, 3.6
+    (
+        "[Broker id=3] Leader orders-4 starts at leader epoch 6 from offset 1523 with high watermark 1500 ISR [2,3] "
+        "addingReplicas [] removingReplicas []. Previous leader epoch was 5.",
+        "leader_epoch_started",
+        {
+            **TP,
+            "broker_id": "3",
+            "role": "leader",
+            "leader_epoch": "6",
+            "leader_epoch_start_offset": "1523",
+            "high_watermark": "1500",
+            "isr": "2,3",
+            "adding_replicas": "",
+            "removing_replicas": "",
+            "previous_leader_epoch": "5",
+        },
+    ),
+    (
+        "[Broker id=3] Leader orders-4 with topic id Some(Fk3SYnmFQoGlW6AtDmbJzw) starts at leader epoch 6 from offset "
+        "1523 with partition epoch 12, high watermark 1500, ISR [2,3], adding replicas [4] and removing replicas [1] . "
+        "Previous leader Some(1) and previous leader epoch was 5.",
+        "leader_epoch_started",
+        {
+            **TP,
+            "broker_id": "3",
+            "role": "leader",
+            "topic_id": "Fk3SYnmFQoGlW6AtDmbJzw",
+            "leader_epoch": "6",
+            "leader_epoch_start_offset": "1523",
+            "partition_epoch": "12",
+            "high_watermark": "1500",
+            "isr": "2,3",
+            "adding_replicas": "4",
+            "removing_replicas": "1",
+            "under_min_isr": "false",
+            "previous_leader": "1",
+            "previous_leader_epoch": "5",
+        },
+    ),
+    # 3.6 and later print the new leader and epoch as the previous ones of a follower
+    (
+        "[Broker id=3] Follower orders-4 starts at leader epoch 6 from offset 1523 with partition epoch 12 and high "
+        "watermark 1500. Current leader is 2. Previous leader Some(2) and previous leader epoch was 6.",
+        "leader_epoch_started",
+        {
+            **TP,
+            "broker_id": "3",
+            "role": "follower",
+            "leader_epoch": "6",
+            "log_end_offset": "1523",
+            "partition_epoch": "12",
+            "high_watermark": "1500",
+            "leader": "2",
+        },
+    ),
+    (
+        "[Broker id=3] Started fetcher to new leader as part of become-follower request from controller 1 epoch 12 "
+        "with correlation id 87 for partition orders-4 with leader BrokerEndPoint(id=2, host=kafka2:9092)",
+        "fetcher_started",
+        {**REQUEST, **TP, "broker_id": "3", "leader": "2"},
+    ),
+    (
+        "Adding brokers Set(4), removing brokers Set().",
+        "migration",
+        {"added_broker_ids": "4", "deleted_broker_ids": ""},
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "event_type", "fields"), STATE_CHANGE)
+def test_state_change_log(message: str, event_type: str, fields: dict[str, str]) -> None:
+    found = match("state_change_log", "state.change.logger", message)
+    assert found is not None
+    assert found.event_type == event_type
+    assert found.fields == fields
+
+
+CONTROLLER_LOG = [
+    (
+        "kafka.controller.KafkaController",
+        "[Controller id=1] 1 successfully elected as the controller. Epoch incremented to 12 and epoch zk version is "
+        "now 12",
+        "controller_elected",
+        {"controller_id": "1", "controller_epoch": "12", "controller_epoch_zk_version": "12"},
+    ),
+    (
+        "kafka.controller.KafkaController",
+        "[Controller 1]: Controller 1 incremented epoch to 12",
+        "controller_epoch_incremented",
+        {"controller_id": "1", "controller_epoch": "12"},
+    ),
+    (
+        "kafka.controller.KafkaController",
+        "[Controller 1]: Broker 1 is ready to serve as the new controller with epoch 12",
+        "controller_ready",
+        {"controller_id": "1", "controller_epoch": "12"},
+    ),
+    (
+        "kafka.controller.KafkaController",
+        "[Controller id=1] Newly added brokers: 2, deleted brokers: , bounced brokers: 3, all live brokers: 1,2,3",
+        "broker_change",
+        {
+            "controller_id": "1",
+            "added_broker_ids": "2",
+            "deleted_broker_ids": "",
+            "bounced_broker_ids": "3",
+            "live_broker_ids": "1,2,3",
+        },
+    ),
+    (
+        "kafka.controller.ReplicaStateMachine$BrokerChangeListener",
+        "[BrokerChangeListener on Controller 1]: Newly added brokers: , deleted brokers: 2, all live brokers: 1,3",
+        "broker_change",
+        {"controller_id": "1", "added_broker_ids": "", "deleted_broker_ids": "2", "live_broker_ids": "1,3"},
+    ),
+    (
+        "kafka.controller.KafkaController",
+        "[Controller id=1] Shutting down broker 2",
+        "controlled_shutdown_requested",
+        {"controller_id": "1", "shutting_down_broker_ids": "2"},
+    ),
+    (
+        "kafka.controller.KafkaController",
+        "[Controller id=1] Successfully updated assignment of partition orders-4 to ReplicaAssignment(replicas=1,2,3, "
+        "addingReplicas=3, removingReplicas=)",
+        "reassignment_assignment_updated",
+        {"controller_id": "1", **TP, "replicas": "1,2,3", "adding_replicas": "3", "removing_replicas": ""},
+    ),
+    (
+        "kafka.controller.TopicDeletionManager",
+        "[Topic Deletion Manager 1], Deletion successfully completed for replicas [Topic=orders,Partition=4,Replica=2],"
+        "[Topic=orders,Partition=5,Replica=3]",
+        "topic_deletion_replicas_deleted",
+        {"controller_id": "1", "partition_replicas": "orders-4:2,orders-5:3"},
+    ),
+    # what the controller wrote for a leader since AlterIsr
+    (
+        "kafka.controller.KafkaController",
+        "[Controller id=1] ISR for partition orders-4 updated to LeaderAndIsr(leader=2, leaderEpoch=6, "
+        "isrWithBrokerEpoch=List(BrokerState(brokerId=2, brokerEpoch=-1), BrokerState(brokerId=3, brokerEpoch=-1)), "
+        "leaderRecoveryState=RECOVERED, partitionEpoch=12).",
+        "isr_update_committed",
+        {"controller_id": "1", **TP, **STATE, "leader_recovery_state": "0", "partition_epoch": "12"},
+    ),
+    # up to 0.10 the state znode itself is printed
+    (
+        "kafka.controller.ReassignedPartitionsIsrChangeListener",
+        "[ReassignedPartitionsIsrChangeListener on controller 1]: Reassigned partitions isr change listener fired for "
+        "path /brokers/topics/orders/partitions/4/state with children "
+        '{"controller_epoch":11,"leader":2,"version":1,"leader_epoch":6,"isr":[2,3]}',
+        "reassignment_isr_change",
+        {"controller_id": "1", **TP, **STATE, "state_controller_epoch": "11"},
+    ),
+    (
+        "kafka.controller.ControllerBrokerRequestBatch",
+        "The stop replica request (delete = true) sent to broker 2 is [Topic=orders,Partition=4,Replica=2]",
+        "stop_replica_sent",
+        {"to_broker_id": "2", "partition_replicas": "orders-4:2", "delete": "true"},
+    ),
+    (
+        "kafka.controller.OfflinePartitionLeaderSelector",
+        "[OfflinePartitionLeaderSelector]: No broker in ISR is alive for [orders,4]. Elect leader 2 from live brokers "
+        "2,3. There's potential data loss.",
+        "unclean_leader_selected",
+        {**TP, "leader": "2", "live_broker_ids": "2,3"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("logger", "message", "event_type", "fields"), CONTROLLER_LOG)
+def test_controller_log(logger: str, message: str, event_type: str, fields: dict[str, str]) -> None:
+    found = match("controller_log", logger, message)
+    assert found is not None
+    assert (found.event_type, found.fields) == (event_type, fields)
+    assert match("server_log", logger, message) == found
+
+
+def test_the_leader_cache_gives_the_state_of_each_partition() -> None:
+    found = match(
+        "controller_log",
+        "kafka.controller.KafkaController",
+        "[Controller 1]: All leaders = [orders,4] -> (Leader:2,ISR:2,3,LeaderEpoch:6,ControllerEpoch:11),[a-b,0] -> "
+        "(Leader:-1,ISR:,LeaderEpoch:7,ControllerEpoch:12)",
+    )
+    assert found is not None
+    assert leaderships(found.fields["leaderships"]) == [
+        {**TP, **STATE, "state_controller_epoch": "11"},
+        {
+            "topic": "a-b",
+            "partition_id": "0",
+            "leader": "-1",
+            "isr": "",
+            "leader_epoch": "7",
+            "state_controller_epoch": "12",
+        },
+    ]
+
+
+IDENT = {**TP, "broker_id": "3"}
+FETCHER = {"broker_id": "3", "leader": "2", "fetcher_id": "0"}
+
+SERVER_LOG = [
+    (
+        "kafka.cluster.Partition",
+        "Partition [orders,4] on broker 3: Shrinking ISR for partition [orders,4] from 1,2,3 to 1,3",
+        "isr_shrink_proposed",
+        {**IDENT, "old_isr": "1,2,3", "new_isr": "1,3"},
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] Shrinking ISR from 1,2,3,4 to 1,3. Leader: (highWatermark: 1500, endOffset: "
+        "1523). Out of sync replicas: (brokerId: 2, endOffset: 1510) (brokerId: 4, endOffset: -1).",
+        "isr_shrink_proposed",
+        {
+            **IDENT,
+            "old_isr": "1,2,3,4",
+            "new_isr": "1,3",
+            "high_watermark": "1500",
+            "log_end_offset": "1523",
+            "out_of_sync": "2:1510,4:-1",
+        },
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] Shrinking ISR from 1,2,3 to 1. Leader: (highWatermark: 1500, endOffset: 1523). "
+        "Out of sync replicas: (brokerId: 2, endOffset: 1510, lastCaughtUpTimeMs: 1700000000000) (brokerId: 3, "
+        "endOffset: unknown, lastCaughtUpTimeMs: unknown).",
+        "isr_shrink_proposed",
+        {
+            **IDENT,
+            "old_isr": "1,2,3",
+            "new_isr": "1",
+            "high_watermark": "1500",
+            "log_end_offset": "1523",
+            "out_of_sync": "2:1510,3:unknown",
+        },
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] ISR updated to 1,3 (under-min-isr) and version updated to 12",
+        "isr_update_committed",
+        {**IDENT, "isr": "1,3", "under_min_isr": "true", "partition_epoch": "12"},
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] ISR updated to 1,3  and version updated to 12",
+        "isr_update_committed",
+        {**IDENT, "isr": "1,3", "under_min_isr": "false", "partition_epoch": "12"},
+    ),
+    (
+        "kafka.cluster.Partition",
+        "Partition [orders,4] on broker 3: ISR updated to [1,3] and zkVersion updated to [12]",
+        "isr_update_committed",
+        {**IDENT, "isr": "1,3", "partition_epoch": "12"},
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] Cached zkVersion [11] not equal to that in zookeeper, skip updating ISR",
+        "isr_update_failed",
+        {**IDENT, "partition_epoch": "11"},
+    ),
+    (
+        "kafka.cluster.Partition",
+        "[Partition orders-4 broker=3] Log loaded for partition orders-4 with initial high watermark 1500",
+        "high_watermark_initialised",
+        {**IDENT, "high_watermark": "1500"},
+    ),
+    (
+        "kafka.log.Log",
+        "[Log partition=a-b-4, dir=/data/kafka-logs] Completed load of log with 3 segments, log start offset 5 and log "
+        "end offset 1523 in 14 ms",
+        "log_loaded",
+        {
+            "topic": "a-b",
+            "partition_id": "4",
+            "log_dir": "/data/kafka-logs",
+            "n_segments": "3",
+            "log_start_offset": "5",
+            "log_end_offset": "1523",
+            "elapsed_ms": "14",
+        },
+    ),
+    (
+        "kafka.log.Log",
+        "Truncating log orders-4 to offset 1510.",
+        "log_truncated",
+        {**TP, "offset": "1510"},
+    ),
+    (
+        "kafka.log.UnifiedLog",
+        "[UnifiedLog partition=orders-4, dir=/data/kafka-logs] Non-monotonic update of high watermark from (offset=300,"
+        " segment=[-1:-1]) to (offset=69, segment=[0:13495])",
+        "high_watermark_decreased",
+        {**TP, "log_dir": "/data/kafka-logs", "old_high_watermark": "300", "high_watermark": "69"},
+    ),
+    (
+        "kafka.server.ReplicaFetcherThread",
+        "[ReplicaFetcher replicaId=3, leaderId=2, fetcherId=0] Truncating partition orders-4 with TruncationState("
+        "offset=1510, completed=true) due to leader epoch and offset EpochEndOffset(errorCode=0, partition=4, "
+        "leaderEpoch=5, endOffset=1512)",
+        "log_truncated",
+        {**TP, **FETCHER, "offset": "1510", "leader_epoch": "5", "leader_end_offset": "1512"},
+    ),
+    (
+        "kafka.server.ReplicaFetcherManager",
+        "[ReplicaFetcherManager on broker 3] Added fetcher for partitions List([[orders,4], initOffset 10 to broker "
+        "id:2,host:h,port:9092] , [[a-b,0], initOffset 7 to broker id:1,host:h,port:9093] )",
+        "fetcher_added",
+        {"broker_id": "3", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+    ),
+    (
+        "kafka.server.ReplicaFetcherManager",
+        "[ReplicaFetcherManager on broker 3] Added fetcher to broker BrokerEndPoint(id=2, host=h:9092) for partitions "
+        "Map(orders-4 -> (offset=10, leaderEpoch=5), a-b-0 -> (offset=7, leaderEpoch=1))",
+        "fetcher_added",
+        {"broker_id": "3", "leader": "2", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+    ),
+    (
+        "kafka.server.ReplicaFetcherManager",
+        "[ReplicaFetcherManager on broker 3] Added fetcher to broker 2 for partitions HashMap(orders-4 -> "
+        "InitialFetchState(Some(l4Sg4IrvRXSzJUeejx637Q),BrokerEndPoint(id=2, host=h:9092),5,10), a-b-0 -> "
+        "InitialFetchState(None,BrokerEndPoint(id=2, host=h:9092),1,7))",
+        "fetcher_added",
+        {"broker_id": "3", "leader": "2", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+    ),
+    # a move between directories of one broker is no replication
+    (
+        "kafka.server.ReplicaAlterLogDirsManager",
+        "[ReplicaAlterLogDirsManager on broker 3] Added fetcher for partitions List()",
+        "log_dir_fetcher_added",
+        {"broker_id": "3", "topic_partitions": "", "fetch_offsets": ""},
+    ),
+    (
+        "kafka.server.epoch.LeaderEpochFileCache",
+        "Updated PartitionLeaderEpoch. New: {epoch:5, offset:10}, Current: {epoch:4, offset3} for Partition: orders-4. "
+        "Cache now contains 2 entries.",
+        "leader_epoch_cached",
+        {
+            **TP,
+            "leader_epoch": "5",
+            "leader_epoch_start_offset": "10",
+            "previous_leader_epoch": "4",
+            "epochs_count": "2",
+        },
+    ),
+    (
+        "kafka.server.KafkaServer",
+        "[KafkaServer id=3] started",
+        "broker_server_started",
+        {"broker_id": "3"},
+    ),
+    (
+        "kafka.server.KafkaServer",
+        "Cluster ID = zrP1uFLhTm-NHrAcRqvwIw",
+        "cluster_id",
+        {"cluster_id": "zrP1uFLhTm-NHrAcRqvwIw"},
+    ),
+    (
+        "org.apache.kafka.common.utils.AppInfoParser",
+        "Kafka version : 1.1.1",
+        "kafka_version",
+        {"kafka_version": "1.1.1"},
+    ),
+    (
+        "kafka.server.ReplicaManager$LogDirFailureHandler",
+        "Halting broker because dir /data/d1 is offline",
+        "log_dir_failed",
+        {"log_dir": "/data/d1"},
+    ),
+    (
+        "kafka.server.ZookeeperLeaderElector",
+        "3 successfully elected as leader",
+        "controller_elected",
+        {"controller_id": "3"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("logger", "message", "event_type", "fields"), SERVER_LOG)
+def test_server_log(logger: str, message: str, event_type: str, fields: dict[str, str]) -> None:
+    found = match("server_log", logger, message)
+    assert found is not None
+    assert (found.event_type, found.fields) == (event_type, fields)

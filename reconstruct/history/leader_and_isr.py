@@ -24,6 +24,7 @@ from reconstruct.history.intervals import Change
 from reconstruct.history.sightings import (
     LEADER_SIDE,
     NO_LEADER,
+    TOLD_OF_LEADER,
     Rank,
     Sighting,
     direct_sightings,
@@ -301,7 +302,7 @@ def _inferred_from(entry: _Entry) -> str | None:
 def _written_by(entry: _Entry, state: LeaderAndIsr, previous: LeaderAndIsr | None, is_first: bool) -> str | None:
     """The controller raises the leader epoch, an ISR change that the leader asked for keeps it (R10)."""
     ranks = {s.rank for s in entry.sightings}
-    if ranks & set(LEADER_SIDE):
+    if ranks & set(LEADER_SIDE) or any(s.fact.kind in TOLD_OF_LEADER for s in entry.sightings):
         return "leader"
     if not is_first:
         return "leader"

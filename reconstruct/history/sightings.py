@@ -31,6 +31,8 @@ RANKS: Final = {
     "partition_state_change": Rank.DECIDED,
     "isr_shrunk_by_controller": Rank.DECIDED,
     "reassignment_leader_and_isr_sent": Rank.DECIDED,
+    "isr_update_committed_for_leader": Rank.DECIDED,  # AlterIsr: the controller writes what the leader asked for
+    "reassignment_isr_change": Rank.DECIDED,  # 0.8: the znode, as the controller's listener read it
     "isr_update_committed": Rank.COMMITTED,
     "isr_shrink_proposed": Rank.PROPOSED,
     "isr_expand_proposed": Rank.PROPOSED,
@@ -41,6 +43,8 @@ RANKS: Final = {
     "leader_epoch_started": Rank.RECEIVED,
 }
 LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
+#: The controller tells of writes that the leader asked for.
+TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", "reassignment_isr_change")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,16 +30,16 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
             "to_state": _text("to_state"),
             "leader": _int("leader"),
             "leader_epoch": _int("leader_epoch"),
-            "isr": _ints("isr"),
+            "isr": ints("isr"),
             "partition_epoch": _int("partition_epoch"),
             "leader_recovery_state": _int("leader_recovery_state"),
-            "replicas": _ints("replicas"),
-            "adding_replicas": _ints("adding_replicas"),
-            "removing_replicas": _ints("removing_replicas"),
+            "replicas": ints("replicas"),
+            "adding_replicas": ints("adding_replicas"),
+            "removing_replicas": ints("removing_replicas"),
             "is_new": _text("is_new").cast("boolean"),
             "is_delete": _text("delete").cast("boolean"),
             "correlation_id": _int("correlation_id"),
-            "to_broker_ids": F.coalesce(_ints("to_broker_ids"), F.array(_int("to_broker_id"))),
+            "to_broker_ids": F.coalesce(ints("to_broker_ids"), F.array(_int("to_broker_id"))),
         },
     )
 
@@ -48,7 +48,7 @@ def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
     typed = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
     changed = F.array_distinct(
-        F.concat(*(F.coalesce(_ints(name), F.array().cast("array<int>")) for name in _CHANGED))
+        F.concat(*(F.coalesce(ints(name), F.array().cast("array<int>")) for name in _CHANGED))
     )
     return _finish(
         _one_per_partition(typed),
@@ -57,7 +57,7 @@ def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
         {
             "controller_id": _int("controller_id"),
             "controller_epoch": _int("controller_epoch"),
-            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(_ints("live_broker_ids")),
+            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(ints("live_broker_ids")),
         },
     )
 
@@ -72,8 +72,8 @@ def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame
         {
             "leader": _int("leader"),
             "leader_epoch": _int("leader_epoch"),
-            "isr": F.coalesce(_ints("new_isr"), _ints("isr")),
-            "old_isr": _ints("old_isr"),
+            "isr": F.coalesce(ints("new_isr"), ints("isr")),
+            "old_isr": ints("old_isr"),
             "partition_epoch": _int("partition_epoch"),
             "high_watermark": _text("high_watermark").try_cast("bigint"),
             "log_end_offset": F.coalesce(_text("log_end_offset"), _text("leader_epoch_start_offset")).try_cast("bigint"),
@@ -145,8 +145,8 @@ def _int(name: str) -> Column:
     return _text(name).try_cast("int")
 
 
-def _ints(name: str) -> Column:
-    """``1,2,3`` as an array; empty text is an empty array, absence is NULL."""
+def ints(name: str) -> Column:
+    """The field ``name``, ``1,2,3``, as an array; empty text is an empty array, absence is NULL."""
     return F.when(_text(name) == "", F.array().cast("array<int>")).otherwise(
         F.transform(F.split(_text(name), ","), lambda number: F.trim(number).try_cast("int"))
     )

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconstruct.history import evidence as kinds
+from reconstruct.silver.events import ints
 
 #: Column: Spark type, in the order of the fields of ``Evidence``.
 EVIDENCE_COLUMNS: Final = {
@@ -72,7 +73,9 @@ REPLICATION_KINDS: Final = (
     "isr_update_failed",
     "leader_epoch_started",
 )
-CONTROLLER_KINDS: Final = ("isr_shrunk_by_controller",)
+#: Events of controller.log, and what the fold calls them where server.log has another event of that name.
+CONTROLLER_KINDS: Final = ("isr_shrunk_by_controller", "isr_update_committed", "reassignment_isr_change")
+_RENAMED: Final = {("controller_log", "isr_update_committed"): "isr_update_committed_for_leader"}
 
 _TOPIC_PATH: Final = "^/brokers/topics/([^/]+)$"
 _STATE_PATH: Final = "^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
@@ -114,7 +117,7 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
     named = events.where("topic IS NOT NULL AND partition_id IS NOT NULL AND topic_incarnation IS NOT NULL")
     renamed = {
         "evidence_id": F.col("record_id"),
-        "kind": F.col("event_type"),
+        "kind": _kind(source_kind),
         "at": F.unix_micros("event_time"),
         "file": F.col("file_id"),
         "offset": F.col("byte_offset"),
@@ -130,9 +133,16 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         if name in events.columns:
             own[name] = F.col(name)
         elif name in spoken_of:
-            text = fields[name]
-            own[name] = F.transform(F.split(text, ","), lambda n: n.try_cast("int")) if name == "isr" else text.try_cast("int")
+            own[name] = ints(name) if name == "isr" else fields[name].try_cast("int")
     return _select(named, {**own, **renamed})
+
+
+def _kind(source_kind: str) -> Column:
+    kind = F.col("event_type")
+    for (source, event_type), name in _RENAMED.items():
+        if source == source_kind:
+            kind = F.when(F.col("event_type") == event_type, name).otherwise(kind)
+    return kind
 
 
 def _from_znodes(znodes: DataFrame) -> DataFrame:

@@ -1,0 +1,157 @@
+"""Spark steps of the reconstruction, on rows made by hand, and the fold on Spark against the fold as it is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from ingest.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS
+from reconstruct.history.cluster import ClusterView
+from reconstruct.silver.events import controller_events, state_change_events
+from reconstruct.silver.incarnations import topic_incarnations
+from reconstruct.silver.partition_evidence import partition_evidence
+from reconstruct.silver.partition_job import _fact, fold_partitions, history_rows
+from reconstruct.silver.znodes import znode_changes
+
+START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def znode(path: str, second: float, czxid: int, mzxid: int, data: str | None = None, **more: Any) -> dict[str, Any]:
+    row = dict.fromkeys(ZNODE_SNAPSHOTS.column_names) | {
+        "record_id": f"{path}@{second}", "cluster_id": "c", "file_id": f"f{second}", "source_file": "z", "source_line": 1,
+        "byte_offset": 0, "byte_length": 1, "captured_at": at(second), "path": path, "data": data, "czxid": czxid,
+        "mzxid": mzxid, "ctime": at(czxid), "mtime": at(mzxid), "version": 0, "num_children": 0,
+    }  # fmt: skip
+    return row | more
+
+
+def changes(spark: Any, *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
+    frame = spark.createDataFrame(list(rows), ZNODE_SNAPSHOTS.struct)
+    result = znode_changes(frame).orderBy("mzxid", "path", "change").collect()
+    return [(r["path"], r["change"], r["mzxid"], r["changed_at"], r["changed_at_upper"]) for r in result]
+
+
+def test_each_write_that_snapshots_show_is_one_row(spark: Any) -> None:
+    found = changes(
+        spark,
+        znode("/controller_epoch", 10, 1, 1, "1"),
+        znode("/controller_epoch", 11, 1, 1, "1"),
+        znode("/controller_epoch", 12, 1, 12, "2"),
+    )
+    assert [(path, change, mzxid) for path, change, mzxid, _, _ in found] == [
+        ("/controller_epoch", "written", 1),
+        ("/controller_epoch", "written", 12),
+    ]
+
+
+def test_a_znode_missing_from_a_whole_round_was_deleted_between_the_two(spark: Any) -> None:
+    found = changes(
+        spark,
+        znode("/brokers/ids", 10, 1, 1, num_children=2),
+        znode("/brokers/ids/1", 10, 2, 2, "{}"),
+        znode("/brokers/ids/2", 10, 3, 3, "{}"),
+        znode("/brokers/ids", 11, 1, 1, num_children=1),
+        znode("/brokers/ids/1", 11, 2, 2, "{}"),
+    )
+    deleted = [row for row in found if row[1] == "deleted"]
+    naive = [(path, a.replace(tzinfo=None), b.replace(tzinfo=None)) for path, _, _, a, b in deleted]
+    assert naive == [("/brokers/ids/2", at(10).replace(tzinfo=None), at(11).replace(tzinfo=None))]
+
+
+def test_a_round_that_was_cut_proves_no_deletion(spark: Any) -> None:
+    found = changes(
+        spark,
+        znode("/brokers/ids", 10, 1, 1, num_children=2),
+        znode("/brokers/ids/1", 10, 2, 2, "{}"),
+        znode("/brokers/ids/2", 10, 3, 3, "{}"),
+        # the parent still counts two children, the file ends after the first
+        znode("/brokers/ids", 11, 1, 1, num_children=2),
+        znode("/brokers/ids/1", 11, 2, 2, "{}"),
+    )
+    assert [row for row in found if row[1] == "deleted"] == []
+
+
+def record(number: int, kind: str, event_type: str, fields: dict[str, str], **more: Any) -> dict[str, Any]:
+    return dict.fromkeys(LOG_RECORDS.column_names) | {
+        "record_id": f"r{number}", "cluster_id": "c", "file_id": "f", "broker_id": 1, "source_kind": kind,
+        "source_file": "log", "source_line": number, "byte_offset": number, "byte_length": 1,
+        "event_time": at(number), "event_time_text": "t", "log_level": "TRACE", "message": "m", "shape_id": "S",
+        "event_type": event_type, "fields": fields,
+    } | more  # fmt: skip
+
+
+@pytest.fixture
+def records(spark: Any) -> Any:
+    own = {"topic": "t", "partition_id": "0", "controller_id": "1", "controller_epoch": "1"}
+    state = own | {"leader": "1", "leader_epoch": "0"}
+    new = own | {"from_state": "NonExistentPartition", "to_state": "NewPartition", "replicas": "1,2"}
+    rows = [
+        record(1, "state_change_log", "partition_state_change", new),
+        record(2, "state_change_log", "leader_and_isr_sent", state | {"isr": "1,2", "to_broker_id": "2"}),
+        record(3, "state_change_log", "leader_and_isr_sent", state | {"isr": "", "leader": "-1", "leader_epoch": "1"}),
+        record(4, "state_change_log", "replicas_marked_offline", {"topic_partitions": "t-0,a-b-7", "to_broker_id": "3"}),
+        record(5, "state_change_log", "unrecognised", {}, shape_id=None),
+        record(6, "controller_log", "broker_change", {"added_broker_ids": "2,3", "deleted_broker_ids": "", "live_broker_ids": "1,2,3"}),
+    ]
+    return spark.createDataFrame(rows, LOG_RECORDS.struct)
+
+
+@pytest.fixture
+def incarnations(spark: Any, records: Any) -> Any:
+    return topic_incarnations(records, spark.createDataFrame([], ZNODE_SNAPSHOTS.struct))
+
+
+def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:
+    rows = state_change_events(records, incarnations).orderBy("event_id").collect()
+    assert [(r["event_id"], r["event_type"], r["topic"], r["partition_id"]) for r in rows] == [
+        ("r1:0", "partition_state_change", "t", 0),
+        ("r2:0", "leader_and_isr_sent", "t", 0),
+        ("r3:0", "leader_and_isr_sent", "t", 0),
+        ("r4:0", "replicas_marked_offline", "t", 0),
+        ("r4:1", "replicas_marked_offline", "a-b", 7),
+        ("r5:0", "unrecognised", None, None),
+    ]
+    assert rows[1]["isr"] == [1, 2]
+    assert rows[1]["to_broker_ids"] == [2]
+    assert rows[2]["isr"] == []
+    assert rows[0]["isr"] is None
+    assert {r["topic_incarnation"] for r in rows if r["topic"] == "t"} == {"r1"}
+
+
+def test_brokers_that_changed_are_those_the_event_is_about(records: Any, incarnations: Any) -> None:
+    (row,) = controller_events(records, incarnations).collect()
+    assert row["broker_ids"] == [2, 3]
+
+
+def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations: Any) -> None:
+    nothing = spark.createDataFrame([], ZNODE_SNAPSHOTS.struct)
+    events = state_change_events(records, incarnations)
+    none_logged = controller_events(records, incarnations)
+    replication = events.where("false").select("*", F.lit(None).cast("array<int>").alias("old_isr"))
+    evidence = partition_evidence(events, replication, none_logged, znode_changes(nothing), incarnations)
+    view = {"c": ClusterView("c")}
+    on_spark = fold_partitions(evidence, view).collect()
+    from reconstruct.history.fold import fold_partition
+
+    by_partition: dict[tuple[Any, ...], list[Any]] = {}
+    for row in evidence.collect():
+        key = (row["topic"], row["topic_incarnation"], row["partition_id"])
+        by_partition.setdefault(key, []).append(_fact(row.asDict()))
+    plain = [
+        (key, row["table_name"], str(row.get("state") or row.get("leader") or row.get("rule")))
+        for key, rows in by_partition.items()
+        for row in history_rows(fold_partition(key[0], rows, view["c"]))
+    ]
+    spark_rows = [
+        ((r["topic"], r["topic_incarnation"], r["partition_id"]), r["table_name"], str(r["state"] or r["leader"] or r["rule"]))
+        for r in on_spark
+    ]
+    assert sorted(plain, key=str) == sorted(spark_rows, key=str)
+    assert len(plain) > 5

@@ -1,0 +1,59 @@
+"""Which incarnation of a topic an instant belongs to."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reconstruct.silver.incarnations import REACTION_MS, Creation, _incarnations, incarnations_of
+
+MINUTE = 60_000_000
+
+
+def test_znodes_alone_part_the_time() -> None:
+    assert [name for name, _ in incarnations_of([Creation(9 * MINUTE, "z2", True), Creation(MINUTE, "z1", True)])] == ["z1", "z2"]
+    assert incarnations_of([Creation(9 * MINUTE, "z2", True), Creation(MINUTE, "z1", True)])[1][1] == 9 * MINUTE
+
+
+def test_a_creation_that_the_log_shows_too_is_one() -> None:
+    soon = MINUTE + (REACTION_MS - 1) * 1000
+    assert [name for name, _ in incarnations_of([Creation(MINUTE, "z1", True), Creation(soon, "log", False)])] == ["z1"]
+
+
+def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
+    found = incarnations_of([Creation(90 * MINUTE, "z1", True), Creation(MINUTE, "log", False)])
+    assert [name for name, _ in found] == ["log", "z1"]
+
+
+def folded(*rows: tuple[int, str, str]) -> list[tuple[str, int | None]]:
+    frame = pd.DataFrame(
+        [{"cluster_id": "c", "topic": "t", "at": at, "name": name, "kind": kind} for at, name, kind in rows]
+    )
+    result = _incarnations(frame)
+    return [
+        (name, None if pd.isna(at) else int(at))
+        for name, at in zip(result["topic_incarnation"], result["starts_at_us"], strict=True)
+    ]
+
+
+def test_a_topic_of_logs_alone_is_named_by_its_first_record() -> None:
+    assert folded((5, "r0", "first"), (6, "r1", "new:0"), (6, "r2", "new:1")) == [("r0", None)]
+
+
+def test_a_partition_that_is_new_again_begins_another_incarnation() -> None:
+    assert folded(
+        (5, "r0", "first"), (5, "r0", "new:0"), (6, "r1", "new:1"), (9 * MINUTE, "r8", "new:1"), (9 * MINUTE + 1, "r9", "new:0")
+    ) == [("r0", None), ("r8", 9 * MINUTE)]
+
+
+def test_partitions_added_later_are_of_the_same_incarnation() -> None:
+    assert folded((5, "r0", "first"), (5, "r0", "new:0"), (9 * MINUTE, "r8", "new:1")) == [("r0", None)]
+
+
+def test_logs_that_begin_after_the_creation_belong_to_the_znode() -> None:
+    assert folded((5 * MINUTE, "r0", "first"), (MINUTE, "77", "znode")) == [("77", None)]
+
+
+def test_logs_that_begin_before_the_znode_was_created_again() -> None:
+    assert folded(
+        (MINUTE, "r0", "first"), (MINUTE, "r0", "new:0"), (50 * MINUTE, "77", "znode"), (50 * MINUTE + 9, "r9", "new:0")
+    ) == [("r0", None), ("77", 50 * MINUTE)]

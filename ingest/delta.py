@@ -98,8 +98,8 @@ class Lake:
         found = (detail["properties"] if detail else {}).get(VERSION_PROPERTY)
         if found != str(spec.version):
             raise LakeError(
-                f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes version"
-                f" {spec.version}: give another --lake, or ingest the sources again into a new one"
+                f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes"
+                f" version {spec.version}: give another --lake, or ingest the sources again into a new one"
             )
 
     @staticmethod

@@ -64,22 +64,54 @@ class Verdicts:
 
 
 _RULES: Final = (
-    Rule("R01", "the leader epoch never decreases within a topic incarnation", "KIP-101; TLA+ KafkaReplication; "
-         "kafka.controller.KafkaController since 0.8.0", "silver.leader_and_isr_timeline"),
-    Rule("R02", "at most one leader for each leader epoch", "KIP-101; kafka.controller.PartitionStateMachine since 0.8.0",
-         "silver.leader_and_isr_timeline"),
-    Rule("R04", "the ISR is a subset of the assigned replicas", "kafka.cluster.Partition since 0.8.0; KAFKA-9672",
-         "silver.leader_and_isr_timeline"),
-    Rule("R05", "the leader is a member of the ISR, or there is none", "TLA+ LeaderInIsr; "
-         "kafka.controller.PartitionLeaderSelector since 0.8.1", "silver.leader_and_isr_timeline"),
-    Rule("R11", "the controller epoch rises by one at each election, and one broker holds each epoch",
-         "kafka.controller.KafkaController.incrementControllerEpoch since 0.8.0", "silver.controller_epoch_timeline"),
-    Rule("R13", "partition state transitions are legal", "kafka.controller.PartitionStateMachine; the first article, section 2",
-         "silver.partition_state_timeline"),
-    Rule("R14", "replica state transitions are legal", "kafka.controller.ReplicaStateMachine; the first article, section 3",
-         "silver.replica_state_timeline"),
-    Rule("R20", "a broker becomes leader or follower as was decided: the same leader at the same leader epoch",
-         "kafka.server.ReplicaManager.becomeLeaderOrFollower since 0.8.0", "silver.replica_role_timeline"),
+    Rule(
+        "R01",
+        "the leader epoch never decreases within a topic incarnation",
+        "KIP-101; TLA+ KafkaReplication; kafka.controller.KafkaController since 0.8.0",
+        "silver.leader_and_isr_timeline",
+    ),
+    Rule(
+        "R02",
+        "at most one leader for each leader epoch",
+        "KIP-101; kafka.controller.PartitionStateMachine since 0.8.0",
+        "silver.leader_and_isr_timeline",
+    ),
+    Rule(
+        "R04",
+        "the ISR is a subset of the assigned replicas",
+        "kafka.cluster.Partition since 0.8.0; KAFKA-9672",
+        "silver.leader_and_isr_timeline",
+    ),
+    Rule(
+        "R05",
+        "the leader is a member of the ISR, or there is none",
+        "TLA+ LeaderInIsr; kafka.controller.PartitionLeaderSelector since 0.8.1",
+        "silver.leader_and_isr_timeline",
+    ),
+    Rule(
+        "R11",
+        "the controller epoch rises by one at each election, and one broker holds each epoch",
+        "kafka.controller.KafkaController.incrementControllerEpoch since 0.8.0",
+        "silver.controller_epoch_timeline",
+    ),
+    Rule(
+        "R13",
+        "partition state transitions are legal",
+        "kafka.controller.PartitionStateMachine; the first article, section 2",
+        "silver.partition_state_timeline",
+    ),
+    Rule(
+        "R14",
+        "replica state transitions are legal",
+        "kafka.controller.ReplicaStateMachine; the first article, section 3",
+        "silver.replica_state_timeline",
+    ),
+    Rule(
+        "R20",
+        "a broker becomes leader or follower as was decided: the same leader at the same leader epoch",
+        "kafka.server.ReplicaManager.becomeLeaderOrFollower since 0.8.0",
+        "silver.replica_role_timeline",
+    ),
 )
 
 #: The rules that are judged, by id.

@@ -35,13 +35,19 @@ CLUSTER: Final = col("cluster_id", "string", "Cluster.", nullable=False)
 PARTITION: Final = (
     CLUSTER,
     col("topic", "string", "Topic.", nullable=False),
-    col("topic_incarnation", "string", "Topic id, else creation zxid of the topic's znode, else its first evidence: a topic"
-        " deleted and created again is another incarnation.", nullable=False),
+    col(
+        "topic_incarnation",
+        "string",
+        "Topic id, else creation zxid of the topic's znode, else its first evidence: a topic"
+        " deleted and created again is another incarnation.",
+        nullable=False,
+    ),
     col("partition_id", "int", "Partition.", nullable=False),
 )
 PARTITION_KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
-SEQUENCE: Final = col("sequence", "int", "Order of the intervals of one key, from 0: zero-length intervals are real.",
-                      nullable=False)
+SEQUENCE: Final = col(
+    "sequence", "int", "Order of the intervals of one key, from 0: zero-length intervals are real.", nullable=False
+)
 INTERVAL: Final = (
     col("valid_from", "timestamp", "Instant the interval began, UTC, inclusive.", nullable=False),
     col("valid_to", "timestamp", "Instant it ended, UTC, exclusive; NULL while open."),
@@ -60,7 +66,12 @@ _LEADER_AND_ISR: Final = (
 _RECORD_PLACE: Final = (
     col("source_file", "string", "File of the record, below the path given.", nullable=False),
     col("source_line", "int", "Line of the record, from 1.", nullable=False),
-    col("byte_offset", "bigint", "First byte of the record in its file: the order of records of one file.", nullable=False),
+    col(
+        "byte_offset",
+        "bigint",
+        "First byte of the record in its file: the order of records of one file.",
+        nullable=False,
+    ),
     col("file_id", "string", "File of the record, bronze.ingested_files.", nullable=False),
 )
 _EVENT_HEAD: Final = (
@@ -157,14 +168,27 @@ ZNODE_CHANGES: Final = TableSpec(
     (
         CLUSTER,
         col("path", "string", "Path below Kafka's chroot.", nullable=False),
-        col("change", "string", "written (created or set), or deleted.", nullable=False, vocabulary=("written", "deleted")),
+        col(
+            "change",
+            "string",
+            "written (created or set), or deleted.",
+            nullable=False,
+            vocabulary=("written", "deleted"),
+        ),
         col("data", "string", "Data after the write; NULL after a deletion."),
         col("czxid", "bigint", "Transaction that created this znode.", nullable=False),
         col("mzxid", "bigint", "Transaction of the write; of the last write seen, for a deletion.", nullable=False),
         col("version", "int", "Data version after the write."),
         col("ephemeral_owner", "bigint", "Owning session; 0 for others."),
-        col("changed_at", "timestamp", "Instant of the write; for a deletion the earliest it can have been.", nullable=False),
-        col("changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write.", nullable=False),
+        col(
+            "changed_at",
+            "timestamp",
+            "Instant of the write; for a deletion the earliest it can have been.",
+            nullable=False,
+        ),
+        col(
+            "changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write.", nullable=False
+        ),
         *PROVENANCE,
     ),
 )
@@ -199,8 +223,12 @@ CONTROLLER_EPOCH_TIMELINE: Final = TableSpec(
         col("controller_epoch", "int", "Controller epoch.", nullable=False),
         SEQUENCE,
         *INTERVAL,
-        col("end_reason", "string", "superseded, resigned, cluster_recreated; NULL while open.",
-            vocabulary=("superseded", "resigned", "cluster_recreated")),
+        col(
+            "end_reason",
+            "string",
+            "superseded, resigned, cluster_recreated; NULL while open.",
+            vocabulary=("superseded", "resigned", "cluster_recreated"),
+        ),
         *PROVENANCE,
     ),
     constraints=_INTERVAL_ORDER,
@@ -216,8 +244,12 @@ BROKER_LIVENESS_TIMELINE: Final = TableSpec(
         col("broker_id", "int", "Broker.", nullable=False),
         SEQUENCE,
         *INTERVAL,
-        col("end_reason", "string", "controlled_shutdown, registration_lost, registered_again; NULL while open or unknown.",
-            vocabulary=("controlled_shutdown", "registration_lost", "registered_again")),
+        col(
+            "end_reason",
+            "string",
+            "controlled_shutdown, registration_lost, registered_again; NULL while open or unknown.",
+            vocabulary=("controlled_shutdown", "registration_lost", "registered_again"),
+        ),
         col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
         *PROVENANCE,
     ),
@@ -274,8 +306,12 @@ LEADER_AND_ISR_TIMELINE: Final = TableSpec(
         col("partition_epoch", "int", "Version of the partition's state (znode version); NULL where unknown."),
         col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
         *INTERVAL,
-        col("written_by", "string", "controller, or leader where the leader asked for the ISR change; NULL where unknown.",
-            vocabulary=("controller", "leader")),
+        col(
+            "written_by",
+            "string",
+            "controller, or leader where the leader asked for the ISR change; NULL where unknown.",
+            vocabulary=("controller", "leader"),
+        ),
         *PROVENANCE,
     ),
     constraints=_INTERVAL_ORDER,
@@ -306,11 +342,21 @@ REPLICA_ROLE_TIMELINE: Final = TableSpec(
     (
         *PARTITION,
         col("broker_id", "int", "Broker that believes.", nullable=False),
-        col("view", "string", "replica_manager: what it acts as; metadata_cache: what it tells clients.", nullable=False,
-            vocabulary=("replica_manager", "metadata_cache")),
+        col(
+            "view",
+            "string",
+            "replica_manager: what it acts as; metadata_cache: what it tells clients.",
+            nullable=False,
+            vocabulary=("replica_manager", "metadata_cache"),
+        ),
         SEQUENCE,
-        col("role", "string", "leader, follower, or none (stopped, or not in its cache); in the cache: cached.",
-            nullable=False, vocabulary=("leader", "follower", "none", "cached")),
+        col(
+            "role",
+            "string",
+            "leader, follower, or none (stopped, or not in its cache); in the cache: cached.",
+            nullable=False,
+            vocabulary=("leader", "follower", "none", "cached"),
+        ),
         col("leader", "int", "Whom it believes to lead; NULL where nothing says."),
         col("leader_epoch", "int", "At which leader epoch; NULL where nothing says."),
         col("isr", "array<int>", "ISR as told to it; NULL where nothing says."),

@@ -102,10 +102,7 @@ class TableSpec:
     def struct(self) -> T.StructType:
         """The Spark schema, comments included."""
         return T.StructType(
-            [
-                T.StructField(c.name, SPARK_TYPES[c.type], c.nullable, {"comment": c.comment})
-                for c in self.columns
-            ]
+            [T.StructField(c.name, SPARK_TYPES[c.type], c.nullable, {"comment": c.comment}) for c in self.columns]
         )
 
 

@@ -22,7 +22,7 @@ _RESTATEMENTS: Final = ("leader_and_isr_sent", "leader_and_isr_received", "metad
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Assigned replicas, the preferred leader first; ``adding`` and ``removing`` are None where the version has none."""
+    """Assigned replicas, the preferred leader first; ``adding`` and ``removing``: None where the version has none."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] | None = None

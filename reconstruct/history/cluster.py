@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconstruct.history.intervals import Interval
-from reconstruct.model.versions import VersionRange
+from reconstruct.model.versions import ANY_VERSION, VersionRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ClusterView:
     """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC."""
 
     cluster_id: str
-    version: VersionRange = VersionRange()
+    version: VersionRange = ANY_VERSION
     tenures: tuple[Tenure, ...] = ()
     liveness: Mapping[int, tuple[Interval[Registration], ...]] = field(default_factory=dict)
     #: min.insync.replicas of a topic, where its configuration says.

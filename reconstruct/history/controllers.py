@@ -20,8 +20,8 @@ class ControllerFact:
     """One fact about the controller.
 
     ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
-    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in that
-    epoch; ``level_floor`` is the lowest level of all of them), ``resigned``.
+    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
+    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``.
     """
 
     kind: str
@@ -125,7 +125,9 @@ def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -
         for fact in epoch.of_kind(kind):
             if fact.controller_id is not None:
                 return fact.controller_id
-    named = [f for f in facts if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US]
+    named = [
+        f for f in facts if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US
+    ]
     latest = max(named, key=lambda f: (f.at, f.evidence_id), default=None)
     return -1 if latest is None or latest.controller_id is None else latest.controller_id
 
@@ -149,8 +151,8 @@ def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[Ten
                 "R11", "two_controllers_for_one_epoch", "error", second.at,
                 f"one controller for controller epoch {epoch}",
                 f"brokers {first.controller_id} and {second.controller_id}",
-                f"Broker {first.controller_id} ({utc(first.at)}) and broker {second.controller_id} ({utc(second.at)}) both log"
-                f" that they became controller with epoch {epoch}.",
+                f"Broker {first.controller_id} ({utc(first.at)}) and broker {second.controller_id} ({utc(second.at)})"
+                f" both log that they became controller with epoch {epoch}.",
                 (first.evidence_id, second.evidence_id), broker_id=second.controller_id,
             )
         )  # fmt: skip

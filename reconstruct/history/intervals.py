@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Interval(Generic[Value]):
-    """``value`` held from ``start`` (inclusive) to ``end`` (exclusive; None while open), microseconds since the epoch."""
+    """``value`` held from ``start`` (inclusive) to ``end`` (exclusive; None while open), in µs since the epoch."""
 
     start: int
     end: int | None

@@ -39,6 +39,7 @@ from reconstruct.model.versions import (
     VersionRange,
 )
 
+
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
     """One decided state; ``isr`` in the order written. None where the evidence does not say."""
@@ -132,7 +133,9 @@ def _states_of_epoch(
     unversioned = [s for s in believed if s.partition_epoch is None]
     for sighting in (s for s in unversioned if s.rank <= Rank.PROPOSED):
         if sighting.rank is Rank.PROPOSED and closed_at is not None and sighting.at >= closed_at:
-            discarded.append((sighting, "the controller had decided a later leader epoch: the write cannot have succeeded"))
+            discarded.append(
+                (sighting, "the controller had decided a later leader epoch: the write cannot have succeeded")
+            )
         else:
             _insert_by_time(chain, sighting)
     chain = _join_equal_neighbours(chain)
@@ -271,7 +274,9 @@ def _changes(chain: Sequence[_Entry], version: VersionRange) -> list[Change[Lead
             written_by=_written_by(entry, state, previous, is_first),
             controller_epoch=_controller_epoch(entry, previous, is_first, version),
         )
-        ids = tuple(dict.fromkeys(s.fact.evidence_id for s in sorted(entry.sightings, key=lambda s: (s.rank, s.fact.order))))
+        ids = tuple(
+            dict.fromkeys(s.fact.evidence_id for s in sorted(entry.sightings, key=lambda s: (s.rank, s.fact.order)))
+        )
         changes.append(Change(entry.at, state, ids[:_EVIDENCE_KEPT], _inferred_from(entry)))
         previous = state
     return changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -13,8 +14,8 @@ from reconstruct.history.evidence import ZNODE_ASSIGNMENT, Evidence, in_order
 from reconstruct.history.instants import utc
 from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr, LeaderAndIsrHistory
-from reconstruct.history.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.history.roles import LEADER, RoleChange
+from reconstruct.history.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.model.states import (
     ReplicaState,
     is_legal_partition_transition,
@@ -28,7 +29,8 @@ from reconstruct.model.versions import (
 )
 
 _REFUSED: Final = re.compile(
-    r"should be in (?:one of |the )(?P<valid>.*?) states before moving to (?P<to>\w+) state\. Instead it is in (?P<from>\w+)"
+    r"should be in (?:one of |the )(?P<valid>.*?) states before moving to (?P<to>\w+) state\."
+    r" Instead it is in (?P<from>\w+)"
 )
 
 
@@ -41,8 +43,11 @@ def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts) -> Non
     decided: dict[tuple[int | None, int | None], list[Sighting]] = {}
     for sighting in sorted((s for s in history.sightings if s.rank is Rank.DECIDED), key=lambda s: s.fact.order):
         decided.setdefault((sighting.fact.controller_id, sighting.fact.controller_epoch), []).append(sighting)
-    for sequence, by in [(written, "version of its znode"), *((line, "log of the controller") for line in decided.values())]:
-        for before, after in zip(sequence, sequence[1:], strict=False):
+    for sequence, by in [
+        (written, "version of its znode"),
+        *((line, "log of the controller") for line in decided.values()),
+    ]:
+        for before, after in itertools.pairwise(sequence):
             if after.leader_epoch >= before.leader_epoch:
                 verdicts.kept("R01")
                 continue
@@ -50,9 +55,9 @@ def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts) -> Non
                 Finding(
                     "R01", "leader_epoch_decreased", "error", after.at,
                     f"leader epoch {before.leader_epoch} or higher", f"leader epoch {after.leader_epoch}",
-                    f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came before the"
-                    f" one with leader {after.leader} at leader epoch {after.leader_epoch}: within one incarnation of a topic"
-                    " the leader epoch only rises.",
+                    f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
+                    f" before the one with leader {after.leader} at leader epoch {after.leader_epoch}: within one"
+                    " incarnation of a topic the leader epoch only rises.",
                     (before.fact.evidence_id, after.fact.evidence_id),
                 )
             )  # fmt: skip
@@ -87,8 +92,8 @@ def _two_leaders(epoch: int, first: Sighting, second: Sighting, severity: str, h
     return Finding(
         "R02", "two_leaders_for_one_epoch", severity, second.at,
         f"leader {first.leader} at leader epoch {epoch}", f"leader {second.leader} at leader epoch {epoch}",
-        f"Leader {first.leader} was decided at leader epoch {epoch} ({utc(first.at)}), and leader {second.leader} {how} at the"
-        f" same epoch ({utc(second.at)}). A leader epoch belongs to one leader.",
+        f"Leader {first.leader} was decided at leader epoch {epoch} ({utc(first.at)}), and leader {second.leader} {how}"
+        f" at the same epoch ({utc(second.at)}). A leader epoch belongs to one leader.",
         (first.fact.evidence_id, second.fact.evidence_id),
     )  # fmt: skip
 
@@ -122,8 +127,8 @@ def judge_isr_is_assigned(
             Finding(
                 "R04", "isr_outside_assignment", severity, state.start,
                 f"ISR within the assigned replicas {replicas}", f"ISR {','.join(map(str, state.value.isr))}",
-                f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as the znodes"
-                " show both.",
+                f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
+                " the znodes show both.",
                 (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=known_issue,
             )
         )  # fmt: skip
@@ -134,9 +139,7 @@ def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsr]) -> bool:
     return begins_before and (one.end is None or other.start <= one.end)
 
 
-def judge_leader_in_isr(
-    history: LeaderAndIsrHistory, cluster: ClusterView, verdicts: Verdicts
-) -> None:
+def judge_leader_in_isr(history: LeaderAndIsrHistory, cluster: ClusterView, verdicts: Verdicts) -> None:
     """R05: as written or decided. 0.8.0 elected for a reassignment without asking for the ISR."""
     for sighting in history.sightings:
         if sighting.rank > Rank.DECIDED:
@@ -210,8 +213,8 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
         Finding(
             "R14" if is_replica else "R13", "refused_transition", "info" if is_benign else "warning", fact.at,
             f"{to_state} entered from {refused['valid']}", f"{from_state} to {to_state} refused",
-            f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state} to"
-            f" {to_state} and refused it itself.{note}",
+            f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"
+            f" to {to_state} and refused it itself.{note}",
             (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
             known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
         )
@@ -239,10 +242,8 @@ def judge_beliefs(roles: Iterable[RoleChange], history: LeaderAndIsrHistory, ver
                     "R20", "role_not_decided", "error", change.at,
                     f"leader {leader} at leader epoch {role.leader_epoch}",
                     f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
-                    f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch} ({utc(change.at)}); decided"
-                    f" for that epoch was leader {leader} ({utc(sighting.at)}).",
+                    f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch} ({utc(change.at)});"
+                    f" decided for that epoch was leader {leader} ({utc(sighting.at)}).",
                     (*change.evidence, sighting.fact.evidence_id), broker_id=change.broker_id,
                 )
             )  # fmt: skip
-
-

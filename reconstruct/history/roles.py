@@ -65,9 +65,20 @@ def metadata_cache_timelines(
     for broker_id, facts in _by_broker(evidence).items():
         changes = []
         for fact in facts:
-            if fact.kind == "metadata_deleted" or (fact.kind == "metadata_cached" and fact.leader == LEADER_DURING_DELETE):
-                changes.append(Change(fact.at, Role(NONE, told_by_controller_id=fact.controller_id,
-                                                    told_by_controller_epoch=fact.controller_epoch), (fact.evidence_id,)))
+            if fact.kind == "metadata_deleted" or (
+                fact.kind == "metadata_cached" and fact.leader == LEADER_DURING_DELETE
+            ):
+                changes.append(
+                    Change(
+                        fact.at,
+                        Role(
+                            NONE,
+                            told_by_controller_id=fact.controller_id,
+                            told_by_controller_epoch=fact.controller_epoch,
+                        ),
+                        (fact.evidence_id,),
+                    )
+                )
             elif fact.kind == "metadata_cached":
                 changes.append(Change(fact.at, _told(CACHED, fact, fact.leader), (fact.evidence_id,)))
         timelines[broker_id] = _closed(changes, process_starts.get(broker_id, ()))
@@ -80,7 +91,9 @@ def role_changes(evidence: Iterable[Evidence]) -> list[RoleChange]:
         RoleChange(broker_id, change.at, change.value, change.evidence)
         for broker_id, facts in sorted(_by_broker(evidence).items())
         for change in _acts(facts)
-        if change.value is not None and change.value.role in (LEADER, FOLLOWER) and change.value.leader_epoch is not None
+        if change.value is not None
+        and change.value.role in (LEADER, FOLLOWER)
+        and change.value.leader_epoch is not None
     ]
 
 
@@ -113,8 +126,15 @@ def _acts(facts: Sequence[Evidence]) -> list[Change[Role]]:
                 leader = fact.broker_id if role == LEADER else fact.leader
                 changes.append(Change(fact.at, _told(role, fact, leader), (fact.evidence_id,)))
         elif fact.kind == "stop_replica_handled":
-            changes.append(Change(fact.at, Role(NONE, told_by_controller_id=fact.controller_id,
-                                                told_by_controller_epoch=fact.controller_epoch), (fact.evidence_id,)))
+            changes.append(
+                Change(
+                    fact.at,
+                    Role(
+                        NONE, told_by_controller_id=fact.controller_id, told_by_controller_epoch=fact.controller_epoch
+                    ),
+                    (fact.evidence_id,),
+                )
+            )
     return changes
 
 

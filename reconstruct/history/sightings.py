@@ -112,7 +112,8 @@ def leader_side_sightings(
             reason = None
             if sighting.rank is Rank.PROPOSED:
                 following = next(
-                    (other for other, at in zip(lines[index + 1 :], epochs[index + 1 :], strict=True) if at == epoch), None
+                    (other for other, at in zip(lines[index + 1 :], epochs[index + 1 :], strict=True) if at == epoch),
+                    None,
                 )
                 reason = _why_not_committed(line, following, commits_are_logged)
             if reason is None:
@@ -149,7 +150,7 @@ def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sight
 
 
 def _why_not_committed(line: Evidence, following: Evidence | None, commits_are_logged: bool) -> str | None:
-    """None where nothing speaks against the commit; ``following`` is the broker's next line in the same leader epoch."""
+    """None where nothing speaks against the commit; ``following``: the broker's next line in that epoch."""
     if commits_are_logged:
         return "this version logs the commit, and no commit followed"
     if following is None:

@@ -78,7 +78,7 @@ def replica_state_timeline(
     cluster: ClusterView,
     deleted_at: int | None,
 ) -> list[Interval[MachineState]]:
-    """Intervals of the replica state machine for one replica; ``assigned`` are the intervals in which it was assigned."""
+    """Intervals of the replica state machine for one replica; ``assigned``: the intervals in which it was assigned."""
     lines = [
         fact
         for fact in in_order(evidence)
@@ -121,7 +121,9 @@ def _walk(
     for epoch in sorted({*tenures, *by_epoch}):
         tenure = tenures.get(epoch)
         gone = deleted_at is not None and tenure is not None and tenure.start >= deleted_at
-        has_ended = bool(changes) and changes[-1].value is not None and changes[-1].value.state.startswith("NonExistent")
+        has_ended = (
+            bool(changes) and changes[-1].value is not None and changes[-1].value.state.startswith("NonExistent")
+        )
         if tenure is not None and tenure.start > known_from and not gone and not has_ended:
             value = MachineState(initial(tenure), tenure.controller_id, epoch)
             changes.append(Change(tenure.start, value, tenure.evidence[:2], CONTROLLER_FAILOVER))

@@ -98,6 +98,10 @@ class VersionRange:
         return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
 
 
+#: Nothing is known of the version.
+ANY_VERSION: Final = VersionRange()
+
+
 # --- the quirks -----------------------------------------------------------------------------------------------------
 
 #: Topic deletion, and with it five replica states and StopReplica on OfflineReplica (KAFKA-330).

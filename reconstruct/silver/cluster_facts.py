@@ -116,7 +116,8 @@ def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, zn
         none_int.alias("controller_id"), F.col("data").try_cast("int").alias("epoch"), none_text.alias("level_floor"),
     )  # fmt: skip
     controllers = written.where("path = '/controller'").select(
-        "cluster_id", F.lit("znode_controller").alias("kind"), _at("changed_at"), F.col("evidence")[0].alias("evidence_id"),
+        "cluster_id", F.lit("znode_controller").alias("kind"), _at("changed_at"),
+        F.col("evidence")[0].alias("evidence_id"),
         F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int").alias("controller_id"),
         none_int.alias("epoch"), none_text.alias("level_floor"),
     )  # fmt: skip

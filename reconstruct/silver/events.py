@@ -47,9 +47,7 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
 def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
     typed = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
-    changed = F.array_distinct(
-        F.concat(*(F.coalesce(ints(name), F.array().cast("array<int>")) for name in _CHANGED))
-    )
+    changed = F.array_distinct(F.concat(*(F.coalesce(ints(name), F.array().cast("array<int>")) for name in _CHANGED)))
     return _finish(
         _one_per_partition(typed),
         incarnations,
@@ -76,7 +74,9 @@ def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame
             "old_isr": ints("old_isr"),
             "partition_epoch": _int("partition_epoch"),
             "high_watermark": _text("high_watermark").try_cast("bigint"),
-            "log_end_offset": F.coalesce(_text("log_end_offset"), _text("leader_epoch_start_offset")).try_cast("bigint"),
+            "log_end_offset": F.coalesce(_text("log_end_offset"), _text("leader_epoch_start_offset")).try_cast(
+                "bigint"
+            ),
             "offset": _text("offset").try_cast("bigint"),
         },
     )

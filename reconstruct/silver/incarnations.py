@@ -30,7 +30,7 @@ INCARNATIONS_SCHEMA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A creation of a topic: by its znode (``name`` is the topic id or the creation zxid), or by the controller's log."""
+    """A creation of a topic: by its znode (``name``: topic id or creation zxid), or by the controller's log."""
 
     at: int
     name: str
@@ -70,10 +70,16 @@ def topic_incarnations(records: DataFrame, snapshots: DataFrame) -> DataFrame:
     # the n-th time that a partition becomes New begins the n-th incarnation of its topic
     new = named.where(
         (F.col("event_type") == "partition_state_change") & (F.col("fields")["to_state"] == "NewPartition")
-    ).select("cluster_id", "topic", "partition_id", F.unix_micros("event_time").alias("at"), F.col("record_id").alias("name"))
+    ).select(
+        "cluster_id", "topic", "partition_id", F.unix_micros("event_time").alias("at"), F.col("record_id").alias("name")
+    )
     facts = (
         znodes.unionByName(first.withColumn("kind", F.lit("first")))
-        .unionByName(new.select("cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")))
+        .unionByName(
+            new.select(
+                "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
+            )
+        )
         .groupBy("cluster_id", "topic")
         .applyInPandas(_incarnations, INCARNATIONS_SCHEMA)
     )

@@ -36,7 +36,8 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
     """With the incarnation: by the copy's instant, else the last one; a file may hold what is older than its copy."""
     spans = F.broadcast(
         incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation", "starts_at",
+            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
+            "starts_at",
             "ends_at", "is_last",
         )
     )  # fmt: skip

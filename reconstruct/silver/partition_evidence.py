@@ -107,9 +107,7 @@ def partition_evidence(
 
 def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:
     """The key and every evidence column; those not given are NULL."""
-    columns = [
-        given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in EVIDENCE_COLUMNS.items()
-    ]
+    columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in EVIDENCE_COLUMNS.items()]
     return rows.select(*(name for name in KEY if name in rows.columns), *columns)
 
 
@@ -175,8 +173,11 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
         "leader_recovery_state": F.col("state.leader_recovery_state"),
         "partition_epoch": F.col("version"),
     }
-    topics = written.where(F.col("path").rlike(_TOPIC_PATH)).withColumn("topic", F.regexp_extract("path", _TOPIC_PATH, 1))
-    maps = "partitions map<string,array<int>>, adding_replicas map<string,array<int>>, removing_replicas map<string,array<int>>"
+    topics = written.where(F.col("path").rlike(_TOPIC_PATH)).withColumn(
+        "topic", F.regexp_extract("path", _TOPIC_PATH, 1)
+    )
+    by_partition = "map<string,array<int>>"
+    maps = f"partitions {by_partition}, adding_replicas {by_partition}, removing_replicas {by_partition}"
     assigned = topics.withColumn("parsed", F.from_json("data", maps)).select(
         "*", F.explode("parsed.partitions").alias("partition", "replicas")
     )
@@ -195,7 +196,9 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
     reassigned = _listed_partitions(written, "/admin/reassign_partitions")
     gone = znodes.where("change = 'deleted'")
     done = _reassignments_done(written, gone)
-    topics_gone = gone.where(F.col("path").rlike(_TOPIC_PATH)).withColumn("topic", F.regexp_extract("path", _TOPIC_PATH, 1))
+    topics_gone = gone.where(F.col("path").rlike(_TOPIC_PATH)).withColumn(
+        "topic", F.regexp_extract("path", _TOPIC_PATH, 1)
+    )
     requested = znodes.where((F.col("change") == "written") & F.col("path").rlike(_DELETE_PATH)).withColumn(
         "topic", F.regexp_extract("path", _DELETE_PATH, 1)
     )
@@ -238,7 +241,9 @@ def _reassignments_done(written: DataFrame, gone: DataFrame) -> DataFrame:
     without = later.join(ever, "cluster_id").where(
         (F.col("mzxid") > F.col("since")) | ((F.col("mzxid") == F.col("since")) & (F.col("change") == "deleted"))
     )
-    absent = without.where("change = 'written'").join(still, ["cluster_id", "topic", "partition_id", "mzxid"], "left_anti")
+    absent = without.where("change = 'written'").join(
+        still, ["cluster_id", "topic", "partition_id", "mzxid"], "left_anti"
+    )
     return absent.unionByName(without.where("change = 'deleted'"), allowMissingColumns=True)
 
 

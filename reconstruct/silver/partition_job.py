@@ -71,9 +71,7 @@ _ARROW_TYPES: Final = {
 }
 WIDE_ARROW: Final = pa.schema([(name, _ARROW_TYPES[type_]) for name, type_ in WIDE_COLUMNS.items()])
 _EVIDENCE_FIELDS: Final = tuple(f.name for f in fields(Evidence))
-_ID_LISTS: Final = frozenset(
-    {"isr", "old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids"}
-)
+_ID_LISTS: Final = frozenset({"isr", "old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids"})
 
 
 def fold_partitions(evidence: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:

@@ -67,9 +67,9 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
     )
     last_seen = placed.groupBy("cluster_id", "parent", *_ZNODE[1:]).agg(
         F.max("captured_at").alias("captured_at"),
-        F.max_by(F.struct("mzxid", "version", "ephemeral_owner", "record_id"), F.struct("captured_at", "record_id")).alias(
-            "row"
-        ),
+        F.max_by(
+            F.struct("mzxid", "version", "ephemeral_owner", "record_id"), F.struct("captured_at", "record_id")
+        ).alias("row"),
     )
     in_time = F.unix_micros("captured_at")
     later = Window.partitionBy("cluster_id", "parent").orderBy(in_time).rangeBetween(1, Window.unboundedFollowing)

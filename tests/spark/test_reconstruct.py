@@ -25,7 +25,8 @@ def at(seconds: float) -> datetime:
 
 def znode(path: str, second: float, czxid: int, mzxid: int, data: str | None = None, **more: Any) -> dict[str, Any]:
     row = dict.fromkeys(ZNODE_SNAPSHOTS.column_names) | {
-        "record_id": f"{path}@{second}", "cluster_id": "c", "file_id": f"f{second}", "source_file": "z", "source_line": 1,
+        "record_id": f"{path}@{second}", "cluster_id": "c", "file_id": f"f{second}", "source_file": "z",
+        "source_line": 1,
         "byte_offset": 0, "byte_length": 1, "captured_at": at(second), "path": path, "data": data, "czxid": czxid,
         "mzxid": mzxid, "ctime": at(czxid), "mtime": at(mzxid), "version": 0, "num_children": 0,
     }  # fmt: skip
@@ -96,9 +97,16 @@ def records(spark: Any) -> Any:
         record(1, "state_change_log", "partition_state_change", new),
         record(2, "state_change_log", "leader_and_isr_sent", state | {"isr": "1,2", "to_broker_id": "2"}),
         record(3, "state_change_log", "leader_and_isr_sent", state | {"isr": "", "leader": "-1", "leader_epoch": "1"}),
-        record(4, "state_change_log", "replicas_marked_offline", {"topic_partitions": "t-0,a-b-7", "to_broker_id": "3"}),
+        record(
+            4, "state_change_log", "replicas_marked_offline", {"topic_partitions": "t-0,a-b-7", "to_broker_id": "3"}
+        ),
         record(5, "state_change_log", "unrecognised", {}, shape_id=None),
-        record(6, "controller_log", "broker_change", {"added_broker_ids": "2,3", "deleted_broker_ids": "", "live_broker_ids": "1,2,3"}),
+        record(
+            6,
+            "controller_log",
+            "broker_change",
+            {"added_broker_ids": "2,3", "deleted_broker_ids": "", "live_broker_ids": "1,2,3"},
+        ),
     ]
     return spark.createDataFrame(rows, LOG_RECORDS.struct)
 
@@ -150,7 +158,11 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
         for row in history_rows(fold_partition(key[0], rows, view["c"]))
     ]
     spark_rows = [
-        ((r["topic"], r["topic_incarnation"], r["partition_id"]), r["table_name"], str(r["state"] or r["leader"] or r["rule"]))
+        (
+            (r["topic"], r["topic_incarnation"], r["partition_id"]),
+            r["table_name"],
+            str(r["state"] or r["leader"] or r["rule"]),
+        )
         for r in on_spark
     ]
     assert sorted(plain, key=str) == sorted(spark_rows, key=str)

@@ -11,8 +11,10 @@ _INTS = {
 }  # fmt: skip
 _LISTS = {"isr", "old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids"}
 _SHORT = {
-    "id": "evidence_id", "broker": "broker_id", "by": "controller_id", "cepoch": "controller_epoch", "epoch": "leader_epoch",
-    "version": "partition_epoch", "replica": "replica_id", "from": "from_state", "to": "to_state", "corr": "correlation_id",
+    "id": "evidence_id", "broker": "broker_id", "by": "controller_id", "cepoch": "controller_epoch",
+    "epoch": "leader_epoch",
+    "version": "partition_epoch", "replica": "replica_id", "from": "from_state", "to": "to_state",
+    "corr": "correlation_id",
     "stored_cepoch": "state_controller_epoch", "source": "source_kind", "level": "log_level",
 }  # fmt: skip
 

@@ -124,12 +124,15 @@ def test_without_such_a_line_it_ends_at_the_latest_instant_and_is_inferred() -> 
 
 
 def test_a_broker_that_asked_for_it_was_shut_down() -> None:
-    assert registrations(
-        BrokerFact(1, "registered", 100, "a", czxid=5),
-        BrokerFact(1, "shutdown_requested", 1100, "s"),
-        BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
-        BrokerFact(1, "down", 1200, "c"),
-    )[0][3] == "controlled_shutdown"
+    assert (
+        registrations(
+            BrokerFact(1, "registered", 100, "a", czxid=5),
+            BrokerFact(1, "shutdown_requested", 1100, "s"),
+            BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
+            BrokerFact(1, "down", 1200, "c"),
+        )[0][3]
+        == "controlled_shutdown"
+    )
 
 
 def test_logs_alone_tell_who_came_and_went() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 
@@ -18,7 +19,9 @@ MIDDLE = VersionRange.exactly(v(1, 1, 1))
 NEW = VersionRange.exactly(v(3, 9, 1))
 
 
-def tenure(controller_id: int, epoch: int, start_ms: int, level: str | None = "TRACE", end_ms: int | None = None) -> Tenure:
+def tenure(
+    controller_id: int, epoch: int, start_ms: int, level: str | None = "TRACE", end_ms: int | None = None
+) -> Tenure:
     end = None if end_ms is None else end_ms * 1000
     return Tenure(controller_id, epoch, start_ms * 1000, end, (f"t{epoch}",), level)
 
@@ -106,7 +109,9 @@ def test_a_step_that_the_level_hides_is_inferred_not_accused() -> None:
 
 
 def test_a_step_that_should_have_been_logged_is_a_gap() -> None:
-    history = fold(CREATION + "60 | partition_state_change | 1 | 1 | 1 | OfflinePartition | OnlinePartition | 2 | 1 | 2 | 1 | |")
+    history = fold(
+        CREATION + "60 | partition_state_change | 1 | 1 | 1 | OfflinePartition | OnlinePartition | 2 | 1 | 2 | 1 | |"
+    )
     assert partition_states(history)[2] == ("OfflinePartition", 60, 60, "log_gap")
     assert history.verdicts.findings == []
 
@@ -151,7 +156,9 @@ def test_the_refused_step_to_ineligible_is_benign_up_to_2_2(version: VersionRang
 
 def test_a_failed_election_is_no_illegal_transition() -> None:
     rows = facts(CREATION + "40 | partition_state_change_failed | 1 | 1 | 1 | | | | | | | |")
-    rows[-1] = replace(rows[-1], cause="kafka.common.NoReplicaOnlineException: No replica in ISR for partition t-0 is alive")
+    rows[-1] = replace(
+        rows[-1], cause="kafka.common.NoReplicaOnlineException: No replica in ISR for partition t-0 is alive"
+    )
     assert fold_partition("t", rows, ONE_CONTROLLER).verdicts.findings == []
 
 
@@ -174,7 +181,11 @@ def test_a_leader_outside_its_isr_is_an_error_but_in_0_8_0() -> None:
     table = znodes("10 | znode_state | 1 | 3 | 2 | 7 | 1 |")
     assert [f.rule_id for f in fold(table).verdicts.findings] == ["R05"]
     oldest = replace(ONE_CONTROLLER, version=VersionRange.exactly(v(0, 8, 0)))
-    assert fold(table, oldest).verdicts.counts == {("R05", "cannot_be_judged"): 1, ("R02", "kept"): 1, ("R04", "cannot_be_judged"): 1}
+    assert fold(table, oldest).verdicts.counts == {
+        ("R05", "cannot_be_judged"): 1,
+        ("R02", "kept"): 1,
+        ("R04", "cannot_be_judged"): 1,
+    }
 
 
 def test_an_isr_outside_the_assignment_is_judged_by_version() -> None:
@@ -229,7 +240,10 @@ def test_a_belief_that_nothing_else_shows_cannot_be_judged() -> None:
 def test_a_broker_that_starts_again_forgets_its_role() -> None:
     cluster = replace(ONE_CONTROLLER, process_starts={2: ((30_000, "start"),)})
     history = fold(ROLES.format(told=1), cluster)
-    assert [(i.value.role, i.start, i.end) for i in history.roles[2]] == [("follower", 12_000, 30_000), ("none", 30_000, None)]
+    assert [(i.value.role, i.start, i.end) for i in history.roles[2]] == [
+        ("follower", 12_000, 30_000),
+        ("none", 30_000, None),
+    ]
 
 
 def kinds(history: PartitionHistory) -> dict[str, list[tuple[int, int | None]]]:
@@ -283,7 +297,8 @@ def test_requests_to_delete_and_to_reassign_open_intervals() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_the_order_of_the_evidence_changes_nothing(seed: int) -> None:
     rows = facts(CREATION) + [
-        replace(fact, evidence_id=f"r{fact.evidence_id}", offset=100 + fact.offset) for fact in facts(ROLES.format(told=1))
+        replace(fact, evidence_id=f"r{fact.evidence_id}", offset=100 + fact.offset)
+        for fact in facts(ROLES.format(told=1))
     ]
     expected = fold_partition("t", rows, ONE_CONTROLLER)
     random.Random(seed).shuffle(rows)
@@ -291,10 +306,17 @@ def test_the_order_of_the_evidence_changes_nothing(seed: int) -> None:
 
 
 def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
-    history = fold(CREATION + "40 | partition_state_change | 1 | 1 | 1 | OnlinePartition | OfflinePartition | | | | | |")
-    timelines = [history.leader_and_isr, history.partition_states, history.assignments, *history.replica_states.values()]
+    history = fold(
+        CREATION + "40 | partition_state_change | 1 | 1 | 1 | OnlinePartition | OfflinePartition | | | | | |"
+    )
+    timelines = [
+        history.leader_and_isr,
+        history.partition_states,
+        history.assignments,
+        *history.replica_states.values(),
+    ]
     for timeline in timelines:
-        for before, after in zip(timeline, timeline[1:], strict=False):
+        for before, after in itertools.pairwise(timeline):
             assert before.end == after.start
         assert all(i.end is None or i.start <= i.end for i in timeline)
         assert sum(i.end is None for i in timeline) <= 1

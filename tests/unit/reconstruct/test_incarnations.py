@@ -10,7 +10,10 @@ MINUTE = 60_000_000
 
 
 def test_znodes_alone_part_the_time() -> None:
-    assert [name for name, _ in incarnations_of([Creation(9 * MINUTE, "z2", True), Creation(MINUTE, "z1", True)])] == ["z1", "z2"]
+    assert [name for name, _ in incarnations_of([Creation(9 * MINUTE, "z2", True), Creation(MINUTE, "z1", True)])] == [
+        "z1",
+        "z2",
+    ]
     assert incarnations_of([Creation(9 * MINUTE, "z2", True), Creation(MINUTE, "z1", True)])[1][1] == 9 * MINUTE
 
 
@@ -41,7 +44,11 @@ def test_a_topic_of_logs_alone_is_named_by_its_first_record() -> None:
 
 def test_a_partition_that_is_new_again_begins_another_incarnation() -> None:
     assert folded(
-        (5, "r0", "first"), (5, "r0", "new:0"), (6, "r1", "new:1"), (9 * MINUTE, "r8", "new:1"), (9 * MINUTE + 1, "r9", "new:0")
+        (5, "r0", "first"),
+        (5, "r0", "new:0"),
+        (6, "r1", "new:1"),
+        (9 * MINUTE, "r8", "new:1"),
+        (9 * MINUTE + 1, "r9", "new:0"),
     ) == [("r0", None), ("r8", 9 * MINUTE)]
 
 

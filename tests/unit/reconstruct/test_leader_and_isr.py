@@ -188,7 +188,7 @@ def test_offline_replicas_of_a_topic_in_deletion_shrink_the_isr_without_a_line()
         10 | leader_and_isr_sent  | 1      | 1  | 1      | 1      | 0     | 1,2 | 0       |         |               |
         20 | replica_state_change | 1      | 1  | 1      |        |       |     |         | 2       | OnlineReplica | OfflineReplica
         30 | replica_state_change | 1      | 1  | 1      |        |       |     |         | 1       | OnlineReplica | OfflineReplica
-        """
+        """  # noqa: E501
     assert states(table, MIDDLE) == ["1/0 [1, 2]", "1/1 [1]", "-1/2 [1]"]
     # before 1.1 whether the last member stays depends on a setting: nothing is claimed
     assert states(table, OLD) == ["1/0 [1, 2]", "1/1 [1]"]
@@ -205,7 +205,7 @@ def test_the_order_of_the_input_changes_nothing(seed: int) -> None:
         2003 | znode_state         |        |    |        | 1      | 0     | 1     |         | 1       | znode
         3000 | leader_and_isr_sent | 1      | 1  | 1      | 2      | 1     | 2     |         |         | state_change_log
         3001 | metadata_cached     | 3      | 1  | 1      | 2      | 1     | 2     |         |         | state_change_log
-        """
+        """  # noqa: E501
     )
     expected = reconstruct_leader_and_isr(rows, OLD)
     random.Random(seed).shuffle(rows)

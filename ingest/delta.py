@@ -13,7 +13,7 @@ from typing import Final
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.tables import SCHEMAS, TABLES, TableSpec
@@ -119,6 +119,12 @@ def in_parallel(actions: Sequence[Callable[[], None]]) -> None:
     with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
         for future in [pool.submit(action) for action in actions]:
             future.result()
+
+
+def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
+    """The rows of several small DataFrames, collected side by side."""
+    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
+        return list(pool.map(lambda frame: frame.collect(), frames))
 
 
 def _bind(action: Callable[..., None], *arguments: object) -> Callable[[], None]:

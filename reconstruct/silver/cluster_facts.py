@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from ingest.delta import collect_all
 from ingest.shapes import versions_of
 from reconstruct.history.brokers import BrokerFact
 from reconstruct.history.controllers import LEVELS, ControllerFact
@@ -74,28 +75,39 @@ def gather(
     def of(row: Row) -> ClusterFacts:
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
-    for row in files.select("cluster_id", "kafka_version").distinct().collect():
+    starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
+    versions, shapes, controllers, brokers, lists, started, min_isr = collect_all(
+        [
+            files.select("cluster_id", "kafka_version").distinct(),
+            state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
+            _controller_facts(state_changes, controller_events, znodes),
+            _broker_facts(controller_events, znodes),
+            _live_lists(controller_events),
+            starts.select("cluster_id", "broker_id", _at("event_time"), "record_id"),
+            _min_isr(znodes, configs),
+        ]
+    )
+    for row in versions:
         cluster = of(row)
         if row["kafka_version"] is not None:
             cluster.stated_versions.append(row["kafka_version"])
-    for row in state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct().collect():
+    for row in shapes:
         of(row).shapes.add(row["shape_id"])
-    for row in _controller_facts(state_changes, controller_events, znodes).collect():
+    for row in controllers:
         of(row).controllers.append(
             ControllerFact(
                 row["kind"], row["at"], row["evidence_id"], row["controller_id"], row["epoch"], row["level_floor"]
             )
         )
-    for row in _broker_facts(controller_events, znodes).collect():
+    for row in brokers:
         of(row).brokers.append(
             BrokerFact(row["broker_id"], row["kind"], row["at"], row["evidence_id"], row["czxid"], row["at_upper"])
         )
-    for row in _live_lists(controller_events).collect():
+    for row in lists:
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
-    starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
-    for row in starts.select("cluster_id", "broker_id", _at("event_time"), "record_id").collect():
+    for row in started:
         of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
-    for row in _min_isr(znodes, configs).collect():
+    for row in min_isr:
         if row["topic"] is not None:
             of(row).topic_min_isr[row["topic"]] = row["min_isr"]
         elif row["broker_id"] is not None:

@@ -1,0 +1,264 @@
+"""The main measure: what the timelines hold of the truth in ZooKeeper's own transaction log, capture by capture.
+
+All captures, each with several sets of sources, go into one lake and are reconstructed in one go; see
+``tests/support/score.py`` for the measure. The figures are printed at the end of the run and kept in
+``.cache/capture-scores.txt``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.alignment import Score
+from tests.support.capture_lake import Given, Sources, lay_out, row_texts, rows_by_cluster
+from tests.support.captures import Unpacker, capture_names, unpacked
+from tests.support.score import (
+    score_assignments,
+    score_controllers,
+    score_existence,
+    score_liveness,
+    score_states,
+    table,
+)
+from tests.support.truth import Truth, read_truth
+
+__all__ = ["unpacked"]
+
+ALL: Final = [Given(Sources.ALL, name) for name in capture_names()]
+NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in capture_names()]
+ONE_SIDE: Final = [
+    Given(sources, name)
+    for sources in (Sources.CONTROLLER, Sources.BROKERS)
+    for name in ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
+]
+#: Captures that are read again in another order: one of each protocol era.
+REORDERED: Final = ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")
+
+LOWEST_RECALL: Final = 0.90
+HIGHEST_EXTRAS: Final = 0.10
+LOWEST_RECALL_WITHOUT_ZNODES: Final = 0.95
+HIGHEST_EXTRAS_WITHOUT_ZNODES: Final = 0.05
+
+#: What is scored: the table, the columns it is scored by, and how.
+PARTITION: Final = ("topic", "topic_incarnation", "partition_id")
+STATE: Final = ("leader", "leader_epoch", "isr", "partition_epoch", "valid_from", "evidence", "inferred_from")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One timeline and its scorer."""
+
+    table: str
+    columns: tuple[str, ...]
+    score: Callable[[Truth, list[dict[str, Any]]], Score]
+
+
+SUBJECTS: Final = {
+    "leader and ISR": Subject("leader_and_isr_timeline", (*PARTITION, "sequence", *STATE), score_states),
+    "assignment": Subject("assignment_timeline", (*PARTITION, "sequence", "replicas", "valid_from"), score_assignments),
+    "controller epochs": Subject(
+        "controller_epoch_timeline", ("controller_id", "controller_epoch", "valid_from"), score_controllers
+    ),
+    "broker liveness": Subject(
+        "broker_liveness_timeline", ("broker_id", "sequence", "valid_from", "valid_to"), score_liveness
+    ),
+    "partition existence": Subject(
+        "partition_state_timeline", (*PARTITION, "state", "valid_from", "valid_to"), score_existence
+    ),
+}
+
+
+def silent(message: str) -> None:
+    """No progress."""
+
+
+def fill(lake: Any, paths: list[Path]) -> None:
+    """Ingest and reconstruct."""
+    from ingest.pipeline import IngestOptions, ingest_paths
+    from reconstruct.pipeline import reconstruct
+
+    ingest_paths(lake, [str(path) for path in paths], IngestOptions(), silent)
+    reconstruct(lake, full=True, progress=silent)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The lake of all captures, where they lie, and every score."""
+
+    lake: Any
+    folder: Path
+    clusters: Mapping[Given, str]
+    scores: Mapping[tuple[str, Given], Score]
+
+
+def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
+    """The cluster of each given capture: those that name themselves are known by when ``/brokers`` was created."""
+    from pyspark.sql import functions as F
+
+    from ingest.tables import TABLES
+
+    births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
+    rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
+    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows}
+    named = {
+        given: by_birth.get(created.time_ms, "")
+        for given in ALL
+        if (created := truths[given.capture].brokers_created) is not None
+    }
+    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE)}
+
+
+def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
+    """The tables of all subjects, by the sources that gave them."""
+    parts = []
+    for name in SUBJECTS:
+        for sources in Sources:
+            chosen = {
+                given.capture: score
+                for (subject, given), score in sorted(scores.items(), key=lambda item: (item[0][0], item[0][1].capture))
+                if subject == name and given.sources is sources
+            }
+            if chosen and (name == "leader and ISR" or sources in (Sources.ALL, Sources.NO_ZNODES)):
+                total = Score(tuple(alignment for score in chosen.values() for alignment in score.alignments))
+                parts.append(f"{name} from {sources.value}\n{table(chosen | {'all captures': total})}")
+    return "\n\n".join(parts)
+
+
+class FiguresPlugin:
+    """Prints the figures at the end of the run."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("reconstruction against ZooKeeper's transaction log")
+        terminalreporter.write_line(self.text)
+
+
+@pytest.fixture(scope="module")
+def truths(unpacked: Unpacker) -> dict[str, Truth]:
+    return {name: read_truth(unpacked(name)) for name in capture_names()}
+
+
+@pytest.fixture(scope="module")
+def measured(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory, truths: dict[str, Truth], pytestconfig: pytest.Config
+) -> Measured:
+    from ingest.delta import Lake
+    from ingest.tables import TABLES
+
+    folder = tmp_path_factory.mktemp("captures")
+    for given in (*ALL, *NO_ZNODES, *ONE_SIDE):
+        lay_out(given, folder)
+    lake = Lake(spark, str(tmp_path_factory.mktemp("scores") / "lake"))
+    lake.ensure()
+    fill(lake, [folder])
+    clusters = cluster_ids(lake, truths)
+    scores = {}
+    for name, subject in SUBJECTS.items():
+        rows = rows_by_cluster(lake.read(TABLES[f"silver.{subject.table}"]), *subject.columns)
+        for given, cluster_id in clusters.items():
+            scores[name, given] = subject.score(truths[given.capture], rows.get(cluster_id, []))
+    text = figures(scores)
+    kept = Path(pytestconfig.rootpath) / ".cache" / "capture-scores.txt"
+    kept.parent.mkdir(exist_ok=True)
+    differences = [
+        f"{name}, {given.capture}, {given.sources.value}:\n{difference}"
+        for (name, given), score in scores.items()
+        if (difference := score.diff())
+    ]
+    kept.write_text("\n\n".join([text, *differences]) + "\n")
+    pytestconfig.pluginmanager.register(FiguresPlugin(text), "capture-scores")
+    return Measured(lake, folder, clusters, scores)
+
+
+def names(given: Given) -> str:
+    return given.capture
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+def test_a_capture_is_known_as_one_cluster_of_its_own(given: Given, measured: Measured) -> None:
+    cluster = measured.clusters[given]
+    assert cluster
+    assert list(measured.clusters.values()).count(cluster) == 1
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+def test_states_that_the_truth_holds_are_found_and_others_are_not(given: Given, measured: Measured) -> None:
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS, score.diff()
+
+
+@pytest.mark.parametrize("given", NO_ZNODES, ids=names)
+def test_logs_alone_give_nearly_as_much(given: Given, measured: Measured) -> None:
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL_WITHOUT_ZNODES, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS_WITHOUT_ZNODES, score.diff()
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+@pytest.mark.parametrize("subject", [name for name in SUBJECTS if name != "leader and ISR"])
+def test_the_other_timelines_hold_the_truth_too(subject: str, given: Given, measured: Measured) -> None:
+    score = measured.scores[subject, given]
+    assert score.recall >= LOWEST_RECALL, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS, score.diff()
+
+
+def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Every row of silver and gold, by table, as text."""
+    from ingest.tables import TABLES
+
+    texts = {}
+    for spec in TABLES.values():
+        if spec.schema in ("silver", "gold"):
+            frame = lake.read(spec)
+            if of_clusters is not None:
+                frame = frame.where(frame["cluster_id"].isin(of_clusters))
+            texts[spec.full_name] = row_texts(frame, without)
+    return texts
+
+
+def differing(before: dict[str, list[str]], after: dict[str, list[str]]) -> dict[str, tuple[list[str], list[str]]]:
+    """By table, up to three rows that only one side holds."""
+    found = {}
+    for name in before:
+        gone, new = set(before[name]) - set(after[name]), set(after[name]) - set(before[name])
+        if gone or new or len(before[name]) != len(after[name]):
+            found[name] = (sorted(gone)[:3], sorted(new)[:3])
+    return found
+
+
+def test_running_again_in_another_order_under_other_names_gives_the_same_rows(
+    measured: Measured, spark: Any, tmp_path: Path
+) -> None:
+    from ingest.delta import Lake
+
+    shuffled = random.Random(20261121)
+    paths: list[Path] = []
+    for name in REORDERED:
+        capture = lay_out(Given(Sources.ALL, name), tmp_path / "moved" / name)
+        for index, log in enumerate(sorted(capture.glob("broker-*/logs/*.log"))):
+            log.rename(log.with_name(f"{99 - index}.txt"))
+        paths += sorted(capture.iterdir())
+    shuffled.shuffle(paths)
+    lake = Lake(spark, str(tmp_path / "lake"))
+    lake.ensure()
+    fill(lake, paths)
+    clusters = [measured.clusters[Given(Sources.ALL, name)] for name in REORDERED]
+    named_by_path = ("source_file",)
+    before = rows_of(measured.lake, of_clusters=clusters, without=named_by_path)
+    assert before["silver.leader_and_isr_timeline"]
+    assert differing(before, rows_of(lake, without=named_by_path)) == {}
+
+
+def test_running_twice_changes_no_row(measured: Measured) -> None:
+    before = rows_of(measured.lake)
+    fill(measured.lake, [measured.folder])
+    assert differing(before, rows_of(measured.lake)) == {}

@@ -1,0 +1,5 @@
+"""Fixtures of the tests of the tests' own support."""
+
+from tests.support.captures import unpacked
+
+__all__ = ["unpacked"]

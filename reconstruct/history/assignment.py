@@ -16,7 +16,11 @@ from reconstruct.history.evidence import (
 )
 from reconstruct.history.intervals import Change, Interval, close_intervals
 
-_DECISIONS: Final = ("partition_state_change", "reassignment_leader_and_isr_sent")
+_DECISIONS: Final = (
+    "partition_state_change",
+    "reassignment_leader_and_isr_sent",
+    "reassignment_assignment_updated",
+)
 _RESTATEMENTS: Final = ("leader_and_isr_sent", "leader_and_isr_received", "metadata_cached", "update_metadata_sent")
 
 

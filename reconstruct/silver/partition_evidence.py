@@ -74,7 +74,12 @@ REPLICATION_KINDS: Final = (
     "leader_epoch_started",
 )
 #: Events of controller.log, and what the fold calls them where server.log has another event of that name.
-CONTROLLER_KINDS: Final = ("isr_shrunk_by_controller", "isr_update_committed", "reassignment_isr_change")
+CONTROLLER_KINDS: Final = (
+    "isr_shrunk_by_controller",
+    "isr_update_committed",
+    "reassignment_isr_change",
+    "reassignment_assignment_updated",
+)
 _RENAMED: Final = {("controller_log", "isr_update_committed"): "isr_update_committed_for_leader"}
 
 _TOPIC_PATH: Final = "^/brokers/topics/([^/]+)$"
@@ -123,15 +128,18 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "role": F.col("fields")["role"],
     }
     fields = F.col("fields")
-    spoken_of = {"controller_id", "controller_epoch", "leader", "leader_epoch", "partition_epoch", "isr"}
+    numbers = {"controller_id", "controller_epoch", "leader", "leader_epoch", "partition_epoch"}
+    lists = {"isr", "replicas", "adding_replicas", "removing_replicas"}
     own = {}
     for name in EVIDENCE_COLUMNS:
         if name in renamed:
             continue
         if name in events.columns:
             own[name] = F.col(name)
-        elif name in spoken_of:
-            own[name] = ints(name) if name == "isr" else fields[name].try_cast("int")
+        elif name in numbers:
+            own[name] = fields[name].try_cast("int")
+        elif name in lists:
+            own[name] = ints(name)
     return _select(named, {**own, **renamed})
 
 

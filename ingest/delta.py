@@ -94,13 +94,21 @@ class Lake:
         builder.execute()
 
     def _require_version(self, spec: TableSpec) -> None:
-        detail = DeltaTable.forPath(self.spark, self.path(spec)).detail().select("properties").first()
-        found = (detail["properties"] if detail else {}).get(VERSION_PROPERTY)
+        found = self._property(spec, VERSION_PROPERTY)
         if found != str(spec.version):
             raise LakeError(
                 f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes"
                 f" version {spec.version}: give another --lake, or ingest the sources again into a new one"
             )
+
+    def _property(self, spec: TableSpec, name: str) -> str | None:
+        """A table property, from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table."""
+        jvm = self.spark._jvm
+        assert jvm is not None
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(spec))
+        none = jvm.scala.Option.empty()
+        value = log.update(False, none, none).metadata().configuration().get(name)
+        return str(value.get()) if value.isDefined() else None
 
     @staticmethod
     def _conform(rows: DataFrame, spec: TableSpec) -> DataFrame:

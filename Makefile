@@ -1,0 +1,74 @@
+# Needs Python 3.11 to 3.13 with venv, Java 17 or 21, and git; everything else goes into .venv and .cache.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+PYTEST := $(BIN)/python -m pytest
+# More for pytest: make test PYTEST_ARGS="-k session"
+PYTEST_ARGS ?=
+STAMP := $(VENV)/.made-from-lock
+
+# pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
+NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
+
+.PHONY: help env demo test lint test-cluster test-hard benchmark lock docs clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
+
+env: $(STAMP) ## make the environment in .venv, exactly as requirements.lock says
+
+$(STAMP): pyproject.toml requirements.lock
+	@python=""; \
+	for candidate in $(PYTHON) python3.11 python3 python3.12 python3.13 python; do \
+	  if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then echo "Python 3.11, 3.12 or 3.13 is missing: install one, e.g. apt-get install python3.11 python3.11-venv" >&2; exit 1; fi; \
+	if ! [ -x $(BIN)/python ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  "$$python" -m venv --clear $(VENV) || { echo "$$python cannot make an environment: install its venv module, e.g. apt-get install python3-venv" >&2; exit 1; }; \
+	fi
+	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
+	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day.
+	@$(PIP) --requirement <(grep -E '^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==' requirements.lock)
+	@$(PIP) --no-build-isolation --requirement requirements.lock
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+demo: env ## the whole pipeline on the real capture that ships here; ends with a summary and the report's place
+	$(BIN)/kafka-state-replay demo --out report
+
+test: lint ## lint, types and all tests that need no cluster; names what was skipped and why
+	@mkdir -p .cache
+	$(PYTEST) -m "not cluster and not benchmark" -rs --junitxml=.cache/junit.xml $(PYTEST_ARGS)
+
+lint: env ## ruff, and mypy --strict over ingest, reconstruct and checks
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test-cluster: env ## the tests on real ZooKeeper and brokers
+	$(PYTEST) -m cluster -rs $(PYTEST_ARGS) $(NONE_YET)
+
+test-hard: env ## everything but benchmarks, with property tests that look much further (about half an hour)
+	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not benchmark" -rs $(PYTEST_ARGS)
+
+benchmark: env ## speed, measured and printed
+	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)
+
+docs: env ## write docs/tables.md from the table specs
+	$(BIN)/python -m jobs.tables_doc docs/tables.md
+
+# The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.
+lock: ## resolve pyproject.toml anew into requirements.lock
+	rm -rf .cache/lock
+	$${PYTHON:-python3.11} -m venv .cache/lock
+	.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	{ sed '/^[^#]/,$$d' requirements.lock; .cache/lock/bin/python -m pip freeze --all --exclude pip --exclude kafka-state-replay; } > .cache/requirements.lock
+	mv .cache/requirements.lock requirements.lock
+	rm -rf .cache/lock
+
+clean: ## remove what the targets above made, but not .venv
+	rm -rf .cache dist build report lake spark-warehouse

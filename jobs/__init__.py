@@ -1,0 +1,1 @@
+"""Entry points: the command line, Spark jobs, the Spark session."""

@@ -1,0 +1,89 @@
+"""``check``: Great Expectations over the tables; exit code 3 if a gate fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.job import (
+    DONE,
+    GATE_FAILED,
+    Common,
+    Job,
+    Report,
+    RunReport,
+    local_path,
+    main_of,
+    parse,
+    ready_lake_of,
+    require_folder,
+    require_lake,
+    silent,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Params:
+    """``docs_dir``: where Data Docs go; None writes none."""
+
+    lake: str
+    docs_dir: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--docs", metavar="DIR", help="write Great Expectations' Data Docs into this folder")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    require_lake(common)
+    docs_dir = local_path(options.docs, common) if options.docs else None
+    if docs_dir:
+        require_folder(docs_dir, "--docs")
+    return Params(common.lake, docs_dir)
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress)
+    return RunReport(
+        summary=(checks_line(report),),
+        problems=gate_problems(report),
+        exit_code=GATE_FAILED if report.failed_gates else DONE,
+    )
+
+
+def check(lake: Any, docs_dir: str | None, progress: Report) -> Any:
+    from checks.pipeline import run_checks
+
+    return run_checks(lake, docs_dir=docs_dir, progress=progress)
+
+
+def checks_line(report: Any) -> str:
+    """``checks    112 run, 1 gate failed``"""
+    gates = len(report.failed_gates)
+    return f"checks    {len(report.results)} run, {gates or 'no'} gate{'s' if gates > 1 else ''} failed"
+
+
+def gate_problems(report: Any) -> tuple[str, ...]:
+    return tuple(f"gate failed: {sentence}" for sentence in report.failed_gates)
+
+
+JOB: Final = Job("check", "check the tables' quality; exit code 3 if a gate fails", add_arguments, to_params, run)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The command line ``kafka-state-replay COMMAND``: options in, a job run, an exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Final
+
+from jobs import check_job, demo_job, ingest_job, reconstruct_job, report_job, run_job, sql_job
+from jobs.job import PROGRAM, WRONG_USE, Job, UsageError, add_common_arguments, common_of, execute
+
+JOBS: Final[tuple[Job, ...]] = (
+    demo_job.JOB,
+    run_job.JOB,
+    ingest_job.JOB,
+    reconstruct_job.JOB,
+    check_job.JOB,
+    report_job.JOB,
+    sql_job.JOB,
+)
+
+_DESCRIPTION: Final = (
+    "Rebuilds what a Kafka cluster decided and believed from the logs, znodes and checkpoint files it leaves behind,"
+    " and flags every point where it broke its own rules."
+)
+_EXIT_CODES: Final = (
+    "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed"
+)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for job in JOBS:
+        command = commands.add_parser(
+            job.name, help=job.help, description=job.help, epilog=_EXIT_CODES, allow_abbrev=False
+        )
+        job.add_arguments(command)
+        add_common_arguments(command)
+        command.set_defaults(job=job)
+    return parser
+
+
+def version() -> str:
+    """The installed distribution's version."""
+    try:
+        return metadata.version(PROGRAM)
+    except metadata.PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, run, and return the exit code; wrong options end the process with 2, as argparse does."""
+    options = build_parser().parse_args(argv)
+    try:
+        common = common_of(options)
+        params = options.job.to_params(options, common)
+    except UsageError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return WRONG_USE
+    return execute(options.job, common, params)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""``demo``: the whole pipeline on the real capture that ships with the package."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from jobs import ingest_job, report_job, run_job
+from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport, main_of, parse, silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The capture, below the package: a failover of Kafka 1.1.1 with three brokers.
+CAPTURE: Final = "demo_capture"
+TITLE: Final = "Demo: two controllers lost in one minute, Kafka 1.1.1"
+
+
+@dataclass(frozen=True)
+class Params:
+    """``lake`` is None where a new temporary folder shall hold it."""
+
+    lake: str | None
+    out_dir: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    given = options.lake is not None or bool(os.environ.get(LAKE_VARIABLE))
+    return Params(common.lake if given else None, report_job.out_dir_of(options, common))
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    """Run everything; the lake stays, so that it can be asked afterwards."""
+    lake = params.lake or os.path.join(tempfile.mkdtemp(prefix=f"{PROGRAM}-demo-"), "lake")
+    with resources.as_file(resources.files("jobs") / CAPTURE) as capture:
+        ingest = ingest_job.Params(lake, (str(capture),))
+        report = run_job.run(spark, run_job.Params(ingest, params.out_dir, title=TITLE), progress)
+    query = "SELECT topic, partition_id, leader, isr, valid_from FROM silver.leader_and_isr_timeline LIMIT 10"
+    ask = f'ask it     {PROGRAM} sql --lake {shlex.quote(lake)} "{query}"'
+    return dataclasses.replace(report, summary=(*report.summary, ask))
+
+
+JOB: Final = Job(
+    "demo", "the whole pipeline on a real capture that ships with the package", add_arguments, to_params, run
+)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""``ingest PATH...``: takes what is new under the paths into the bronze tables."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.job import (
+    DONE,
+    FAILED,
+    Common,
+    Job,
+    Report,
+    RunReport,
+    UsageError,
+    lake_of,
+    local_path,
+    main_of,
+    parse,
+    require_folder,
+    silent,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Params:
+    """``brokers`` maps a path to the id of the broker whose files are below it."""
+
+    lake: str
+    paths: tuple[str, ...]
+    cluster_id: str | None = None
+    brokers: Mapping[str, int] = field(default_factory=dict)
+    time_zone: str = "UTC"
+    kafka_version: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="file, folder or archive; sources are recognised by their content"
+    )
+    group = parser.add_argument_group("where the files cannot say")
+    group.add_argument("--cluster", metavar="ID", help="id of the cluster that all files belong to")
+    group.add_argument(
+        "--broker", metavar="ID=PATH", action="append", default=[],
+        help="what is at or below PATH comes from broker ID; once per broker. A PATH not given otherwise is read too",
+    )  # fmt: skip
+    group.add_argument(
+        "--timezone", metavar="ZONE", default="UTC", help="zone of the logs' times, e.g. Europe/Berlin (default: UTC)"
+    )
+    group.add_argument("--kafka-version", metavar="X.Y.Z", help="version of Kafka that wrote the files")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    brokers = dict(_broker(text, common) for text in options.broker)
+    paths = [local_path(path, common) for path in options.paths]
+    paths += [path for path in brokers if not any(_is_at_or_below(path, given) for given in paths)]
+    if not paths:
+        raise UsageError("no PATH given: name a file, folder or archive of a Kafka cluster's logs")
+    for path in [*paths, *brokers]:
+        if common.is_on_this_machine and os.path.isabs(path) and not os.path.lexists(path):
+            raise UsageError(f"there is no file or folder {path}")
+    require_folder(common.lake, "--lake")
+    return Params(
+        common.lake,
+        tuple(paths),
+        options.cluster,
+        brokers,
+        _time_zone(options.timezone),
+        _kafka_version(options.kafka_version),
+    )
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    return summary_of(ingest(lake_of(spark, params.lake), params, progress))
+
+
+def ingest(lake: Any, params: Params, progress: Report) -> Any:
+    from ingest.pipeline import IngestOptions, ingest_paths
+
+    options = IngestOptions(
+        cluster_id=params.cluster_id,
+        brokers=params.brokers,
+        time_zone=params.time_zone,
+        kafka_version=params.kafka_version,
+    )
+    return ingest_paths(lake, params.paths, options, progress)
+
+
+def summary_of(report: Any) -> RunReport:
+    """The run report of an ``ingest.pipeline.IngestReport``."""
+    clusters = ", ".join(report.clusters) or "none"
+    problems = tuple(f"warning: {warning}" for warning in report.warnings)
+    if report.nothing_recognised:
+        problems += (
+            "nothing recognised: no file under the paths is a Kafka log, a znode snapshot or a checkpoint file that"
+            " this version reads; bronze.rejected_records and bronze.ingested_files say what each file was taken for",
+        )
+    return RunReport(
+        summary=(
+            f"files     {report.files_new} new, {report.files_grown} grown, {report.files_known} known already,"
+            f" {report.files_not_read} of a kind not read yet, {report.files_rejected} rejected",
+            f"records   {report.records_read} read = {report.records_kept} kept + {report.records_rejected} rejected",
+            f"clusters  {clusters}",
+        ),
+        problems=problems,
+        exit_code=FAILED if report.nothing_recognised else DONE,
+    )
+
+
+def _broker(text: str, common: Common) -> tuple[str, int]:
+    identifier, equals, path = text.partition("=")
+    if not equals or not path or not re.fullmatch(r"\d+", identifier):
+        raise UsageError(f"--broker {text}: give a broker's id and a path, as in --broker 1=logs/first")
+    return local_path(path, common), int(identifier)
+
+
+def _is_at_or_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _time_zone(name: str) -> str:
+    from ingest.log_time import zone
+
+    try:
+        zone(name)
+    except ValueError:
+        raise UsageError(
+            f"--timezone {name}: no such zone; give a name such as UTC or America/New_York, or an offset such as +02:00"
+        ) from None
+    return name
+
+
+def _kafka_version(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"\d+(\.\d+){1,3}", text):
+        raise UsageError(f"--kafka-version {text}: give numbers, as in 0.8.2.2 or 3.9.1")
+    return text
+
+
+JOB: Final = Job("ingest", "take what is new under the paths into the bronze tables", add_arguments, to_params, run)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

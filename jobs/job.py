@@ -1,0 +1,226 @@
+"""What every job has in common: its options, how it is run, how it fails.
+
+A job is a module with a frozen ``Params``, ``parse_args``, ``run(spark, params) -> RunReport``, ``main`` and the
+``__main__`` line; its :class:`Job` value gives the command line the same pieces. Exit codes: 0 done, 1 failed or
+nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.delta_jars import JarsMissing
+from jobs.java import JavaMissing
+from jobs.progress import Progress, silent
+from jobs.session import SessionError, build_session, default_log_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROGRAM: Final = "kafka-state-replay"
+LAKE_VARIABLE: Final = "KAFKA_STATE_REPLAY_LAKE"
+
+DONE: Final = 0
+FAILED: Final = 1
+WRONG_USE: Final = 2
+GATE_FAILED: Final = 3
+
+Report = Callable[[str], None]
+
+
+class UsageError(Exception):
+    """A wrong option, path or query: exit code 2."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """The options of every command."""
+
+    lake: str
+    master: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether a path without a scheme is surely this machine's, and not the cluster's file system."""
+        return "PYSPARK_GATEWAY_PORT" not in os.environ and (self.master or "local").startswith("local")
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a job did: lines for standard output, sentences for standard error, the exit code."""
+
+    summary: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    exit_code: int = DONE
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command: ``add_arguments`` declares its options, ``to_params`` makes its Params of them (raising
+    :class:`UsageError`), ``run`` does it."""
+
+    name: str
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    to_params: Callable[[argparse.Namespace, Common], Any]
+    run: Callable[..., RunReport]
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("options of every command")
+    group.add_argument(
+        "--lake",
+        metavar="DIR",
+        help=f"folder of the Delta tables, on any file system Spark reaches (default: ${LAKE_VARIABLE}, else ./lake)",
+    )
+    group.add_argument("--master", metavar="URL", help="Spark master (default: local[*], or what spark-submit says)")
+    noise = group.add_mutually_exclusive_group()
+    noise.add_argument("-v", "--verbose", action="store_true", help="say where Spark's log is; tracebacks of failures")
+    noise.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary: results and errors only")
+
+
+def common_of(options: argparse.Namespace) -> Common:
+    common = Common("", options.master, options.quiet, options.verbose)
+    given = options.lake if options.lake is not None else os.environ.get(LAKE_VARIABLE) or "lake"
+    if not given.strip():
+        raise UsageError("--lake is empty: name a folder")
+    return Common(local_path(given, common), options.master, options.quiet, options.verbose)
+
+
+def parse(job: Job, argv: Sequence[str] | None) -> tuple[Common, Any]:
+    """The options of a job that runs by itself; wrong ones end the process with code 2, as argparse does."""
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {job.name}", description=job.help, allow_abbrev=False)
+    job.add_arguments(parser)
+    add_common_arguments(parser)
+    options = parser.parse_args(argv)
+    try:
+        common = common_of(options)
+        return common, job.to_params(options, common)
+    except UsageError as error:
+        parser.exit(WRONG_USE, f"{PROGRAM}: {error}\n")
+
+
+def main_of(job: Job, argv: Sequence[str] | None = None) -> int:
+    """``main`` of a job's module."""
+    return execute(job, *parse(job, argv))
+
+
+def execute(job: Job, common: Common, params: Any) -> int:
+    """Start Spark, run, print what came of it, and give the exit code. No exception leaves but a bug's own exit."""
+    log_file: Path | None = None
+    try:
+        with Progress(quiet=common.quiet) as progress:
+            progress("starting Spark")
+            log_file = default_log_file()
+            if common.verbose:
+                print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
+            spark, ours = _session(common, log_file)
+            try:
+                progress.watch(spark)
+                progress("opening the lake")
+                report = job.run(spark, params, progress)
+            finally:
+                progress("")
+                if ours:
+                    spark.stop()
+        _print(report, common)
+        return report.exit_code
+    except UsageError as error:
+        return _fail(str(error), WRONG_USE)
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except Exception as error:
+        return _failed(error, common, log_file)
+
+
+def local_path(path: str, common: Common) -> str:
+    """The path made absolute if it is surely one of this machine; a URI or a cluster's path as it is."""
+    if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:/", path) or not common.is_on_this_machine:
+        return path
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def require_lake(common: Common) -> None:
+    """Refuse to read a lake that is not there, before Spark starts. Only a local path can be judged here."""
+    if not os.path.isabs(common.lake) or not common.is_on_this_machine:
+        return
+    if not os.path.exists(common.lake):
+        raise UsageError(f"there is no lake at {common.lake}: run `{PROGRAM} ingest PATH` first, or give --lake DIR")
+    if not os.path.isdir(common.lake):
+        raise UsageError(f"{common.lake} is a file: --lake takes a folder")
+
+
+def require_folder(path: str, option: str) -> None:
+    """Refuse an output folder that is a file."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise UsageError(f"{path} is a file: {option} takes a folder")
+
+
+def lake_of(spark: SparkSession, root: str) -> Any:
+    """The lake as it is: ``ingest`` and ``reconstruct`` make the tables that they miss."""
+    from ingest.delta import Lake
+
+    return Lake(spark, root)
+
+
+def ready_lake_of(spark: SparkSession, root: str) -> Any:
+    """The lake with every table there and of this version, for jobs that only read timelines."""
+    lake = lake_of(spark, root)
+    lake.ensure()
+    return lake
+
+
+def _session(common: Common, log_file: Path) -> tuple[SparkSession, bool]:
+    from pyspark.sql import SparkSession
+
+    ours = SparkSession.getActiveSession() is None
+    return build_session(master=common.master, log_file=log_file), ours
+
+
+def _print(report: RunReport, common: Common) -> None:
+    if not common.quiet:
+        for line in report.summary:
+            print(line)
+    sys.stdout.flush()
+    for line in report.problems:
+        print(f"{PROGRAM}: {line}", file=sys.stderr)
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"{PROGRAM}: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def _failed(error: Exception, common: Common, log_file: Path | None) -> int:
+    if isinstance(error, _foreseen()):
+        return _fail(str(error), FAILED)
+    if common.verbose:
+        traceback.print_exc()
+    first = (str(error).strip().splitlines() or [""])[0]
+    where = f"; Spark's log is {log_file}" if log_file else ""
+    hint = "" if common.verbose else "; -v shows where"
+    return _fail(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
+
+
+def _foreseen() -> tuple[type[Exception], ...]:
+    """The errors that are sentences. The packages' own are looked up, not imported: the job that raised one did."""
+    named = (("ingest.delta", "LakeError"), ("ingest.pipeline", "IngestError"))
+    found = (getattr(sys.modules.get(module), name, None) for module, name in named)
+    return (JavaMissing, JarsMissing, SessionError, *(error for error in found if error is not None))
+
+
+__all__ = ["Common", "Job", "RunReport", "UsageError", "execute", "main_of", "parse", "silent"]

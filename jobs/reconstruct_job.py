@@ -1,0 +1,77 @@
+"""``reconstruct``: silver events and timelines, and gold findings, from the bronze tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.job import Common, Job, Report, RunReport, lake_of, main_of, parse, require_lake, silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: In the order in which they matter.
+SEVERITIES: Final = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Params:
+    """``full`` rebuilds every row instead of those that new evidence touches."""
+
+    lake: str
+    full: bool = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--full", action="store_true", help="rebuild every row, not only what new evidence touches")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    require_lake(common)
+    return Params(common.lake, options.full)
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    return RunReport(summary_of(reconstruct(lake_of(spark, params.lake), params.full, progress)))
+
+
+def reconstruct(lake: Any, full: bool, progress: Report) -> Any:
+    from reconstruct import pipeline
+
+    return pipeline.reconstruct(lake, full=full, progress=progress)
+
+
+def summary_of(report: Any) -> tuple[str, ...]:
+    """Lines of a ``reconstruct.pipeline.ReconstructReport``."""
+    rows: Mapping[str, int] = report.rows
+    width = max((len(name) for name in rows), default=0)
+    return (
+        *(f"{name:{width}}  {count:>9,} rows" for name, count in rows.items()),
+        findings_line(report.findings),
+    )
+
+
+def findings_line(findings: Mapping[str, int]) -> str:
+    """``findings  2 error, 0 warning, 1 info``"""
+    known = [f"{findings.get(severity, 0)} {severity}" for severity in SEVERITIES]
+    others = [f"{count} {severity}" for severity, count in sorted(findings.items()) if severity not in SEVERITIES]
+    return "findings  " + ", ".join(known + others)
+
+
+JOB: Final = Job("reconstruct", "derive timelines and findings from bronze", add_arguments, to_params, run)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

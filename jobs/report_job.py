@@ -1,0 +1,83 @@
+"""``report --out DIR``: the self-contained HTML report, written as ``DIR/index.html``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.job import (
+    Common,
+    Job,
+    Report,
+    RunReport,
+    local_path,
+    main_of,
+    parse,
+    ready_lake_of,
+    require_folder,
+    require_lake,
+    silent,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Params:
+    """``title``: the report's heading; None lets the report name the cluster and the time."""
+
+    lake: str
+    out_dir: str
+    title: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
+    parser.add_argument("--title", metavar="TEXT", help="heading of the report")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    require_lake(common)
+    return Params(common.lake, out_dir_of(options, common), options.title)
+
+
+def out_dir_of(options: argparse.Namespace, common: Common) -> str:
+    """``--out`` as a path, refused where it is a file."""
+    out_dir = local_path(options.out, common)
+    require_folder(out_dir, "--out")
+    return out_dir
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    report = write(ready_lake_of(spark, params.lake), params.out_dir, params.title, progress)
+    return RunReport((*report.summary, report_line(report)))
+
+
+def write(lake: Any, out_dir: str, title: str | None, progress: Report) -> Any:
+    from dashboards.report import write_report
+
+    return write_report(lake, out_dir, title=title, progress=progress)
+
+
+def report_line(report: Any) -> str:
+    return f"report    {report.path}"
+
+
+JOB: Final = Job("report", "write the self-contained HTML report", add_arguments, to_params, run)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""``run PATH... [--out DIR]``: ingest, reconstruct, check and report in one go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from jobs import check_job, ingest_job, reconstruct_job, report_job
+from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, main_of, parse, silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Params:
+    """What the four jobs take."""
+
+    ingest: ingest_job.Params
+    out_dir: str
+    full: bool = False
+    title: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    ingest_job.add_arguments(parser)
+    reconstruct_job.add_arguments(parser)
+    report_job.add_arguments(parser)
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    out_dir = report_job.out_dir_of(options, common)
+    return Params(ingest_job.to_params(options, common), out_dir, options.full, options.title)
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    """The four jobs over one lake. The report is written even where a gate fails, and then says so."""
+    lake = lake_of(spark, params.ingest.lake)
+    ingested = ingest_job.summary_of(ingest_job.ingest(lake, params.ingest, progress))
+    if ingested.exit_code != DONE:
+        return ingested
+    reconstructed = reconstruct_job.reconstruct(lake, params.full, progress)
+    checked = check_job.check(lake, None, progress)
+    written = report_job.write(lake, params.out_dir, params.title, progress)
+    return RunReport(
+        summary=(
+            *ingested.summary,
+            reconstruct_job.findings_line(reconstructed.findings),
+            check_job.checks_line(checked),
+            *written.summary,
+            f"lake      {params.ingest.lake}",
+            report_job.report_line(written),
+        ),
+        problems=ingested.problems + check_job.gate_problems(checked),
+        exit_code=GATE_FAILED if checked.failed_gates else DONE,
+    )
+
+
+JOB: Final = Job("run", "ingest, reconstruct, check and report in one go", add_arguments, to_params, run)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""``sql 'QUERY'``, ``sql -f FILE``, ``sql``: one query, a file, a shell; read-only."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from jobs.job import Common, Job, Report, RunReport, UsageError, main_of, parse, require_lake, silent
+from jobs.sql_text import is_blank, split_statements
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Params:
+    """``statements`` is None for the shell. ``format``: table, csv or json."""
+
+    lake: str
+    statements: tuple[str, ...] | None
+    format: str = "table"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="one statement; without it and -f, a shell")
+    parser.add_argument("-f", "--file", metavar="FILE", help="file of statements, ; between them; - is standard input")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+
+
+def to_params(options: argparse.Namespace, common: Common) -> Params:
+    if options.query is not None and options.file is not None:
+        raise UsageError("give a query or -f FILE, not both")
+    require_lake(common)
+    return Params(common.lake, _statements(options), options.format)
+
+
+def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+    """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would write."""
+    progress("naming the lake's tables")
+    open_lake(spark, params.lake)
+    progress("")
+    if params.statements is None:
+        from jobs.sql_shell import interact
+
+        interact(spark, params.format)
+    else:
+        for statement in params.statements:
+            answer(spark, statement, params.format, progress)
+    return RunReport()
+
+
+def open_lake(spark: SparkSession, root: str) -> None:
+    """Name the lake's tables; nothing is made in it."""
+    from ingest.delta import Lake
+    from ingest.tables import TABLES
+
+    lake = Lake(spark, root)
+    if not any(lake.exists(spec) for spec in TABLES.values()):
+        raise UsageError(
+            f"{root} holds no table of a lake: run `kafka-state-replay ingest PATH` first, or give --lake DIR"
+        )
+    lake.register()
+
+
+def answer(spark: SparkSession, statement: str, style: str, progress: Report = silent) -> int:
+    """Run one statement and write its rows to standard output; the number of rows. :class:`UsageError` for bad SQL."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from jobs.sql_output import WRITERS
+    from jobs.sql_read_only import refusal
+
+    try:
+        refused = refusal(spark, statement)
+        if refused:
+            raise UsageError(refused)
+        rows = spark.sql(statement)
+        progress("")
+        count = WRITERS[style](rows, sys.stdout)
+        sys.stdout.flush()
+        return count
+    except (PySparkException, Py4JJavaError) as error:
+        sentence = sql_error(error)
+        if sentence is None:
+            raise
+        raise UsageError(sentence) from error
+
+
+def sql_error(error: Exception) -> str | None:
+    """The error as one line where the SQL is at fault; None where Spark is.
+
+    Known by Spark's SQLSTATE, whose class says whose fault it is: 22 data, 42 syntax or names, 0A a feature, 21
+    cardinality, 54 a limit, P0 raised by the query. An error at run time comes wrapped by Java, once for each
+    thread it passed.
+    """
+    match = re.search(r"(\[[A-Z][A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42|0A|21|54|P0)\w{3})", str(error), re.DOTALL)
+    return " ".join(match.group(1).split()) if match else None
+
+
+def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:
+    if options.query is not None:
+        found = _split(options.query)
+        if len(found) > 1:
+            raise UsageError("give one statement; several go into a file (-f FILE)")
+    elif options.file is not None:
+        found = _split(_text_of(options.file))
+    else:
+        return None
+    if not found:
+        raise UsageError("there is no SQL statement")
+    if options.format == "json" and len(found) > 1:
+        raise UsageError("--format json gives one array: give one statement")
+    return found
+
+
+def _split(text: str) -> tuple[str, ...]:
+    complete, rest = split_statements(text)
+    return (*complete, *([] if is_blank(rest) else [rest]))
+
+
+def _text_of(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {path}: it is not UTF-8 text") from error
+
+
+JOB: Final = Job(
+    "sql", "ask the tables: one query, a file of them, or a shell; read-only", add_arguments, to_params, run
+)
+
+
+def parse_args(argv: Sequence[str] | None = None) -> Params:
+    params: Params = parse(JOB, argv)[1]
+    return params
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return main_of(JOB, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

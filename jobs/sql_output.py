@@ -1,0 +1,137 @@
+"""Rows of a query as a table, CSV or JSON, written as they come and never held whole."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+#: Instants in every format: UTC, microseconds.
+TIMESTAMP_FORMAT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
+_JSON_OPTIONS: Final = {
+    "ignoreNullFields": "false",
+    "timestampFormat": TIMESTAMP_FORMAT,
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+#: Rows that a table's column widths are taken from; later rows may be wider and are printed whole all the same.
+_SAMPLED_ROWS: Final = 200
+
+
+def write_json(rows: DataFrame, out: TextIO) -> int:
+    """One array of objects, one object a line, with every column, nulls included; the number of rows."""
+    from pyspark.sql import functions as F
+
+    names = unique_names(rows.columns)
+    renamed = rows.toDF(*names)
+    objects = renamed.select(F.to_json(F.struct(*(_column(name) for name in names)), _JSON_OPTIONS).alias("row"))
+    count = 0
+    for (text,) in objects.toLocalIterator(prefetchPartitions=True):
+        out.write(",\n" if count else "[\n")
+        out.write(text)
+        count += 1
+    out.write("\n]\n" if count else "[]\n")
+    return count
+
+
+def write_csv(rows: DataFrame, out: TextIO) -> int:
+    """A header and the rows; null is an empty field, arrays and maps are JSON; the number of rows."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows.columns)
+    count = 0
+    for row in _as_text(rows):
+        writer.writerow("" if value is None else value for value in row)
+        count += 1
+    return count
+
+
+def write_table(rows: DataFrame, out: TextIO) -> int:
+    """Columns side by side for people; the number of rows."""
+    columns = rows.columns
+    to_right = [_is_number(field.dataType) for field in rows.schema.fields]
+    lines = (tuple(_printable(value) for value in row) for row in _as_text(rows))
+    sample = list(itertools.islice(lines, _SAMPLED_ROWS))
+    widths = [max(len(cell) for cell in cells) for cells in zip(columns, *sample, strict=True)]
+
+    def write_line(cells: Sequence[str]) -> None:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(cells, widths, to_right, strict=True)
+        )
+        out.write("  ".join(padded).rstrip() + "\n")
+
+    write_line(columns)
+    write_line(["-" * width for width in widths])
+    count = 0
+    for line in itertools.chain(sample, lines):
+        write_line(line)
+        count += 1
+    return count
+
+
+WRITERS: Final[Mapping[str, Callable[[Any, TextIO], int]]] = {
+    "table": write_table,
+    "csv": write_csv,
+    "json": write_json,
+}
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, a second ``id`` as ``id_2``: an object of JSON has each name once.
+
+    >>> unique_names(["id", "id", "n"])
+    ['id', 'id_2', 'n']
+    """
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        unique, number = name, 1
+        while unique in taken or (number > 1 and unique in names):
+            number += 1
+            unique = f"{name}_{number}"
+        taken.add(unique)
+        result.append(unique)
+    return result
+
+
+def _as_text(rows: DataFrame) -> Iterator[tuple[str | None, ...]]:
+    """Every value as text or None, made by Spark."""
+    names = [f"c{number}" for number in range(len(rows.columns))]
+    renamed = rows.toDF(*names)
+    columns = [_text(name, field.dataType) for name, field in zip(names, rows.schema.fields, strict=True)]
+    return (tuple(row) for row in renamed.select(*columns).toLocalIterator(prefetchPartitions=True))
+
+
+def _text(name: str, kind: DataType) -> Column:
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    if isinstance(kind, T.TimestampType):
+        return F.date_format(_column(name), TIMESTAMP_FORMAT).alias(name)
+    if isinstance(kind, T.ArrayType | T.MapType | T.StructType | T.VariantType):
+        return F.to_json(_column(name), _JSON_OPTIONS).alias(name)
+    return _column(name).cast("string").alias(name)
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _is_number(kind: DataType) -> bool:
+    from pyspark.sql import types as T
+
+    return isinstance(kind, T.NumericType)
+
+
+def _printable(value: str | None) -> str:
+    """One line of visible characters: a log's text may hold line ends and escape sequences."""
+    if value is None:
+        return "NULL"
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match.group()):02x}", value.replace("\n", "\\n"))

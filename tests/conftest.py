@@ -1,0 +1,72 @@
+"""Fixtures that every test may use, and how the suite behaves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+
+_EXAMPLES = DirectoryBasedExampleDatabase(ROOT / ".cache" / "hypothesis")
+# derandomize: the same commit gives the same verdict; "hard" looks further, with new examples every time.
+settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=100)
+settings.register_profile("hard", deadline=None, database=_EXAMPLES, max_examples=3000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fail-on-skip", action="store_true", help="fail the run if any test was skipped")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if (TESTS / "spark") in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if session.config.getoption("--fail-on-skip") and skipped and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"\nERROR: {len(skipped)} skipped, and --fail-on-skip was given", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """The one local session of this test process."""
+    from jobs.session import build_session
+
+    session = build_session(
+        "kafka-state-replay-tests",
+        master="local[2]",
+        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"},
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def empty_lake_dir(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with every table and no row, made once: making the tables takes seconds, copying them does not."""
+    from ingest.delta import Lake
+
+    folder = tmp_path_factory.mktemp("empty") / "lake"
+    Lake(spark, str(folder)).ensure()
+    return folder
+
+
+@pytest.fixture
+def lake(spark, empty_lake_dir: Path, tmp_path: Path):
+    """An empty lake of the test's own, its tables made."""
+    from ingest.delta import Lake
+
+    shutil.copytree(empty_lake_dir, tmp_path / "lake")
+    return Lake(spark, str(tmp_path / "lake"))

@@ -1,0 +1,157 @@
+"""``sql``: what is run, what is refused, and how rows are printed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from jobs import cli, sql_read_only
+
+EVERY_KIND = """
+SELECT 1 AS a, 'x' AS a, array(1, NULL) AS isr, CAST(NULL AS STRING) AS nothing,
+       TIMESTAMP '2026-11-21T01:02:03.123456Z' AS at, array(TIMESTAMP '2026-11-21T03:02:03+02:00') AS ats,
+       map('k', 'v') AS m, 'line\nend "quoted", \\u001b[31m' AS text
+"""
+
+
+@pytest.fixture
+def ask(lake, capsys):
+    """Run ``sql`` on an empty lake: (exit code, standard output, standard error)."""
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        code = cli.main(["sql", "--lake", lake.root, "-q", *argv])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_json_is_one_array_of_whole_objects(ask):
+    code, out, err = ask(EVERY_KIND, "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == [
+        {
+            "a": 1,
+            "a_2": "x",
+            "isr": [1, None],
+            "nothing": None,
+            "at": "2026-11-21T01:02:03.123456Z",
+            "ats": ["2026-11-21T01:02:03.000000Z"],
+            "m": {"k": "v"},
+            "text": 'line\nend "quoted", \x1b[31m',
+        }
+    ]
+
+
+def test_json_of_no_row_is_an_empty_array(ask):
+    assert ask("SELECT * FROM gold.divergences", "--format", "json") == (0, "[]\n", "")
+
+
+def test_json_holds_every_row_in_order(ask):
+    _, out, _ = ask("SELECT id FROM range(0, 3000, 1, 7) ORDER BY id DESC", "--format", "json")
+    assert [row["id"] for row in json.loads(out)] == list(range(2999, -1, -1))
+
+
+def test_csv_reads_back(ask):
+    _, out, _ = ask(EVERY_KIND, "--format", "csv")
+    header, row = csv.reader(io.StringIO(out))
+    assert header == ["a", "a", "isr", "nothing", "at", "ats", "m", "text"]
+    assert row[2:5] == ["[1,null]", "", "2026-11-21T01:02:03.123456Z"]
+    assert row[7] == 'line\nend "quoted", \x1b[31m'
+
+
+def test_a_table_is_aligned_and_holds_no_control_character(ask):
+    _, out, _ = ask("SELECT 7 AS number, 'a\n\\u001b[31mb' AS text UNION ALL SELECT 1000, NULL ORDER BY number")
+    assert out == "number  text\n------  ------------\n     7  a\\n\\x1b[31mb\n  1000  NULL\n"
+
+
+def test_tables_are_named_by_schema(ask):
+    code, out, _ = ask("SHOW TABLES IN silver", "--format", "csv")
+    assert code == 0
+    assert "silver,leader_and_isr_timeline,false" in out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE gold.divergences",
+        "DELETE FROM gold.divergences",
+        "INSERT INTO gold.divergences SELECT * FROM gold.divergences",
+        "WITH d AS (SELECT * FROM gold.divergences) INSERT INTO gold.divergences SELECT * FROM d",
+        "FROM gold.divergences INSERT INTO gold.divergences SELECT * INSERT INTO gold.divergences SELECT *",
+        "CREATE TABLE gold.copy AS SELECT 1",
+        "SET spark.sql.ansi.enabled = false",
+        "EXECUTE IMMEDIATE 'DROP TABLE gold.divergences'",
+        "EXPLAIN EXECUTE IMMEDIATE 'DROP TABLE gold.divergences'",
+        "BEGIN DROP TABLE gold.divergences; END",
+        "SELECT TRANSFORM(id) USING 'cat' FROM range(1)",
+        "VACUUM gold.divergences",
+        "INSERT OVERWRITE DIRECTORY '/nowhere' SELECT 1",
+    ],
+)
+def test_what_does_not_only_read_is_refused(spark, statement):
+    assert "read-only" in sql_read_only.refusal(spark, statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+        "VALUES (1)",
+        "(SELECT 1) UNION (SELECT 2)",
+        "TABLE gold.divergences",
+        "FROM gold.divergences SELECT rule_id",
+        "DESCRIBE HISTORY gold.divergences",
+        "DESCRIBE DETAIL gold.divergences",
+        "DESC gold.divergences",
+        "SHOW CREATE TABLE gold.divergences",
+        "EXPLAIN SELECT 1",
+        "SELECT * FROM gold.divergences VERSION AS OF 0",
+    ],
+)
+def test_what_reads_is_run(spark, statement):
+    assert sql_read_only.refusal(spark, statement) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("SELECT nope FROM gold.divergences", "`nope` cannot be resolved"),
+        ("SELECT * FROM gold.nope", "`gold`.`nope` cannot be found"),
+        ("SELECT 1 +", "Syntax error"),
+        ("SELECT 1 / (id - 1) FROM range(3)", "Division by zero"),
+        ("SELECT CAST(concat('x', id) AS INT) FROM range(3)", "cannot be cast"),
+        ("DROP TABLE gold.divergences", "read-only"),
+    ],
+)
+def test_bad_sql_is_one_line_and_exit_code_2(ask, statement, words):
+    code, _, err = ask(statement, "--format", "csv")
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_a_refused_statement_leaves_the_table(ask, lake):
+    from ingest.tables import TABLES
+
+    ask("DROP TABLE gold.divergences")
+    assert lake.exists(TABLES["gold.divergences"])
+
+
+def test_a_file_s_statements_are_run_in_order(ask, tmp_path):
+    (tmp_path / "two.sql").write_text("SELECT 1 AS one; -- and\nSELECT ';' AS two", encoding="utf-8")
+    assert ask("-f", str(tmp_path / "two.sql"), "--format", "csv") == (0, "one\n1\ntwo\n;\n", "")
+
+
+def test_without_a_terminal_the_shell_reads_standard_input(ask, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one;\nSELECT 2 AS two\n"))
+    assert ask("--format", "csv") == (0, "one\n1\ntwo\n2\n", "")
+
+
+def test_a_folder_that_is_no_lake(spark, tmp_path, capsys):
+    assert cli.main(["sql", "--lake", str(tmp_path), "-q", "SELECT 1"]) == 2
+    assert "holds no table of a lake" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""The session holds what the jobs rely on."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+
+from pyspark.sql import functions as F
+
+from jobs.session import build_session
+
+
+def test_settings_that_the_rows_depend_on(spark):
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
+    assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
+    assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_delta_tables_can_be_written_and_read(spark, tmp_path):
+    path = str(tmp_path / "table")
+    spark.range(3).write.format("delta").save(path)
+    assert spark.read.format("delta").load(path).count() == 3
+
+
+def test_only_the_two_delta_jars_are_added(spark):
+    jars = spark.sparkContext.getConf().get("spark.jars").split(",")
+    assert sorted(jar.rsplit("/", 1)[-1] for jar in jars) == [
+        "delta-spark_4.1_2.13-4.4.0.jar",
+        "delta-storage-4.4.0.jar",
+    ]
+
+
+def test_a_collected_instant_is_the_stored_one(spark):
+    row = spark.sql("SELECT TIMESTAMP '2026-11-21T01:02:03.123456Z' AS at").first()
+    assert row.at == dt.datetime(2026, 11, 21, 1, 2, 3, 123456)
+
+
+def test_workers_run_this_interpreter(spark):
+    version = F.udf(lambda _: ".".join(map(str, sys.version_info[:3])))
+    assert spark.range(1).select(version("id").alias("v")).first().v == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_a_session_that_exists_is_taken_over(spark):
+    assert build_session(master="local[1]") is spark

@@ -1,0 +1,363 @@
+"""The command line without Spark: options, errors before the start, what is printed."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from jobs import cli, demo_job, ingest_job, java, job, reconstruct_job, run_job, sql_job, sql_output, sql_read_only
+from jobs.delta_jars import JarsMissing, _proxy_options, delta_jars
+from jobs.progress import Progress
+from jobs.sql_text import split_statements
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(job.LAKE_VARIABLE, raising=False)
+
+
+def error_of(capsys, *argv: str) -> str:
+    """The one line that a wrong use prints, with exit code 2."""
+    assert cli.main(argv) == job.WRONG_USE
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("kafka-state-replay: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_starting_takes_no_spark():
+    began = time.monotonic()
+    code = "import sys, jobs.cli; jobs.cli.build_parser(); sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert time.monotonic() - began < 20
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("kafka-state-replay 0.")
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["nonsense"], ["run", "--nonsense"], ["sql", "--format", "xml", "SELECT 1"], ["run", "-q", "-v"]]
+)
+def test_wrong_options_exit_with_2(argv):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(argv)
+    assert ended.value.code == 2
+
+
+def test_a_missing_path_is_named(capsys, tmp_path):
+    assert f"there is no file or folder {tmp_path}/nowhere" in error_of(capsys, "run", "nowhere")
+
+
+def test_no_path_at_all(capsys):
+    assert "no PATH given" in error_of(capsys, "ingest")
+
+
+@pytest.mark.parametrize("command", ["reconstruct", "check", "report", "sql"])
+def test_reading_a_lake_that_is_not_there(capsys, command, tmp_path):
+    sentence = error_of(capsys, command, "--lake", "nolake")
+    assert f"there is no lake at {tmp_path}/nolake" in sentence
+    assert "kafka-state-replay ingest PATH" in sentence
+
+
+def test_the_lake_comes_from_the_option_then_the_environment_then_here(monkeypatch, tmp_path):
+    options = cli.build_parser().parse_args(["reconstruct"])
+    assert job.common_of(options).lake == str(tmp_path / "lake")
+    monkeypatch.setenv(job.LAKE_VARIABLE, "elsewhere")
+    assert job.common_of(options).lake == str(tmp_path / "elsewhere")
+    options = cli.build_parser().parse_args(["reconstruct", "--lake", "s3a://bucket/lake"])
+    assert job.common_of(options).lake == "s3a://bucket/lake"
+
+
+def test_a_cluster_s_path_is_left_alone():
+    options = cli.build_parser().parse_args(["reconstruct", "--lake", "/lake", "--master", "yarn"])
+    common = job.common_of(options)
+    assert (common.lake, common.is_on_this_machine) == ("/lake", False)
+    job.require_lake(common)
+
+
+def test_an_output_folder_that_is_a_file(capsys, tmp_path):
+    (tmp_path / "a.log").write_text("x")
+    assert "is a file: --out takes a folder" in error_of(capsys, "run", "a.log", "--out", "a.log")
+    assert "is a file: --lake takes a folder" in error_of(capsys, "run", "a.log", "--lake", "a.log")
+
+
+def test_ingest_options(tmp_path):
+    (tmp_path / "logs" / "b1").mkdir(parents=True)
+    (tmp_path / "b2").mkdir()
+    argv = ["logs", "--broker", "1=logs/b1", "--broker", "2=b2", "--cluster", "c", "--timezone", "Europe/Berlin"]
+    params = ingest_job.parse_args([*argv, "--kafka-version", "0.8.2.2"])
+    assert params.paths == (str(tmp_path / "logs"), str(tmp_path / "b2"))
+    assert params.brokers == {str(tmp_path / "logs/b1"): 1, str(tmp_path / "b2"): 2}
+    assert (params.cluster_id, params.time_zone, params.kafka_version) == ("c", "Europe/Berlin", "0.8.2.2")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--broker", "one=.", "--broker 1=logs/first"),
+        ("--broker", "1", "--broker 1=logs/first"),
+        ("--broker", "1=nowhere", "there is no file or folder"),
+        ("--timezone", "Mars/Olympus", "no such zone"),
+        ("--kafka-version", "three", "give numbers"),
+    ],
+)
+def test_ingest_options_that_cannot_be(capsys, option, value, words):
+    assert words in error_of(capsys, "ingest", ".", option, value)
+
+
+def test_an_offset_is_a_time_zone():
+    assert ingest_job.parse_args([".", "--timezone", "+02:00"]).time_zone == "+02:00"
+
+
+def test_run_takes_the_options_of_its_parts():
+    params = run_job.parse_args([".", "--full", "--out", "o", "--title", "T"])
+    assert (params.full, params.title, params.out_dir.endswith("/o")) == (True, "T", True)
+
+
+def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):
+    assert demo_job.parse_args([]).lake is None
+    assert demo_job.parse_args(["--lake", "here"]).lake == str(tmp_path / "here")
+
+
+def test_the_demo_capture_is_package_data_and_holds_its_logs():
+    import tarfile
+    from importlib import resources
+
+    with resources.as_file(resources.files("jobs") / demo_job.CAPTURE) as folder:
+        (archive,) = list(folder.iterdir())
+        with tarfile.open(archive) as opened:
+            names = opened.getnames()
+    for broker in (1, 2, 3):
+        for log in ("state-change", "controller", "server"):
+            assert f"failover-1.1.1/broker-{broker}/logs/{log}.log" in names
+    assert any("/znodes/" in name for name in names)
+    assert not any("zk-version-2" in name or "probes" in name or "events.jsonl" in name for name in names)
+
+
+def ingest_report(**changes):
+    values = {
+        "files_new": 2, "files_grown": 0, "files_known": 1, "files_not_read": 0, "files_rejected": 0,
+        "records_read": 10, "records_kept": 9, "records_rejected": 1, "clusters": ("c",), "warnings": ("odd",),
+        "nothing_recognised": False,
+    }  # fmt: skip
+    return SimpleNamespace(**(values | changes))
+
+
+def test_the_ingest_summary_accounts_for_every_record():
+    report = ingest_job.summary_of(ingest_report())
+    assert "records   10 read = 9 kept + 1 rejected" in report.summary
+    assert (report.exit_code, report.problems) == (0, ("warning: odd",))
+
+
+def test_nothing_recognised_is_a_failure():
+    report = ingest_job.summary_of(ingest_report(nothing_recognised=True, warnings=()))
+    assert report.exit_code == job.FAILED
+    assert report.problems[0].startswith("nothing recognised")
+
+
+def test_findings_are_counted_by_severity():
+    line = reconstruct_job.findings_line({"info": 3, "error": 1})
+    assert line == "findings  1 error, 0 warning, 3 info"
+
+
+def fake_job(run):
+    return job.Job("fake", "", lambda parser: None, lambda options, common: None, run)
+
+
+@pytest.fixture
+def no_spark(monkeypatch, tmp_path):
+    session = SimpleNamespace(stop=lambda: None)
+    monkeypatch.setattr(job, "_session", lambda common, log_file: (session, True))
+    monkeypatch.setattr(job, "default_log_file", lambda: tmp_path / "spark.log")
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
+    report = job.RunReport(("a line",), ("gate failed: it did",), job.GATE_FAILED)
+    assert job.execute(fake_job(lambda *_: report), job.Common("lake"), None) == job.GATE_FAILED
+    captured = capsys.readouterr()
+    assert captured.out == "a line\n"
+    assert "kafka-state-replay: gate failed: it did\n" in captured.err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_quiet_prints_problems_only(capsys):
+    report = job.RunReport(("a line",), ("a problem",), 1)
+    assert job.execute(fake_job(lambda *_: report), job.Common("lake", quiet=True), None) == 1
+    assert capsys.readouterr() == ("", "kafka-state-replay: a problem\n")
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (job.UsageError("bad SQL"), 2, "bad SQL"),
+        (java.JavaMissing("Java is missing: install it"), 1, "Java is missing: install it"),
+        (JarsMissing("no jars"), 1, "no jars"),
+        (KeyError("x"), 1, "failed with KeyError: 'x'; Spark's log is"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
+    def run(*_):
+        raise error
+
+    assert job.execute(fake_job(run), job.Common("lake", quiet=True), None) == code
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_lake_s_and_the_ingest_s_own_errors_are_sentences(capsys):
+    import ingest.pipeline  # noqa: F401 - the job that raised has imported it
+    from ingest.delta import LakeError
+    from ingest.errors import IngestError
+
+    for error in (LakeError("another version: do this"), IngestError("an empty folder: do that")):
+
+        def run(*_, raised=error):
+            raise raised
+
+        assert job.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+        assert capsys.readouterr().err == f"kafka-state-replay: {error}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_392"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "11.0.2"', 11),
+        ("nothing", None),
+    ],
+)
+def test_java_major(text, major):
+    assert java.java_major(text) == major
+
+
+def fake_java(tmp_path, version: str) -> None:
+    program = tmp_path / "jdk" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+
+
+def test_java_missing_names_the_package(monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(java.JavaMissing, match="apt-get install openjdk-17-jre-headless"):
+        java.find_java()
+
+
+def test_java_too_old(monkeypatch, tmp_path):
+    fake_java(tmp_path, "11.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    with pytest.raises(java.JavaMissing, match=r"is Java 11, which Spark 4\.1 does not run on: install Java 17 or 21"):
+        java.find_java()
+
+
+def test_java_home_wins_as_it_does_for_spark(monkeypatch, tmp_path):
+    fake_java(tmp_path, "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    assert java.find_java() == str(tmp_path / "jdk" / "bin" / "java")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    with pytest.raises(java.JavaMissing, match="JAVA_HOME points to no Java"):
+        java.find_java()
+
+
+def test_a_download_that_fails_says_what_to_do(tmp_path):
+    program = tmp_path / "java"
+    program.write_text("#!/bin/sh\necho 'Server access error (java.net.ConnectException: refused)'\n")
+    program.chmod(0o755)
+    with pytest.raises(JarsMissing, match=r"ConnectException.*Maven Central.*delta-storage-4.4.0.jar into"):
+        delta_jars(str(program), cache=tmp_path / "cache")
+    assert list((tmp_path / "cache").rglob("*")) == [tmp_path / "cache" / "jars"]
+
+
+def test_the_proxy_of_the_environment_is_handed_to_java():
+    assert _proxy_options({"HTTPS_PROXY": "http://proxy.example:3128"}) == [
+        "-Dhttps.proxyHost=proxy.example",
+        "-Dhttps.proxyPort=3128",
+    ]
+    assert _proxy_options({}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "statements", "rest"),
+    [
+        ("SELECT 1", [], "SELECT 1"),
+        ("SELECT 1; SELECT 2;", ["SELECT 1", "SELECT 2"], ""),
+        ("SELECT ';'; x", ["SELECT ';'"], "x"),
+        ("SELECT 'it''s;'; x", ["SELECT 'it''s;'"], "x"),
+        (r"SELECT '\';'; x", [r"SELECT '\';'"], "x"),
+        ("SELECT `a;b`; x", ["SELECT `a;b`"], "x"),
+        ("SELECT 1 -- a;b\n; x", ["SELECT 1 -- a;b"], "x"),
+        ("/* ; */ SELECT 1; x", ["/* ; */ SELECT 1"], "x"),
+        (";; -- nothing\n;", [], ""),
+    ],
+)
+def test_statements_are_cut_at_semicolons_that_end_them(text, statements, rest):
+    assert split_statements(text) == (statements, rest)
+
+
+def test_sql_takes_one_source(capsys, tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "two.sql").write_text("SELECT 1; SELECT 2")
+    assert "not both" in error_of(capsys, "sql", "SELECT 1", "-f", "two.sql")
+    assert "cannot read none.sql" in error_of(capsys, "sql", "-f", "none.sql")
+    assert "one statement" in error_of(capsys, "sql", "SELECT 1; SELECT 2")
+    assert "one array" in error_of(capsys, "sql", "-f", "two.sql", "--format", "json")
+    assert "no SQL statement" in error_of(capsys, "sql", " -- nothing")
+    assert sql_job.parse_args(["-f", "two.sql"]).statements == ("SELECT 1", "SELECT 2")
+    assert sql_job.parse_args([]).statements is None
+
+
+def test_the_first_word_is_found_behind_comments_and_parentheses():
+    assert sql_read_only.first_word("/* a */ -- b\n ((select 1))") == "SELECT"
+    assert sql_read_only.first_word("-- only a comment") == ""
+
+
+def test_doubled_column_names_are_told_apart():
+    assert sql_output.unique_names(["a", "a", "a_2", "a"]) == ["a", "a_3", "a_2", "a_4"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_off_a_terminal_is_plain_lines():
+    stream = io.StringIO()
+    with Progress(stream=stream) as progress:
+        progress("one")
+        progress("")
+        progress("two")
+    assert stream.getvalue() == "one\ntwo\n"
+
+
+def test_progress_on_a_terminal_redraws_one_line_a_stage():
+    stream = Terminal()
+    with Progress(stream=stream) as progress:
+        progress("one")
+    assert stream.getvalue().endswith(" s\n")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_progress_can_be_silent():
+    stream = Terminal()
+    with Progress(quiet=True, stream=stream) as progress:
+        progress("one")
+    assert stream.getvalue() == ""

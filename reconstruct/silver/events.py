@@ -39,7 +39,9 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
             "is_new": _text("is_new").cast("boolean"),
             "is_delete": _text("delete").cast("boolean"),
             "correlation_id": _int("correlation_id"),
-            "to_broker_ids": F.coalesce(ints("to_broker_ids"), F.array(_int("to_broker_id"))),
+            "to_broker_ids": F.coalesce(
+                ints("to_broker_ids"), F.when(_int("to_broker_id").isNotNull(), F.array(_int("to_broker_id")))
+            ),
         },
     )
 

@@ -1,0 +1,325 @@
+"""One pass over a file's bytes: size, hashes, what it is, whose it is, where it can be split.
+
+Knows nothing of Spark: :func:`inspect` takes a location and gives one :class:`Inspected` per file or member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from ingest import paths
+from ingest.containers import Content, contents, damage_of
+from ingest.framing import BLOCK_BYTES, RAW_BYTES
+from ingest.identity import digest
+from ingest.log_time import prints_zone
+from ingest.recognise import HEAD_BYTES, Recognised, recognise
+from ingest.storage import Found
+from ingest.tables.bronze import LOG_KINDS
+
+#: A plain log longer than this is read in parts of about this size.
+SPLIT_BYTES: Final = 32 << 20
+#: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.
+CLUSTER_ZNODE, CLUSTER_LOG, CLUSTER_META, CLUSTER_BIRTH = 1, 2, 3, 4
+
+_OVERLAP: Final = 4096
+_CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
+_VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
+_CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
+_TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*")
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A file or member and everything its bytes and its path say, before the other files are looked at.
+
+    ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
+    records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
+    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``.
+    """
+
+    location: str
+    source_file: str
+    member: str | None
+    compression: str
+    kind: str
+    status: str
+    reason: str | None = None
+    size_bytes: int = 0
+    content_hash: str = ""
+    complete_bytes: int = 0
+    complete_hash: str = ""
+    line_count: int = 0
+    layout: str | None = None
+    prints_zone: bool = False
+    first_line: str | None = None
+    broker_id: int | None = None
+    cluster_id: str | None = None
+    cluster_rank: int = 0
+    cluster_at: str = ""
+    birth_id: str | None = None
+    kafka_version: str | None = None
+    captured_at_ms: int | None = None
+    directory: str | None = None
+    chroot: str = ""
+    splits: tuple[tuple[int, int], ...] = ()
+    damage: str | None = None
+    raw: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Inspected:
+        values: dict[str, Any] = json.loads(text)
+        values["splits"] = tuple((offset, line) for offset, line in values["splits"])
+        return Inspected(**values)
+
+    @property
+    def is_log(self) -> bool:
+        return self.kind in LOG_KINDS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return paths.segments(self.location, self.member)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can follow the file's last line: a copy, or a log that was rotated away."""
+        return not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
+
+    @property
+    def ingestible_bytes(self) -> int:
+        """The bytes to read: of a live log, those up to its last line feed."""
+        return self.size_bytes if self.is_final else self.complete_bytes
+
+    @property
+    def ingestible_hash(self) -> str:
+        return self.content_hash if self.is_final else self.complete_hash
+
+
+def inspect(found: Found, split_bytes: int = SPLIT_BYTES) -> Iterator[Inspected]:
+    """Everything about a file, or about each member of an archive. Never raises on what a file holds."""
+    if found.problem is not None:
+        yield _unread(found, None, "none", found.problem)
+        return
+    try:
+        for content in contents(found.location):
+            if content.problem is not None:
+                yield _unread(found, content.member, content.compression, content.problem)
+            else:
+                yield _inspect(found, content, split_bytes)
+    except OSError as error:
+        why = error.strerror or str(error)
+        yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
+
+
+def _unread(found: Found, member: str | None, compression: str, reason: str) -> Inspected:
+    """A file whose bytes are not known: its name is all there is to hash."""
+    name = _name(found, member)
+    return Inspected(
+        found.location, name, member, compression, "unrecognised", "rejected", reason, content_hash=digest(name, reason)
+    )
+
+
+def _name(found: Found, member: str | None) -> str:
+    return found.source_file if member is None else f"{found.source_file}!{member}"
+
+
+def _inspect(found: Found, content: Content, split_bytes: int) -> Inspected:
+    names = paths.segments(found.location, content.member)
+    stream = content.stream
+    head = _read_head(stream)
+    is_whole = len(head) < HEAD_BYTES
+    what = recognise(head, names, is_whole=is_whole)
+    scan = _Scan(what, split_bytes if content.compression == "none" else 0)
+    scan.take(head)
+    while not is_whole:
+        block = stream.read(BLOCK_BYTES)
+        if not block:
+            break
+        scan.take(block)
+    return scan.result(
+        Inspected(
+            found.location,
+            _name(found, content.member),
+            content.member,
+            content.compression,
+            what.kind,
+            what.status,
+            what.reason,
+            captured_at_ms=None if what.kind == "unrecognised" else paths.captured_at_ms(names),
+            directory=paths.partition_directory(names) if what.kind == "leader_epoch_checkpoint" else None,
+            damage=damage_of(stream),
+            raw=head[: min(1024, RAW_BYTES)].decode("utf-8", "replace") if what.status == "rejected" else "",
+        )
+    )
+
+
+def _read_head(stream: Any) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size < HEAD_BYTES:
+        block = stream.read(HEAD_BYTES - size)
+        if not block:
+            break
+        parts.append(block)
+        size += len(block)
+    return b"".join(parts)
+
+
+class _Scan:
+    """What one pass over the blocks of a file gathers."""
+
+    def __init__(self, what: Recognised, split_bytes: int) -> None:
+        self._what = what
+        self._hash = hashlib.sha256()
+        self._complete_hash = self._hash
+        self._size = 0
+        self._complete = 0
+        self._lines = 0
+        self._tail = b""
+        # Lines that a runtime may have cut in pieces are not split: a part would have to begin at a whole one.
+        wrapped = what.reading is not None and what.reading.wrapper is not None
+        self._split_bytes = split_bytes if what.reading is not None and not wrapped else 0
+        self._splits: list[tuple[int, int]] = []
+        self._facts: dict[str, Any] = {}
+        self._znodes = _ZnodeFacts() if what.kind == "znode_snapshot" else None
+
+    def take(self, block: bytes) -> None:
+        if self._split_bytes and self._size - (self._splits[-1][0] if self._splits else 0) >= self._split_bytes:
+            self._split(block)
+        last = block.rfind(b"\n") + 1
+        if last:
+            self._hash.update(block[:last])
+            self._complete_hash = self._hash.copy()
+            self._complete = self._size + last
+            self._lines += block.count(b"\n")
+            self._hash.update(block[last:])
+        else:
+            self._hash.update(block)
+        if self._what.reading is not None:
+            self._search(block)
+        elif self._what.kind == "meta_properties":
+            found = _CLUSTER_KEY.search(block)
+            if found:
+                self._fact("cluster_id", found.group(1).decode("utf-8", "replace"))
+        elif self._znodes is not None:
+            self._znodes.take(block)
+        self._size += len(block)
+
+    def result(self, start: Inspected) -> Inspected:
+        what = self._what
+        facts = dict(self._facts)
+        if self._znodes is not None:
+            facts |= {name: value for name, value in self._znodes.result().items() if value is not None}
+        elif "cluster_id" in facts:
+            facts["cluster_rank"] = CLUSTER_LOG if what.reading is not None else CLUSTER_META
+        first = what.first_line
+        unfinished = first is not None and self._complete == 0 and not start.is_final
+        return replace(
+            start,
+            status="empty" if unfinished else start.status,
+            reason="the log's only line is not finished yet" if unfinished else start.reason,
+            size_bytes=self._size,
+            content_hash=self._hash.hexdigest(),
+            complete_bytes=self._complete,
+            complete_hash=self._complete_hash.hexdigest() if self._complete else hashlib.sha256().hexdigest(),
+            line_count=self._lines,
+            layout=what.reading.name if what.reading else None,
+            first_line=digest(first.rstrip(b"\r\n")) if first is not None else None,
+            prints_zone=first is not None and _prints_zone(what, first),
+            broker_id=what.broker_id,
+            splits=tuple(self._splits),
+            **facts,
+        )
+
+    def _fact(self, name: str, value: Any) -> None:
+        self._facts.setdefault(name, value)
+
+    def _search(self, block: bytes) -> None:
+        """Lines that name the cluster or the version; the first of each counts."""
+        if "cluster_id" not in self._facts or "kafka_version" not in self._facts:
+            text = self._tail + block
+            self._tail = block[-_OVERLAP:]
+            if "cluster_id" not in self._facts and b"Cluster ID = " in text:
+                found = _CLUSTER_LINE.search(text)
+                if found:
+                    self._fact("cluster_id", found.group(1).decode())
+                    times = _TIME.findall(text, max(0, found.start() - 200), found.start())
+                    self._fact("cluster_at", times[-1].decode() if times else "")
+            if "kafka_version" not in self._facts and (b"Kafka version" in text or b"Kafka Version" in text):
+                found = _VERSION_LINE.search(text)
+                if found:
+                    self._fact("kafka_version", found.group(1).decode())
+
+    def _split(self, block: bytes) -> None:
+        reading = self._what.reading
+        assert reading is not None
+        position = block.find(b"\n") + 1
+        while 0 < position < len(block):
+            end = block.find(b"\n", position)
+            if end < 0:
+                return
+            if reading.begins(block[position:end]):
+                self._splits.append((self._size + position, self._lines + block.count(b"\n", 0, position) + 1))
+                return
+            position = end + 1
+
+
+def _prints_zone(what: Recognised, first_line: bytes) -> bool:
+    assert what.reading is not None
+    header = what.reading.layout.header.match(what.reading.content(first_line.rstrip(b"\r")))
+    return header is not None and prints_zone(header.group("time").decode())
+
+
+class _ZnodeFacts:
+    """The cluster's id, its birth and its chroot, as a snapshot of the znodes tells them."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._captured_at: int | None = None
+        self._births: dict[str, tuple[int, int]] = {}
+        self._ids: dict[str, str] = {}
+        self._chroot: str | None = None
+
+    def take(self, block: bytes) -> None:
+        *whole, self._held = (self._held + block).split(b"\n")
+        for line in whole:
+            if self._captured_at is None or b'/brokers"' in line or b'/brokers/ids"' in line or b'/cluster/id"' in line:
+                self._line(line)
+
+    def result(self) -> dict[str, Any]:
+        if self._held:
+            self._line(self._held)
+        chroot = self._chroot if self._chroot is not None else ""
+        birth = self._births.get(f"{chroot}/brokers")
+        stated = self._ids.get(f"{chroot}/cluster/id")
+        birth_id = f"unknown-{digest(*birth)[:16]}" if birth else None
+        return {
+            "captured_at_ms": self._captured_at,
+            "chroot": chroot,
+            "birth_id": birth_id,
+            "cluster_id": stated or birth_id,
+            "cluster_rank": CLUSTER_ZNODE if stated else CLUSTER_BIRTH if birth_id else 0,
+            "cluster_at": str(self._captured_at or ""),
+        }
+
+    def _line(self, line: bytes) -> None:
+        try:
+            entry = json.loads(line)
+            path = entry["path"]
+            if self._captured_at is None:
+                self._captured_at = int(entry["captured_at"])
+            if path.endswith("/brokers/ids") and self._chroot is None:
+                self._chroot = path[: -len("/brokers/ids")]
+            elif path.endswith("/brokers"):
+                self._births[path] = (int(entry["czxid"]), int(entry["ctime"]))
+            elif path.endswith("/cluster/id"):
+                self._ids[path] = str(json.loads(entry["data"])["id"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return

@@ -1,0 +1,221 @@
+"""Framed log records to the rows of ``bronze.log_records``: the hot path of the ingest.
+
+Columns are built as lists and given to Arrow a batch at a time; what repeats (loggers, levels, seconds) is
+looked up rather than parsed again.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from ingest.framing import Framed, frame
+from ingest.identity import record_ids
+from ingest.layouts import LOGGER_AT_END, Reading, reading
+from ingest.log_time import LogClock
+from ingest.recognise import record_kind
+from ingest.tables.bronze import LOG_RECORDS
+from ingest.work import BATCH_BYTES, BATCH_ROWS, Place, Rejected, WorkItem, batch
+
+UNRECOGNISED: Final = "unrecognised"
+_NO_TIME: Final = "its time is on no calendar"
+_STACK: Final = re.compile(rb"\s+at \S|Caused by: |\s+\.\.\. \d+ more|\S+(?:Exception|Error)(?::|$)")
+#: A message of more lines than this (a dump of a configuration has some 250) is not searched for its logger.
+_MESSAGE_LINES: Final = 2000
+#: The columns that vary from row to row, in the order of a row's tuple.
+_ROW: Final = (
+    "record_id", "source_kind", "source_line", "byte_offset", "byte_length", "event_time", "event_time_text",
+    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type",
+)  # fmt: skip
+
+
+class Match(Protocol):
+    """What a message shape says of a message."""
+
+    @property
+    def shape_id(self) -> str: ...
+    @property
+    def event_type(self) -> str: ...
+    @property
+    def fields(self) -> Mapping[str, str]: ...
+
+
+Matcher = Callable[[str, "str | None", str], "Match | None"]
+
+
+class Message(NamedTuple):
+    """A record's message, its logger as printed, and the lines that follow the message."""
+
+    text: bytes
+    logger: bytes | None
+    continuation: list[bytes]
+
+
+def message_of(record: Framed, how: Reading) -> Message:
+    """Take a record apart behind its header."""
+    header = record.header
+    assert header is not None
+    first, *others = record.content
+    begin = header.end()
+    layout = how.layout
+    if layout.has_logger:
+        return Message(first[begin:], header.group("logger"), others)
+    if not layout.logger_at_end:
+        return Message(first[begin:], None, others)
+    found = LOGGER_AT_END.search(first, begin - 1)
+    if found is not None:
+        return Message(first[begin : found.start()], found.group(1), others)
+    for position, line in enumerate(others[:_MESSAGE_LINES]):
+        if _STACK.match(line):
+            break
+        found = LOGGER_AT_END.search(line)
+        if found is not None:
+            message = b"\n".join([first[begin:], *others[:position], line[: found.start()]])
+            return Message(message, found.group(1), others[position + 1 :])
+    return Message(first[begin:], None, others)
+
+
+def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
+    """The records of a log that cannot be read."""
+    assert item.layout is not None
+    clock = LogClock(item.time_zone)
+    for record in frame(source, reading(item.layout), item.offset, item.line):
+        reason = record.reason
+        if reason is None and record.header is not None and clock.micros(record.header.group("time").decode()) is None:
+            reason = _NO_TIME
+        if reason is not None:
+            yield Rejected(Place(record.offset, record.length, record.line, record.data), reason)
+
+
+def kept(
+    item: WorkItem, source: Iterable[bytes], match: Matcher, count: Callable[[int, int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The records of a log that can be read, as batches; ``count`` is told (read, rejected) at the end."""
+    assert item.layout is not None
+    how = reading(item.layout)
+    clock = LogClock(item.time_zone)
+    rows = _Rows(item, how, clock, match)
+    read = 0
+    for record in frame(source, how, item.offset, item.line):
+        read += 1
+        rows.add(record)
+        if rows.is_full:
+            yield rows.take()
+    if rows.count:
+        yield rows.take()
+    count(read, rows.rejected)
+
+
+class _Rows:
+    """Columns of one batch."""
+
+    def __init__(self, item: WorkItem, how: Reading, clock: LogClock, match: Matcher) -> None:
+        self._item = item
+        self._how = how
+        self._micros = clock.micros
+        self._match = match
+        self._record_id = record_ids(item.record_base)
+        self._single = not how.layout.has_logger and how.layout.logger_at_end
+        self._has_thread = how.layout.has_thread
+        self._loggers: dict[bytes, str | None] = {}
+        self._levels: dict[bytes, str] = {}
+        self._kinds: dict[str | None, str] = {}
+        self.rejected = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.count = 0
+        self._bytes = 0
+        self._rows: list[tuple[Any, ...]] = []
+        self._field_offsets = array("i", [0])
+        self._field_keys: list[str] = []
+        self._field_values: list[str] = []
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= BATCH_ROWS or self._bytes >= BATCH_BYTES
+
+    def add(self, record: Framed) -> None:
+        header = record.header
+        if record.reason is not None or header is None:
+            self.rejected += 1
+            return
+        time_text = header.group("time").decode()
+        micros = self._micros(time_text)
+        if micros is None:
+            self.rejected += 1
+            return
+        content = record.content
+        text = content[0]
+        logger: str | None
+        continuation = None
+        # The usual record: one line that ends with its logger.
+        split = text.rfind(b" (") if self._single and text.endswith(b")") else -1
+        if split >= header.end() - 1:
+            name = text[split + 2 : -1]
+            logger = self._loggers.get(name, "")
+            if logger == "":
+                found = LOGGER_AT_END.search(text, split)
+                logger = self._loggers[name] = found.group(1).decode() if found else None
+        else:
+            logger = None
+        if logger is not None:
+            message = text[header.end() : max(split, header.end())].decode("utf-8", "replace")
+            if len(content) > 1:
+                continuation = b"\n".join(content[1:]).decode("utf-8", "replace")
+        else:
+            parts = message_of(record, self._how)
+            message = parts.text.decode("utf-8", "replace")
+            logger = parts.logger.decode("utf-8", "replace") if parts.logger else None
+            if parts.continuation:
+                continuation = b"\n".join(parts.continuation).decode("utf-8", "replace")
+        kind = self._kinds.get(logger) if logger is not None else None
+        if kind is None:
+            kind = self._kinds[logger] = record_kind(logger, message, self._item.kind)
+        matched = self._match(kind, logger, message)
+        level = header.group("level")
+        printed = self._levels.get(level)
+        if printed is None:
+            printed = self._levels[level] = level.decode().upper()
+        if matched is None:
+            shape_id, event_type = None, UNRECOGNISED
+        else:
+            shape_id, event_type = matched.shape_id, matched.event_type
+            self._field_keys.extend(matched.fields.keys())
+            self._field_values.extend(matched.fields.values())
+        self._field_offsets.append(len(self._field_keys))
+        self._rows.append(
+            (
+                self._record_id(record.offset, record.data),
+                kind,
+                record.line,
+                record.offset,
+                record.length,
+                micros,
+                time_text,
+                printed,
+                header.group("thread").decode("utf-8", "replace") if self._has_thread else None,
+                logger,
+                message,
+                continuation,
+                shape_id,
+                event_type,
+            )
+        )
+        self.count += 1
+        self._bytes += record.length
+
+    def take(self) -> pa.RecordBatch:
+        columns: dict[str, Any] = dict(zip(_ROW, map(list, zip(*self._rows, strict=True)), strict=True))
+        columns["fields"] = pa.MapArray.from_arrays(
+            pa.array(self._field_offsets, type=pa.int32()),
+            pa.array(self._field_keys, type=pa.string()),
+            pa.array(self._field_values, type=pa.string()),
+        )
+        taken = batch(LOG_RECORDS, self._item, columns, self.count)
+        self._clear()
+        return taken

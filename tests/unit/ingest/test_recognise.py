@@ -1,0 +1,81 @@
+"""What a file is, from its first bytes and its path."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest import paths
+from ingest.recognise import recognise
+
+STATE = b"[2014-03-11 10:21:07,123] TRACE Controller 7 epoch 2 changed partition [t,0] state (state.change.logger)\n"
+SERVER = b"[2014-03-11 10:21:07,123] INFO [Kafka Server 3], started (kafka.server.KafkaServer)\n"
+CONTROLLER = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
+CHECKPOINT = b"0\n2\norders 0 12\norders 1 -1\n"
+EPOCHS = b"0\n2\n0 0\n4 77\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "path", "kind", "status", "broker_id"),
+    [
+        (STATE, "x/anything.txt", "state_change_log", "ingested", 7),
+        (SERVER, "x/a", "server_log", "ingested", 3),
+        (CONTROLLER, "x/a", "controller_log", "ingested", 4),
+        (STATE + SERVER, "x/a", "server_log", "ingested", 7),
+        (b"\tat a.B.c(B.scala:1)\n" + CONTROLLER, "x/a", "controller_log", "ingested", 4),
+        (SERVER.replace(b"[Kafka Server 3], started", b"Property broker.id is overridden to 12"), "x/a", "server_log",
+         "ingested", 12),
+        (b"[2014-03-11 10:21:07,123] INFO hello (com.example.App)\n", "x/a", "unrecognised", "rejected", None),
+        (b'{"captured_at":1,"path":"/","mzxid":3}\n', "x/a", "znode_snapshot", "ingested", None),
+        (b'{"sent_at":1,"replica_id":-2}\n', "x/a", "offset_probe", "not_read_yet", None),
+        (b'{"ts": 1, "what": "kill"}\n', "x/a", "scenario_events", "not_read_yet", None),
+        (b'{"what": 1}\n', "x/a", "unrecognised", "rejected", None),
+        (b"ZKLG\0\0\0\2", "x/a", "znode_transaction_log", "not_read_yet", None),
+        (b"ZKSN\0\0\0\2", "x/a", "znode_snapshot_binary", "not_read_yet", None),
+        (CHECKPOINT, "b/replication-offset-checkpoint", "replication_offset_checkpoint", "ingested", None),
+        (CHECKPOINT, "b/cleaner-offset-checkpoint/1795231841294", "cleaner_offset_checkpoint", "ingested", None),
+        (b"0\n0\n", "b/log-start-offset-checkpoint", "log_start_offset_checkpoint", "ingested", None),
+        (b"garbage", "b/recovery-point-offset-checkpoint", "recovery_point_offset_checkpoint", "ingested", None),
+        (CHECKPOINT, "b/copy-of-something", "unrecognised", "rejected", None),
+        (CHECKPOINT, "b/replication-offset-checkpoint.tmp", "replication_offset_checkpoint", "rejected", None),
+        (EPOCHS, "data/a.b-c_d-10/leader-epoch-checkpoint", "leader_epoch_checkpoint", "ingested", None),
+        (EPOCHS, "leader-epoch-checkpoint/orders-0", "leader_epoch_checkpoint", "ingested", None),
+        (EPOCHS, "data/leader-epoch-checkpoint", "leader_epoch_checkpoint", "rejected", None),
+        (EPOCHS, "data/some", "unrecognised", "rejected", None),
+        (b"", "b/replication-offset-checkpoint/1795231841294", "replication_offset_checkpoint", "empty", None),
+        (b"", "znodes/1795231841294.jsonl", "znode_snapshot", "empty", None),
+        (b"", "whatever", "unrecognised", "empty", None),
+        (b"#\n#Sat Nov\nbroker.id=5\nversion=0\n", "x/a", "meta_properties", "ingested", 5),
+        (b"broker.id=5\nlog.dirs=/a,\\\n  /b\n", "x/a", "server_properties", "ingested", 5),
+        (b"log4j.rootLogger=INFO, stdout\n", "x/a", "unrecognised", "rejected", None),
+        (b"\0\1\2" * 50, "data/t-0/00000000000000000000.log", "unrecognised", "not_read_yet", None),
+        (b"\0\1\2" * 50, "x/picture.png", "unrecognised", "rejected", None),
+        (b"hello\nworld\n", "x/notes.txt", "unrecognised", "rejected", None),
+    ],
+)  # fmt: skip
+def test_recognised(head: bytes, path: str, kind: str, status: str, broker_id: int | None) -> None:
+    found = recognise(head, paths.segments(path), is_whole=True)
+    assert (found.kind, found.status, found.broker_id) == (kind, status, broker_id)
+    assert (found.reason is None) == (status in ("ingested", "empty"))
+
+
+@pytest.mark.parametrize(
+    ("directory", "expected"),
+    [
+        ("orders-0", ("orders", 0)),
+        ("a.b_c-d-12", ("a.b_c-d", 12)),
+        ("orders-3.0123456789abcdef0123456789abcdef-delete", ("orders", 3)),
+        ("a-b-3.0123456789abcdef0123456789abcdef-future", ("a-b", 3)),
+        ("orders-3.1492546354837-delete", ("orders", 3)),
+        ("orders", None),
+        ("logs", None),
+    ],
+)
+def test_partition_directories(directory: str, expected: tuple[str, int] | None) -> None:
+    assert paths.topic_partition(directory) == expected
+
+
+def test_rotated_names() -> None:
+    assert paths.is_rotated("state-change.log.2026-11-21-03")
+    assert paths.is_rotated("server.log.1")
+    assert not paths.is_rotated("server.log")
+    assert not paths.is_rotated("server-1.log")

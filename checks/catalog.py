@@ -1,0 +1,74 @@
+"""What a check is, and the fingerprint of a set of checks.
+
+A check counts the *cases* that break it: rows of a table, keys, ids, files, records. Checks that look at the same
+cases share a :class:`Pass`, so that one aggregation answers all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+CRITICAL: Final = "critical"  # fails the gate
+WARNING: Final = "warning"  # is reported
+INFO: Final = "info"  # a fact about the cluster, not about our tables
+
+#: When passes run, in this order: after ingest, after reconstruct, before publish, and what joins the layers.
+STAGES: Final = ("bronze", "silver", "gold", "across")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An expectation over the cases of a pass.
+
+    ``applies`` and ``broken`` are Spark SQL conditions over the columns of a case: the check judges the cases to which
+    it applies and is broken by those for which ``broken`` is true (NULL breaks nothing). ``shows`` names the columns
+    that an example prints beside the pass's key. ``not_null`` names the column that the check wants without NULL: a
+    table whose own schema says NOT NULL cannot hold one (Delta refuses it, and Spark does not even look), so there the
+    check holds without being run. ``unique`` names columns that no two cases may share: then a case that repeats them
+    breaks the check, and ``broken`` only says so.
+    """
+
+    table: str
+    name: str
+    severity: str
+    explanation: str
+    broken: str
+    applies: str = "true"
+    shows: tuple[str, ...] = ()
+    not_null: str | None = None
+    unique: tuple[str, ...] = ()
+
+    @property
+    def check_id(self) -> str:
+        """``schema.table.expectation``, the key of ``quality.check_results`` within a run."""
+        return f"{self.table}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A query that gives cases, and the checks over them: answered together by one aggregation.
+
+    ``cases`` is Spark SQL; ``{name}`` in it stands for the table of that name, and ``reads`` lists those tables by
+    full name. ``key`` names the columns that identify a case: examples begin with them and come in their order.
+    """
+
+    name: str
+    stage: str
+    reads: tuple[str, ...]
+    cases: str
+    key: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+
+def fingerprint(checks: Iterable[Check], passes: Iterable[Pass], rule_ids: Iterable[str]) -> str:
+    """Hash of everything that decides a verdict: results of equal fingerprint are comparable between runs."""
+    judged = [
+        sorted([c.check_id, c.severity, c.applies, c.broken] for c in checks),
+        sorted([p.name, p.cases] for p in passes),
+        sorted(rule_ids),
+    ]
+    return hashlib.sha256(json.dumps(judged, sort_keys=True).encode()).hexdigest()[:16]

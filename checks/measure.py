@@ -1,0 +1,168 @@
+"""Counting what breaks the checks, in Spark: one job per stage, and one more per broken check for its examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from checks.catalog import Check, Pass
+from checks.registry import Registry
+from ingest.delta import Lake, LakeError
+from ingest.tables import TABLES, TableSpec
+
+EXAMPLES_COUNT: Final = 20
+#: An example is a pointer, not a copy: a longer one is cut there.
+EXAMPLE_LENGTH: Final = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was found of one check.
+
+    ``checked_count`` and ``broken_count`` are cases, None where the check cannot be judged; ``examples`` are the first
+    broken cases, each a JSON object.
+    """
+
+    check: Check
+    checked_count: int | None
+    broken_count: int | None
+    examples: tuple[str, ...] = ()
+
+
+def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> tuple[Measurement, ...]:
+    """Every check of ``registry`` measured over ``lake``.
+
+    A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
+    Raises :class:`~ingest.delta.LakeError` where a table is missing.
+    """
+    tables = {name: _read(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
+    found: list[Measurement] = []
+    unusable: set[str] = set()
+    for check in registry.schema_checks:
+        problems = schema_problems(tables[check.table].schema, TABLES[check.table])
+        found.append(Measurement(check, len(TABLES[check.table].columns), len(problems), tuple(problems)))
+        if any('"found":"nothing"' in problem or '"declared_type"' in problem for problem in problems):
+            unusable.add(check.table)
+    for stage in dict.fromkeys(each.stage for each in registry.passes):
+        passes = [each for each in registry.passes if each.stage == stage]
+        usable = [each for each in passes if not unusable & set(each.reads)]
+        count = sum(len(each.checks) for each in usable)
+        progress(f"checking {STAGE_TITLES.get(stage, stage)}: {count} checks in {len(usable)} passes")
+        found += measure_passes(lake, usable, tables)
+        found += [Measurement(check, None, None) for each in passes if each not in usable for check in each.checks]
+    return tuple(found)
+
+
+STAGE_TITLES: Final[Mapping[str, str]] = {"across": "that nothing was lost and all evidence exists"}
+
+
+def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, DataFrame]) -> list[Measurement]:
+    """The passes' checks, counted in one job; examples of those that are broken in one small job each."""
+    if not passes:
+        return []
+    asked = {each.name: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
+    query = " UNION ALL ".join(counts_sql(each, asked[each.name]) for each in passes)
+    rows = _sql(lake, query, passes, tables).collect()  # one row per pass
+    counts = {row["pass"]: row["counts"] for row in rows}
+    found = []
+    for each in passes:
+        cases, *answers = counts[each.name]
+        of_check = dict(zip(asked[each.name], zip(answers[::2], answers[1::2], strict=True), strict=True))
+        for check in each.checks:
+            checked, broken = of_check.get(check, (cases, 0))
+            examples = _examples(lake, each, check, tables) if broken else ()
+            found.append(Measurement(check, checked, broken, examples))
+    return found
+
+
+def counts_sql(each: Pass, checks: Sequence[Check]) -> str:
+    """One row: the pass's name, and its cases followed by, for each of ``checks``, those judged and those broken."""
+    counts = ["count(*)"]
+    for check in checks:
+        if check.unique:
+            counts += ["count(*)", f"count(*) - count(DISTINCT struct({', '.join(check.unique)}))"]
+        elif check.applies == "true":
+            counts += ["count(*)", f"count_if({check.broken})"]
+        else:
+            counts += [f"count_if({check.applies})", f"count_if(({check.applies}) AND ({check.broken}))"]
+    return f"SELECT '{each.name}' AS pass, array({', '.join(counts)}) AS counts FROM ({each.cases})"
+
+
+def examples_sql(each: Pass, check: Check) -> str:
+    """The first cases of a pass that break a check, as JSON, in the order of the key; of doubled ones the number."""
+    if check.unique:
+        columns = ", ".join(check.unique)
+        doubled = f"SELECT {columns}, count(*) AS copies FROM ({each.cases}) GROUP BY {columns} HAVING count(*) > 1"
+        return (
+            f"SELECT {_json(f'{columns}, copies')} AS example FROM ({doubled})"
+            f" ORDER BY {columns} LIMIT {EXAMPLES_COUNT}"
+        )
+    shown = ", ".join(dict.fromkeys((*each.key, *check.shows)))
+    return (
+        f"SELECT {_json(shown)} AS example"
+        f" FROM ({each.cases}) WHERE ({check.applies}) AND ({check.broken})"
+        f" ORDER BY {', '.join((*each.key, 'example'))} LIMIT {EXAMPLES_COUNT}"
+    )
+
+
+def _json(columns: str) -> str:
+    return f"left(to_json(struct({columns}), map('ignoreNullFields', 'false')), {EXAMPLE_LENGTH})"
+
+
+def schema_problems(found: T.StructType, spec: TableSpec) -> list[str]:
+    """What differs between a table's schema and its declaration, one JSON object per column."""
+    there = {field.name: field for field in found.fields}
+    problems = []
+    for declared in spec.struct.fields:
+        field = there.pop(declared.name, None)
+        if field is None:
+            problems.append(_problem(declared.name, "nothing", f"declared:{declared.dataType.simpleString()}"))
+        elif not _same_type(field.dataType, declared.dataType):
+            found_type, declared_type = field.dataType.simpleString(), declared.dataType.simpleString()
+            problems.append(_problem(declared.name, found_type, f"declared_type:{declared_type}"))
+        elif field.nullable and not declared.nullable:
+            problems.append(_problem(declared.name, "NULL allowed", "declared:NOT NULL"))
+        elif declared.nullable and not field.nullable:
+            problems.append(_problem(declared.name, "NOT NULL", "declared:NULL allowed"))
+    problems += [_problem(name, there[name].dataType.simpleString(), "declared:nothing") for name in there]
+    return problems
+
+
+def _problem(column: str, found: str, declared: str) -> str:
+    kind, _, value = declared.partition(":")
+    return f'{{"column":"{column}","found":"{found}","{kind}":"{value}"}}'
+
+
+def _same_type(one: T.DataType, other: T.DataType) -> bool:
+    """Equal but for the nullability of elements, which no declaration speaks of."""
+    return one.simpleString() == other.simpleString()
+
+
+def _is_enforced(check: Check, tables: Mapping[str, DataFrame]) -> bool:
+    """Whether the table's own NOT NULL answers the check."""
+    return check.not_null is not None and not tables[check.table].schema[check.not_null].nullable
+
+
+def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, DataFrame]) -> tuple[str, ...]:
+    rows = _sql(lake, examples_sql(each, check), (each,), tables).collect()  # at most EXAMPLES_COUNT
+    return tuple(row["example"] for row in rows)
+
+
+def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, DataFrame]) -> DataFrame:
+    frames: dict[str, Any] = {TABLES[name].name: tables[name] for each in passes for name in each.reads}
+    return lake.spark.sql(query, **frames)
+
+
+def _read(lake: Lake, spec: TableSpec) -> DataFrame:
+    try:
+        frame = lake.read(spec)
+        frame.schema  # noqa: B018 - a table that is not there shows itself here
+        return frame
+    except AnalysisException as error:
+        sentence = f"the lake {lake.root} has no table {spec.full_name}: run ingest and reconstruct first"
+        raise LakeError(sentence) from error

@@ -1,0 +1,41 @@
+"""All checks of our tables: those of the declarations and those that join tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from checks.catalog import Check, Pass, fingerprint
+from checks.from_specs import row_pass, schema_check
+from checks.relations import relation_passes
+from ingest.tables import TABLES, TableSpec
+
+#: The tables that are checked, by full name; quality holds results, not data.
+CHECKED_TABLES: Final[tuple[TableSpec, ...]] = tuple(spec for spec in TABLES.values() if spec.schema != "quality")
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The schema checks, and the passes with theirs."""
+
+    schema_checks: tuple[Check, ...]
+    passes: tuple[Pass, ...]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every check once, in the order of the tables."""
+        found = (*self.schema_checks, *(check for each in self.passes for check in each.checks))
+        order = {spec.full_name: position for position, spec in enumerate(CHECKED_TABLES)}
+        return tuple(sorted(found, key=lambda check: order[check.table]))
+
+    def fingerprint(self, rule_ids: tuple[str, ...]) -> str:
+        """Of these checks and of those rules; see :func:`checks.catalog.fingerprint`."""
+        return fingerprint(self.checks, self.passes, rule_ids)
+
+
+@cache
+def registry() -> Registry:
+    """The checks of this version of the program."""
+    passes = tuple(row_pass(spec) for spec in CHECKED_TABLES)
+    return Registry(tuple(schema_check(spec) for spec in CHECKED_TABLES), (*passes, *relation_passes()))

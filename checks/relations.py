@@ -1,0 +1,122 @@
+"""The checks that join tables: nothing lost on the way, and every row reaches the records it comes from."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checks.catalog import CRITICAL, WARNING, Check, Pass
+from ingest.tables import TABLES, TableSpec
+from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS
+from ingest.tables.gold import GOLD_TABLES
+from ingest.tables.silver import SILVER_TABLES
+
+#: Bronze tables that hold records: whatever has an id of its own.
+RECORD_TABLES: Final = tuple(spec for spec in BRONZE_TABLES if "record_id" in spec.column_names)
+KEPT_TABLES: Final = tuple(spec for spec in RECORD_TABLES if spec is not REJECTED_RECORDS)
+EVIDENCE_TABLES: Final = tuple(spec for spec in (*SILVER_TABLES, *GOLD_TABLES) if "evidence" in spec.column_names)
+#: Which events the records of a log become.
+_EVENT_TABLES: Final = (
+    ("state_change_log", "silver.state_change_events"),
+    ("controller_log", "silver.controller_events"),
+    ("server_log", "silver.replication_events"),
+)
+
+
+def relation_passes() -> tuple[Pass, ...]:
+    """All passes of this module."""
+    return (
+        _files(),
+        _evidence(),
+        _events(),
+        _timelines_of_assigned(),
+    )
+
+
+def _files() -> Pass:
+    """Per file: what it says was kept and rejected against the rows that are there."""
+    kept = " UNION ALL ".join(
+        f"SELECT cluster_id, file_id, 1 AS kept, 0 AS rejected FROM {{{spec.name}}}" for spec in KEPT_TABLES
+    )
+    cases = (
+        "SELECT cluster_id, file_id, source_kind, source_file, records_read_count, records_kept_count,"
+        " records_rejected_count, coalesce(kept, 0) AS kept_rows, coalesce(rejected, 0) AS rejected_rows"
+        " FROM (SELECT cluster_id, file_id, sum(kept) AS kept, sum(rejected) AS rejected"
+        f" FROM ({kept} UNION ALL SELECT cluster_id, file_id, 0, 1 FROM {{{REJECTED_RECORDS.name}}})"
+        " GROUP BY cluster_id, file_id)"
+        f" FULL OUTER JOIN {{{INGESTED_FILES.name}}} USING (cluster_id, file_id)"
+    )
+    table = INGESTED_FILES.full_name
+    counts = ("source_kind", "source_file", "records_read_count", "kept_rows", "rejected_rows")
+    known = "records_read_count IS NOT NULL"
+    checks = (
+        Check(table, "read_is_kept_and_rejected", CRITICAL,
+              "records read from a file = its rows in the bronze tables + its rows in bronze.rejected_records",
+              "records_read_count <> kept_rows + rejected_rows", known, counts),
+        Check(table, "rejected_rows_are_there", CRITICAL,
+              "records rejected from a file = its rows in bronze.rejected_records",
+              "records_rejected_count <> rejected_rows", known, (*counts, "records_rejected_count")),
+        Check(table, "rows_have_a_file", CRITICAL, "the file of every bronze row is in bronze.ingested_files",
+              "records_read_count IS NULL", shows=("kept_rows", "rejected_rows")),
+    )
+    reads = (table, *(spec.full_name for spec in RECORD_TABLES))
+    return Pass("files and their records", "bronze", reads, cases, ("cluster_id", "file_id"), checks)
+
+
+def _evidence() -> Pass:
+    """Every id that a silver or gold row gives as evidence, looked up among the bronze records; one join for all."""
+    records = " UNION ".join(f"SELECT record_id FROM {{{spec.name}}}" for spec in RECORD_TABLES)
+    claims = " UNION ".join(_claims(spec) for spec in EVIDENCE_TABLES)
+    cases = (
+        f"SELECT claims.table_name, claims.record_id, known.record_id IS NULL AS is_orphan FROM ({claims}) AS claims"
+        f" LEFT JOIN ({records}) AS known ON claims.record_id = known.record_id"
+    )
+    checks = tuple(
+        Check(spec.full_name, "evidence_exists", CRITICAL, "every record that a row names as evidence is in bronze",
+              "is_orphan", f"table_name = '{spec.full_name}'")
+        for spec in EVIDENCE_TABLES
+    )
+    reads = tuple(spec.full_name for spec in (*RECORD_TABLES, *EVIDENCE_TABLES))
+    return Pass("evidence", "across", reads, cases, ("table_name", "record_id"), checks)
+
+
+def _claims(spec: TableSpec) -> str:
+    ids = "concat(evidence, array(record_id))" if "record_id" in spec.column_names else "evidence"
+    return f"SELECT '{spec.full_name}' AS table_name, explode({ids}) AS record_id FROM {{{spec.name}}}"
+
+
+def _events() -> Pass:
+    """The log records that must have become events: all of a state-change log, of the others those that are typed."""
+    events = " UNION ".join(f"SELECT cluster_id, record_id FROM {{{TABLES[table].name}}}" for _, table in _EVENT_TABLES)
+    cases = (
+        "SELECT records.cluster_id, records.record_id, source_kind, source_file, source_line, message,"
+        " events.record_id IS NULL AS is_lost"
+        f" FROM {{{LOG_RECORDS.name}}} AS records LEFT JOIN ({events}) AS events"
+        " ON records.cluster_id = events.cluster_id AND records.record_id = events.record_id"
+        " WHERE source_kind = 'state_change_log' OR event_type <> 'unrecognised'"
+    )
+    checks = tuple(
+        Check(table, "no_record_lost", CRITICAL, f"every record that belongs into {table} has at least one row there",
+              "is_lost", f"source_kind = '{kind}'", ("source_file", "source_line", "message"))
+        for kind, table in _EVENT_TABLES
+    )
+    reads = (LOG_RECORDS.full_name, *(table for _, table in _EVENT_TABLES))
+    return Pass("log records and their events", "across", reads, cases, ("cluster_id", "record_id"), checks)
+
+
+def _timelines_of_assigned() -> Pass:
+    """The partitions of the assignment timeline, and whether the other timelines know them."""
+    others = ("silver.partition_state_timeline", "silver.leader_and_isr_timeline", "silver.replica_state_timeline")
+    key = ("cluster_id", "topic", "topic_incarnation", "partition_id")
+    columns = ", ".join(key)
+    joins = " ".join(
+        f"LEFT JOIN (SELECT DISTINCT {columns}, true AS in_{name} FROM {{{name}}}) USING ({columns})"
+        for name in (TABLES[table].name for table in others)
+    )
+    cases = f"SELECT * FROM (SELECT DISTINCT {columns} FROM {{assignment_timeline}}) {joins}"
+    checks = tuple(
+        Check(t, "knows_every_assigned_partition", WARNING,
+              f"every partition of silver.assignment_timeline has an interval in {t}", f"in_{TABLES[t].name} IS NULL")
+        for t in others
+    )
+    reads = ("silver.assignment_timeline", *others)
+    return Pass("assigned partitions and their timelines", "silver", reads, cases, key, checks)

@@ -22,6 +22,7 @@ from jobs.job import (
     require_folder,
     require_lake,
     silent,
+    suit_session_to,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 def check(lake: Any, docs_dir: str | None, progress: Report) -> Any:
     from checks.pipeline import run_checks
 
+    suit_session_to(lake)
     return run_checks(lake, docs_dir=docs_dir, progress=progress)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, report_job, run_job
 from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport, main_of, parse, silent
+from jobs.session import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,12 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 
 
 JOB: Final = Job(
-    "demo", "the whole pipeline on a real capture that ships with the package", add_arguments, to_params, run
+    "demo",
+    "the whole pipeline on a real capture that ships with the package",
+    add_arguments,
+    to_params,
+    run,
+    config=SHORT_RUN_CONFIG,
 )
 
 

@@ -12,15 +12,15 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.delta_jars import JarsMissing
 from jobs.java import JavaMissing
 from jobs.progress import Progress, silent
-from jobs.session import SessionError, build_session, default_log_file
+from jobs.session import SessionError, build_session, default_log_file, suit_to_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,6 +74,8 @@ class Job:
     add_arguments: Callable[[argparse.ArgumentParser], None]
     to_params: Callable[[argparse.Namespace, Common], Any]
     run: Callable[..., RunReport]
+    #: Settings of its Spark session, over those that every job has.
+    config: Mapping[str, str] = field(default_factory=dict)
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +126,7 @@ def execute(job: Job, common: Common, params: Any) -> int:
             log_file = default_log_file()
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
-            spark, ours = _session(common, log_file)
+            spark, ours = _session(common, log_file, job.config)
             try:
                 progress.watch(spark)
                 progress("opening the lake")
@@ -177,6 +179,15 @@ def lake_of(spark: SparkSession, root: str) -> Any:
     return Lake(spark, root)
 
 
+def suit_session_to(lake: Any) -> None:
+    """Make the session fit for the amount of text that the lake holds."""
+    from ingest.tables.bronze import INGESTED_FILES
+
+    if lake.exists(INGESTED_FILES):
+        (row,) = lake.read(INGESTED_FILES).selectExpr("coalesce(sum(ingested_bytes), 0) AS bytes").collect()
+        suit_to_size(lake.spark, row["bytes"])
+
+
 def ready_lake_of(spark: SparkSession, root: str) -> Any:
     """The lake with every table there and of this version, for jobs that only read timelines."""
     lake = lake_of(spark, root)
@@ -184,11 +195,11 @@ def ready_lake_of(spark: SparkSession, root: str) -> Any:
     return lake
 
 
-def _session(common: Common, log_file: Path) -> tuple[SparkSession, bool]:
+def _session(common: Common, log_file: Path, config: Mapping[str, str]) -> tuple[SparkSession, bool]:
     from pyspark.sql import SparkSession
 
     ours = SparkSession.getActiveSession() is None
-    return build_session(master=common.master, log_file=log_file), ours
+    return build_session(master=common.master, log_file=log_file, config=config), ours
 
 
 def _print(report: RunReport, common: Common) -> None:

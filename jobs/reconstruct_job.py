@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import Common, Job, Report, RunReport, lake_of, main_of, parse, require_lake, silent
+from jobs.job import Common, Job, Report, RunReport, lake_of, main_of, parse, require_lake, silent, suit_session_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +41,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 def reconstruct(lake: Any, full: bool, progress: Report) -> Any:
     from reconstruct import pipeline
 
+    suit_session_to(lake)
     return pipeline.reconstruct(lake, full=full, progress=progress)
 
 

@@ -20,6 +20,7 @@ from jobs.job import (
     require_folder,
     require_lake,
     silent,
+    suit_session_to,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 def write(lake: Any, out_dir: str, title: str | None, progress: Report) -> Any:
     from dashboards.report import write_report
 
+    suit_session_to(lake)
     return write_report(lake, out_dir, title=title, progress=progress)
 
 

@@ -47,6 +47,18 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+#: Expressions are interpreted: generating and compiling code for them takes most of the time of a small lake.
+INTERPRETED: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+#: Above this much text, compiled expressions win back what compiling them costs.
+SMALL_LAKE_BYTES: Final = 256 << 20
+_JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
+#: For a run of a minute or two: Java's first compiler alone, which starts faster than its second runs.
+SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
+    "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 _KEPT_LOG_FILES: Final = 20
 
 
@@ -99,6 +111,14 @@ def build_session(
         raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
 
 
+def suit_to_size(spark: SparkSession, text_bytes: int) -> None:
+    """Interpret or compile expressions, whichever is faster for a lake of so much text; on a local master only."""
+    if _is_local(spark.conf.get("spark.master", "") or ""):
+        is_small = text_bytes < SMALL_LAKE_BYTES
+        spark.conf.set("spark.sql.codegen.wholeStage", "false" if is_small else "true")
+        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if is_small else "FALLBACK")
+
+
 def default_log_file() -> Path:
     """A new file for Spark's log in the cache; the newest twenty are kept."""
     folder = cache_dir() / "logs"
@@ -130,11 +150,11 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
     if _is_local(chosen):
         warehouse = tempfile.mkdtemp(prefix="kafka-state-replay-warehouse-")
         _remove_at_exit(warehouse)
-        settings |= LOCAL_CONFIG
+        settings |= {**LOCAL_CONFIG, **INTERPRETED}
         settings |= {
             "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 4), 16)),
             "spark.driver.memory": default_driver_memory(),
-            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
             "spark.sql.warehouse.dir": warehouse,
         }
     return settings | dict(config)

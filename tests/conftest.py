@@ -42,12 +42,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def spark():
     """The one local session of this test process."""
-    from jobs.session import build_session
+    from jobs.session import SHORT_RUN_CONFIG, build_session
 
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
-        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"},
+        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g", **SHORT_RUN_CONFIG},
     )
     yield session
     session.stop()

@@ -1,0 +1,1 @@
+"""Saved questions, charts and the self-contained HTML report."""

@@ -1,0 +1,223 @@
+/* The page: pointer and keys, filters, links from findings to lanes, the address's #parameters. */
+
+const tip = el("div", { class: "tip", role: "status", "aria-live": "polite" });
+
+function showTip(x, y, found) {
+  tip.replaceChildren(...found.slice(0, 3).map((item) => {
+    const [title, pairs] = item[2]();
+    return el("div", { class: "said" }, el("strong", {}, title),
+      el("dl", {}, ...pairs.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
+  }));
+  if (found.length > 3) tip.append(el("small", {}, `${found.length - 3} more here: zoom in`));
+  tip.classList.toggle("shown", found.length > 0);
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
+  tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 12) : y + 18}px`;
+}
+const hideTip = () => tip.classList.remove("shown");
+
+/** The axis above the rows. */
+function makeAxis(chart, node) {
+  const canvas = el("canvas", { "aria-hidden": "true" }), day = el("span", { class: "day" });
+  $(".plot", node).append(canvas);
+  $(".label", node).append(day);
+  chart.axis = { paint() {
+    const width = $(".plot", node).clientWidth, scale = window.devicePixelRatio || 1;
+    canvas.width = width * scale;
+    canvas.height = 24 * scale;
+    const context = canvas.getContext("2d"), { step, found } = ticks(chart.view, chart.base, width);
+    context.scale(scale, scale);
+    context.font = "11px ui-sans-serif, system-ui, sans-serif";
+    context.fillStyle = chart.colours.text;
+    found.forEach((time) => {
+      const x = chart.view.x(time, width), text = tickLabel(chart.base + time, step);
+      context.fillRect(Math.round(x), 18, 1, 6);
+      context.fillText(text, Math.max(0, Math.min(x - context.measureText(text).width / 2, width - context.measureText(text).width)), 13);
+    });
+    day.textContent = `${instant(chart.base + chart.view.from).slice(0, 10)} UTC, ${duration(chart.view.span)}`;
+  } };
+}
+
+function bindPointer(chart, box) {
+  let drag = null;
+  const rowOf = (event) => event.target.closest?.(".row")?.row;
+  const spot = (event, plot) => event.clientX - plot.getBoundingClientRect().left;
+  box.addEventListener("pointerdown", (event) => {
+    const plot = event.target.closest(".plot");
+    if (plot && event.button === 0) drag = { x: event.clientX, from: chart.view.from, to: chart.view.to, width: plot.clientWidth, moved: false };
+  });
+  box.addEventListener("pointermove", (event) => {
+    if (drag && event.buttons) {
+      const shift = ((drag.x - event.clientX) / drag.width) * (drag.to - drag.from);
+      drag.moved ||= Math.abs(drag.x - event.clientX) > 3;
+      if (drag.moved) { hideTip(); chart.view.set(drag.from + shift, drag.to + shift); }
+      return;
+    }
+    const row = rowOf(event);
+    if (!row || !event.target.closest(".plot")) return hideTip();
+    showTip(event.clientX, event.clientY, row.at(spot(event, row.plot), row.plot.clientWidth));
+  });
+  addEventListener("pointerup", () => { if (drag?.moved) saveHash(chart); drag = null; });
+  box.addEventListener("pointerleave", hideTip);
+  box.addEventListener("click", (event) => {
+    const row = rowOf(event);
+    if (row?.lane && event.target.closest(".label")) toggleTable(chart, row);
+    else if (row && event.target.closest(".plot")) showTip(event.clientX, event.clientY, row.at(spot(event, row.plot), row.plot.clientWidth));
+  });
+  box.addEventListener("wheel", (event) => {
+    const plot = event.target.closest(".plot");
+    if (!plot) return;
+    if (event.ctrlKey || event.metaKey) chart.view.zoom(Math.exp(event.deltaY * 0.004), chart.view.time(spot(event, plot), plot.clientWidth));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) chart.view.pan((event.deltaX || event.deltaY) / plot.clientWidth);
+    else return;
+    event.preventDefault();
+  }, { passive: false });
+  box.addEventListener("dblclick", (event) => { if (event.target.closest(".plot")) chart.view.reset(); });
+}
+
+function bindKeys(chart, box) {
+  box.addEventListener("keydown", (event) => {
+    const row = event.target.row;
+    if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && event.shiftKey) chart.view.pan(step * 0.2);
+    else if (step) stepThrough(chart, row, step);
+    else if (move) {
+      const shown = $$(".row", chart.section).filter((node) => node.row && node.offsetParent);
+      shown[shown.indexOf(row.node) + move]?.focus();
+    } else if (event.key === "Enter" && row.lane) toggleTable(chart, row);
+    else if (event.key === "+" || event.key === "=") chart.view.zoom(0.6, row.mark ?? undefined);
+    else if (event.key === "-") chart.view.zoom(1 / 0.6, row.mark ?? undefined);
+    else if (event.key === "0") chart.view.reset();
+    else if (event.key === "Escape") { row.mark = null; hideTip(); row.paint(); }
+    else return;
+    event.preventDefault();
+  });
+}
+
+function stepThrough(chart, row, step) {
+  const ordered = [...row.items].sort((a, b) => a[0] - b[0]);
+  if (!ordered.length) return;
+  row.cursor = Math.min(Math.max(row.cursor + step, 0), ordered.length - 1);
+  const item = ordered[row.cursor], box = row.plot.getBoundingClientRect();
+  row.mark = item[0];
+  if (item[0] < chart.view.from || item[0] > chart.view.to) chart.view.centre(item[0]);
+  row.paint();
+  showTip(box.left + chart.view.x(item[0], box.width), box.bottom, [item]);
+}
+
+/** The lane's intervals as a table below it, made when asked for. */
+function toggleTable(chart, row) {
+  if (row.table) { row.table.remove(); row.table = null; return; }
+  const body = row.lane.s.map((s) => describeSegment(chart, row.lane, s)[1]);
+  const names = body[0]?.map((pair) => pair[0]).filter((name) => name !== "evidence") ?? [];
+  row.table = el("div", { class: "scroll intervals" }, el("table", {},
+    el("thead", {}, el("tr", {}, el("th", {}, "leader"), ...names.map((n) => el("th", {}, n)), el("th", {}, "evidence"))),
+    el("tbody", {}, ...body.map((pairs, i) => {
+      const said = new Map(pairs), leader = row.lane.s[i][2];
+      return el("tr", {}, el("td", {}, leader === NO_LEADER ? "none" : String(leader)),
+        ...names.map((n) => el("td", {}, String(said.get(n) ?? ""))), el("td", {}, said.get("evidence") ?? ""));
+    }))));
+  row.node.after(row.table);
+}
+
+/** Shows lanes and findings that match the text and the severity, and says how many. */
+function applyFilter(chart) {
+  const text = $(".filter-text", chart.section).value.trim().toLowerCase(), severity = $(".filter-severity", chart.section).value;
+  let shown = 0;
+  for (const row of chart.lanes) {
+    const fits = row.node.dataset.name.includes(text) && (!severity || row.node.dataset.severities.split(" ").includes(severity));
+    row.node.hidden = !fits;
+    if (row.table) row.table.hidden = !fits;
+    shown += fits;
+  }
+  $$(".finding", chart.section).forEach((node) => {
+    node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity === severity));
+  });
+  $(".filter-said", chart.section).textContent = `${shown} of ${chart.lanes.length} lanes`;
+}
+
+function sortLanes(chart, order) {
+  const byName = (a, b) => a.lane.t.localeCompare(b.lane.t, "en") || a.lane.p - b.lane.p || a.rank - b.rank;
+  const rows = [...chart.lanes].sort(order === "name" ? byName : (a, b) => a.rank - b.rank), box = $(".lanes", chart.section);
+  for (const row of rows) box.append(row.node, ...(row.table ? [row.table] : []));
+}
+
+/** Scrolls to the finding's lane and marks its instant. */
+function showFinding(chart, button) {
+  const at = Number(button.dataset.at) - chart.base, row = document.getElementById(button.dataset.lane)?.row;
+  chart.rows.forEach((other) => { other.mark = at; });
+  if (at < chart.view.from || at > chart.view.to) chart.view.centre(at);
+  else chart.refresh();
+  const goal = row ? row.node : $(".timelines", chart.section);
+  if (row) row.node.hidden = false;
+  goal.scrollIntoView({ block: row ? "center" : "start" });
+  goal.focus?.({ preventScroll: true });
+}
+
+function saveHash(chart) {
+  const at = chart.view, parts = new URLSearchParams();
+  const text = $(".filter-text", chart.section).value, severity = $(".filter-severity", chart.section).value;
+  parts.set("cluster", chart.number);
+  if (text) parts.set("q", text);
+  if (severity) parts.set("severity", severity);
+  if (at.from !== at.home[0] || at.to !== at.home[1]) { parts.set("from", Math.round(chart.base + at.from)); parts.set("to", Math.round(chart.base + at.to)); }
+  try { history.replaceState(null, "", `#${parts}`); } catch { /* a sandboxed frame has no address to write */ }
+}
+
+function loadHash(charts) {
+  const parts = new URLSearchParams(location.hash.slice(1)), chart = charts[Number(parts.get("cluster") || 0)];
+  if (!chart) return;
+  if (parts.has("q")) $(".filter-text", chart.section).value = parts.get("q");
+  if (parts.has("severity")) $(".filter-severity", chart.section).value = parts.get("severity");
+  if (parts.has("from") && parts.has("to")) chart.view.set(Number(parts.get("from")) - chart.base, Number(parts.get("to")) - chart.base);
+  applyFilter(chart);
+  const finding = parts.get("finding") && document.getElementById(parts.get("finding"));
+  if (finding) { finding.open = true; showFinding(chart, $("[data-at]", finding)); }
+}
+
+function start() {
+  const data = JSON.parse($("#data").textContent);
+  const charts = data.clusters.map((cluster, number) => {
+    const section = $(`#cluster-${number}`), chart = new Chart(section, cluster, data.words), box = $(".timelines", section);
+    chart.number = number;
+    makeAxis(chart, $(".axis", section));
+    addCounts(chart, $(".counts", section));
+    addControllers(chart, $(".controllers", section));
+    addLiveness(chart, $(".liveness", section));
+    addPartitions(chart, $(".lanes", section), number);
+    addCoverage(chart, $(".covered", section));
+    chart.data.brokers.forEach((id) => $(".legend-brokers", section).append(el("span", {}, swatch(chart, id), ` ${id}`)));
+    bindPointer(chart, box);
+    bindKeys(chart, box);
+    const act = { in: () => chart.view.zoom(0.5), out: () => chart.view.zoom(2), left: () => chart.view.pan(-0.3), right: () => chart.view.pan(0.3),
+      home: () => chart.view.reset(), all: () => chart.view.all(), findings: () => fitFindings(chart) };
+    $$("[data-act]", section).forEach((button) => button.addEventListener("click", () => { act[button.dataset.act](); saveHash(chart); }));
+    $$("button[data-at]", section).forEach((button) => button.addEventListener("click", () => showFinding(chart, button)));
+    $(".filter-text", section).addEventListener("input", () => { applyFilter(chart); saveHash(chart); });
+    $(".filter-severity", section).addEventListener("change", () => { applyFilter(chart); saveHash(chart); });
+    $(".sort", section).addEventListener("change", (event) => sortLanes(chart, event.target.value));
+    applyFilter(chart);
+    chart.axis.paint();
+    return chart;
+  });
+  document.body.append(tip);
+  loadHash(charts);
+  addEventListener("hashchange", () => loadHash(charts));
+  const repaint = () => charts.forEach((chart) => { chart.colours = theme(); chart.refresh(); });
+  addEventListener("resize", repaint);
+  addEventListener("scroll", hideTip, { passive: true });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  addEventListener("beforeprint", () => charts.forEach((chart) => chart.paintAll()));
+  addEventListener("afterprint", repaint);
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+function fitFindings(chart) {
+  const times = chart.data.findings.map((f) => f[0]);
+  if (!times.length) return;
+  const low = Math.min(...times), high = Math.max(...times), margin = Math.max((high - low) * 0.1, 1000);
+  chart.view.set(low - margin, high + margin);
+}
+
+start();

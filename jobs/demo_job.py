@@ -20,9 +20,10 @@ from jobs.session import SHORT_RUN_CONFIG
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The capture, below the package: a failover of Kafka 1.1.1 with three brokers.
+#: The capture, below the package: an unclean election of Kafka 3.9.1 with three brokers, at its default log level.
+#: Every fifth checkpoint and every second snapshot of a real capture, without ZooKeeper's own log and the probes.
 CAPTURE: Final = "demo_capture"
-TITLE: Final = "Demo: two controllers lost in one minute, Kafka 1.1.1"
+TITLE: Final = "Demo: an unclean leader election, Kafka 3.9.1"
 
 
 @dataclass(frozen=True)

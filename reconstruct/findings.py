@@ -89,6 +89,12 @@ _RULES: Final = (
         "silver.leader_and_isr_timeline",
     ),
     Rule(
+        "R08",
+        "a clean election takes the leader from the ISR; an unclean one must be allowed",
+        "kafka.controller.PartitionLeaderSelector since 0.8.0; KAFKA-1028, KIP-106; the first article, section 1",
+        "gold.leader_elections",
+    ),
+    Rule(
         "R11",
         "the controller epoch rises by one at each election, and one broker holds each epoch",
         "kafka.controller.KafkaController.incrementControllerEpoch since 0.8.0",

@@ -67,4 +67,40 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
     constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
 )
 
-GOLD_TABLES: Final = (DIVERGENCES, AVAILABILITY_INTERVALS)
+ELECTION_KINDS: Final = (
+    "new_partition",
+    "offline_partition",
+    "reassigned_partition",
+    "preferred_replica",
+    "controlled_shutdown",
+    "unknown",
+)
+
+LEADER_ELECTIONS: Final = TableSpec(
+    "gold",
+    "leader_elections",
+    "one row per (partition, election): a change of its leader, and the choice of its first",
+    (*PARTITION_KEY, "leader_epoch", "sequence"),
+    (
+        *PARTITION,
+        SEQUENCE,
+        col("elected_at", "timestamp", "When the new state was written, UTC.", nullable=False),
+        col("election_kind", "string", "Which election it was.", nullable=False, vocabulary=ELECTION_KINDS),
+        col("previous_leader", "int", "Leader before; -1 none; NULL for a new partition."),
+        col("previous_isr", "array<int>", "ISR before; where it was empty, the last that was not."),
+        col(
+            "allowed_leaders",
+            "array<int>",
+            "Every leader that the version's election gives for an input that the"
+            " evidence allows, unclean ones included; empty where the inputs are not known.",
+            nullable=False,
+        ),
+        col("observed_leader", "int", "The leader elected.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch it leads at."),
+        col("isr", "array<int>", "ISR after."),
+        col("is_unclean", "boolean", "Whether it was outside the ISR; NULL where the ISR just before is not known."),
+        *PROVENANCE,
+    ),
+)
+
+GOLD_TABLES: Final = (DIVERGENCES, AVAILABILITY_INTERVALS, LEADER_ELECTIONS)

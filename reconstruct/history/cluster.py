@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconstruct.history.intervals import Interval
-from reconstruct.model.versions import ANY_VERSION, VersionRange
+from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,18 @@ class ClusterView:
     #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
     broker_min_insync_replicas: Mapping[int, int] = field(default_factory=dict)
 
+    #: unclean.leader.election.enable of a topic, where its configuration says.
+    unclean_election: Mapping[str, bool] = field(default_factory=dict)
+    #: the brokers' own setting, the version's default included; None where their configuration was not given.
+    broker_unclean_election: bool | None = None
     #: when each broker's process started, and the record that says so.
     process_starts: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+
+    def unclean_election_allowed(self, topic: str) -> bool | None:
+        """Whether the configuration allows an unclean election; None where the evidence does not say."""
+        if self.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE):
+            return True
+        return self.unclean_election.get(topic, self.broker_unclean_election)
 
     def tenure_at(self, instant: int) -> Tenure | None:
         """The tenure that holds at ``instant``: the highest epoch begun; None before the first known one."""

@@ -19,6 +19,7 @@ from reconstruct.history.assignment import (
 )
 from reconstruct.history.availability import Unavailability, availability
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.elections import Election, elections, judge_unclean
 from reconstruct.history.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
 from reconstruct.history.intervals import Change, Interval, close_intervals
 from reconstruct.history.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
@@ -46,6 +47,7 @@ class PartitionHistory:
     roles: Mapping[int, Sequence[Interval[Role]]]
     caches: Mapping[int, Sequence[Interval[Role]]]
     availability: Sequence[Unavailability]
+    elections: Sequence[Election]
     verdicts: Verdicts
 
 
@@ -70,6 +72,9 @@ def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterVie
     judge_leader_in_isr(history, cluster, verdicts)
     judge_transitions(facts, cluster, verdicts)
     judge_beliefs(role_changes(facts), history, verdicts)
+    reassigning = reassignment_windows(facts, assignments)
+    held = elections(decided, assignments, reassigning, facts, cluster)
+    judge_unclean(topic, held, cluster, verdicts)
     return PartitionHistory(
         leader_and_isr=decided,
         partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
@@ -84,10 +89,11 @@ def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterVie
             topic,
             decided,
             assignments,
-            reassignment_windows(facts, assignments),
+            reassigning,
             deletion_windows(facts, deleted_at),
             cluster,
         ),
+        elections=held,
         verdicts=verdicts,
     )
 

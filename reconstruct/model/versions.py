@@ -143,3 +143,7 @@ ISR_COMMIT_LOGGED_AT_INFO_SINCE: Final = v(2, 4)
 REASSIGNMENT_NEEDS_ISR_SINCE: Final = v(0, 8, 1)
 #: Requests and caches may restate an unchanged state with the epoch of a later controller (seen from 2.8).
 REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(2, 8)
+#: unclean.leader.election.enable; before, an election was unclean whenever it had to be (KAFKA-1028).
+UNCLEAN_ELECTION_CONFIGURABLE_SINCE: Final = v(0, 8, 2)
+#: Its default became false (KIP-106).
+UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE: Final = v(0, 11)

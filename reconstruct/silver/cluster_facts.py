@@ -17,7 +17,13 @@ from ingest.delta import collect_all
 from ingest.shapes import versions_of
 from reconstruct.history.brokers import BrokerFact
 from reconstruct.history.controllers import LEVELS, ControllerFact
-from reconstruct.model.versions import NEWEST, OLDEST, KafkaVersion, VersionRange
+from reconstruct.model.versions import (
+    NEWEST,
+    OLDEST,
+    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
+    KafkaVersion,
+    VersionRange,
+)
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (
@@ -33,6 +39,8 @@ _BROKER_EVENTS: Final = (
 _LIVE_LISTS: Final = ("broker_change", "brokers_active")
 _ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
 _PROCESS_STARTS: Final = ("broker_server_starting",)
+MIN_ISR: Final = "min.insync.replicas"
+UNCLEAN: Final = "unclean.leader.election.enable"
 
 
 @dataclass(slots=True)
@@ -46,6 +54,8 @@ class ClusterFacts:
     shapes: set[str] = field(default_factory=set)
     topic_min_isr: dict[str, int] = field(default_factory=dict)
     broker_min_isr: dict[int, int] = field(default_factory=dict)
+    topic_unclean: dict[str, bool] = field(default_factory=dict)
+    broker_unclean: dict[int, bool | None] = field(default_factory=dict)
 
     @property
     def version(self) -> VersionRange:
@@ -59,6 +69,17 @@ class ClusterFacts:
         low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
         # several versions wrote these logs: only the widest range is certain
         return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
+
+    @property
+    def unclean_election(self) -> bool | None:
+        """The brokers' own unclean.leader.election.enable; None where none was given or they differ."""
+        is_default = None
+        if self.version.is_before(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = True
+        elif self.version.is_since(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = False
+        values = {is_default if given is None else given for given in self.broker_unclean.values()}
+        return values.pop() if len(values) == 1 else None
 
 
 def gather(
@@ -76,7 +97,7 @@ def gather(
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
     starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
-    versions, shapes, controllers, brokers, lists, started, min_isr = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -84,7 +105,7 @@ def gather(
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             starts.select("cluster_id", "broker_id", _at("event_time"), "record_id"),
-            _min_isr(znodes, configs),
+            _settings(znodes, configs),
         ]
     )
     for row in versions:
@@ -107,11 +128,8 @@ def gather(
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
     for row in started:
         of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
-    for row in min_isr:
-        if row["topic"] is not None:
-            of(row).topic_min_isr[row["topic"]] = row["min_isr"]
-        elif row["broker_id"] is not None:
-            of(row).broker_min_isr[row["broker_id"]] = row["min_isr"]
+    for row in settings:
+        _set(of(row), row)
     return facts
 
 
@@ -221,26 +239,41 @@ def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
         yield BrokerFact(broker_id, "absent", row["at"], row["record_id"])
 
 
-def _min_isr(znodes: DataFrame, configs: DataFrame) -> DataFrame:
-    """min.insync.replicas of topics that set it, and of brokers whose server.properties was given (default 1)."""
+def _set(cluster: ClusterFacts, row: Row) -> None:
+    topic, broker_id = row["topic"], row["broker_id"]
+    if topic is not None:
+        if row["min_isr"] is not None:
+            cluster.topic_min_isr[topic] = row["min_isr"]
+        if row["unclean"] is not None:
+            cluster.topic_unclean[topic] = row["unclean"]
+    elif broker_id is not None:
+        cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
+        cluster.broker_unclean[broker_id] = row["unclean"]
+
+
+def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
+    """What topics set in their znode, and brokers in a server.properties that was given; NULL where they do not."""
+    config = F.from_json(F.get_json_object("data", "$.config"), "map<string,string>")
     topics = (
         znodes.where(F.col("path").rlike("^/config/topics/[^/]+$") & (F.col("change") == "written"))
-        .withColumn("value", F.get_json_object("data", "$.config['min.insync.replicas']").try_cast("int"))
         .groupBy("cluster_id", "path")
-        .agg(F.max_by("value", "mzxid").alias("min_isr"))
-        .where("min_isr IS NOT NULL")
+        .agg(F.max_by(config, "mzxid").alias("config"))
         .select(
             "cluster_id",
             F.regexp_extract("path", "^/config/topics/(.+)$", 1).alias("topic"),
             F.lit(None).cast("int").alias("broker_id"),
-            "min_isr",
+            F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
+            F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),
         )
     )
-    value = F.max(F.when(F.col("config_key") == "min.insync.replicas", F.col("config_value").try_cast("int")))
     brokers = (
         configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
-        .agg(F.coalesce(value, F.lit(1)).alias("min_isr"))
-        .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr")
+        .agg(_value(MIN_ISR).try_cast("int").alias("min_isr"), _value(UNCLEAN).try_cast("boolean").alias("unclean"))
+        .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr", "unclean")
     )
     return topics.unionByName(brokers)
+
+
+def _value(key: str) -> Column:
+    return F.max(F.when(F.col("config_key") == key, F.col("config_value")))

@@ -38,6 +38,8 @@ class ClusterHistory:
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
             min_insync_replicas=facts.topic_min_isr,
             broker_min_insync_replicas=facts.broker_min_isr,
+            unclean_election=facts.topic_unclean,
+            broker_unclean_election=facts.unclean_election,
             process_starts={broker_id: tuple(at) for broker_id, at in starts.items()},
         )
 

@@ -79,6 +79,7 @@ CONTROLLER_KINDS: Final = (
     "isr_update_committed",
     "reassignment_isr_change",
     "reassignment_assignment_updated",
+    "unclean_leader_selected",
 )
 _RENAMED: Final = {("controller_log", "isr_update_committed"): "isr_update_committed_for_leader"}
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ingest.tables import TABLES, TableSpec
-from ingest.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES
+from ingest.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_ELECTIONS
 from ingest.tables.silver import (
     ASSIGNMENT_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
@@ -42,6 +42,7 @@ FOLDED_TABLES: Final = (
     ASSIGNMENT_TIMELINE,
     REPLICA_ROLE_TIMELINE,
     AVAILABILITY_INTERVALS,
+    LEADER_ELECTIONS,
     DIVERGENCES,
 )
 #: Pseudo table: how often each rule was kept, broken or could not be judged.
@@ -65,6 +66,7 @@ _ARROW_TYPES: Final = {
     "string": pa.string(),
     "int": pa.int32(),
     "bigint": pa.int64(),
+    "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<int>": pa.list_(pa.int32()),
     "array<string>": pa.list_(pa.string()),
@@ -145,6 +147,15 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
             "valid_from": to_datetime(span.start), "valid_to": None if span.end is None else to_datetime(span.end),
             "opened_by": span.opened_by, "closed_by": span.closed_by, "evidence": list(span.evidence),
             "model_version": MODEL_VERSION,
+        }  # fmt: skip
+    for sequence, election in enumerate(history.elections):
+        yield {
+            "table_name": LEADER_ELECTIONS.full_name, "sequence": sequence, "elected_at": to_datetime(election.at),
+            "election_kind": election.kind, "previous_leader": election.previous_leader,
+            "previous_isr": _list(election.isr_before), "allowed_leaders": list(election.allowed),
+            "observed_leader": election.observed_leader, "leader_epoch": election.leader_epoch,
+            "isr": list(election.isr), "is_unclean": election.is_unclean, "evidence": list(election.evidence),
+            "inferred_from": election.inferred_from, "model_version": MODEL_VERSION,
         }  # fmt: skip
     for finding in history.verdicts.findings:
         yield {"table_name": DIVERGENCES.full_name, **finding_row(finding)}

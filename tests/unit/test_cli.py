@@ -140,7 +140,7 @@ def test_the_demo_capture_is_package_data_and_holds_its_logs():
             names = opened.getnames()
     for broker in (1, 2, 3):
         for log in ("state-change", "controller", "server"):
-            assert f"failover-1.1.1/broker-{broker}/logs/{log}.log" in names
+            assert f"unclean-3.9.1-info/broker-{broker}/logs/{log}.log" in names
     assert any("/znodes/" in name for name in names)
     assert not any("zk-version-2" in name or "probes" in name or "events.jsonl" in name for name in names)
 
@@ -178,7 +178,7 @@ def fake_job(run):
 @pytest.fixture
 def no_spark(monkeypatch, tmp_path):
     session = SimpleNamespace(stop=lambda: None)
-    monkeypatch.setattr(job, "_session", lambda common, log_file: (session, True))
+    monkeypatch.setattr(job, "_session", lambda common, log_file, config: (session, True))
     monkeypatch.setattr(job, "default_log_file", lambda: tmp_path / "spark.log")
 
 

@@ -323,4 +323,4 @@ def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
 
 
 def test_every_finding_names_a_rule_of_the_book() -> None:
-    assert set(RULES) == {"R01", "R02", "R04", "R05", "R11", "R13", "R14", "R20"}
+    assert set(RULES) == {"R01", "R02", "R04", "R05", "R08", "R11", "R13", "R14", "R20"}

@@ -51,7 +51,20 @@ class Election:
     inferred_from: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What is known besides the states themselves; ``unclean`` are the settings that the evidence allows."""
+
+    decided: Sequence[Interval[LeaderAndIsr]]
+    assignments: Sequence[Interval[Assignment]]
+    reassigning: Sequence[Window]
+    said_unclean: Sequence[Evidence]
+    unclean: tuple[bool, ...]
+    cluster: ClusterView
+
+
 def elections(
+    topic: str,
     decided: Sequence[Interval[LeaderAndIsr]],
     assignments: Sequence[Interval[Assignment]],
     reassigning: Sequence[Window],
@@ -60,14 +73,22 @@ def elections(
 ) -> list[Election]:
     """The elections that the decided states show, in their order."""
     result = []
-    said_unclean = [fact for fact in evidence if fact.kind == "unclean_leader_selected"]
+    is_allowed = cluster.unclean_election_allowed(topic)
+    inputs = _Inputs(
+        decided,
+        assignments,
+        reassigning,
+        [fact for fact in evidence if fact.kind == "unclean_leader_selected"],
+        (False, True) if is_allowed is None else (is_allowed,),
+        cluster,
+    )
     if decided and decided[0].value.leader_epoch == 0 and decided[0].value.leader != NO_LEADER:
         result.append(_first(decided[0], assignments, cluster))
     for before, after in pairwise(decided):
         old, new = before.value, after.value
         if new.leader in (NO_LEADER, old.leader) or new.leader_epoch <= old.leader_epoch:
             continue
-        result.append(_election(before, after, decided, assignments, reassigning, said_unclean, cluster))
+        result.append(_election(before, after, inputs))
     return result
 
 
@@ -86,7 +107,8 @@ def _first(
         if is_live:
             break
     return Election(
-        state.start, NEW_PARTITION, None, value.leader, 0, tuple(allowed), False, None, value.isr, state.evidence[:2],
+        state.start, NEW_PARTITION, None, value.leader, 0, tuple(sorted(allowed)), False, None, value.isr,
+        state.evidence[:2],
         state.inferred_from,
     )  # fmt: skip
 
@@ -94,16 +116,12 @@ def _first(
 def _election(
     before: Interval[LeaderAndIsr],
     after: Interval[LeaderAndIsr],
-    decided: Sequence[Interval[LeaderAndIsr]],
-    assignments: Sequence[Interval[Assignment]],
-    reassigning: Sequence[Window],
-    said_unclean: Sequence[Evidence],
-    cluster: ClusterView,
+    inputs: _Inputs,
 ) -> Election:
-    old, new, at = before.value, after.value, after.start
-    assigned = as_of(assignments, at)
+    old, new, at, cluster = before.value, after.value, after.start, inputs.cluster
+    assigned = as_of(inputs.assignments, at)
     replicas = assigned.value.replicas if assigned else ()
-    kind = _kind(old, new, at, replicas, reassigning, cluster)
+    kind = _kind(old, new, at, replicas, inputs)
     allowed: set[int] = set()
     if kind != UNKNOWN_KIND and replicas:
         target = assigned.value.target if assigned and kind == ElectionKind.REASSIGNED_PARTITION else None
@@ -111,13 +129,14 @@ def _election(
         leaving = _shutting_down(at, cluster) | ({old.leader} if kind == ElectionKind.CONTROLLED_SHUTDOWN else set())
         for live in _possibly_live(replicas, at, cluster):
             for version in (cluster.version.low, cluster.version.high):
-                allowed |= _outcomes(ElectionKind(kind), view, live | leaving, leaving, version)
-    witness = [f for f in said_unclean if abs(f.at - at) <= _VIEW_SLACK_US]
+                brokers = Brokers(live | leaving, frozenset(leaving))
+                allowed |= _outcomes(ElectionKind(kind), view, brokers, inputs.unclean, version)
+    witness = [f for f in inputs.said_unclean if abs(f.at - at) <= _VIEW_SLACK_US]
     is_unclean = _is_unclean(before, after, bool(witness))
     evidence = dict.fromkeys((*after.evidence[:2], *before.evidence[:1], *(f.evidence_id for f in witness[:1])))
     return Election(
         at, str(kind), old.leader, new.leader, new.leader_epoch, tuple(sorted(allowed)), is_unclean,
-        _last_known_isr(before, decided), new.isr, tuple(evidence), after.inferred_from,
+        _last_known_isr(before, inputs.decided), new.isr, tuple(evidence), after.inferred_from,
     )  # fmt: skip
 
 
@@ -126,15 +145,17 @@ def _kind(
     new: LeaderAndIsr,
     at: int,
     replicas: tuple[int, ...],
-    reassigning: Sequence[Window],
-    cluster: ClusterView,
+    inputs: _Inputs,
 ) -> str:
+    cluster = inputs.cluster
     same_isr = frozenset(old.isr) == frozenset(new.isr)
     if old.leader in _shutting_down(at, cluster) and old.leader not in new.isr:
         return ElectionKind.CONTROLLED_SHUTDOWN
     if old.leader == NO_LEADER or _is_live(old.leader, at, cluster) is False or old.leader not in new.isr:
         return ElectionKind.OFFLINE_PARTITION
-    is_reassigned = any(start <= at and (end is None or at <= end + _VIEW_SLACK_US) for start, end, _ in reassigning)
+    is_reassigned = any(
+        start <= at and (end is None or at <= end + _VIEW_SLACK_US) for start, end, _ in inputs.reassigning
+    )
     if same_isr and is_reassigned:
         return ElectionKind.REASSIGNED_PARTITION
     if same_isr and replicas[:1] == (new.leader,):
@@ -195,11 +216,10 @@ def _possibly_live(replicas: Sequence[int], at: int, cluster: ClusterView) -> It
 
 
 def _outcomes(
-    kind: ElectionKind, view: PartitionView, live: Iterable[int], leaving: Iterable[int], version: KafkaVersion
+    kind: ElectionKind, view: PartitionView, brokers: Brokers, unclean: tuple[bool, ...], version: KafkaVersion
 ) -> set[int]:
-    """Leaders that the election gives, clean and (whether it was allowed is judged apart) unclean."""
-    brokers = Brokers(frozenset(live), frozenset(leaving))
-    results = (elect(kind, view, brokers, unclean, version) for unclean in (False, True))
+    """Leaders that the election gives; unclean ones unless the configuration is known to forbid them."""
+    results = (elect(kind, view, brokers, allowed, version) for allowed in unclean)
     return {result.leader for result in results if isinstance(result, Elected)}
 
 
@@ -228,7 +248,7 @@ def _unclean(election: Election, is_allowed: bool | None) -> Finding:
     if loses_nothing:
         loss = "it was the last member of the ISR, so nothing committed is lost"
     else:
-        loss = f"what only {', '.join(map(str, isr)) or 'the former leader'} held of the committed records is lost"
+        loss = f"committed records that only {', '.join(map(str, isr)) or 'the former ISR'} held are lost"
     return Finding(
         "R08",
         "unclean_election",

@@ -73,7 +73,7 @@ def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterVie
     judge_transitions(facts, cluster, verdicts)
     judge_beliefs(role_changes(facts), history, verdicts)
     reassigning = reassignment_windows(facts, assignments)
-    held = elections(decided, assignments, reassigning, facts, cluster)
+    held = elections(topic, decided, assignments, reassigning, facts, cluster)
     judge_unclean(topic, held, cluster, verdicts)
     return PartitionHistory(
         leader_and_isr=decided,

@@ -267,7 +267,9 @@ def test_hover_says_the_exact_values(browser, pages):
 def test_keys_step_through_a_lane_zoom_and_list_it(browser, pages):
     page = browser.open(pages("incident")[0])
     page.value("document.querySelector('#lane-0-0').focus()")
+    page.settle()  # the focus scrolls the page, and scrolling hides what is shown of a lane
     page.press("ArrowRight")
+    page.wait_for("document.querySelector('.tip.shown') !== null")
     assert "ledger-0: leader 1" in page.value("document.querySelector('.tip.shown').innerText")
     span = "document.querySelector('#lane-0-0').row.chart.view.span"
     before = page.value(span)

@@ -160,10 +160,9 @@ def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, zn
         F.when(F.col("event_type") != "controller_resigned", F.col("controller_epoch")).alias("epoch"),
         none_text.alias("level_floor"),
     )  # fmt: skip
-    # a controller's own log: what it acts on, not what a broker heard from it
+    # what a controller did itself, not what a broker heard from it: a broker's line names the broker
     acts = state_changes.where(
-        "controller_id IS NOT NULL AND controller_epoch IS NOT NULL"
-        " AND (broker_id IS NULL OR broker_id = controller_id) AND fields['broker_id'] IS NULL"
+        "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
     )
     floor = F.min(F.array_position(F.array(*map(F.lit, LEVELS)), F.col("log_level")))
     seen = (

@@ -127,6 +127,8 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "offset": F.col("byte_offset"),
         "source_kind": F.lit(source_kind),
         "role": F.col("fields")["role"],
+        # who speaks, where the message says so: one file may hold the logs of several brokers
+        "broker_id": F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id")),
     }
     fields = F.col("fields")
     numbers = {"controller_id", "controller_epoch", "leader", "leader_epoch", "partition_epoch"}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from reconstruct.history.intervals import Interval
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
+
+#: A topic's first line may be a little older than the first of its cluster's controller, clock against clock.
+_SLACK_US: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Tenure:
     end: int | None
     evidence: tuple[str, ...]
     level_floor: str | None = None
+    #: counts how often the cluster had been created again in the same folders: epochs start again each time.
+    generation: int = 0
 
     @property
     def logs_transitions(self) -> bool:
@@ -61,6 +67,17 @@ class ClusterView:
         if self.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE):
             return True
         return self.unclean_election.get(topic, self.broker_unclean_election)
+
+    def at_generation_of(self, instant: int) -> ClusterView:
+        """The view of the generation of the cluster that ``instant`` falls into: one created again counts anew."""
+        begins: dict[int, int] = {}
+        for tenure in self.tenures:
+            begins[tenure.generation] = min(tenure.start, begins.get(tenure.generation, tenure.start))
+        if len(begins) < 2:
+            return self
+        begun = [generation for generation, start in begins.items() if start <= instant + _SLACK_US]
+        chosen = max(begun, default=min(begins))
+        return replace(self, tenures=tuple(tenure for tenure in self.tenures if tenure.generation == chosen))
 
     def tenure_at(self, instant: int) -> Tenure | None:
         """The tenure that holds at ``instant``: the highest epoch begun; None before the first known one."""

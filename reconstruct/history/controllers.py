@@ -106,7 +106,7 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
         inferred = None
         if not epoch.of_kind("znode_epoch", "elected"):
             inferred = "retention_boundary" if index == 0 else "log_gap"
-        tenure = Tenure(controller_id, epoch.number, start, end, tuple(dict.fromkeys(evidence)), floor)
+        tenure = Tenure(controller_id, epoch.number, start, end, tuple(dict.fromkeys(evidence)), floor, generation)
         spans.append(TenureSpan(tenure, generation, reason, inferred))
     return spans
 

@@ -51,10 +51,16 @@ class PartitionHistory:
     verdicts: Verdicts
 
 
-def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> PartitionHistory:
-    """The history of one partition incarnation of ``topic``."""
+def fold_partition(
+    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None
+) -> PartitionHistory:
+    """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began."""
     facts = in_order(evidence)
-    deleted_at = _deleted_at(facts, cluster)
+    if facts:
+        cluster = cluster.at_generation_of(facts[0].at)
+    deleted_at = _deleted_at(facts)
+    if deleted_at is None:
+        deleted_at = ends_at
     history = reconstruct_leader_and_isr(facts, cluster.version)
     changes: list[Change[LeaderAndIsr]] = list(history.changes)
     if deleted_at is not None and changes:
@@ -98,7 +104,7 @@ def fold_partition(topic: str, evidence: Iterable[Evidence], cluster: ClusterVie
     )
 
 
-def _deleted_at(facts: Sequence[Evidence], cluster: ClusterView) -> int | None:
+def _deleted_at(facts: Sequence[Evidence]) -> int | None:
     """When the incarnation ended: as the controller logged it, else the latest instant that the znodes allow."""
     logged = [
         fact.at

@@ -30,11 +30,10 @@ class ClusterHistory:
         starts: dict[int, list[tuple[int, str]]] = {}
         for broker_id, at, record_id in sorted(facts.process_starts):
             starts.setdefault(broker_id, []).append((at, record_id))
-        last = max((span.generation for span in self.tenures), default=0)
         self.view = ClusterView(
             cluster_id=cluster_id,
             version=facts.version,
-            tenures=tuple(span.tenure for span in self.tenures if span.generation == last),
+            tenures=tuple(span.tenure for span in self.tenures),
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
             min_insync_replicas=facts.topic_min_isr,
             broker_min_insync_replicas=facts.broker_min_isr,

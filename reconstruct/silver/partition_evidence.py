@@ -45,6 +45,8 @@ EVIDENCE_COLUMNS: Final = {
     "cause": "string",
 }
 KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
+#: Column beside the evidence: when the next incarnation of the topic began, µs; NULL for the last.
+INCARNATION_END: Final = "incarnation_end"
 
 #: State-change events that the fold uses; the others stay in silver.state_change_events.
 STATE_CHANGE_KINDS: Final = (
@@ -108,7 +110,9 @@ def partition_evidence(
         partitions = partitions.unionByName(part)
     everyone = partitions.select(*KEY).distinct()
     of_topic = placed.where("partition_id IS NULL").drop("partition_id")
-    return partitions.unionByName(of_topic.join(everyone, list(KEY[:3]), "inner").select(*KEY, *EVIDENCE_COLUMNS))
+    every = partitions.unionByName(of_topic.join(everyone, list(KEY[:3]), "inner").select(*KEY, *EVIDENCE_COLUMNS))
+    ends = incarnations.select(*KEY[:3], F.when(~F.col("is_last"), F.unix_micros("ends_at")).alias(INCARNATION_END))
+    return every.join(F.broadcast(ends), list(KEY[:3]), "left")
 
 
 def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:

@@ -324,3 +324,17 @@ def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
 
 def test_every_finding_names_a_rule_of_the_book() -> None:
     assert set(RULES) == {"R01", "R02", "R04", "R05", "R08", "R11", "R13", "R14", "R20"}
+
+
+def test_the_next_incarnation_ends_the_one_before() -> None:
+    history = fold_partition("t", facts(CREATION), ONE_CONTROLLER, ends_at=90_000)
+    assert history.leader_and_isr[-1].end == 90_000
+    assert partition_states(history)[-1] == ("NonExistentPartition", 90, None, "unlogged_transition")
+
+
+def test_a_cluster_created_again_starts_its_controllers_again() -> None:
+    first = replace(tenure(1, 1, 1, end_ms=90_000), generation=0)
+    second = [replace(tenure(2, 1, 90_000), generation=1), replace(tenure(3, 2, 95_000), generation=1)]
+    cluster = replace(ONE_CONTROLLER, tenures=(first, *second))
+    assert partition_states(fold(CREATION, cluster))[-1] == ("OnlinePartition", 12, None, None)
+    assert [t.controller_id for t in cluster.at_generation_of(96_000_000).tenures] == [2, 3]

@@ -91,12 +91,6 @@ class ClusterView:
         """When a controller with a higher epoch took over; None while none is known."""
         return min((t.start for t in self.tenures if t.controller_epoch > controller_epoch), default=None)
 
-    def tenure_of(self, controller_id: int | None, controller_epoch: int | None) -> Tenure | None:
-        for tenure in self.tenures:
-            if tenure.controller_epoch == controller_epoch and controller_id in (None, tenure.controller_id):
-                return tenure
-        return None
-
     def is_live(self, broker_id: int, instant: int) -> bool | None:
         """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
         intervals = self.liveness.get(broker_id, ())

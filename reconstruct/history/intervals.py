@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -61,16 +61,3 @@ def as_of(intervals: Sequence[Interval[Value]], instant: int) -> Interval[Value]
         if interval.holds_at(instant):
             found = interval
     return found
-
-
-def sweep(
-    boundaries: Iterable[int],
-    value_at: Callable[[int], Value | None],
-) -> list[tuple[int, Value | None]]:
-    """``value_at`` at each distinct boundary in order, runs of equal values joined."""
-    result: list[tuple[int, Value | None]] = []
-    for instant in sorted(set(boundaries)):
-        value = value_at(instant)
-        if not result or result[-1][1] != value:
-            result.append((instant, value))
-    return result

@@ -106,8 +106,6 @@ ANY_VERSION: Final = VersionRange()
 
 #: Topic deletion, and with it five replica states and StopReplica on OfflineReplica (KAFKA-330).
 TOPIC_DELETION_SINCE: Final = v(0, 8, 1)
-#: Offline to Offline became a legal partition transition with topic deletion.
-OFFLINE_TO_OFFLINE_SINCE: Final = v(0, 8, 1)
 #: A dead replica of a topic being deleted may go from OfflineReplica to ReplicaDeletionIneligible; before, the attempt
 #: was refused with an error that did no harm (ReplicaStateMachine 2.3.0).
 OFFLINE_TO_INELIGIBLE_SINCE: Final = v(2, 3)
@@ -116,27 +114,12 @@ OFFLINE_TO_INELIGIBLE_SINCE: Final = v(2, 3)
 TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE: Final = v(2, 6)
 #: The last member of the ISR is kept, with leader -1, when it goes offline (ReplicaStateMachine 1.1.0).
 LAST_ISR_MEMBER_KEPT_SINCE: Final = v(1, 1)
-#: From 0.8.2 it is kept where unclean election is disabled for the topic (KafkaController 0.8.2.0).
-LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE: Final = v(0, 8, 2)
-#: Until then a reassignment's epoch bump did not refresh the controller's cache, which goes on sending the epoch before
-#: (KafkaController up to 2.2; seen in the ``updateLeaderEpoch`` path).
-REASSIGNMENT_EPOCH_IN_CACHE_SINCE: Final = v(2, 3)
-#: Nothing told the controller of an ISR change by a leader before /isr_change_notification (KAFKA-1367).
-ISR_CHANGE_NOTIFICATION_SINCE: Final = v(0, 9)
-#: A failover drives the replicas of dead brokers to OfflineReplica, writing leader -1 first: the epoch rises by two.
-DEAD_LEADER_REMOVED_AT_FAILOVER_SINCE: Final = v(2, 3)
 #: KIP-455: reassignment state in the topic's znode; an overridden one may leave the ISR outside the assignment.
 REASSIGNMENT_IN_TOPIC_ZNODE_SINCE: Final = v(2, 4)
 #: A leader kept removed replicas in its ISR until it heard of the new assignment (KAFKA-9672).
 LEADER_DROPS_REMOVED_REPLICAS_SINCE: Final = v(3, 0)
 #: KIP-497: the controller writes the ISR for the leader (AlterIsr; inter-broker protocol 2.7-IV2).
 ALTER_ISR_SINCE: Final = v(2, 7)
-#: ZooKeeper refuses the writes of a deposed controller (KAFKA-6082).
-CONTROLLER_EPOCH_FENCING_SINCE: Final = v(2, 1)
-#: Partitions of a topic to be deleted leave OnlinePartition at the start of the deletion (TopicDeletionManager 2.1.0).
-DELETION_TAKES_PARTITIONS_OFFLINE_FIRST_SINCE: Final = v(2, 1)
-#: /controller_epoch is created as 0 and set to 1: the 0 is no election.
-CONTROLLER_EPOCH_CREATED_AS_ZERO_SINCE: Final = v(2, 8)
 #: "ISR updated to ..." is logged at INFO: an ISR change without it was not committed (Partition 2.4.0).
 ISR_COMMIT_LOGGED_AT_INFO_SINCE: Final = v(2, 4)
 #: Until then the election for a reassignment did not ask whether the new leader was in the ISR (0.8.0).

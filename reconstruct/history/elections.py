@@ -168,11 +168,11 @@ def _is_unclean(before: Interval[LeaderAndIsr], after: Interval[LeaderAndIsr], i
     old, new = before.value, after.value
     if is_said or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
         return True
-    if new.leader in old.isr:
-        return False
+    if len(new.isr) > 1:
+        return False  # an unclean leader is alone in its ISR
     versions = (old.partition_epoch, new.partition_epoch)
     follows = None not in versions and versions[1] == (versions[0] or 0) + 1
-    return True if follows else None
+    return new.leader not in old.isr if follows else None
 
 
 def _last_known_isr(before: Interval[LeaderAndIsr], decided: Sequence[Interval[LeaderAndIsr]]) -> tuple[int, ...]:

@@ -52,9 +52,10 @@ class PartitionHistory:
 
 
 def fold_partition(
-    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None
+    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None, is_only: bool = True
 ) -> PartitionHistory:
-    """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began."""
+    """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began,
+    ``is_only`` whether the topic has no other."""
     facts = in_order(evidence)
     if facts:
         cluster = cluster.at_generation_of(facts[0].at)
@@ -72,12 +73,12 @@ def fold_partition(
     first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
     exists_from = min(first_known, default=None)
     verdicts = Verdicts()
-    judge_leader_epochs(history, verdicts)
-    judge_one_leader_per_epoch(history, verdicts)
+    judge_leader_epochs(history, verdicts, is_only)
+    judge_one_leader_per_epoch(history, verdicts, is_only)
     judge_isr_is_assigned(decided, assignments, facts, cluster, verdicts)
     judge_leader_in_isr(history, cluster, verdicts)
     judge_transitions(facts, cluster, verdicts)
-    judge_beliefs(role_changes(facts), history, verdicts)
+    judge_beliefs(role_changes(facts), history, verdicts, is_only)
     reassigning = reassignment_windows(facts, assignments)
     held = elections(topic, decided, assignments, reassigning, facts, cluster)
     judge_unclean(topic, held, cluster, verdicts)

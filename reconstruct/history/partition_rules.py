@@ -10,7 +10,7 @@ from typing import Final
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.assignment import Assignment
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import ZNODE_ASSIGNMENT, Evidence, in_order
+from reconstruct.history.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE, Evidence, in_order
 from reconstruct.history.instants import utc
 from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr, LeaderAndIsrHistory
@@ -34,7 +34,7 @@ _REFUSED: Final = re.compile(
 )
 
 
-def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts) -> None:
+def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts, is_only_incarnation: bool = True) -> None:
     """R01: by the znode's versions, and by each controller's own log of its decisions."""
     written = sorted(
         (s for s in history.sightings if s.rank is Rank.WRITTEN and s.partition_epoch is not None),
@@ -53,7 +53,7 @@ def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts) -> Non
                 continue
             verdicts.broken(
                 Finding(
-                    "R01", "leader_epoch_decreased", "error", after.at,
+                    "R01", "leader_epoch_decreased", _severity(is_only_incarnation, before, after), after.at,
                     f"leader epoch {before.leader_epoch} or higher", f"leader epoch {after.leader_epoch}",
                     f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
                     f" before the one with leader {after.leader} at leader epoch {after.leader_epoch}: within one"
@@ -63,7 +63,9 @@ def judge_leader_epochs(history: LeaderAndIsrHistory, verdicts: Verdicts) -> Non
             )  # fmt: skip
 
 
-def judge_one_leader_per_epoch(history: LeaderAndIsrHistory, verdicts: Verdicts) -> None:
+def judge_one_leader_per_epoch(
+    history: LeaderAndIsrHistory, verdicts: Verdicts, is_only_incarnation: bool = True
+) -> None:
     """R02: among what was written and decided; a request that names another leader is a milder finding."""
     all_sightings = [*history.sightings, *(s for s, _ in history.discarded)]
     for epoch in sorted({s.leader_epoch for s in all_sightings}):
@@ -71,7 +73,9 @@ def judge_one_leader_per_epoch(history: LeaderAndIsrHistory, verdicts: Verdicts)
         sent = _first_by_leader(s for s in all_sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
         if len(strong) > 1:
             first, second = list(strong.values())[:2]
-            verdicts.broken(_two_leaders(epoch, first, second, "error", "was decided"))
+            verdicts.broken(
+                _two_leaders(epoch, first, second, _severity(is_only_incarnation, first, second), "was decided")
+            )
         elif strong and set(sent) - set(strong):
             other = next(sighting for leader, sighting in sent.items() if leader not in strong)
             verdicts.broken(_two_leaders(epoch, next(iter(strong.values())), other, "warning", "was sent in a request"))
@@ -79,6 +83,12 @@ def judge_one_leader_per_epoch(history: LeaderAndIsrHistory, verdicts: Verdicts)
             verdicts.kept("R02")
         else:
             verdicts.unjudged("R02")
+
+
+def _severity(is_only_incarnation: bool, *sightings: Sighting) -> str:
+    """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong."""
+    is_certain = is_only_incarnation or all(sighting.rank is Rank.WRITTEN for sighting in sightings)
+    return "error" if is_certain else "warning"
 
 
 def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting]:
@@ -105,11 +115,21 @@ def judge_isr_is_assigned(
     cluster: ClusterView,
     verdicts: Verdicts,
 ) -> None:
-    """R04: against every assignment that overlaps the state; only where znodes give both exactly."""
-    exact = {fact.evidence_id for fact in evidence if fact.kind == ZNODE_ASSIGNMENT}
+    """R04: against every assignment that overlaps the state; only where znodes give both exactly.
+
+    An assignment that no snapshot shows may lie between two that are: their versions tell. After the last one nothing
+    tells, since a snapshot is not atomic: then the finding leaves that way out and is no error.
+    """
+    facts = list(evidence)
+    exact = {fact.evidence_id: fact.partition_epoch for fact in facts if fact.kind == ZNODE_ASSIGNMENT}
+    written = {fact.evidence_id for fact in facts if fact.kind == ZNODE_STATE}
     for state in decided:
         overlapping = [a for a in assignments if _overlap(a, state)]
-        if not overlapping or not all(set(a.evidence) & exact for a in overlapping) or state.inferred_from is not None:
+        is_exact = all(set(a.evidence) & set(exact) for a in overlapping) and bool(set(state.evidence[:1]) & written)
+        following = [a for a in assignments if a.start > overlapping[-1].start] if overlapping else []
+        enclosing = [*overlapping, *following[:1]]
+        versions = [exact.get(a.evidence[0]) for a in enclosing if a.evidence]
+        if not overlapping or not is_exact or not _follow_each_other(versions):
             verdicts.unjudged("R04")
             continue
         outside = [sorted(set(state.value.isr) - set(a.value.replicas)) for a in overlapping]
@@ -117,7 +137,7 @@ def judge_isr_is_assigned(
             verdicts.kept("R04")
             continue
         known_issue = None
-        severity = "error"
+        severity = "error" if enclosing[-1].start > state.start else "warning"
         if cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
             severity = "info"
             if cluster.version.may_be_before(LEADER_DROPS_REMOVED_REPLICAS_SINCE):
@@ -132,6 +152,13 @@ def judge_isr_is_assigned(
                 (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=known_issue,
             )
         )  # fmt: skip
+
+
+def _follow_each_other(versions: Sequence[int | None]) -> bool:
+    """Whether no write is missing between known versions; one alone follows, an unknown one among several does not."""
+    if len(versions) < 2:
+        return True
+    return all(a is not None and b is not None and b == a + 1 for a, b in itertools.pairwise(versions))
 
 
 def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsr]) -> bool:
@@ -221,7 +248,9 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
     )  # fmt: skip
 
 
-def judge_beliefs(roles: Iterable[RoleChange], history: LeaderAndIsrHistory, verdicts: Verdicts) -> None:
+def judge_beliefs(
+    roles: Iterable[RoleChange], history: LeaderAndIsrHistory, verdicts: Verdicts, is_only_incarnation: bool = True
+) -> None:
     """R20: against what the znodes and the controllers show; a broker's own receipts prove nothing about itself."""
     decided: dict[int, dict[int | None, Sighting]] = {}
     for sighting in sorted(history.sightings, key=lambda s: (s.rank, s.fact.order)):
@@ -239,7 +268,7 @@ def judge_beliefs(roles: Iterable[RoleChange], history: LeaderAndIsrHistory, ver
             acted = "leader" if role.role == LEADER else f"follower of {role.leader}"
             verdicts.broken(
                 Finding(
-                    "R20", "role_not_decided", "error", change.at,
+                    "R20", "role_not_decided", "error" if is_only_incarnation else "warning", change.at,
                     f"leader {leader} at leader epoch {role.leader_epoch}",
                     f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
                     f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch} ({utc(change.at)});"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reconstruct.history import evidence as kinds
@@ -47,6 +47,8 @@ EVIDENCE_COLUMNS: Final = {
 KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
 #: Column beside the evidence: when the next incarnation of the topic began, µs; NULL for the last.
 INCARNATION_END: Final = "incarnation_end"
+#: Column beside the evidence: whether the topic has no other incarnation.
+IS_ONLY_INCARNATION: Final = "is_only_incarnation"
 
 #: State-change events that the fold uses; the others stay in silver.state_change_events.
 STATE_CHANGE_KINDS: Final = (
@@ -111,7 +113,11 @@ def partition_evidence(
     everyone = partitions.select(*KEY).distinct()
     of_topic = placed.where("partition_id IS NULL").drop("partition_id")
     every = partitions.unionByName(of_topic.join(everyone, list(KEY[:3]), "inner").select(*KEY, *EVIDENCE_COLUMNS))
-    ends = incarnations.select(*KEY[:3], F.when(~F.col("is_last"), F.unix_micros("ends_at")).alias(INCARNATION_END))
+    ends = incarnations.select(
+        *KEY[:3],
+        F.when(~F.col("is_last"), F.unix_micros("ends_at")).alias(INCARNATION_END),
+        (F.count("*").over(Window.partitionBy("cluster_id", "topic")) == 1).alias(IS_ONLY_INCARNATION),
+    )
     return every.join(F.broadcast(ends), list(KEY[:3]), "left")
 
 
@@ -198,6 +204,7 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
     )
     assignment = {
         "kind": F.lit(kinds.ZNODE_ASSIGNMENT),
+        "partition_epoch": F.col("version"),  # of the topic's znode
         "replicas": F.col("replicas"),
         "adding_replicas": F.when(
             F.col("parsed.adding_replicas").isNotNull(),

@@ -32,7 +32,7 @@ from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.history.instants import to_datetime
 from reconstruct.model.rules_version import MODEL_VERSION
-from reconstruct.silver.partition_evidence import INCARNATION_END, KEY
+from reconstruct.silver.partition_evidence import INCARNATION_END, IS_ONLY_INCARNATION, KEY
 
 #: The tables that the fold of partitions makes.
 FOLDED_TABLES: Final = (
@@ -91,7 +91,9 @@ def _folder(clusters: Mapping[str, ClusterView]) -> Callable[[pa.Table], pa.Tabl
         rows = group.to_pylist()
         key = {name: rows[0][name] for name in KEY}
         cluster = clusters.get(key["cluster_id"]) or ClusterView(key["cluster_id"])
-        history = fold_partition(key["topic"], map(_fact, rows), cluster, rows[0][INCARNATION_END])
+        history = fold_partition(
+            key["topic"], map(_fact, rows), cluster, rows[0][INCARNATION_END], rows[0][IS_ONLY_INCARNATION]
+        )
         made = [{**key, **row} for row in history_rows(history)]
         return pa.Table.from_pylist(made, schema=WIDE_ARROW)
 

@@ -125,3 +125,12 @@ def test_a_recovering_partition_was_elected_unclean_whatever_is_missing() -> Non
     )
     found = fold_partition("t", rows, replace(CLUSTER, version=VersionRange.exactly(v(3, 9, 1))))
     assert found.elections[-1].is_unclean is True
+
+
+def test_an_election_is_called_clean_only_where_the_isr_before_it_is_known() -> None:
+    # between versions 0 and 7 the ISR may have shrunk to another: a lone leader proves nothing
+    found = history(ASSIGNED, FIRST, "60000 | znode_state | 2 | 2 | 2 | 7 | 1 |")
+    assert found.elections[-1].is_unclean is None
+    # an unclean leader is alone in its ISR
+    found = history(ASSIGNED, FIRST, "60000 | znode_state | 2 | 2 | 2,3 | 7 | 1 |")
+    assert found.elections[-1].is_unclean is False

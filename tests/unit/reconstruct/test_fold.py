@@ -189,7 +189,11 @@ def test_a_leader_outside_its_isr_is_an_error_but_in_0_8_0() -> None:
 
 
 def test_an_isr_outside_the_assignment_is_judged_by_version() -> None:
-    table = znodes("5 | znode_assignment | | | | | | 1,2", "10 | znode_state | 1 | 3 | 1,4 | 7 | 1 |")
+    table = znodes(
+        "5 | znode_assignment | | | | 0 | | 1,2",
+        "10 | znode_state | 1 | 3 | 1,4 | 7 | 1 |",
+        "20 | znode_assignment | | | | 1 | | 1,2,3",
+    )
     assert [(f.rule_id, f.severity) for f in fold(table).verdicts.findings] == [("R04", "error")]
     newer = replace(ONE_CONTROLLER, version=VersionRange.exactly(v(2, 8, 2)))
     (finding,) = fold(table, newer).verdicts.findings
@@ -338,3 +342,24 @@ def test_a_cluster_created_again_starts_its_controllers_again() -> None:
     cluster = replace(ONE_CONTROLLER, tenures=(first, *second))
     assert partition_states(fold(CREATION, cluster))[-1] == ("OnlinePartition", 12, None, None)
     assert [t.controller_id for t in cluster.at_generation_of(96_000_000).tenures] == [2, 3]
+
+
+def test_an_assignment_that_no_snapshot_shows_is_a_way_out() -> None:
+    gap = znodes(
+        "5 | znode_assignment | | | | 0 | | 1,2", "10 | znode_state | 1 | 3 | 1,4 | 7 | 1 |",
+        "20 | znode_assignment | | | | 2 | | 3,4",
+    )  # fmt: skip
+    assert fold(gap).verdicts.counts["R04", "cannot_be_judged"] == 1
+    closed = gap.replace("| 2 | | 3,4", "| 1 | | 3,4")
+    assert [(f.rule_id, f.severity) for f in fold(closed).verdicts.findings] == [("R04", "error")]
+
+
+def test_an_isr_known_from_a_log_alone_is_not_held_against_znodes() -> None:
+    table = znodes("5 | znode_assignment | | | | 0 | | 1,2", "10 | isr_shrunk_by_controller | 1 | 3 | 1,4 | 7 | 1 |")
+    assert fold(table).verdicts.counts["R04", "cannot_be_judged"] == 1
+
+
+def test_of_several_incarnations_a_wrong_clock_is_a_way_out() -> None:
+    rows = facts(ROLES.format(told=3))
+    found = fold_partition("t", rows, ONE_CONTROLLER, is_only=False).verdicts.findings
+    assert [(f.rule_id, f.severity) for f in found if f.rule_id == "R20"] == [("R20", "warning")]

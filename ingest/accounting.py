@@ -13,39 +13,12 @@ from pyspark.sql import functions as F
 
 from ingest.delta import Lake
 from ingest.planning import FileKey, Planned
+from ingest.sources import INSTANT_COLUMNS
 from ingest.tables import TableSpec
-from ingest.tables.bronze import (
-    BROKER_CONFIGS,
-    INGESTED_FILES,
-    LEADER_EPOCH_CHECKPOINTS,
-    LOG_KINDS,
-    LOG_RECORDS,
-    OFFSET_CHECKPOINT_KINDS,
-    OFFSET_CHECKPOINTS,
-    ZNODE_SNAPSHOTS,
-)
+from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.work import arrow_schema
 
 _LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
-
-#: Which bronze table the records of a kind go to.
-TABLE_OF_KIND: Final[Mapping[str, TableSpec]] = (
-    dict.fromkeys(LOG_KINDS, LOG_RECORDS)
-    | dict.fromkeys(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS)
-    | {
-        "znode_snapshot": ZNODE_SNAPSHOTS,
-        "leader_epoch_checkpoint": LEADER_EPOCH_CHECKPOINTS,
-        "server_properties": BROKER_CONFIGS,
-        "meta_properties": BROKER_CONFIGS,
-    }
-)
-KEPT_TABLES: Final = (LOG_RECORDS, ZNODE_SNAPSHOTS, OFFSET_CHECKPOINTS, LEADER_EPOCH_CHECKPOINTS, BROKER_CONFIGS)
-_INSTANT: Final = {
-    LOG_RECORDS.name: "event_time",
-    ZNODE_SNAPSHOTS.name: "captured_at",
-    OFFSET_CHECKPOINTS.name: "captured_at",
-    LEADER_EPOCH_CHECKPOINTS.name: "captured_at",
-}
 
 
 @dataclass(frozen=True)
@@ -94,7 +67,7 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
 
 
 def _measures(lake: Lake, spec: TableSpec, keys: DataFrame) -> DataFrame:
-    instant = F.col(_INSTANT[spec.name]) if spec.name in _INSTANT else F.lit(None).cast("timestamp")
+    instant = F.col(INSTANT_COLUMNS[spec.name]) if spec.name in INSTANT_COLUMNS else F.lit(None).cast("timestamp")
     levels = F.array(*map(F.lit, _LEVELS))
     rank = F.array_position(levels, F.col("log_level")) if spec is LOG_RECORDS else F.lit(None).cast("bigint")
     return (

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from ingest import paths
 from ingest.containers import Content, contents, damage_of
-from ingest.framing import BLOCK_BYTES, RAW_BYTES
 from ingest.identity import digest
-from ingest.log_time import prints_zone
+from ingest.logs.framing import BLOCK_BYTES, RAW_BYTES
+from ingest.logs.times import prints_zone
 from ingest.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.storage import Found
 from ingest.tables.bronze import LOG_KINDS

@@ -18,7 +18,7 @@ from ingest.delta import Lake
 from ingest.errors import IngestError
 from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.inspection import SPLIT_BYTES, Inspected
-from ingest.log_time import zone
+from ingest.logs.times import zone
 from ingest.planning import Action, FileKey, Known, Planned, file_ids, needed_prefixes, plan
 from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.writing import Writer

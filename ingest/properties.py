@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ingest.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
 from ingest.work import Kept, Place, Rejected, WorkItem
 
 HIDDEN: Final = "[hidden]"

@@ -17,10 +17,11 @@ from pyspark import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from ingest import checkpoints, log_records, properties, znodes
 from ingest.containers import contents, skip
-from ingest.framing import blocks
 from ingest.inspection import SPLIT_BYTES, Inspected, inspect
+from ingest.logs import records
+from ingest.logs.framing import blocks
+from ingest.sources import SOURCE_OF_KIND
 from ingest.storage import ByteStream, Found
 from ingest.tables import TableSpec
 from ingest.tables.bronze import LOG_KINDS, REJECTED_RECORDS
@@ -127,7 +128,7 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], c
                 counted.add({item.file_id: (read + extra, rejected + extra)})
 
             if item.kind in LOG_KINDS:
-                yield from log_records.kept(item, source, match, count)
+                yield from records.kept(item, source, match, count)
             else:
                 yield from kept_batches(spec, item, _only_kept(_parsed(item, source), count))
 
@@ -146,7 +147,7 @@ def rejected_rows(spark: SparkSession, items: Sequence[WorkItem]) -> DataFrame:
         for item, stream in _open([payload for payload in payloads if not WorkItem.from_json(payload).reason]):
             source = blocks(stream, item.byte_count)
             if item.kind in LOG_KINDS:
-                rows: Iterable[Rejected] = log_records.rejected(item, source)
+                rows: Iterable[Rejected] = records.rejected(item, source)
             else:
                 rows = (row for row in _parsed(item, source) if isinstance(row, Rejected))
             yield from rejected_batches(item, rows)
@@ -161,7 +162,7 @@ def counter(spark: SparkSession) -> Any:
     return spark.sparkContext.accumulator({}, _CountsParam())
 
 
-def log_records_matcher() -> log_records.Matcher:
+def log_records_matcher() -> records.Matcher:
     """The message shapes, loaded where they are used: on the workers."""
     from ingest.shapes import match
 
@@ -169,11 +170,9 @@ def log_records_matcher() -> log_records.Matcher:
 
 
 def _parsed(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    if item.kind == "znode_snapshot":
-        return znodes.read(item, source)
-    if item.kind.endswith("_checkpoint"):
-        return checkpoints.read(item, source)
-    return properties.read(item, source)
+    read = SOURCE_OF_KIND[item.kind].read
+    assert read is not None, f"{item.kind} is read batch by batch"
+    return read(item, source)
 
 
 def _only_kept(rows: Iterable[Kept | Rejected], count: Callable[[int, int], None]) -> Iterator[Kept]:

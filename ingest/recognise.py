@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest import paths
-from ingest.layouts import LOGGER_AT_END, Reading, detect
+from ingest.logs.layouts import LOGGER_AT_END, Reading, detect
 
 #: As much of a file is looked at to recognise it.
 HEAD_BYTES: Final = 512 << 10

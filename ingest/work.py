@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ingest.framing import RAW_BYTES
 from ingest.identity import record_ids
+from ingest.logs.framing import RAW_BYTES
 from ingest.tables import TableSpec
 from ingest.tables.bronze import REJECTED_RECORDS
 

@@ -13,8 +13,6 @@ from pyspark.sql import functions as F
 
 from ingest import reading
 from ingest.accounting import (
-    KEPT_TABLES,
-    TABLE_OF_KIND,
     Written,
     conservation_error,
     file_row,
@@ -25,6 +23,7 @@ from ingest.accounting import (
 from ingest.delta import Lake
 from ingest.errors import IngestError
 from ingest.planning import Action, FileKey, Planned
+from ingest.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.tables import TableSpec
 from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS
 from ingest.work import WorkItem
@@ -76,7 +75,7 @@ class Writer:
         counted = reading.counter(spark)
 
         def write(spec: TableSpec) -> None:
-            wanted = [item for item in items if not item.reason and TABLE_OF_KIND[item.kind].name == spec.name]
+            wanted = [item for item in items if not item.reason and SOURCE_OF_KIND[item.kind].table.name == spec.name]
             if wanted:
                 self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
                 stale = _stale(wanted, held.get(spec.name, {}), resumed)
@@ -154,8 +153,8 @@ class Writer:
         counts = written(self._lake, _TABLES, [entry.key for entry in taken])
         rows = []
         for entry in taken:
-            spec = TABLE_OF_KIND.get(entry.owner.file.kind)
-            kept = counts[spec.name].get(entry.key, _NOTHING) if spec else _NOTHING
+            source = SOURCE_OF_KIND.get(entry.owner.file.kind)
+            kept = counts[source.table.name].get(entry.key, _NOTHING) if source else _NOTHING
             rejected = counts[REJECTED_RECORDS.name].get(entry.key, _NOTHING)
             if are_forks and kept.records + rejected.records == 0:
                 continue  # a shorter copy of a log that is known

@@ -127,7 +127,7 @@ def _is_at_or_below(path: str, folder: str) -> bool:
 
 
 def _time_zone(name: str) -> str:
-    from ingest.log_time import zone
+    from ingest.logs.times import zone
 
     try:
         zone(name)

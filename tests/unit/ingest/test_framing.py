@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import framing
-from ingest.framing import NO_HEADER, TOO_LONG, frame, lines
-from ingest.layouts import LAYOUTS, WRAPPERS, Reading, detect, reading
+from ingest.logs import framing
+from ingest.logs.framing import NO_HEADER, TOO_LONG, frame, lines
+from ingest.logs.layouts import LAYOUTS, WRAPPERS, Reading, detect, reading
 
 BRACKETED = reading("bracketed")
 ONE = b"[2026-11-21 03:30:16,055] INFO one (kafka.server.KafkaServer)\n"

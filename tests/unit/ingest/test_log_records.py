@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest import log_records
-from ingest.log_time import LogClock, prints_zone
+from ingest.logs import records as log_records
+from ingest.logs.times import LogClock, prints_zone
 from ingest.work import WorkItem
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ingest import paths
-from ingest.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
 from ingest.work import Kept, Place, Rejected, WorkItem
 
 _INT: Final = re.compile(r"^-?\d{1,18}$")

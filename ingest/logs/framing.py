@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ingest.layouts import Reading
+from ingest.logs.layouts import Reading
 from ingest.storage import ByteStream
 
 #: A record longer than this is not held in memory: it is rejected, with its place and its first bytes.

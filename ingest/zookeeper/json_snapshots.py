@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ingest.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
 from ingest.work import Kept, Place, Rejected, WorkItem
 
 #: JSON key of the znode's stat -> column.

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from ingest.framing import Framed, frame
 from ingest.identity import record_ids
-from ingest.layouts import LOGGER_AT_END, Reading, reading
-from ingest.log_time import LogClock
+from ingest.logs.framing import Framed, frame
+from ingest.logs.layouts import LOGGER_AT_END, Reading, reading
+from ingest.logs.times import LogClock
 from ingest.recognise import record_kind
 from ingest.tables.bronze import LOG_RECORDS
 from ingest.work import BATCH_BYTES, BATCH_ROWS, Place, Rejected, WorkItem, batch

@@ -1,0 +1,1 @@
+"""Logs of brokers: layouts, framing, times, and the rows of ``bronze.log_records``."""

@@ -1,0 +1,55 @@
+"""The sources that are read: of which kinds, into which bronze table, by which reader. Declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ingest import properties
+from ingest.log_dirs import checkpoints
+from ingest.tables import TableSpec
+from ingest.tables.bronze import (
+    BROKER_CONFIGS,
+    LEADER_EPOCH_CHECKPOINTS,
+    LOG_KINDS,
+    LOG_RECORDS,
+    OFFSET_CHECKPOINT_KINDS,
+    OFFSET_CHECKPOINTS,
+    ZNODE_SNAPSHOTS,
+)
+from ingest.work import Kept, Rejected, WorkItem
+from ingest.zookeeper import json_snapshots
+
+#: The bytes of one file to its records, kept or rejected, in their order.
+Reader = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of these kinds fill ``table``.
+
+    ``read`` gives their records one by one; NULL for logs, which :mod:`ingest.logs.records` reads batch by batch.
+    ``instant`` is the table's column that says when a record speaks of, NULL where none does.
+    """
+
+    kinds: tuple[str, ...]
+    table: TableSpec
+    read: Reader | None
+    instant: str | None
+
+
+SOURCES: Final = (
+    Source(LOG_KINDS, LOG_RECORDS, None, "event_time"),
+    Source(("znode_snapshot",), ZNODE_SNAPSHOTS, json_snapshots.read, "captured_at"),
+    Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),
+    Source(("leader_epoch_checkpoint",), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
+    Source(("server_properties", "meta_properties"), BROKER_CONFIGS, properties.read, None),
+)
+SOURCE_OF_KIND: Final[Mapping[str, Source]] = {kind: source for source in SOURCES for kind in source.kinds}
+#: The tables that kept records go to, each once.
+KEPT_TABLES: Final = tuple({source.table.name: source.table for source in SOURCES}.values())
+#: Column that says when a record speaks of, by table name.
+INSTANT_COLUMNS: Final[Mapping[str, str]] = {
+    source.table.name: source.instant for source in SOURCES if source.instant is not None
+}

@@ -1,0 +1,1 @@
+"""What ZooKeeper held: its own files, and our snapshots of the znodes."""

@@ -18,6 +18,7 @@ ARROW_TYPES: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
     "int": pa.int32(),
     "bigint": pa.int64(),
+    "boolean": pa.bool_(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "map<string,string>": pa.map_(pa.string(), pa.string()),
 }

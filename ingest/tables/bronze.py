@@ -6,7 +6,17 @@ from typing import Final
 
 from ingest.tables.spec import TableSpec, col
 
-#: What a file was recognised as. The first eleven are read; the others are counted and left alone.
+#: Files of a partition's directory, and what lists them.
+PARTITION_FILE_KINDS: Final = (
+    "log_segment",
+    "offset_index",
+    "time_index",
+    "transaction_index",
+    "producer_snapshot",
+    "partition_metadata",
+    "directory_listing",
+)
+#: What a file was recognised as. Those that no reader takes (ingest/sources.py) are counted and left alone.
 SOURCE_KINDS: Final = (
     "state_change_log",
     "controller_log",
@@ -19,11 +29,25 @@ SOURCE_KINDS: Final = (
     "leader_epoch_checkpoint",
     "server_properties",
     "meta_properties",
-    "offset_probe",
     "znode_transaction_log",
     "znode_snapshot_binary",
+    *PARTITION_FILE_KINDS,
+    "offset_probe",
     "scenario_events",
     "unrecognised",
+)
+COMPRESSIONS: Final = (
+    "none",
+    "gzip",
+    "zstd",
+    "xz",
+    "bzip2",
+    "tar",
+    "tar.gz",
+    "tar.zst",
+    "tar.xz",
+    "tar.bz2",
+    "zip",
 )
 LOG_KINDS: Final = ("state_change_log", "controller_log", "server_log")
 OFFSET_CHECKPOINT_KINDS: Final = (
@@ -78,9 +102,9 @@ INGESTED_FILES: Final = TableSpec(
         col(
             "compression",
             "string",
-            "none, gzip or tar.gz.",
+            "What the file, or the archive it is a member of, is packed in.",
             nullable=False,
-            vocabulary=("none", "gzip", "tar", "tar.gz"),
+            vocabulary=COMPRESSIONS,
         ),
         col("layout", "string", "Log layout the records are framed by; NULL for what is no log."),
         col("time_zone", "string", "Zone that the log's local times were read in; NULL where times carry their own."),
@@ -150,8 +174,15 @@ ZNODE_SNAPSHOTS: Final = TableSpec(
         col(
             "captured_at",
             "timestamp",
-            "Start of the reading round, UTC: the znode was read at or after it.",
+            "Start of the reading round, UTC: the znode was read at or after it. Of ZooKeeper's own snapshot: the last"
+            " write before its reading began.",
             nullable=False,
+        ),
+        col(
+            "snapshot_zxid",
+            "bigint",
+            "Of ZooKeeper's own snapshot: the last transaction before its reading began; later ones may be in it or"
+            " not. NULL for snapshots read over the wire.",
         ),
         col("path", "string", "Path below Kafka's chroot.", nullable=False),
         col("data", "string", "Data as text; NULL where the znode has none."),
@@ -164,6 +195,54 @@ ZNODE_SNAPSHOTS: Final = TableSpec(
         col("cversion", "int", "Child version."),
         col("ephemeral_owner", "bigint", "Session that owns an ephemeral znode; 0 for others."),
         col("num_children", "int", "Number of children."),
+        _INGESTED_AT,
+    ),
+)
+
+ZNODE_OPERATIONS: Final = (
+    "create",
+    "delete",
+    "set_data",
+    "set_acl",
+    "check",
+    "create_session",
+    "close_session",
+    "error",  # refused, and logged all the same: it changed nothing
+    "other",
+)
+
+ZNODE_TRANSACTIONS: Final = TableSpec(
+    "bronze",
+    "znode_transactions",
+    "one row per (transaction log, operation of a transaction); a multi has several, others one",
+    ("cluster_id", "record_id"),
+    (
+        _RECORD,
+        _CLUSTER,
+        _FILE,
+        col("source_file", "string", "Path below the path given; ARCHIVE!MEMBER inside an archive.", nullable=False),
+        col("source_line", "int", "Number of the transaction in its file, from 1.", nullable=False),
+        col("byte_offset", "bigint", "First byte in the uncompressed file.", nullable=False),
+        col(
+            "byte_length",
+            "bigint",
+            "Bytes of the operation; those of a transaction add up to it, its framing included.",
+            nullable=False,
+        ),
+        col("zxid", "bigint", "Transaction.", nullable=False),
+        col("ordinal", "int", "Operation of the transaction, from 0.", nullable=False),
+        col("transaction_time", "timestamp", "ZooKeeper leader's clock, UTC.", nullable=False),
+        col("session_id", "bigint", "Session that asked; 0 for ZooKeeper itself."),
+        col("cxid", "int", "The client's own number of its request."),
+        col("operation", "string", "What it did.", nullable=False, vocabulary=ZNODE_OPERATIONS),
+        col("path", "string", "Path below Kafka's chroot; NULL for what names no znode, or one outside of the chroot."),
+        col("full_path", "string", "Path as written; NULL for what names no znode."),
+        col("data", "string", "Data written, as text; NULL where there is none."),
+        col("version", "int", "Data version after the write: 0 of a create; of a check the version asked for."),
+        col("is_ephemeral", "boolean", "Whether a created znode goes with its session; NULL for other operations."),
+        col("ttl_ms", "bigint", "Time to live of a created znode; NULL without one."),
+        col("session_timeout_ms", "int", "Timeout of a created session; NULL for other operations."),
+        col("error_code", "int", "ZooKeeper's code of a refusal, negative; NULL where nothing was refused."),
         _INGESTED_AT,
     ),
 )
@@ -216,6 +295,72 @@ LEADER_EPOCH_CHECKPOINTS: Final = TableSpec(
     ),
 )
 
+LOG_SEGMENTS: Final = TableSpec(
+    "bronze",
+    "log_segments",
+    "one row per file of a partition's directory: read whole, or a line of a listing that names it",
+    ("cluster_id", "record_id"),
+    (
+        _RECORD,
+        _CLUSTER,
+        _FILE,
+        _BROKER,
+        _KIND,
+        *_PLACE,
+        col("captured_at", "timestamp", "The copy was made at or after this instant, UTC; NULL where nothing says."),
+        col("captured_at_upper", "timestamp", "The copy was made before this instant, UTC; NULL where nothing says."),
+        col("topic", "string", "Topic, from the name of the partition's directory.", nullable=False),
+        col("partition_id", "int", "Partition, from the name of its directory.", nullable=False),
+        col(
+            "directory",
+            "string",
+            "Name of the partition's directory: TOPIC-PARTITION, with a suffix once renamed for deletion or a move.",
+            nullable=False,
+        ),
+        col("file_name", "string", "Name in that directory, suffixes such as .deleted included.", nullable=False),
+        col(
+            "file_kind",
+            "string",
+            "What the file is, whether read or listed.",
+            nullable=False,
+            vocabulary=PARTITION_FILE_KINDS,
+        ),
+        col("base_offset", "bigint", "Base offset of the segment, from the name; NULL for files of no segment."),
+        col("size_bytes", "bigint", "Size of the file; NULL where a listing does not say."),
+        col("modified_at", "timestamp", "Last change as a listing shows it, UTC; NULL for copies, which lose it."),
+        col(
+            "is_read",
+            "boolean",
+            "Whether the file's content was read; a listing has names and sizes only.",
+            nullable=False,
+        ),
+        col("valid_bytes", "bigint", "Of a segment: bytes up to the end of its last whole and intact batch."),
+        col("batches_count", "bigint", "Of a segment: its whole and intact batches, or messages of formats 0 and 1."),
+        col("first_offset", "bigint", "Of a segment: first offset of its first batch; NULL where it has none."),
+        col(
+            "next_offset",
+            "bigint",
+            "Of a segment: the offset after its last record; its base offset where it is"
+            " empty. The log end offset, if no later segment exists.",
+        ),
+        col("last_leader_epoch", "int", "Of a segment: leader epoch of its last batch (format 2)."),
+        col("message_format", "int", "Of a segment: message format of its last batch: 0, 1 or 2."),
+        col(
+            "max_timestamp",
+            "timestamp",
+            "Of a segment: largest timestamp of its records, as producers or brokers set"
+            " it, UTC; NULL where the format has none.",
+        ),
+        col("entries_count", "bigint", "Of an index: its entries, without the zeros allocated ahead."),
+        col("last_indexed_offset", "bigint", "Of an index: offset of its last entry."),
+        col("last_indexed_position", "bigint", "Of an offset index: byte position of its last entry in the segment."),
+        col("max_index_interval_bytes", "bigint", "Of an offset index: most bytes between two entries' positions."),
+        col("topic_id", "string", "Of partition.metadata: the topic id."),
+        col("problem", "string", "What is wrong with the file, in one sentence; NULL where nothing is."),
+        _INGESTED_AT,
+    ),
+)
+
 BROKER_CONFIGS: Final = TableSpec(
     "bronze",
     "broker_configs",
@@ -256,8 +401,10 @@ BRONZE_TABLES: Final = (
     INGESTED_FILES,
     LOG_RECORDS,
     ZNODE_SNAPSHOTS,
+    ZNODE_TRANSACTIONS,
     OFFSET_CHECKPOINTS,
     LEADER_EPOCH_CHECKPOINTS,
+    LOG_SEGMENTS,
     BROKER_CONFIGS,
     REJECTED_RECORDS,
 )

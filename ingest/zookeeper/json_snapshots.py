@@ -54,6 +54,7 @@ def _znode(place: Place, chroot: str) -> Kept | Rejected:
     try:
         values: dict[str, Any] = {
             "captured_at": _micros(entry["captured_at"]),
+            "snapshot_zxid": None,
             "path": path[len(chroot) :] or "/",
             "data": data if data is None or isinstance(data, str) else json.dumps(data),
             "ctime": _micros(entry.get("ctime")),

@@ -19,6 +19,7 @@ from ingest.tables.bronze import (
     LOG_RECORDS,
     OFFSET_CHECKPOINTS,
     ZNODE_SNAPSHOTS,
+    ZNODE_TRANSACTIONS,
 )
 from ingest.tables.gold import DIVERGENCES
 from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS
@@ -57,10 +58,13 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     del full
     lake.ensure()
     run_id = uuid.uuid4().hex
-    records, snapshots = lake.read(LOG_RECORDS), lake.read(ZNODE_SNAPSHOTS)
+    records = lake.read(LOG_RECORDS)
+
+    progress("writes to znodes")
+    lake.overwrite(znode_changes(lake.read(ZNODE_SNAPSHOTS), lake.read(ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
 
     progress("topics and their incarnations")
-    incarnations = topic_incarnations(records, snapshots).persist(StorageLevel.MEMORY_AND_DISK)
+    incarnations = topic_incarnations(records, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
     try:
         progress("typed events")
         lake.overwrite_all(
@@ -68,7 +72,6 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
                 (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
                 (CONTROLLER_EVENTS, controller_events(records, incarnations)),
                 (REPLICATION_EVENTS, replication_events(records, incarnations)),
-                (ZNODE_CHANGES, znode_changes(snapshots)),
                 (
                     OFFSET_OBSERVATIONS,
                     offset_observations(

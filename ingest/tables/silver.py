@@ -163,7 +163,7 @@ REPLICATION_EVENTS: Final = TableSpec(
 ZNODE_CHANGES: Final = TableSpec(
     "silver",
     "znode_changes",
-    "one row per (znode, write seen): from snapshots, the writes that a snapshot shows",
+    "one row per (znode, write known): every one that a transaction log holds, else those that snapshots show",
     ("cluster_id", "path", "czxid", "change", "mzxid"),
     (
         CLUSTER,
@@ -176,10 +176,24 @@ ZNODE_CHANGES: Final = TableSpec(
             vocabulary=("written", "deleted"),
         ),
         col("data", "string", "Data after the write; NULL after a deletion."),
-        col("czxid", "bigint", "Transaction that created this znode.", nullable=False),
+        col("czxid", "bigint", "Transaction that created this znode; 0 where nothing tells.", nullable=False),
         col("mzxid", "bigint", "Transaction of the write; of the last write seen, for a deletion.", nullable=False),
-        col("version", "int", "Data version after the write."),
+        col("zxid", "bigint", "Transaction of the change; NULL for a deletion that only snapshots show."),
+        col("version", "int", "Data version after the write; before it, for a deletion."),
         col("ephemeral_owner", "bigint", "Owning session; 0 for others."),
+        col("created_at", "timestamp", "When this znode was created, UTC; NULL where nothing tells."),
+        col("session_id", "bigint", "Session that wrote; NULL where only snapshots show the write."),
+        col(
+            "written_by_broker_id",
+            "int",
+            "Broker that registered itself in that session; NULL where it is no broker's, or not known.",
+        ),
+        col(
+            "hidden_writes_count",
+            "int",
+            "Writes to this znode between this one and the last one known, or its creation, that nothing shows; NULL for"
+            " a deletion, and where the creation is not known.",
+        ),
         col(
             "changed_at",
             "timestamp",

@@ -1,7 +1,7 @@
 """Incarnations of topics: a topic deleted and created again is another topic, and its epochs start again.
 
-By the creation of the topic's znode where snapshots show it; else, and before the first snapshot, by the controller's
-log: a partition that becomes New a second time is a partition of another incarnation.
+By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first of them, by the
+controller's log: a partition that becomes New a second time is a partition of another incarnation.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconstruct.silver.events import named_partitions
+from reconstruct.silver.znode_transactions import UNKNOWN_CZXID
 
 #: How long after the creation of its znode a controller may take to log a topic's partitions as New.
 REACTION_MS: Final = 30_000
@@ -48,12 +49,20 @@ def incarnations_of(creations: Sequence[Creation]) -> list[tuple[str, int]]:
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
-def topic_incarnations(records: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it."""
-    znodes = (
-        snapshots.where(F.col("path").rlike("^/brokers/topics/[^/]+$") & F.col("czxid").isNotNull())
-        .groupBy("cluster_id", "path", "czxid")
-        .agg(F.min("ctime").alias("at"), F.max(F.get_json_object("data", "$.topic_id")).alias("topic_id"))
+def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
+    """``bronze.log_records`` and ``silver.znode_changes`` to the incarnations of topics.
+
+    Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
+    """
+    written = znodes.where(
+        F.col("path").rlike("^/brokers/topics/[^/]+$")
+        & (F.col("change") == "written")
+        & (F.col("czxid") != UNKNOWN_CZXID)
+        & F.col("created_at").isNotNull()
+    )
+    created = (
+        written.groupBy("cluster_id", "path", "czxid")
+        .agg(F.min("created_at").alias("at"), F.max(F.get_json_object("data", "$.topic_id")).alias("topic_id"))
         .select(
             "cluster_id",
             F.regexp_extract("path", "^/brokers/topics/([^/]+)$", 1).alias("topic"),
@@ -74,7 +83,7 @@ def topic_incarnations(records: DataFrame, snapshots: DataFrame) -> DataFrame:
         "cluster_id", "topic", "partition_id", F.unix_micros("event_time").alias("at"), F.col("record_id").alias("name")
     )
     facts = (
-        znodes.unionByName(first.withColumn("kind", F.lit("first")))
+        created.unionByName(first.withColumn("kind", F.lit("first")))
         .unionByName(
             new.select(
                 "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")

@@ -1,32 +1,76 @@
-"""Writes to znodes, as snapshots show them: each version once, and deletions with the interval they fell in.
+"""Writes to znodes: all that a transaction log holds, else those that snapshots show.
 
-A snapshot is not atomic and may be cut: that a znode is not in it proves a deletion only where the same round shows
-all children that its parent counts.
+A snapshot shows each version once, and a deletion only by the interval it fell in. It is not atomic and may be cut:
+that a znode is not in it proves a deletion only where the same round shows all children that its parent counts.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.tables.silver import ZNODE_CHANGES
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.silver.znode_transactions import UNKNOWN_CZXID, logged_changes
 
 _ZNODE: Final = ("cluster_id", "path", "czxid")
+_REGISTRATION: Final = "^/brokers/ids/([0-9]+)$"
 
 
-def znode_changes(snapshots: DataFrame) -> DataFrame:
-    """``bronze.znode_snapshots`` as ``silver.znode_changes``."""
-    return _writes(snapshots).unionByName(_deletions(snapshots)).select(*ZNODE_CHANGES.column_names)
+def znode_changes(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
+    """``bronze.znode_snapshots`` and ``bronze.znode_transactions`` as ``silver.znode_changes``."""
+    logged = logged_changes(transactions, snapshots).withColumns(
+        {
+            "changed_at_upper": F.col("changed_at"),
+            "evidence": F.array("record_id"),
+            "inferred_from": F.lit(None).cast("string"),
+        }
+    )
+    shown = _writes(snapshots).join(
+        logged.where("change = 'written'").select("cluster_id", "path", "mzxid"),
+        ["cluster_id", "path", "mzxid"],
+        "left_anti",
+    )
+    gone = _deletions(snapshots).join(logged.where("change = 'deleted'").select(*_ZNODE), list(_ZNODE), "left_anti")
+    changes = logged.unionByName(shown, allowMissingColumns=True).unionByName(gone, allowMissingColumns=True)
+    return (
+        changes.join(F.broadcast(_brokers_of_sessions(changes)), ["cluster_id", "session_id"], "left")
+        .withColumns({"hidden_writes_count": _hidden_writes(), "model_version": F.lit(MODEL_VERSION)})
+        .select(*ZNODE_CHANGES.column_names)
+    )
+
+
+def _hidden_writes() -> Column:
+    """Writes between this one and the last one known, of the same znode, that nothing shows."""
+    own = Window.partitionBy(*_ZNODE, "change").orderBy("mzxid")
+    before = F.coalesce(F.lag("version").over(own), F.when(F.col("czxid") != UNKNOWN_CZXID, F.lit(-1)))
+    hidden = F.col("version") - before - F.coalesce("writes_count", F.lit(1))
+    return F.when((F.col("change") == "written") & hidden.isNotNull(), F.greatest(hidden, F.lit(0)))
+
+
+def _brokers_of_sessions(changes: DataFrame) -> DataFrame:
+    """Which broker a session is: the one that registered itself in it."""
+    registered = changes.where(F.col("path").rlike(_REGISTRATION) & (F.col("ephemeral_owner") != 0)).select(
+        "cluster_id",
+        F.col("ephemeral_owner").alias("session_id"),
+        F.regexp_extract("path", _REGISTRATION, 1).cast("int").alias("broker"),
+    )
+    return (
+        registered.groupBy("cluster_id", "session_id")
+        .agg(F.min("broker").alias("written_by_broker_id"), F.count_distinct("broker").alias("brokers_count"))
+        .where("brokers_count = 1")
+        .drop("brokers_count")
+    )
 
 
 def _writes(snapshots: DataFrame) -> DataFrame:
     """Each write that a snapshot shows, by the first row that shows it."""
     known = snapshots.where(F.col("czxid").isNotNull() & F.col("mzxid").isNotNull() & F.col("mtime").isNotNull())
     first = F.min_by(
-        F.struct("data", "version", "ephemeral_owner", "mtime", "record_id"), F.struct("captured_at", "record_id")
+        F.struct("data", "version", "ephemeral_owner", "ctime", "mtime", "record_id"),
+        F.struct("captured_at", "record_id"),
     )
     return (
         known.groupBy(*_ZNODE, "mzxid")
@@ -38,11 +82,12 @@ def _writes(snapshots: DataFrame) -> DataFrame:
             "row.data",
             "row.version",
             "row.ephemeral_owner",
+            F.col("row.ctime").alias("created_at"),
             F.col("row.mtime").alias("changed_at"),
             F.col("row.mtime").alias("changed_at_upper"),
+            F.col("mzxid").alias("zxid"),
             F.array("row.record_id").alias("evidence"),
             F.lit(None).cast("string").alias("inferred_from"),
-            F.lit(MODEL_VERSION).alias("model_version"),
         )
     )
 
@@ -92,6 +137,5 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
             F.col("gone_by").alias("changed_at_upper"),
             F.array("row.record_id").alias("evidence"),
             F.lit("znode_snapshot").alias("inferred_from"),
-            F.lit(MODEL_VERSION).alias("model_version"),
         )
     )

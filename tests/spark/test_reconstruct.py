@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS
+from ingest.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from ingest.tables.silver import ZNODE_CHANGES
 from reconstruct.history.cluster import ClusterView
 from reconstruct.silver.events import controller_events, state_change_events
 from reconstruct.silver.incarnations import topic_incarnations
@@ -33,9 +34,13 @@ def znode(path: str, second: float, czxid: int, mzxid: int, data: str | None = N
     return row | more
 
 
+def no_transactions(spark: Any) -> Any:
+    return spark.createDataFrame([], ZNODE_TRANSACTIONS.struct)
+
+
 def changes(spark: Any, *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
     frame = spark.createDataFrame(list(rows), ZNODE_SNAPSHOTS.struct)
-    result = znode_changes(frame).orderBy("mzxid", "path", "change").collect()
+    result = znode_changes(frame, no_transactions(spark)).orderBy("mzxid", "path", "change").collect()
     return [(r["path"], r["change"], r["mzxid"], r["changed_at"], r["changed_at_upper"]) for r in result]
 
 
@@ -113,7 +118,7 @@ def records(spark: Any) -> Any:
 
 @pytest.fixture
 def incarnations(spark: Any, records: Any) -> Any:
-    return topic_incarnations(records, spark.createDataFrame([], ZNODE_SNAPSHOTS.struct))
+    return topic_incarnations(records, spark.createDataFrame([], ZNODE_CHANGES.struct))
 
 
 def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:
@@ -139,11 +144,11 @@ def test_brokers_that_changed_are_those_the_event_is_about(records: Any, incarna
 
 
 def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations: Any) -> None:
-    nothing = spark.createDataFrame([], ZNODE_SNAPSHOTS.struct)
+    no_znodes = spark.createDataFrame([], ZNODE_CHANGES.struct)
     events = state_change_events(records, incarnations)
     none_logged = controller_events(records, incarnations)
     replication = events.where("false").select("*", F.lit(None).cast("array<int>").alias("old_isr"))
-    evidence = partition_evidence(events, replication, none_logged, znode_changes(nothing), incarnations)
+    evidence = partition_evidence(events, replication, none_logged, no_znodes, incarnations)
     view = {"c": ClusterView("c")}
     on_spark = fold_partitions(evidence, view).collect()
     from reconstruct.history.fold import fold_partition

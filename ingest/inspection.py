@@ -69,6 +69,7 @@ class Inspected:
     splits: tuple[tuple[int, int], ...] = ()
     damage: str | None = None
     raw: str = ""
+    is_said_final: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -90,7 +91,9 @@ class Inspected:
     @property
     def is_final(self) -> bool:
         """Whether nothing can follow the file's last line: a copy, or a log that was rotated away."""
-        return not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
+        return (
+            self.is_said_final or not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
+        )
 
     @property
     def ingestible_bytes(self) -> int:
@@ -102,8 +105,11 @@ class Inspected:
         return self.content_hash if self.is_final else self.complete_hash
 
 
-def inspect(found: Found, split_bytes: int = SPLIT_BYTES) -> Iterator[Inspected]:
-    """Everything about a file, or about each member of an archive. Never raises on what a file holds."""
+def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
+    """Everything about a file, or about each member of an archive. Never raises on what a file holds.
+
+    ``is_final`` says that the file does not grow any more.
+    """
     if found.problem is not None:
         yield _unread(found, None, "none", found.problem)
         return
@@ -112,7 +118,7 @@ def inspect(found: Found, split_bytes: int = SPLIT_BYTES) -> Iterator[Inspected]
             if content.problem is not None:
                 yield _unread(found, content.member, content.compression, content.problem)
             else:
-                yield _inspect(found, content, split_bytes)
+                yield _inspect(found, content, split_bytes, is_final)
     except OSError as error:
         why = error.strerror or str(error)
         yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
@@ -130,7 +136,7 @@ def _name(found: Found, member: str | None) -> str:
     return found.source_file if member is None else f"{found.source_file}!{member}"
 
 
-def _inspect(found: Found, content: Content, split_bytes: int) -> Inspected:
+def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -> Inspected:
     names = paths.segments(found.location, content.member)
     stream = content.stream
     head = _read_head(stream)
@@ -156,6 +162,7 @@ def _inspect(found: Found, content: Content, split_bytes: int) -> Inspected:
             directory=paths.partition_directory(names) if what.kind == "leader_epoch_checkpoint" else None,
             damage=damage_of(stream),
             raw=head[: min(1024, RAW_BYTES)].decode("utf-8", "replace") if what.status == "rejected" else "",
+            is_said_final=is_final,
         )
     )
 

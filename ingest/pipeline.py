@@ -20,10 +20,11 @@ from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.inspection import SPLIT_BYTES, Inspected
 from ingest.logs.times import zone
 from ingest.planning import Action, FileKey, Known, Planned, file_ids, needed_prefixes, plan
+from ingest.storage import Found
 from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.writing import Writer
 
-__all__ = ["IngestError", "IngestOptions", "IngestReport", "ingest_paths"]
+__all__ = ["Ingest", "IngestError", "IngestOptions", "IngestReport", "ingest_paths"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class IngestOptions:
 
     ``brokers`` maps paths to broker ids, the longest fitting path counts; ``time_zone`` is that of log times
     that print none (``Europe/Berlin`` or ``+02:00``); ``split_bytes`` is the size of the parts a long log is
-    read in.
+    read in; ``is_final`` says that no log grows any more: a last line without its end is taken as it is.
     """
 
     cluster_id: str | None = None
@@ -40,6 +41,7 @@ class IngestOptions:
     time_zone: str = "UTC"
     kafka_version: str | None = None
     split_bytes: int = SPLIT_BYTES
+    is_final: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,21 +72,52 @@ def ingest_paths(
 
     Raises :class:`IngestError` for paths or options that cannot be used.
     """
-    found = _discover(lake, paths, options)
-    progress(f"{len(found)} files found")
-    lake.ensure(BRONZE_TABLES)
-    inspected = reading.inspect_files(lake.spark, found, options.split_bytes)
-    owners, warnings = _attributed(lake, inspected, options)
-    known = _known(lake, file_ids(owners))
-    hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, known))
-    planned = plan(owners, known, hashes)
-    taken = [entry for entry in planned if entry.action is not Action.KNOWN]
-    progress(f"{len(taken)} files to take, {len(planned) - len(taken)} known")
-    rows = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress).take(taken)
-    return _report(planned, rows, [*warnings, *_unfinished(planned)])
+    return Ingest(lake, paths, options, progress).run()
 
 
-def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions) -> list[storage.Found]:
+class Ingest:
+    """Takes what is new at and below the paths into bronze, as often as :meth:`run` is called.
+
+    Between runs it remembers what it saw in files that stay as they are.
+    """
+
+    def __init__(
+        self, lake: Lake, paths: Sequence[str], options: IngestOptions, progress: Callable[[str], None]
+    ) -> None:
+        self._lake = lake
+        self._paths = paths
+        self._options = options
+        self._progress = progress
+        self._seen: dict[Found, list[Inspected]] = {}
+
+    def run(self) -> IngestReport:
+        """One ingest; raises :class:`IngestError` for paths or options that cannot be used."""
+        lake, options, progress = self._lake, self._options, self._progress
+        found = _discover(lake, self._paths, options)
+        progress(f"{len(found)} files found")
+        lake.ensure(BRONZE_TABLES)
+        owners, warnings = _attributed(lake, self._inspect(found), options)
+        known = _known(lake, file_ids(owners))
+        hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, known))
+        planned = plan(owners, known, hashes)
+        taken = [entry for entry in planned if entry.action is not Action.KNOWN]
+        progress(f"{len(taken)} files to take, {len(planned) - len(taken)} known")
+        rows = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress).take(taken)
+        return _report(planned, rows, [*warnings, *_unfinished(planned)])
+
+    def _inspect(self, found: Sequence[Found]) -> list[Inspected]:
+        """Every file inspected: those that changed since the last run, now."""
+        changed = [file for file in found if file not in self._seen]
+        fresh: dict[str, list[Inspected]] = {}
+        for inspected in reading.inspect_files(
+            self._lake.spark, changed, self._options.split_bytes, is_final=self._options.is_final
+        ):
+            fresh.setdefault(inspected.location, []).append(inspected)
+        self._seen = {file: self._seen.get(file, fresh.get(file.location, [])) for file in found}
+        return [inspected for file in found for inspected in self._seen[file]]
+
+
+def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions) -> list[Found]:
     own = storage.locate(lake.root) + "/"
     try:
         zone(options.time_zone)
@@ -92,7 +125,7 @@ def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions) -> list[
         raise IngestError(str(error)) from error
     if not paths:
         raise IngestError("no path was given: give the path of a log, or of a folder of logs")
-    found: dict[str, storage.Found] = {}
+    found: dict[str, Found] = {}
     try:
         for path in paths:
             below = [file for file in storage.list_files(path) if not file.location.startswith(own)]
@@ -142,7 +175,7 @@ def _unfinished(planned: Sequence[Planned]) -> list[str]:
     )
     if not names:
         return []
-    return [f"{_some(names)}: the last line is not finished and is kept back until it is"]
+    return [f"{_some(names)}: the last line is not finished and is kept back until it is; --final takes it as it is"]
 
 
 def _some(names: Sequence[str]) -> str:

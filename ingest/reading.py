@@ -50,14 +50,19 @@ class _CountsParam(AccumulatorParam[Counts]):
         return value1
 
 
-def inspect_files(spark: SparkSession, found: Sequence[Found], split_bytes: int = SPLIT_BYTES) -> list[Inspected]:
+def inspect_files(
+    spark: SparkSession, found: Sequence[Found], split_bytes: int = SPLIT_BYTES, *, is_final: bool = False
+) -> list[Inspected]:
     """Inspect every file once, on the workers; in the order of their locations."""
+    if not found:
+        return []
     sized = [(file, 0) for file in found]
 
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
         for payload in payloads:
             location, source_file, problem = payload.split("\0")
-            texts = [item.to_json() for item in inspect(Found(location, source_file, problem or None), split_bytes)]
+            file = Found(location, source_file, problem or None)
+            texts = [item.to_json() for item in inspect(file, split_bytes, is_final=is_final)]
             if texts:
                 yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["text"])
 

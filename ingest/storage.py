@@ -24,17 +24,25 @@ class ByteStream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+class SeekableStream(ByteStream, Protocol):
+    """What is read at any place; ``seek`` gives the new position."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+
 @dataclass(frozen=True)
 class Found:
     """A file below a path given.
 
     ``source_file`` is its path below the path given (its name, where the path given is the file itself);
-    ``problem`` says why it must not be opened, NULL where it may.
+    ``problem`` says why it must not be opened, NULL where it may. ``state`` is its size and the time of its last
+    change, as text: where it stays the same, the content did; no fact of the cluster.
     """
 
     location: str
     source_file: str
     problem: str | None = None
+    state: str = ""
 
 
 class StorageError(Exception):
@@ -79,6 +87,14 @@ def open_stream(location: str, offset: int = 0) -> ByteStream:
     return cast(ByteStream, remote)
 
 
+def open_seekable(location: str) -> SeekableStream:
+    """The file's bytes, to be read at any place; ``OSError`` where it cannot be read. Close it with :func:`close`."""
+    if is_local(location):
+        return open(location, "rb")
+    system, inner = fs.FileSystem.from_uri(location)
+    return cast(SeekableStream, system.open_input_file(inner))
+
+
 def close(stream: ByteStream) -> None:
     """Close what can be closed."""
     closing = getattr(stream, "close", None)
@@ -90,26 +106,44 @@ def _list_local(path: str, location: str) -> Iterator[Found]:
     if not os.path.exists(location):
         raise StorageError(f"{path} does not exist: give the path of a log, or of a folder of logs")
     if os.path.isfile(location):
-        yield Found(location, os.path.basename(location))
+        yield Found(location, _printable(os.path.basename(location)), state=_local_state(location))
         return
     root = os.path.realpath(location)
     denied: list[OSError] = []
     for folder, folders, names in os.walk(location, onerror=denied.append):
         for name in sorted([*names, *(entry for entry in folders if os.path.islink(os.path.join(folder, entry)))]):
             full = os.path.join(folder, name)
-            relative = Path(full).relative_to(location).as_posix()
+            relative = _printable(Path(full).relative_to(location).as_posix())
             if os.path.islink(full):
                 problem = _link_problem(root, full)
                 if problem is None:
                     continue
                 yield Found(full, relative, problem)
             elif os.path.isfile(full):
-                yield Found(full, relative)
+                yield Found(full, relative, state=_local_state(full))
     for error in denied:
         if error.filename is not None and os.path.abspath(error.filename) == location:
             raise StorageError(f"no permission to read {path}: run as a user who may, or give another path")
         name = str(error.filename)
-        yield Found(name, Path(name).relative_to(location).as_posix(), f"the folder cannot be listed: {error.strerror}")
+        relative = _printable(Path(name).relative_to(location).as_posix())
+        yield Found(name, relative, f"the folder cannot be listed: {error.strerror}")
+
+
+def _local_state(location: str) -> str:
+    try:
+        found = os.stat(location)
+    except OSError:  # gone since it was listed: reading it will say so
+        return ""
+    return f"{found.st_size}@{found.st_mtime_ns}"
+
+
+def _remote_state(info: fs.FileInfo) -> str:
+    return f"{info.size}@{info.mtime_ns}"
+
+
+def _printable(name: str) -> str:
+    """A local file's name as text that can be written anywhere: bytes that are no UTF-8 as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _link_problem(root: str, full: str) -> str | None:
@@ -129,11 +163,11 @@ def _list_remote(path: str, location: str) -> Iterator[Found]:
         if info.type == fs.FileType.NotFound:
             raise StorageError(f"{path} does not exist: give the path of a log, or of a folder of logs")
         if info.type == fs.FileType.File:
-            yield Found(location, inner.rsplit("/", 1)[-1])
+            yield Found(location, inner.rsplit("/", 1)[-1], state=_remote_state(info))
             return
         for entry in system.get_file_info(fs.FileSelector(inner, recursive=True)):
             if entry.type == fs.FileType.File:
                 relative = entry.path[len(inner) :].lstrip("/")
-                yield Found(f"{location}/{relative}", relative)
+                yield Found(f"{location}/{relative}", relative, state=_remote_state(entry))
     except (OSError, ValueError) as error:
         raise StorageError(f"{path} cannot be listed ({error}): check the address and the permissions") from error

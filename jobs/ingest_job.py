@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from jobs.follow import follow_until_stopped
 from jobs.job import (
     DONE,
     FAILED,
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Params:
-    """``brokers`` maps a path to the id of the broker whose files are below it."""
+    """``brokers`` maps a path to the id of the broker whose files are below it; with ``interval_seconds`` the files
+    are followed."""
 
     lake: str
     paths: tuple[str, ...]
@@ -40,9 +42,21 @@ class Params:
     brokers: Mapping[str, int] = field(default_factory=dict)
     time_zone: str = "UTC"
     kafka_version: str | None = None
+    is_final: bool = False
+    interval_seconds: float | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_arguments(parser)
+    parser.add_argument(
+        "--follow", action="store_true", help="go on with what the files get, until SIGINT (Ctrl-C) or SIGTERM"
+    )
+    parser.add_argument(
+        "--interval", metavar="SECONDS", type=float, default=10.0, help="with --follow: how often to look (default: 10)"
+    )
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="file, folder or archive; sources are recognised by their content"
     )
@@ -56,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timezone", metavar="ZONE", default="UTC", help="zone of the logs' times, e.g. Europe/Berlin (default: UTC)"
     )
     group.add_argument("--kafka-version", metavar="X.Y.Z", help="version of Kafka that wrote the files")
+    group.add_argument(
+        "--final", action="store_true", help="no log grows any more: take a last line without its end as it is"
+    )
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
@@ -68,6 +85,11 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         if common.is_on_this_machine and os.path.isabs(path) and not os.path.lexists(path):
             raise UsageError(f"there is no file or folder {path}")
     require_folder(common.lake, "--lake")
+    is_followed = getattr(options, "follow", False)
+    if is_followed and options.final:
+        raise UsageError("--final and --follow exclude each other: a log that is followed grows")
+    if is_followed and options.interval <= 0:
+        raise UsageError(f"--interval {options.interval:g}: give seconds above 0")
     return Params(
         common.lake,
         tuple(paths),
@@ -75,23 +97,34 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         brokers,
         _time_zone(options.timezone),
         _kafka_version(options.kafka_version),
+        options.final,
+        options.interval if is_followed else None,
     )
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
-    return summary_of(ingest(lake_of(spark, params.lake), params, progress))
+    lake = lake_of(spark, params.lake)
+    if params.interval_seconds is not None:
+        return follow_until_stopped(lake, params, _options(params), progress, summary_of)
+    return summary_of(ingest(lake, params, progress))
 
 
 def ingest(lake: Any, params: Params, progress: Report) -> Any:
-    from ingest.pipeline import IngestOptions, ingest_paths
+    from ingest.pipeline import ingest_paths
 
-    options = IngestOptions(
+    return ingest_paths(lake, params.paths, _options(params), progress)
+
+
+def _options(params: Params) -> Any:
+    from ingest.pipeline import IngestOptions
+
+    return IngestOptions(
         cluster_id=params.cluster_id,
         brokers=params.brokers,
         time_zone=params.time_zone,
         kafka_version=params.kafka_version,
+        is_final=params.is_final,
     )
-    return ingest_paths(lake, params.paths, options, progress)
 
 
 def summary_of(report: Any) -> RunReport:

@@ -26,7 +26,7 @@ class Params:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    ingest_job.add_arguments(parser)
+    ingest_job.add_source_arguments(parser)
     reconstruct_job.add_arguments(parser)
     report_job.add_arguments(parser)
 

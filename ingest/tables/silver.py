@@ -191,8 +191,8 @@ ZNODE_CHANGES: Final = TableSpec(
         col(
             "hidden_writes_count",
             "int",
-            "Writes to this znode between this one and the last one known, or its creation, that nothing shows; NULL for"
-            " a deletion, and where the creation is not known.",
+            "Writes to this znode between this one and the last one known, or its creation, that nothing shows; NULL"
+            " for a deletion, and where the creation is not known.",
         ),
         col(
             "changed_at",

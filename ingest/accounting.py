@@ -124,8 +124,8 @@ def file_rows_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]]) -> D
 
 
 def conservation_error(planned: Planned, row: Mapping[str, Any], bytes_accounted: int) -> str | None:
-    """A sentence where a log's bytes do not add up; NULL where each belongs to one record."""
-    if planned.owner.file.is_log and row["status"] == "ingested" and bytes_accounted != row["ingested_bytes"]:
+    """A sentence where the bytes of a file that grows do not add up; NULL where each belongs to one record."""
+    if planned.owner.file.is_growing and row["status"] == "ingested" and bytes_accounted != row["ingested_bytes"]:
         return (
             f"{row['source_file']}: {row['ingested_bytes']} bytes were read, records account for {bytes_accounted}:"
             " the file may have changed while it was read; ingest it again"

@@ -72,7 +72,7 @@ def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list
 
 
 def _file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
-    if file.is_log and file.status == "ingested" and file.first_line is not None:
+    if file.is_growing and file.status == "ingested" and file.first_line is not None:
         return log_file_id(cluster_id, broker_id, file.first_line.encode())
     return copied_file_id(cluster_id, broker_id, file.kind, file.captured_at_ms, file.directory, file.content_hash)
 

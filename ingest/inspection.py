@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from ingest.logs.framing import BLOCK_BYTES, RAW_BYTES
 from ingest.logs.times import prints_zone
 from ingest.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.storage import Found
-from ingest.tables.bronze import LOG_KINDS
+from ingest.tables.bronze import GROWING_KINDS, LOG_KINDS
 
 #: A plain log longer than this is read in parts of about this size.
 SPLIT_BYTES: Final = 32 << 20
@@ -39,7 +39,8 @@ class Inspected:
 
     ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
     records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
-    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``.
+    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
+    and ``streams`` as in :class:`ingest.work.WorkItem`.
     """
 
     location: str
@@ -66,6 +67,8 @@ class Inspected:
     captured_at_ms: int | None = None
     directory: str | None = None
     chroot: str = ""
+    snapshot_zxid: int | None = None
+    streams: Mapping[str, int] | None = None
     splits: tuple[tuple[int, int], ...] = ()
     damage: str | None = None
     raw: str = ""
@@ -85,19 +88,28 @@ class Inspected:
         return self.kind in LOG_KINDS
 
     @property
+    def is_growing(self) -> bool:
+        """Whether the file is of a kind that is written on at its end."""
+        return self.kind in GROWING_KINDS
+
+    @property
     def names(self) -> tuple[str, ...]:
         return paths.segments(self.location, self.member)
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can follow the file's last line: a copy, or a log that was rotated away."""
+        """Whether nothing can follow the file's last byte: a copy, or a log that was rotated away. A transaction log
+        is allocated ahead: what follows its last transaction is nothing yet."""
+        if self.is_growing and not self.is_log:
+            return False
         return (
             self.is_said_final or not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
         )
 
     @property
     def ingestible_bytes(self) -> int:
-        """The bytes to read: of a live log, those up to its last line feed."""
+        """The bytes to read: of a live log, those up to its last line feed; of a transaction log, those up to the end
+        of its last whole transaction."""
         return self.size_bytes if self.is_final else self.complete_bytes
 
     @property

@@ -49,8 +49,8 @@ class Planned:
 
 
 def is_growing(owner: Attributed) -> bool:
-    """Whether a file is one that grows: a log that is read."""
-    return owner.file.is_log and owner.file.status == "ingested"
+    """Whether a file is one that grows, and is read."""
+    return owner.file.is_growing and owner.file.status == "ingested"
 
 
 def file_ids(owners: Iterable[Attributed]) -> list[FileKey]:

@@ -34,7 +34,9 @@ class WorkItem:
 
     ``offset`` and ``line`` say where reading begins, ``end`` before which byte it ends; ``record_base`` is the
     file id that record ids are made of (another file's, for a log that forks from it). ``is_plain`` says that the
-    bytes lie in the file as they are. An item with a ``reason`` stands for a file that is not read at all.
+    bytes lie in the file as they are. ``snapshot_zxid`` is the last transaction before a snapshot of ZooKeeper's own
+    was begun; ``streams`` are the brokers of a file that several processes wrote to, by the name each line begins
+    with. An item with a ``reason`` stands for a file that is not read at all.
     """
 
     location: str
@@ -54,6 +56,8 @@ class WorkItem:
     captured_at_upper_ms: int | None = None
     directory: str | None = None
     chroot: str = ""
+    snapshot_zxid: int | None = None
+    streams: Mapping[str, int] | None = None
     damage: str | None = None
     reason: str | None = None
     raw: str = ""

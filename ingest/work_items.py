@@ -96,6 +96,8 @@ def _item(
         captured_at_upper_ms=captured_at_upper_ms,
         directory=file.directory,
         chroot=file.chroot,
+        snapshot_zxid=file.snapshot_zxid,
+        streams=file.streams,
         damage=damage,
         reason=reason,
         raw=raw,

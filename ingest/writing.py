@@ -25,7 +25,7 @@ from ingest.errors import IngestError
 from ingest.planning import Action, FileKey, Planned
 from ingest.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.tables import TableSpec
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS
+from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.work import WorkItem
 from ingest.work_items import work_items
 
@@ -94,16 +94,26 @@ class Writer:
         return bool(self._lake.read(spec).inputFiles())
 
     def _resume(self, keys: Sequence[FileKey]) -> dict[FileKey, _Place]:
-        """Where reading goes on in files that have grown: at their last record, which may go on itself."""
+        """Where reading goes on in files that have grown: at a log's last record, which may go on itself."""
         if not keys:
             return {}
         grown = keys_frame(self._lake.spark, keys)
+        last_record = F.struct("byte_offset", "source_line")
+        # a transaction is written whole: reading goes on behind it
+        behind = F.struct(
+            (F.col("byte_offset") + F.col("byte_length")).alias("byte_offset"),
+            (F.col("source_line") + 1).alias("source_line"),
+        )
         places = [
             self._lake.read(spec)
             .where(F.col("byte_length") > 0)
             .join(grown, ["cluster_id", "file_id"], "left_semi")
-            .select("cluster_id", "file_id", F.struct("byte_offset", "source_line").alias("place"))
-            for spec in (LOG_RECORDS, REJECTED_RECORDS)
+            .select("cluster_id", "file_id", place.alias("place"))
+            for spec, place in (
+                (LOG_RECORDS, last_record),
+                (ZNODE_TRANSACTIONS, behind),
+                (REJECTED_RECORDS, last_record),
+            )
         ]
         last = reduce(DataFrame.unionAll, places).groupBy("cluster_id", "file_id").agg(F.max("place").alias("place"))
         found = {(row["cluster_id"], row["file_id"]): tuple(row["place"]) for row in last.collect()}

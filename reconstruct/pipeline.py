@@ -17,6 +17,7 @@ from ingest.tables.bronze import (
     INGESTED_FILES,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_RECORDS,
+    LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
@@ -75,7 +76,10 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
                 (
                     OFFSET_OBSERVATIONS,
                     offset_observations(
-                        lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), incarnations
+                        lake.read(OFFSET_CHECKPOINTS),
+                        lake.read(LEADER_EPOCH_CHECKPOINTS),
+                        lake.read(LOG_SEGMENTS),
+                        incarnations,
                     ),
                 ),
             ]

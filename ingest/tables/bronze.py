@@ -50,6 +50,8 @@ COMPRESSIONS: Final = (
     "zip",
 )
 LOG_KINDS: Final = ("state_change_log", "controller_log", "server_log")
+#: Files that are written on at their end, until another takes their place.
+GROWING_KINDS: Final = (*LOG_KINDS, "znode_transaction_log")
 OFFSET_CHECKPOINT_KINDS: Final = (
     "replication_offset_checkpoint",
     "recovery_point_offset_checkpoint",

@@ -1,6 +1,8 @@
-"""Sightings of offsets: what checkpoint files held, and between which instants."""
+"""Sightings of offsets: what checkpoint files and partition directories held, and between which instants."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,9 +10,15 @@ from pyspark.sql import functions as F
 from ingest.tables.silver import OFFSET_OBSERVATIONS
 from reconstruct.model.rules_version import MODEL_VERSION
 
+#: A segment of the log itself, neither deleted nor being cleaned.
+_SEGMENT: Final = r"^[0-9]{20}\.log$"
 
-def offset_observations(checkpoints: DataFrame, epochs: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """``bronze.offset_checkpoints`` and ``leader_epoch_checkpoints`` as ``silver.offset_observations``.
+
+def offset_observations(
+    checkpoints: DataFrame, epochs: DataFrame, segments: DataFrame, incarnations: DataFrame
+) -> DataFrame:
+    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints`` and ``log_segments`` as
+    ``silver.offset_observations``.
 
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
     """
@@ -29,11 +37,39 @@ def offset_observations(checkpoints: DataFrame, epochs: DataFrame, incarnations:
         F.col("start_offset").alias("offset"), "leader_epoch", "captured_at", "captured_at_upper", "record_id",
         F.lit("leader_epoch_checkpoint").alias("source"),
     )  # fmt: skip
-    return _placed(offsets.unionByName(starts), incarnations).select(*OFFSET_OBSERVATIONS.column_names)
+    sightings = offsets.unionByName(starts).unionByName(_log_ends(segments), allowMissingColumns=True)
+    return _placed(sightings, incarnations).select(*OFFSET_OBSERVATIONS.column_names)
+
+
+def _log_ends(segments: DataFrame) -> DataFrame:
+    """The log end offset of each copy of a partition's directory: where its last segment ends.
+
+    Segments marked as deleted or being cleaned are none of the log's; nor are directories renamed for deletion, or of a
+    copy that moves between the directories of one broker, this replica's log. A listing shows no end.
+    """
+    copy = ("cluster_id", "broker_id", "captured_at", "captured_at_upper", "topic", "partition_id", "directory")
+    is_whole = F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string"))
+    of_log = segments.where(
+        is_whole & ((F.col("file_kind") == "partition_metadata") | F.col("file_name").rlike(_SEGMENT))
+    )
+    is_segment = F.col("file_kind") == "log_segment"
+    place = F.when(is_segment, F.struct("base_offset", "is_read", "next_offset", "record_id"))
+    return (
+        of_log.groupBy(*copy)
+        .agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
+        .where("last.is_read AND last.next_offset IS NOT NULL")
+        .select(
+            "cluster_id", "topic", "partition_id", "broker_id", F.lit("log_end_offset").alias("offset_kind"),
+            F.col("last.next_offset").alias("offset"), F.lit(None).cast("int").alias("leader_epoch"), "captured_at",
+            "captured_at_upper", F.col("last.record_id").alias("record_id"), F.lit("log_segment").alias("source"),
+            "topic_id",
+        )
+    )  # fmt: skip
 
 
 def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """With the incarnation: by the copy's instant, else the last one; a file may hold what is older than its copy."""
+    """With the incarnation: by the topic id beside the file, else the copy's instant, else the last one; a file may
+    hold what is older than its copy."""
     spans = F.broadcast(
         incarnations.select(
             F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
@@ -43,10 +79,18 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
     )  # fmt: skip
     own: Column = (F.col("cluster_id") == F.col("i_cluster_id")) & (F.col("topic") == F.col("i_topic"))
     inside = (F.col("captured_at") >= F.col("starts_at")) & (F.col("captured_at") < F.col("ends_at"))
-    joined = sightings.join(spans, own & F.coalesce(inside, F.col("is_last")), "left")
+    by_id = F.broadcast(
+        incarnations.select(
+            "cluster_id", "topic", F.col("topic_incarnation").alias("topic_id"), F.lit(True).alias("is_named")
+        )
+    )
+    joined = sightings.join(spans, own & F.coalesce(inside, F.col("is_last")), "left").join(
+        by_id, ["cluster_id", "topic", "topic_id"], "left"
+    )
+    incarnation = F.coalesce(F.when(F.col("is_named"), F.col("topic_id")), "topic_incarnation", F.lit("unknown"))
     return joined.select(
         F.sha2(F.concat_ws("|", "record_id", "offset_kind"), 256).substr(1, 32).alias("observation_id"),
-        "cluster_id", "topic", F.coalesce("topic_incarnation", F.lit("unknown")).alias("topic_incarnation"),
+        "cluster_id", "topic", incarnation.alias("topic_incarnation"),
         "partition_id", F.col("broker_id").alias("replica_id"), "offset_kind", "offset", "leader_epoch",
         F.col("captured_at").alias("observed_at"), F.col("captured_at_upper").alias("observed_at_upper"), "source",
         F.array("record_id").alias("evidence"), F.lit(None).cast("string").alias("inferred_from"),

@@ -8,6 +8,7 @@ from typing import Final
 
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.cluster import Tenure
+from reconstruct.history.generations import GenerationFact, generation_starts
 from reconstruct.history.instants import utc
 
 #: /controller is written before /controller_epoch is raised: how much later its time may be, one clock against another.
@@ -23,7 +24,8 @@ class ControllerFact:
 
     ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
     ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
-    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``.
+    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
+    cluster's id).
     """
 
     kind: str
@@ -32,6 +34,7 @@ class ControllerFact:
     controller_id: int | None = None
     epoch: int | None = None
     level_floor: str | None = None
+    stated_cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +68,14 @@ def controller_tenures(facts: Iterable[ControllerFact]) -> list[TenureSpan]:
 
 
 def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:
-    """Half-open spans of time; an election with an epoch no higher than the one before it begins another."""
+    """Half-open spans of time, one for each time that the cluster was created."""
     far = 2**62
-    starts = [-far]
-    highest = 0
-    for fact in known:
-        if fact.kind not in ("elected", "znode_epoch") or fact.epoch is None:
-            continue
-        if fact.epoch == 1 and highest > 1:
-            starts.append(fact.at)
-            highest = 1
-        highest = max(highest, fact.epoch)
+    elections = [
+        GenerationFact(fact.at, fact.evidence_id, fact.epoch, fact.stated_cluster_id)
+        for fact in known
+        if fact.kind in ("elected", "znode_epoch", "cluster_id")
+    ]
+    starts = [-far, *(start.at for start in generation_starts(elections))]
     return list(zip(starts, [*starts[1:], far], strict=True))
 
 

@@ -37,7 +37,7 @@ _BROKER_EVENTS: Final = (
 )
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
 _LIVE_LISTS: Final = ("broker_change", "brokers_active")
-_ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
+ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
 _PROCESS_STARTS: Final = ("broker_server_starting",)
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
@@ -101,7 +101,7 @@ def gather(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
-            _controller_facts(state_changes, controller_events, znodes),
+            _controller_facts(state_changes, controller_events, replication_events, znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             starts.select("cluster_id", "broker_id", _at("event_time"), "record_id"),
@@ -117,7 +117,13 @@ def gather(
     for row in controllers:
         of(row).controllers.append(
             ControllerFact(
-                row["kind"], row["at"], row["evidence_id"], row["controller_id"], row["epoch"], row["level_floor"]
+                row["kind"],
+                row["at"],
+                row["evidence_id"],
+                row["controller_id"],
+                row["epoch"],
+                row["level_floor"],
+                row["stated_cluster_id"],
             )
         )
     for row in brokers:
@@ -137,7 +143,9 @@ def _at(column: str) -> Column:
     return F.unix_micros(column).alias("at")
 
 
-def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
+def _controller_facts(
+    state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znodes: DataFrame
+) -> DataFrame:
     none_int = F.lit(None).cast("int")
     none_text = F.lit(None).cast("string")
     written = znodes.where("change = 'written'")
@@ -152,7 +160,7 @@ def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, zn
         none_int.alias("epoch"), none_text.alias("level_floor"),
     )  # fmt: skip
     own = F.coalesce("controller_id", "broker_id").alias("controller_id")
-    is_elected = F.col("event_type").isin(*_ELECTED) & F.col("controller_epoch").isNotNull()
+    is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
     elected = controller_events.where(is_elected | (F.col("event_type") == "controller_resigned")).select(
         "cluster_id",
         F.when(F.col("event_type") == "controller_resigned", "resigned").otherwise("elected").alias("kind"),
@@ -178,7 +186,12 @@ def _controller_facts(state_changes: DataFrame, controller_events: DataFrame, zn
             F.try_element_at(F.array(*map(F.lit, LEVELS)), F.col("floor").cast("int")).alias("level_floor"),
         )
     )  # fmt: skip
-    return epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
+    stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
+        "cluster_id", F.lit("cluster_id").alias("kind"), _at("event_time"), F.col("record_id").alias("evidence_id"),
+        F.col("fields")["cluster_id"].alias("stated_cluster_id"),
+    )  # fmt: skip
+    known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
+    return known.unionByName(stated, allowMissingColumns=True)
 
 
 def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from ingest.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from reconstruct.model.rules_version import MODEL_VERSION
 
@@ -90,7 +91,11 @@ def named_partitions(records: DataFrame) -> DataFrame:
 
 
 def _one_per_partition(records: DataFrame) -> DataFrame:
-    """A row for each partition that a record names, one for a record that names none; ``ordinal`` tells them apart."""
+    """A row for each partition that a record names, one for a record that names none; ``ordinal`` tells them apart.
+
+    Where a record lists partitions, the row's ``fields`` are those of its own partition: each aligned list gives its
+    element (:mod:`ingest.shapes.partition_lists`), and no row carries the lists of all of them.
+    """
     own = F.array(F.struct(_text("topic").alias("topic"), _int("partition_id").alias("partition_id")))
     listed = F.transform(
         F.split(_text(_LIST), ","),
@@ -99,13 +104,38 @@ def _one_per_partition(records: DataFrame) -> DataFrame:
             F.regexp_extract(name, r"^(.*)-(\d+)$", 2).try_cast("int").alias("partition_id"),
         ),
     )
-    has_list = _text(_LIST).isNotNull() & (_text(_LIST) != "") & _text("topic").isNull()
+    has_list = _text(_LIST).isNotNull() & (_text(_LIST) != "") & _text("partition_id").isNull()
     return (
-        records.withColumn("named", F.when(has_list, listed).otherwise(own))
+        records.withColumn("has_list", F.coalesce(has_list, F.lit(False)))
+        .withColumn("named", F.when(F.col("has_list"), listed).otherwise(own))
         .select("*", F.posexplode("named").alias("ordinal", "name"))
-        .withColumns({"topic": F.col("name.topic"), "partition_id": F.col("name.partition_id")})
-        .drop("named", "name")
+        .withColumns(
+            {
+                "topic": F.col("name.topic"),
+                "partition_id": F.col("name.partition_id"),
+                "fields": F.when(F.col("has_list"), _fields_of_one()).otherwise(F.col("fields")),
+            }
+        )
+        .drop("has_list", "named", "name")
     )
+
+
+def _fields_of_one() -> Column:
+    """The record's fields without its lists, and what they say of the partition at ``ordinal``."""
+    names = [_LIST, *ALIGNED]
+    shared = F.map_filter("fields", lambda name, _: ~name.isin(*names))
+    elements = [
+        F.struct(F.lit(single).alias("key"), _element(name, name in ALIGNED_LISTS).alias("value"))
+        for name, single in ALIGNED.items()
+    ]
+    of_one = F.map_from_entries(F.filter(F.array(*elements), lambda element: element["value"].isNotNull()))
+    return F.map_concat(shared, of_one)
+
+
+def _element(name: str, is_list: bool) -> Column:
+    """The element at ``ordinal`` of an aligned list; NULL where there is none. An empty list is an empty text."""
+    element = F.get(F.split(_text(name), r"\|" if is_list else ","), F.col("ordinal"))
+    return F.translate(element, ";", ",") if is_list else F.nullif(element, F.lit(""))
 
 
 def _finish(

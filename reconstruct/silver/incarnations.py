@@ -1,12 +1,13 @@
 """Incarnations of topics: a topic deleted and created again is another topic, and its epochs start again.
 
 By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first of them, by the
-controller's log: a partition that becomes New a second time is a partition of another incarnation.
+controller's log: a partition that becomes New a second time is a partition of another incarnation. No topic outlives
+its cluster: where that was created again in the same folders, its topics were too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -16,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconstruct.silver.events import named_partitions
+from reconstruct.silver.generations import cluster_generations
 from reconstruct.silver.znode_transactions import UNKNOWN_CZXID
 
 #: How long after the creation of its znode a controller may take to log a topic's partitions as New.
@@ -38,14 +40,31 @@ class Creation:
     is_znode: bool
 
 
-def incarnations_of(creations: Sequence[Creation]) -> list[tuple[str, int]]:
-    """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs."""
+@dataclass(frozen=True, slots=True)
+class Recreation:
+    """A creation of the whole cluster, and the first record that names the topic after it."""
+
+    at: int
+    first: Creation
+
+
+def incarnations_of(creations: Sequence[Creation], recreations: Sequence[Recreation] = ()) -> list[tuple[str, int]]:
+    """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs.
+
+    No topic outlives its cluster: where that was created again, and nothing tells of the topic's own creation, another
+    incarnation begins.
+    """
     znodes = sorted((c for c in creations if c.is_znode), key=lambda c: (c.at, c.name))
     logged = sorted((c for c in creations if not c.is_znode), key=lambda c: (c.at, c.name))
     unmatched = [c for c in logged if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for z in znodes)]
     if znodes:
         unmatched = [c for c in unmatched if c.at < znodes[0].at]
-    starts = sorted([*znodes, *unmatched], key=lambda c: (c.at, c.name))
+    starts = [*znodes, *unmatched]
+    for recreation in recreations:
+        since = recreation.at - REACTION_MS * 1000
+        if not any(since <= start.at <= recreation.first.at for start in starts):
+            starts.append(Creation(recreation.at, recreation.first.name, False))
+    starts.sort(key=lambda c: (c.at, c.name))
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
@@ -72,10 +91,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         )
     )
     named = named_partitions(records)
-    first = named.groupBy("cluster_id", "topic").agg(
-        F.unix_micros(F.min("event_time")).alias("at"),
-        F.min_by("record_id", F.struct("event_time", "file_id", "byte_offset", "record_id")).alias("name"),
-    )
+    first = _first_of_each_generation(named, cluster_generations(records, znodes))
     # the n-th time that a partition becomes New begins the n-th incarnation of its topic
     new = named.where(
         (F.col("event_type") == "partition_state_change") & (F.col("fields")["to_state"] == "NewPartition")
@@ -83,11 +99,12 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         "cluster_id", "topic", "partition_id", F.unix_micros("event_time").alias("at"), F.col("record_id").alias("name")
     )
     facts = (
-        created.unionByName(first.withColumn("kind", F.lit("first")))
+        created.unionByName(first, allowMissingColumns=True)
         .unionByName(
             new.select(
                 "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
-            )
+            ),
+            allowMissingColumns=True,
         )
         .groupBy("cluster_id", "topic")
         .applyInPandas(_incarnations, INCARNATIONS_SCHEMA)
@@ -99,6 +116,23 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         _instant("starts_at_us", _BEGINNING, "starts_at"),
         _instant("ends_at_us", _END, "ends_at"),
         "is_last",
+    )
+
+
+def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataFrame:
+    """The first record that names a topic each time that its cluster was created; ``since`` is NULL for the first."""
+    at = F.unix_micros("event_time")
+    spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
+    inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
+    since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
+    return (
+        named.join(F.broadcast(spans), inside, "left")
+        .groupBy("cluster_id", "topic", since.alias("since"))
+        .agg(
+            F.unix_micros(F.min("event_time")).alias("at"),
+            F.min_by("record_id", F.struct("event_time", "file_id", "byte_offset", "record_id")).alias("name"),
+        )
+        .withColumn("kind", F.when(F.col("since").isNull(), "first").otherwise("again"))
     )
 
 
@@ -116,12 +150,14 @@ def _incarnations(facts: pd.DataFrame) -> pd.DataFrame:
         generation = times_seen[row.kind]
         again.setdefault(generation, Creation(row.at, row.name_, False))
     first = next(_rows(facts, "first"), None)
-    logged = [again[generation] for generation in sorted(again) if generation > 1]
-    if 1 in again:
-        logged.append(again[1] if first is None else Creation(again[1].at, first.name_, False))
-    elif first is not None and not creations:
-        logged.append(Creation(first.at, first.name_, False))
-    starts = incarnations_of([*creations, *logged])
+    recreations = [
+        Recreation(int(since), Creation(int(at), str(name), False))
+        for since, at, name in sorted(
+            facts.loc[facts["kind"] == "again", ["since", "at", "name"]].itertuples(index=False, name=None)
+        )
+    ]
+    logged = _logged_creations(first, again, creations, recreations)
+    starts = incarnations_of([*creations, *logged], recreations)
     ends: list[int | None] = [start for _, start in starts[1:]]
     return pd.DataFrame(
         {
@@ -133,6 +169,33 @@ def _incarnations(facts: pd.DataFrame) -> pd.DataFrame:
             "is_last": [index == len(starts) - 1 for index in range(len(starts))],
         }
     )
+
+
+def _logged_creations(
+    first: _Fact | None,
+    new: Mapping[int, Creation],
+    znodes: Sequence[Creation],
+    recreations: Sequence[Recreation],
+) -> list[Creation]:
+    """The creations that logs tell of; the oldest is named by the first record that names the topic.
+
+    ``new`` holds, for the n-th time that any partition became New, when it did.
+    """
+    later = [new[time] for time in sorted(new) if time > 1]
+    if first is None:
+        return [*later, new[1]] if 1 in new else later
+    if 1 in new and not _is_all_later([new[1]], recreations):
+        return [*later, Creation(new[1].at, first.name_, False)]
+    if 1 in new:
+        later.append(new[1])
+    if not znodes or _is_all_later(znodes, recreations):
+        later.append(Creation(first.at, first.name_, False))
+    return later
+
+
+def _is_all_later(creations: Sequence[Creation], recreations: Sequence[Recreation]) -> bool:
+    """Whether every creation known is one of a cluster created again, so that what came before has none."""
+    return bool(recreations) and all(c.at >= recreations[0].at - REACTION_MS * 1000 for c in creations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from reconstruct.silver.incarnations import REACTION_MS, Creation, _incarnations, incarnations_of
@@ -27,9 +29,12 @@ def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
     assert [name for name, _ in found] == ["log", "z1"]
 
 
-def folded(*rows: tuple[int, str, str]) -> list[tuple[str, int | None]]:
+def folded(*rows: tuple[Any, ...]) -> list[tuple[str, int | None]]:
     frame = pd.DataFrame(
-        [{"cluster_id": "c", "topic": "t", "at": at, "name": name, "kind": kind} for at, name, kind in rows]
+        [
+            {"cluster_id": "c", "topic": "t", "at": at, "name": name, "kind": kind, "since": since or None}
+            for at, name, kind, since in ((*row, 0)[:4] for row in rows)
+        ]
     )
     result = _incarnations(frame)
     return [
@@ -64,3 +69,24 @@ def test_logs_that_begin_before_the_znode_was_created_again() -> None:
     assert folded(
         (MINUTE, "r0", "first"), (MINUTE, "r0", "new:0"), (50 * MINUTE, "77", "znode"), (50 * MINUTE + 9, "r9", "new:0")
     ) == [("r0", None), ("77", 50 * MINUTE)]
+
+
+def test_a_cluster_created_again_creates_its_topics_again() -> None:
+    assert folded((5, "r0", "first"), (70 * MINUTE, "r7", "again", 69 * MINUTE)) == [("r0", None), ("r7", 69 * MINUTE)]
+
+
+def test_a_creation_that_is_known_is_the_one_of_the_cluster_created_again() -> None:
+    again = (70 * MINUTE, "r7", "again", 69 * MINUTE)
+    assert folded((5, "r0", "first"), (6, "a", "new:0"), again, (70 * MINUTE, "r7", "new:0")) == [
+        ("r0", None),
+        ("r7", 70 * MINUTE),
+    ]
+    assert folded((5, "r0", "first"), again, (70 * MINUTE - 9, "77", "znode")) == [
+        ("r0", None),
+        ("77", 70 * MINUTE - 9),
+    ]
+
+
+def test_a_topic_older_than_the_logs_is_another_than_that_of_the_cluster_created_again() -> None:
+    again = (70 * MINUTE, "r7", "again", 69 * MINUTE)
+    assert folded((5, "r0", "first"), again, (70 * MINUTE, "r7", "new:0")) == [("r0", None), ("r7", 70 * MINUTE)]

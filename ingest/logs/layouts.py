@@ -1,259 +1,228 @@
-"""Log layouts as data: how a record begins, where its parts stand, and real lines of each.
+"""How a log's lines are read: its layout and the wrappers around each line, found from a sample of its lines.
 
-A layout is two things, found separately: the *wrapper* that a container runtime or a shipper put before each
-line, and the log4j *pattern* below it. ``bronze.ingested_files.layout`` holds both names, joined by ``+``.
-Patterns match bytes and only the header of a record, so a line costs one anchored match.
+``bronze.ingested_files.layout`` holds the names of both, the outermost wrapper first, joined by ``+``.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_TIME: Final = rb"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)"
-_LEVEL: Final = rb"(?P<level>TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL)"
-_LOGGER: Final = rb"(?P<logger>[A-Za-z_][\w$\-]*(?:\.[\w$\-]+)+)(?::\d+)?"
-_THREAD: Final = rb"\[(?P<thread>[^\]]*)\]"
+from ingest.logs.json_layouts import JSON_LAYOUTS
+from ingest.logs.patterns import LOGGER_AT_END, TEXT_LAYOUTS, Layout
+from ingest.logs.wrappers import WRAPPERS, Unwrapped, Wrapper
 
-#: ``(logger)`` or ``(logger:line)`` at the end of a line.
-LOGGER_AT_END: Final = re.compile(rb" \(([A-Za-z_$][\w$.\-]*)(?::\d+)?\)\s*$")
+__all__ = [
+    "LAYOUTS", "LAYOUT_BY_NAME", "LOGGER_AT_END", "WRAPPERS", "WRAPPER_BY_NAME", "Layout", "Reading", "Unwrapped",
+    "Wrapper", "detect", "explain", "reading", "sample", "split_position",
+]  # fmt: skip
 
-# Kafka's own identifiers stand in brackets where some layouts print the thread.
-_NOT_KAFKA_IDENTIFIER: Final = (
-    rb"(?![^\]]*=)(?!(?:Controller|Partition|Replica|Topic|Channel|Kafka Server|KafkaApi|Group|Transaction|Log|Admin"
-    rb"|Quota|Broker|Metadata|Unified|Local)[ \-])(?![^\]]* on [Bb]roker )(?!\w*Manager\])"
-)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """One log4j pattern.
-
-    ``header`` matches a record's first line up to its message and names ``time``, ``level`` and, where the
-    layout has them there, ``thread`` and ``logger``. ``logger_at_end`` says that the message may end with
-    ``(logger)``. ``vote`` is what counts when layouts are compared, where that is stricter than the header.
-    """
-
-    name: str
-    header: re.Pattern[bytes]
-    samples: tuple[str, ...]
-    logger_at_end: bool = False
-    vote: re.Pattern[bytes] | None = None
-
-    @property
-    def has_thread(self) -> bool:
-        return "thread" in self.header.groupindex
-
-    @property
-    def has_logger(self) -> bool:
-        return "logger" in self.header.groupindex
-
-
-def _layout(name: str, header: bytes, *samples: str, logger_at_end: bool = False, vote: bytes | None = None) -> Layout:
-    return Layout(name, re.compile(header), samples, logger_at_end, re.compile(vote) if vote else None)
-
-
-#: Where two layouts read a file equally well, the earlier one is taken.
-LAYOUTS: Final[Sequence[Layout]] = (
-    _layout(
-        "bracketed_level_thread",
-        rb"\[" + _TIME + rb"\] +" + _LEVEL + rb" +" + _THREAD + rb" +",
-        "[2021-03-02 09:12:44,001] INFO [main] starting (kafka.server.KafkaServer)",
-        logger_at_end=True,
-        vote=rb"\[" + _TIME + rb"\] +" + _LEVEL + rb" +\[" + _NOT_KAFKA_IDENTIFIER + rb"[^\]]+\] ",
-    ),
-    _layout(
-        "bracketed_thread_level",
-        rb"\[" + _TIME + rb"\] +" + _THREAD + rb" +" + _LEVEL + rb" +",
-        "[2021-03-02 09:12:44,001] [main] INFO starting (kafka.server.KafkaServer)",
-        logger_at_end=True,
-    ),
-    _layout(
-        "bracketed_level_logger",
-        rb"\[" + _TIME + rb"\] +" + _LEVEL + rb" +" + _LOGGER + rb"(?:: | - )",
-        "[2021-03-02 09:12:44,001] INFO kafka.server.KafkaServer: starting",
-    ),
-    _layout(
-        "bracketed",
-        rb"\[" + _TIME + rb"\] +" + _LEVEL + rb" +",
-        "[2014-03-11 10:21:07,123] INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
-        "[2021-03-02T09:12:44.001Z] INFO [KafkaServer id=1] started (kafka.server.KafkaServer:66)",
-        logger_at_end=True,
-    ),
-    _layout(
-        "thread_level_logger",
-        _TIME + rb" +" + _THREAD + rb" +" + _LEVEL + rb" +" + _LOGGER + rb" *(?:- |: )",
-        "2023-06-01 12:00:00,123 [main] INFO  kafka.server.KafkaServer - [KafkaServer id=1] started",
-    ),
-    _layout(
-        "level_thread_place",
-        _TIME + rb" +(?:- +)?" + _LEVEL + rb" +\[(?P<thread>[^\]]*?):(?P<logger>[\w$.]+)@\d+\] +- +",
-        "2013-12-05 10:11:12,345 - INFO  [main:Logging$class@68] - starting",
-    ),
-    _layout(
-        "level_thread_logger",
-        _TIME
-        + rb" +(?:- +)?"
-        + _LEVEL
-        + rb" +"
-        + _THREAD
-        + rb" +(?P<logger>[\w$.\-]+)(?: \([^)]*\(\d+\)\))?(?: - |: )",
-        "2018-05-23 10:21:07,123 INFO  [main] server.KafkaServer (Logging.scala:info(70)) - started",
-    ),
-    _layout(
-        "level_logger",
-        _TIME + rb" +(?:- +)?" + _LEVEL + rb" +" + _LOGGER + rb"(?:: | - )",
-        "2019-05-23 10:21:07,123 INFO kafka.server.KafkaServer: [KafkaServer id=3] started",
-        "2014-03-11 10:21:07,123 TRACE state.change.logger: Controller 1 epoch 1 changed partition [t,0] state",
-    ),
-    _layout(
-        "level",
-        _TIME + rb" +(?:- +)?" + _LEVEL + rb" +",
-        "2014-03-11 10:21:07,123 INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
-        logger_at_end=True,
-    ),
-)
-
+LAYOUTS: Final[Sequence[Layout]] = (*TEXT_LAYOUTS, *JSON_LAYOUTS)
 LAYOUT_BY_NAME: Final[Mapping[str, Layout]] = {layout.name: layout for layout in LAYOUTS}
-
-#: Takes a line without its line feed; gives what the process wrote, and whether the next line continues it.
-Unwrap = Callable[[bytes], tuple[bytes, bool]]
-
-
-@dataclass(frozen=True)
-class Wrapper:
-    """What a container runtime or a shipper puts around each line."""
-
-    name: str
-    unwrap: Unwrap
-    samples: tuple[str, ...]
-
-
-def _prefix(pattern: bytes) -> Unwrap:
-    compiled = re.compile(pattern)
-
-    def unwrap(line: bytes) -> tuple[bytes, bool]:
-        found = compiled.match(line)
-        return (line[found.end() :], False) if found else (line, False)
-
-    return unwrap
-
-
-_KUBERNETES = re.compile(
-    rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) std(?:out|err) ([FP])(?:[: ][^ ]*)?? "
-)
-
-
-def _unwrap_kubernetes(line: bytes) -> tuple[bytes, bool]:
-    found = _KUBERNETES.match(line)
-    return (line[found.end() :], found.group(1) == b"P") if found else (line, False)
-
-
-def _unwrap_docker_json(line: bytes) -> tuple[bytes, bool]:
-    if not line.startswith(b'{"'):
-        return line, False
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return line, False
-    text = entry.get("log") if isinstance(entry, dict) else None
-    if not isinstance(text, str):
-        return line, False
-    return text.rstrip("\r\n").encode("utf-8", "surrogatepass"), not text.endswith("\n")
-
-
-WRAPPERS: Final[Sequence[Wrapper]] = (
-    Wrapper(
-        "compose",
-        _prefix(rb"(?:\x1b\[[\d;]*m)*[A-Za-z0-9][\w.\-]* *\|(?:\x1b\[[\d;]*m)* ?"),
-        ("kafka-1  | [2023-06-01 12:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",),
-    ),
-    Wrapper(
-        "kubernetes",
-        _unwrap_kubernetes,
-        (
-            "2024-05-01T10:00:00.123456789Z stdout F [2024-05-01 10:00:00,123] INFO [KafkaServer id=1] started"
-            " (kafka.server.KafkaServer)",
-        ),
-    ),
-    Wrapper(
-        "docker_json",
-        _unwrap_docker_json,
-        (
-            '{"log":"[2024-05-01 10:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\\n",'
-            '"stream":"stdout","time":"2024-05-01T10:00:00.123456789Z"}',
-        ),
-    ),
-    Wrapper(
-        "timestamped",
-        _prefix(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d) "),
-        ("2024-05-01T10:00:00.123456789Z [2024-05-01 10:00:00,123] INFO started (kafka.server.KafkaServer)",),
-    ),
-    Wrapper(
-        "pod",
-        _prefix(rb"\[pod/[^\]]+\] "),
-        ("[pod/kafka-0/kafka] [2024-05-01 10:00:00,123] INFO started (kafka.server.KafkaServer)",),
-    ),
-    Wrapper(
-        "syslog",
-        _prefix(rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ \S+: "),
-        ("Mar 11 10:21:07 host1 kafka[4711]: [2014-03-11 10:21:07,123] INFO started (kafka.server.KafkaServer)",),
-    ),
-)
-
 WRAPPER_BY_NAME: Final[Mapping[str, Wrapper]] = {wrapper.name: wrapper for wrapper in WRAPPERS}
+
+#: No more wrappers than this lie around one another.
+_MAX_DEPTH: Final = 3
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_KAFKA_LOGGER: Final = re.compile(
+    rb"k(?:afka)?\.|state\.change\.logger$|s\.c\.logger$|o(?:rg)?\.a(?:pache)?\.k(?:afka)?\."
+)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How one file's lines are read: its layout and, where there is one, its wrapper."""
+    """How one file's lines are read: its layout and the wrappers around each line, the outermost first."""
 
     layout: Layout
-    wrapper: Wrapper | None = None
+    wrappers: tuple[Wrapper, ...] = ()
 
     @property
     def name(self) -> str:
-        return f"{self.wrapper.name}+{self.layout.name}" if self.wrapper else self.layout.name
+        return "+".join([*(wrapper.name for wrapper in self.wrappers), self.layout.name])
+
+    @property
+    def wrapper(self) -> Wrapper | None:
+        """The outermost wrapper."""
+        return self.wrappers[0] if self.wrappers else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a line of the file is a line of the log as it is."""
+        return not self.wrappers and self.layout.rewrite is None
+
+    @property
+    def can_split(self) -> bool:
+        """Whether a part of the file can begin at a record: nothing cuts lines in pieces."""
+        return not any(wrapper.cuts_lines for wrapper in self.wrappers)
+
+    @property
+    def names_streams(self) -> bool:
+        """Whether the lines may tell which of several processes wrote them."""
+        return any(wrapper.names_streams for wrapper in self.wrappers)
+
+    def unwrap(self, line: bytes) -> Unwrapped:
+        """The line, without its line feed, as the process wrote it."""
+        if not self.wrappers:
+            return Unwrapped(line)
+        if len(self.wrappers) == 1:
+            return self.wrappers[0].unwrap(line) or Unwrapped(line)
+        text, more, streams = line, False, []
+        for wrapper in self.wrappers:
+            found = wrapper.unwrap(text)
+            if found is not None:
+                text = found.text
+                more = more or found.more
+                if found.stream is not None:
+                    streams.append(found.stream)
+        if not streams:
+            return Unwrapped(text, more)
+        return Unwrapped(text, more, streams[0] if len(streams) == 1 else b" ".join(filter(None, streams)))
+
+    def record(self, text: bytes) -> tuple[list[bytes], re.Match[bytes] | None]:
+        """The lines that an unwrapped line stands for, and its header; NULL where no record begins with it."""
+        if self.layout.rewrite is not None:
+            rewritten = self.layout.rewrite(clean(text))
+            if rewritten is not None:
+                return rewritten, self.layout.header.match(rewritten[0])
+            return text.split(b"\n"), None
+        found = self.layout.header.match(text)
+        if found is None and text[:1] in (b"\xef", b"\0"):
+            text = clean(text)
+            found = self.layout.header.match(text)
+        return ([text] if b"\n" not in text else text.split(b"\n")), found
 
     def content(self, line: bytes) -> bytes:
-        """The line as the process wrote it."""
-        return self.wrapper.unwrap(line)[0] if self.wrapper else line
+        """The first line of what the process wrote, in the form that the layout's header matches."""
+        return self.record(self.unwrap(line).text.rstrip(b"\r\n"))[0][0]
 
     def begins(self, line: bytes) -> bool:
         """Whether a record begins with this line."""
-        return self.layout.header.match(self.content(line)) is not None
+        return self.record(self.unwrap(line).text)[1] is not None
+
+
+def clean(line: bytes) -> bytes:
+    """A line without what is no text at its start: a byte order mark, the end of a hole of zeros."""
+    return line.lstrip(b"\0").removeprefix(_BYTE_ORDER_MARK)
 
 
 def reading(name: str) -> Reading:
     """The :class:`Reading` that ``bronze.ingested_files.layout`` names."""
-    wrapper, _, layout = name.rpartition("+")
-    return Reading(LAYOUT_BY_NAME[layout], WRAPPER_BY_NAME[wrapper] if wrapper else None)
+    *wrappers, layout = name.split("+")
+    return Reading(LAYOUT_BY_NAME[layout], tuple(WRAPPER_BY_NAME[wrapper] for wrapper in wrappers))
+
+
+def sample(lines: Sequence[bytes], count: int = 400) -> list[bytes]:
+    """Lines to find the layout from: the first ones, and three times as many spread over the rest.
+
+    A container prints much before its first record, and the first lines may all be another process's.
+    """
+    first = count // 4
+    more = min(count - first, max(0, len(lines) - first))
+    rest = lines[first:]
+    return [*lines[:first], *(rest[index * len(rest) // more] for index in range(more))]
 
 
 def detect(lines: Sequence[bytes]) -> Reading | None:
-    """The layout and wrapper that read most of these lines; NULL where none reads any.
+    """The layout and wrappers that read most of these lines; NULL where none reads any.
 
-    A line whose logger is found counts twice; no wrapper is preferred to one.
+    A line whose logger is found counts twice, one of Kafka's own loggers eight times; of equals the reading with
+    the fewest wrappers is taken.
     """
-    best: tuple[int, Reading] | None = None
-    for wrapper in (None, *WRAPPERS):
-        unwrapped = [wrapper.unwrap(line)[0] if wrapper else line for line in lines]
-        if wrapper is not None and unwrapped == list(lines):
+    return _detect([clean(line.rstrip(b"\r\n")) for line in lines], ())[1]
+
+
+def _detect(lines: Sequence[bytes], wrappers: tuple[Wrapper, ...]) -> tuple[int, Reading | None]:
+    best: tuple[int, Reading | None] = (0, None)
+    for layout in LAYOUTS:
+        score = sum(_score(layout, line) for line in lines)
+        if score > best[0]:
+            best = (score, Reading(layout, wrappers))
+    if len(wrappers) == _MAX_DEPTH or best[0] >= 3 * len(lines):
+        return best
+    for wrapper in WRAPPERS:
+        if wrapper in wrappers:
             continue
-        for layout in LAYOUTS:
-            score = sum(_score(layout, line.rstrip(b"\r")) for line in unwrapped)
-            if score and (best is None or score > best[0]):
-                best = (score, Reading(layout, wrapper))
-    return best[1] if best else None
+        unwrapped = [wrapper.unwrap(line) for line in lines]
+        if not any(unwrapped):
+            continue
+        inner = [found.text if found else line for found, line in zip(unwrapped, lines, strict=True)]
+        found = _detect([part for text in inner for part in text.split(b"\n")[:1]], (*wrappers, wrapper))
+        if found[0] > best[0]:
+            best = found
+    return best
 
 
 def _score(layout: Layout, line: bytes) -> int:
+    if layout.rewrite is not None:
+        rewritten = layout.rewrite(line)
+        if rewritten is None:
+            return 0
+        line = rewritten[0]
     found = (layout.vote or layout.header).match(line)
     if found is None:
         return 0
-    if layout.has_logger or (layout.logger_at_end and LOGGER_AT_END.search(line)):
-        return 2
-    return 1
+    header = layout.header.match(line)
+    logger = layout.logger_of(header, line) if header else None
+    if logger is None:
+        return 1
+    return 8 if _KAFKA_LOGGER.match(logger) else 2
+
+
+_PRETTY: Final = re.compile(rb"^\s*(?:\[\s*)?\{\s*$")
+_MEMBER: Final = re.compile(rb'^\s*"[\w.@\-]+"\s*:')
+_AMBIGUOUS_DATE: Final = re.compile(rb"^\W{0,2}(?:[A-Z]{4,5}\W+)?\d\d?[/\-]\d\d?[/\-](?:\d\d|\d{4})[ T]\d\d:\d\d")
+
+
+def explain(head: bytes) -> str | None:
+    """Why a file that looks like a log is none that can be read, and what to do; NULL where it looks like none."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or _is_utf_16(head[:4096]):
+        return "text in UTF-16, as Windows redirects output: convert it first, as in iconv -f UTF-16 -t UTF-8"
+    lines = [line for line in head[: 64 << 10].split(b"\n") if line.strip()][:200]
+    if any(_PRETTY.match(line) for line in lines[:3]) and sum(1 for line in lines if _MEMBER.match(line)) > 1:
+        return "JSON spread over several lines: write each object on a line of its own first, as jq -c . does"
+    if lines and lines[0].lstrip().startswith((b"[{", b"[ {")) and b'"level"' in lines[0]:
+        return "JSON in one array: write each object on a line of its own first, as jq -c '.[]' does"
+    if any(line.lstrip().startswith((b"<log4j:event", b"<Event ")) for line in lines[:5]):
+        return "a log in XML, which is not read: give one written by a pattern or in JSON"
+    if sum(1 for line in lines if _AMBIGUOUS_DATE.match(line)) > len(lines) // 4:
+        return "its dates can be read with the day or the month first: give a log that prints the year first"
+    return None
+
+
+def _is_utf_16(head: bytes) -> bool:
+    odd, even = head[1::2].count(0), head[::2].count(0)
+    return len(head) >= 16 and max(odd, even) > len(head) // 3 and min(odd, even) < len(head) // 50
+
+
+def split_position(how: Reading, block: bytes, streams: Iterable[bytes] = ()) -> int | None:
+    """The first byte in a block of whole and broken lines at which a part of the file may begin; NULL: none.
+
+    At it a record begins, and so does the next line of each of ``streams``, the streams of the file so far: what
+    comes before the part and what is in it then have no record in common. The block's first line may be broken.
+    """
+    if not how.can_split:
+        return None
+    position = block.find(b"\n") + 1
+    found: list[tuple[int, bytes, bool]] = []
+    last: bytes | None = None if how.names_streams else b""
+    while 0 < position < len(block):
+        end = block.find(b"\n", position)
+        if end < 0:
+            break
+        text, _, stream = how.unwrap(block[position:end].rstrip(b"\r"))
+        last = last if stream is None else stream
+        begins = how.record(text)[1] is not None
+        if last is not None:
+            found.append((position, last, begins and (stream is not None or not how.names_streams)))
+        if begins and not how.names_streams:
+            return position
+        position = end + 1
+    open_streams = {*streams, *(stream for _, stream, _ in found)}
+    best: int | None = None
+    for start, stream, begins in reversed(found):
+        (open_streams.discard if begins else open_streams.add)(stream)
+        if begins and not open_streams:
+            best = start
+    return best

@@ -16,20 +16,22 @@ import pyarrow as pa
 from ingest.identity import record_ids
 from ingest.logs.framing import Framed, frame
 from ingest.logs.layouts import LOGGER_AT_END, Reading, reading
-from ingest.logs.times import LogClock
+from ingest.logs.times import LogClock, date_in_name
 from ingest.recognise import record_kind
 from ingest.tables.bronze import LOG_RECORDS
 from ingest.work import BATCH_BYTES, BATCH_ROWS, Place, Rejected, WorkItem, batch
 
 UNRECOGNISED: Final = "unrecognised"
-_NO_TIME: Final = "its time is on no calendar"
 _STACK: Final = re.compile(rb"\s+at \S|Caused by: |\s+\.\.\. \d+ more|\S+(?:Exception|Error)(?::|$)")
 #: A message of more lines than this (a dump of a configuration has some 250) is not searched for its logger.
 _MESSAGE_LINES: Final = 2000
+#: As much of a log that begins in a repeated hour is looked at to tell in which pass through it.
+_SETTLE_BYTES: Final = 16 << 20
+_MAX_CLOCKS: Final = 10_000
 #: The columns that vary from row to row, in the order of a row's tuple.
 _ROW: Final = (
     "record_id", "source_kind", "source_line", "byte_offset", "byte_length", "event_time", "event_time_text",
-    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type",
+    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type", "broker_id",
 )  # fmt: skip
 
 
@@ -48,10 +50,11 @@ Matcher = Callable[[str, "str | None", str], "Match | None"]
 
 
 class Message(NamedTuple):
-    """A record's message, its logger as printed, and the lines that follow the message."""
+    """A record's message, its logger and thread as printed, and the lines that follow the message."""
 
     text: bytes
     logger: bytes | None
+    thread: bytes | None
     continuation: list[bytes]
 
 
@@ -62,31 +65,75 @@ def message_of(record: Framed, how: Reading) -> Message:
     first, *others = record.content
     begin = header.end()
     layout = how.layout
+    thread = header.group("thread") if layout.has_thread else None
     if layout.has_logger:
-        return Message(first[begin:], header.group("logger"), others)
-    if not layout.logger_at_end:
-        return Message(first[begin:], None, others)
-    found = LOGGER_AT_END.search(first, begin - 1)
+        return Message(first[begin:], header.group("logger"), thread, others)
+    tail = layout.tail
+    if tail is None:
+        return Message(first[begin:], None, thread, others)
+    found = tail.search(first, begin - 1)
     if found is not None:
-        return Message(first[begin : found.start()], found.group(1), others)
+        return Message(first[begin : found.start()], found.group("logger"), thread or _thread(found), others)
     for position, line in enumerate(others[:_MESSAGE_LINES]):
         if _STACK.match(line):
             break
-        found = LOGGER_AT_END.search(line)
+        found = tail.search(line)
         if found is not None:
             message = b"\n".join([first[begin:], *others[:position], line[: found.start()]])
-            return Message(message, found.group(1), others[position + 1 :])
-    return Message(first[begin:], None, others)
+            return Message(message, found.group("logger"), thread or _thread(found), others[position + 1 :])
+    return Message(first[begin:], None, thread, others)
+
+
+def _thread(tail: re.Match[bytes]) -> bytes | None:
+    return tail.groupdict().get("thread")
+
+
+class _Clocks:
+    """A clock for each process of a file: each has an order of its own."""
+
+    def __init__(self, item: WorkItem) -> None:
+        self._zone = item.time_zone
+        self._date = date_in_name(item.source_file)
+        self._first = LogClock(self._zone, self._date)
+        self._clocks: dict[str | None, LogClock] = {None: self._first}
+
+    def of(self, stream: str | None) -> LogClock:
+        clock = self._clocks.get(stream)
+        if clock is None:
+            if len(self._clocks) > _MAX_CLOCKS:
+                self._clocks = {None: self._first}
+            clock = self._clocks[stream] = LogClock(self._zone, self._date, self._first)
+        return clock
+
+    def settled(self, records: Iterator[Framed]) -> Iterator[Framed]:
+        """The same records; where they begin in a repeated hour, the clock has learnt from them which pass it is."""
+        ahead: list[Framed] = []
+        size = 0
+        clock = self.of(None)
+        for record in records:
+            ahead.append(record)
+            size += record.length
+            text = _time_text(record)
+            if size > _SETTLE_BYTES or (text is not None and (record.stream or not clock.is_repeated(text))):
+                break
+        clock.settle(text for record in ahead if (text := _time_text(record)) is not None)
+        yield from ahead
+        yield from records
+
+
+def _time_text(record: Framed) -> str | None:
+    return None if record.header is None else record.header.group("time").decode("utf-8", "replace")
 
 
 def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
     """The records of a log that cannot be read."""
     assert item.layout is not None
-    clock = LogClock(item.time_zone)
+    clocks = _Clocks(item)
     for record in frame(source, reading(item.layout), item.offset, item.line):
         reason = record.reason
-        if reason is None and record.header is not None and clock.micros(record.header.group("time").decode()) is None:
-            reason = _NO_TIME
+        text = _time_text(record)
+        if reason is None and text is not None:
+            reason = clocks.of(record.stream).problem(text)
         if reason is not None:
             yield Rejected(Place(record.offset, record.length, record.line, record.data), reason)
 
@@ -94,13 +141,17 @@ def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
 def kept(
     item: WorkItem, source: Iterable[bytes], match: Matcher, count: Callable[[int, int], None]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a log that can be read, as batches; ``count`` is told (read, rejected) at the end."""
+    """The records of a log that can be read, as batches; ``count`` is told (read, rejected) at the end.
+
+    The broker of a record is that of its stream, where ``item.streams`` says which brokers the streams are, and else
+    that of the item.
+    """
     assert item.layout is not None
     how = reading(item.layout)
-    clock = LogClock(item.time_zone)
-    rows = _Rows(item, how, clock, match)
+    clocks = _Clocks(item)
+    rows = _Rows(item, how, clocks, match)
     read = 0
-    for record in frame(source, how, item.offset, item.line):
+    for record in clocks.settled(frame(source, how, item.offset, item.line)):
         read += 1
         rows.add(record)
         if rows.is_full:
@@ -113,13 +164,15 @@ def kept(
 class _Rows:
     """Columns of one batch."""
 
-    def __init__(self, item: WorkItem, how: Reading, clock: LogClock, match: Matcher) -> None:
+    def __init__(self, item: WorkItem, how: Reading, clocks: _Clocks, match: Matcher) -> None:
         self._item = item
         self._how = how
-        self._micros = clock.micros
+        self._clocks = clocks
+        self._micros = clocks.of(None).micros
+        self._streams: Mapping[str, int | None] | None = item.streams
         self._match = match
         self._record_id = record_ids(item.record_base)
-        self._single = not how.layout.has_logger and how.layout.logger_at_end
+        self._single = not how.layout.has_logger and how.layout.tail is LOGGER_AT_END
         self._has_thread = how.layout.has_thread
         self._loggers: dict[bytes, str | None] = {}
         self._levels: dict[bytes, str] = {}
@@ -144,15 +197,16 @@ class _Rows:
         if record.reason is not None or header is None:
             self.rejected += 1
             return
-        time_text = header.group("time").decode()
-        micros = self._micros(time_text)
+        time_text = header.group("time").decode("utf-8", "replace")
+        stream = record.stream
+        micros = self._micros(time_text) if stream is None else self._clocks.of(stream).micros(time_text)
         if micros is None:
             self.rejected += 1
             return
         content = record.content
         text = content[0]
         logger: str | None
-        continuation = None
+        continuation = thread = None
         # The usual record: one line that ends with its logger.
         split = text.rfind(b" (") if self._single and text.endswith(b")") else -1
         if split >= header.end() - 1:
@@ -167,10 +221,13 @@ class _Rows:
             message = text[header.end() : max(split, header.end())].decode("utf-8", "replace")
             if len(content) > 1:
                 continuation = b"\n".join(content[1:]).decode("utf-8", "replace")
+            if self._has_thread:
+                thread = header.group("thread").decode("utf-8", "replace")
         else:
             parts = message_of(record, self._how)
             message = parts.text.decode("utf-8", "replace")
             logger = parts.logger.decode("utf-8", "replace") if parts.logger else None
+            thread = parts.thread.decode("utf-8", "replace") if parts.thread else None
             if parts.continuation:
                 continuation = b"\n".join(parts.continuation).decode("utf-8", "replace")
         kind = self._kinds.get(logger) if logger is not None else None
@@ -180,7 +237,7 @@ class _Rows:
         level = header.group("level")
         printed = self._levels.get(level)
         if printed is None:
-            printed = self._levels[level] = level.decode().upper()
+            printed = self._levels[level] = level.decode("utf-8", "replace").upper()
         if matched is None:
             shape_id, event_type = None, UNRECOGNISED
         else:
@@ -198,12 +255,13 @@ class _Rows:
                 micros,
                 time_text,
                 printed,
-                header.group("thread").decode("utf-8", "replace") if self._has_thread else None,
+                thread,
                 logger,
                 message,
                 continuation,
                 shape_id,
                 event_type,
+                self._item.broker_id if self._streams is None else self._streams.get(stream or ""),
             )
         )
         self.count += 1

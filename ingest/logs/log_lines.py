@@ -1,0 +1,116 @@
+"""The lines of a log, whatever the blocks they come in: holes of zeros end a line as line feeds do.
+
+A log that is truncated in place while its writer goes on at its old position (logrotate's ``copytruncate``) begins
+with as many zeros as it was long; a machine that crashes leaves zeros behind what was not flushed. The record
+behind them stands on the same line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+#: As many zeros in a row are a hole.
+_HOLE: Final = b"\0" * 16
+_NO_ZERO: Final = re.compile(rb"[^\0]")
+
+
+class Odd(NamedTuple):
+    """What is no whole line. ``kind``: ``long`` for a line that is too long to hold, of which ``data`` is the first
+    bytes and ``length`` all of them; ``hole``; ``piece`` for what stands before a hole or the end of the file."""
+
+    data: bytes
+    length: int
+    kind: str
+
+
+class LogLines:
+    """Reads lines of at most ``longest`` bytes; of what is longer it keeps ``kept`` bytes."""
+
+    def __init__(self, longest: int, kept: int) -> None:
+        self._longest = longest
+        self._kept = kept
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._over = 0
+        self._hole = 0
+
+    def read(self, source: Iterable[bytes]) -> Iterator[list[bytes] | Odd]:
+        """Lists of whole lines without their line feeds, and what is odd, in the order of the bytes."""
+        for block in source:
+            yield from self._take(block)
+        if self._hole:
+            yield self._zeros(self._hole)
+        if self._over:
+            yield Odd(self._held[0], self._over, "long")
+        elif self._held:
+            text = b"".join(self._held)
+            yield Odd(text, len(text), "piece")
+
+    def _take(self, block: bytes) -> Iterator[list[bytes] | Odd]:
+        if self._hole:
+            rest = block.lstrip(b"\0")
+            self._hole += len(block) - len(rest)
+            if not rest:
+                return
+            yield self._zeros(self._hole)
+            self._hole, block = 0, rest
+        if self._over:
+            end = block.find(b"\n")
+            if end < 0:
+                self._over += len(block)
+                return
+            yield Odd(self._held[0], self._over + end + 1, "long")
+            self._over, block = 0, block[end + 1 :]
+            self._hold(b"")
+        if b"\n" not in block and b"\0" not in block:
+            self._held.append(block)
+            self._held_bytes += len(block)
+        else:
+            text = b"".join([*self._held, block]) if self._held else block
+            if _HOLE in text:
+                yield from self._around_holes(text)
+            else:
+                parts = text.split(b"\n")
+                self._hold(parts.pop())
+                if parts:
+                    yield parts
+        # A hole that begins within the longest line is one, whatever the blocks.
+        if self._held_bytes > self._longest + len(_HOLE):
+            self._over = self._held_bytes
+            self._held = [b"".join(self._held)[: self._kept]]
+
+    def _around_holes(self, text: bytes) -> Iterator[list[bytes] | Odd]:
+        position = 0
+        whole: list[bytes] = []
+        while True:
+            end = text.find(b"\n", position)
+            hole = text.find(_HOLE, position, end if end >= 0 else len(text))
+            if 0 <= hole <= position + self._longest:
+                if whole:
+                    yield whole
+                    whole = []
+                if hole > position:
+                    yield Odd(text[position:hole], hole - position, "piece")
+                behind = _NO_ZERO.search(text, hole)
+                position = behind.start() if behind else len(text)
+                if position == len(text):
+                    self._hole = position - hole
+                    break
+                yield self._zeros(position - hole)
+            elif end >= 0:
+                whole.append(text[position:end])
+                position = end + 1
+            else:
+                break
+        if whole:
+            yield whole
+        self._hold(text[position:])
+
+    def _hold(self, text: bytes) -> None:
+        self._held = [text] if text else []
+        self._held_bytes = len(text)
+
+    def _zeros(self, length: int) -> Odd:
+        return Odd(bytes(min(length, self._kept)), length, "hole")

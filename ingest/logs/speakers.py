@@ -1,0 +1,54 @@
+"""What a record says of its writer: the kind of log that its logger writes, the broker that speaks."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+#: The name of state-change.log's logger, whole or as %c{1}, %c{2} and %c{1.} leave it.
+_STATE_CHANGE: Final = frozenset({"state.change.logger", "change.logger", "logger", "s.c.logger"})
+#: Loggers of controller.log: their package, and the classes of which %c{1} and %c{1.} leave the name.
+_CONTROLLER: Final = re.compile(r"kafka\.controller\.|org\.apache\.kafka\.controller\.")
+_SHORTENED: Final = re.compile(r"(?:\w\.)*(?:controller\.)?(\w+)")
+_CONTROLLER_NAMES: Final = frozenset(
+    {
+        "ControllerChannelManager",
+        "ControllerContext",
+        "ControllerEventManager",
+        "KafkaController",
+        "OfflinePartitionLeaderSelector",
+        "PartitionLeaderSelector",
+        "PartitionStateMachine",
+        "QuorumController",
+        "ReplicaStateMachine",
+        "RequestSendThread",
+        "TopicDeletionManager",
+        "ZkPartitionStateMachine",
+        "ZkReplicaStateMachine",
+    }
+)
+#: The broker that speaks, in the identifier its messages begin with.
+_OWN_ID: Final = re.compile(
+    rb"\[[^\]]*?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
+    rb"|(?:Kafka Server|Controller|[Bb]roker|on controller|Topic Deletion Manager|GroupCoordinator) "
+    rb"|KafkaApi-|Controller-)(\d+)[^\]]*\]"
+    rb"|(?:Controller|Broker|Error on broker) (\d+) |Partition \[[^\]]+\] on broker (\d+): "
+    rb"|Property broker\.id is overridden to (\d+)"
+)
+
+
+def kind_of_logger(logger: str) -> str:
+    """The kind of log that a logger writes, also where the layout shortens its name."""
+    if logger in _STATE_CHANGE:
+        return "state_change_log"
+    if _CONTROLLER.match(logger):
+        return "controller_log"
+    shortened = _SHORTENED.match(logger)
+    is_controller = shortened is not None and shortened.group(1) in _CONTROLLER_NAMES
+    return "controller_log" if is_controller else "server_log"
+
+
+def own_broker_id(message: bytes) -> int | None:
+    """The id of the broker that wrote a message, from the identifier it begins with; NULL where it has none."""
+    found = _OWN_ID.match(message)
+    return int(next(group for group in found.groups() if group is not None)) if found else None

@@ -1,0 +1,1 @@
+"""What a broker's log directories hold: checkpoints, segments, indexes, listings."""

@@ -1,0 +1,5 @@
+"""The captures, for the tests of this folder."""
+
+from tests.support.captures import unpacked
+
+__all__ = ["unpacked"]

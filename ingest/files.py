@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest import paths
+from ingest.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
 from ingest.identity import copied_file_id, log_file_id
-from ingest.inspection import CLUSTER_BIRTH, CLUSTER_ZNODE, Inspected
+from ingest.inspection import Inspected
+from ingest.log_dirs.names import file_name
+from ingest.tables.bronze import READ_PARTITION_FILE_KINDS
 
 UNKNOWN_CLUSTER: Final = "unknown"
 
@@ -74,7 +77,10 @@ def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list
 def _file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
     if file.is_growing and file.status == "ingested" and file.first_line is not None:
         return log_file_id(cluster_id, broker_id, file.first_line.encode())
-    return copied_file_id(cluster_id, broker_id, file.kind, file.captured_at_ms, file.directory, file.content_hash)
+    place = file.directory
+    if file.kind in READ_PARTITION_FILE_KINDS:  # files of one directory may be equal, as empty ones are
+        place = f"{file.directory}/{file_name(file.source_file)}"
+    return copied_file_id(cluster_id, broker_id, file.kind, file.captured_at_ms, place, file.content_hash)
 
 
 def _given_broker(file: Inspected, brokers: Mapping[str, int]) -> int | None:

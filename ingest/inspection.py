@@ -8,24 +8,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from ingest import paths
 from ingest.containers import Content, contents, damage_of
+from ingest.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
 from ingest.identity import digest
 from ingest.logs.framing import BLOCK_BYTES, RAW_BYTES
+from ingest.logs.streams import StreamFacts
 from ingest.logs.times import prints_zone
 from ingest.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.storage import Found
-from ingest.tables.bronze import GROWING_KINDS, LOG_KINDS
+from ingest.tables.bronze import GROWING_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
 
 #: A plain log longer than this is read in parts of about this size.
 SPLIT_BYTES: Final = 32 << 20
-#: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.
-CLUSTER_ZNODE, CLUSTER_LOG, CLUSTER_META, CLUSTER_BIRTH = 1, 2, 3, 4
-
+#: Kinds of which a number in the path says no instant: ZooKeeper's own files say it themselves.
+_WITHOUT_COPY_TIME: Final = ("unrecognised", "znode_transaction_log", "znode_snapshot_binary")
 _OVERLAP: Final = 4096
 _CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
 _VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
@@ -68,7 +69,7 @@ class Inspected:
     directory: str | None = None
     chroot: str = ""
     snapshot_zxid: int | None = None
-    streams: Mapping[str, int] | None = None
+    streams: Mapping[str, int | None] | None = None
     splits: tuple[tuple[int, int], ...] = ()
     damage: str | None = None
     raw: str = ""
@@ -151,10 +152,13 @@ def _name(found: Found, member: str | None) -> str:
 def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -> Inspected:
     names = paths.segments(found.location, content.member)
     stream = content.stream
-    head = _read_head(stream)
+    hole_bytes, head = _read_head(stream)
     is_whole = len(head) < HEAD_BYTES
     what = recognise(head, names, is_whole=is_whole)
-    scan = _Scan(what, split_bytes if content.compression == "none" else 0)
+    is_plain = content.compression == "none"
+    scan = _Scan(what, names[-1], split_bytes if is_plain else 0, is_final or not is_plain)
+    for position in range(0, hole_bytes, BLOCK_BYTES):
+        scan.take(bytes(min(BLOCK_BYTES, hole_bytes - position)))
     scan.take(head)
     while not is_whole:
         block = stream.read(BLOCK_BYTES)
@@ -170,8 +174,8 @@ def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -
             what.kind,
             what.status,
             what.reason,
-            captured_at_ms=None if what.kind == "unrecognised" else paths.captured_at_ms(names),
-            directory=paths.partition_directory(names) if what.kind == "leader_epoch_checkpoint" else None,
+            captured_at_ms=paths.captured_at_ms(names) if what.kind not in _WITHOUT_COPY_TIME else None,
+            directory=_directory(what.kind, names),
             damage=damage_of(stream),
             raw=head[: min(1024, RAW_BYTES)].decode("utf-8", "replace") if what.status == "rejected" else "",
             is_said_final=is_final,
@@ -179,22 +183,35 @@ def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -
     )
 
 
-def _read_head(stream: Any) -> bytes:
+def _directory(kind: str, names: Sequence[str]) -> str | None:
+    if kind in READ_PARTITION_FILE_KINDS:
+        return paths.parent_partition_directory(names)
+    return paths.partition_directory(names) if kind == "leader_epoch_checkpoint" else None
+
+
+def _read_head(stream: Any) -> tuple[int, bytes]:
+    """How many zeros the file begins with, as one truncated in place does, and the first bytes behind them; the zeros
+    belong to the head where they are fewer than that."""
     parts: list[bytes] = []
-    size = 0
+    size = hole = 0
     while size < HEAD_BYTES:
         block = stream.read(HEAD_BYTES - size)
         if not block:
             break
         parts.append(block)
         size += len(block)
-    return b"".join(parts)
+        if size >= HEAD_BYTES and not any(part.strip(b"\0") for part in parts):
+            hole += size
+            parts, size = [], 0
+    if hole and not parts:
+        return hole - HEAD_BYTES, bytes(HEAD_BYTES)
+    return hole, b"".join(parts)
 
 
 class _Scan:
     """What one pass over the blocks of a file gathers."""
 
-    def __init__(self, what: Recognised, split_bytes: int) -> None:
+    def __init__(self, what: Recognised, name: str, split_bytes: int, is_final: bool) -> None:
         self._what = what
         self._hash = hashlib.sha256()
         self._complete_hash = self._hash
@@ -203,11 +220,11 @@ class _Scan:
         self._lines = 0
         self._tail = b""
         # Lines that a runtime may have cut in pieces are not split: a part would have to begin at a whole one.
-        wrapped = what.reading is not None and what.reading.wrapper is not None
-        self._split_bytes = split_bytes if what.reading is not None and not wrapped else 0
+        self._split_bytes = split_bytes if what.reading is not None and what.reading.can_split else 0
+        self._streams = StreamFacts(what.reading) if what.reading is not None and what.reading.names_streams else None
         self._splits: list[tuple[int, int]] = []
         self._facts: dict[str, Any] = {}
-        self._znodes = _ZnodeFacts() if what.kind == "znode_snapshot" else None
+        self._content = content_facts(what.kind, name, is_final=is_final)
 
     def take(self, block: bytes) -> None:
         if self._split_bytes and self._size - (self._splits[-1][0] if self._splits else 0) >= self._split_bytes:
@@ -221,41 +238,44 @@ class _Scan:
             self._hash.update(block[last:])
         else:
             self._hash.update(block)
+        if self._streams is not None:
+            self._streams.take(block)
         if self._what.reading is not None:
             self._search(block)
         elif self._what.kind == "meta_properties":
             found = _CLUSTER_KEY.search(block)
             if found:
                 self._fact("cluster_id", found.group(1).decode("utf-8", "replace"))
-        elif self._znodes is not None:
-            self._znodes.take(block)
+        elif self._content is not None:
+            self._content.take(block)
         self._size += len(block)
 
     def result(self, start: Inspected) -> Inspected:
         what = self._what
         facts = dict(self._facts)
-        if self._znodes is not None:
-            facts |= {name: value for name, value in self._znodes.result().items() if value is not None}
+        if self._content is not None:
+            facts |= {name: value for name, value in self._content.result().items() if value is not None}
         elif "cluster_id" in facts:
             facts["cluster_rank"] = CLUSTER_LOG if what.reading is not None else CLUSTER_META
         first = what.first_line
         unfinished = first is not None and self._complete == 0 and not start.is_final
-        return replace(
-            start,
-            status="empty" if unfinished else start.status,
-            reason="the log's only line is not finished yet" if unfinished else start.reason,
-            size_bytes=self._size,
-            content_hash=self._hash.hexdigest(),
-            complete_bytes=self._complete,
-            complete_hash=self._complete_hash.hexdigest() if self._complete else hashlib.sha256().hexdigest(),
-            line_count=self._lines,
-            layout=what.reading.name if what.reading else None,
-            first_line=digest(first.rstrip(b"\r\n")) if first is not None else None,
-            prints_zone=first is not None and _prints_zone(what, first),
-            broker_id=what.broker_id,
-            splits=tuple(self._splits),
-            **facts,
-        )
+        seen: dict[str, Any] = {
+            "status": "empty" if unfinished else start.status,
+            "reason": "the log's only line is not finished yet" if unfinished else start.reason,
+            "size_bytes": self._size,
+            "content_hash": self._hash.hexdigest(),
+            "complete_bytes": self._complete,
+            "complete_hash": self._complete_hash.hexdigest() if self._complete else hashlib.sha256().hexdigest(),
+            "line_count": self._lines,
+            "layout": what.reading.name if what.reading else None,
+            "first_line": digest(first.rstrip(b"\r\n")) if first is not None else None,
+            "prints_zone": first is not None and _prints_zone(what, first),
+            "broker_id": what.broker_id,
+            "splits": tuple(self._splits),
+        }
+        if self._streams is not None and self._streams.process_count > 1:
+            seen["streams"] = self._streams.result() or None
+        return replace(start, **(seen | facts))
 
     def _fact(self, name: str, value: Any) -> None:
         self._facts.setdefault(name, value)
@@ -279,6 +299,11 @@ class _Scan:
     def _split(self, block: bytes) -> None:
         reading = self._what.reading
         assert reading is not None
+        if self._streams is not None:
+            start = self._streams.split(block)
+            if start is not None:
+                self._splits.append((self._size + start, self._lines + block.count(b"\n", 0, start) + 1))
+            return
         position = block.find(b"\n") + 1
         while 0 < position < len(block):
             end = block.find(b"\n", position)
@@ -294,51 +319,3 @@ def _prints_zone(what: Recognised, first_line: bytes) -> bool:
     assert what.reading is not None
     header = what.reading.layout.header.match(what.reading.content(first_line.rstrip(b"\r")))
     return header is not None and prints_zone(header.group("time").decode())
-
-
-class _ZnodeFacts:
-    """The cluster's id, its birth and its chroot, as a snapshot of the znodes tells them."""
-
-    def __init__(self) -> None:
-        self._held = b""
-        self._captured_at: int | None = None
-        self._births: dict[str, tuple[int, int]] = {}
-        self._ids: dict[str, str] = {}
-        self._chroot: str | None = None
-
-    def take(self, block: bytes) -> None:
-        *whole, self._held = (self._held + block).split(b"\n")
-        for line in whole:
-            if self._captured_at is None or b'/brokers"' in line or b'/brokers/ids"' in line or b'/cluster/id"' in line:
-                self._line(line)
-
-    def result(self) -> dict[str, Any]:
-        if self._held:
-            self._line(self._held)
-        chroot = self._chroot if self._chroot is not None else ""
-        birth = self._births.get(f"{chroot}/brokers")
-        stated = self._ids.get(f"{chroot}/cluster/id")
-        birth_id = f"unknown-{digest(*birth)[:16]}" if birth else None
-        return {
-            "captured_at_ms": self._captured_at,
-            "chroot": chroot,
-            "birth_id": birth_id,
-            "cluster_id": stated or birth_id,
-            "cluster_rank": CLUSTER_ZNODE if stated else CLUSTER_BIRTH if birth_id else 0,
-            "cluster_at": str(self._captured_at or ""),
-        }
-
-    def _line(self, line: bytes) -> None:
-        try:
-            entry = json.loads(line)
-            path = entry["path"]
-            if self._captured_at is None:
-                self._captured_at = int(entry["captured_at"])
-            if path.endswith("/brokers/ids") and self._chroot is None:
-                self._chroot = path[: -len("/brokers/ids")]
-            elif path.endswith("/brokers"):
-                self._births[path] = (int(entry["czxid"]), int(entry["ctime"]))
-            elif path.endswith("/cluster/id"):
-                self._ids[path] = str(json.loads(entry["data"])["id"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return

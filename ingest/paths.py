@@ -23,6 +23,7 @@ _SEGMENT_FILE: Final = re.compile(
     r"^(?:\d{20}\.(?:log|index|timeindex|txnindex|snapshot)(?:\.\w+)?|partition\.metadata|\.kafka_cleanshutdown|\.lock"
     r"|[0-9a-f\-_A-Za-z]*\.checkpoint)$"
 )
+_INT32_END: Final = 1 << 31
 _ROTATED: Final = re.compile(r"\.log[.\-](?:\d+|\d{4}-\d\d-\d\d(?:-\d\d)?)(?:\.\w+)?$|\.\d{4}-\d\d-\d\d-\d\d$")
 
 
@@ -72,11 +73,18 @@ def partition_directory(names: Sequence[str]) -> str | None:
     return None
 
 
-def topic_partition(directory: str) -> tuple[str, int] | None:
+def parent_partition_directory(names: Sequence[str]) -> str | None:
+    """The name of the partition's directory that a file lies in; NULL where it lies in none."""
+    return names[-2] if len(names) > 1 and topic_partition(names[-2]) is not None else None
+
+
+def topic_partition(directory: str | None) -> tuple[str, int] | None:
     """Topic and partition of a partition directory: ``TOPIC-PARTITION``, with a suffix once it was renamed
     for deletion or a move. The partition is what follows the last hyphen: topics may contain ``-``, ``.``, ``_``."""
-    found = _RENAMED.match(directory) or _PARTITION.match(directory)
-    return (found.group("topic"), int(found.group("partition"))) if found else None
+    found = _RENAMED.match(directory or "") or _PARTITION.match(directory or "")
+    if found is None or int(found.group("partition")) >= _INT32_END:
+        return None
+    return (found.group("topic"), int(found.group("partition")))
 
 
 def is_znode_snapshot(names: Sequence[str]) -> bool:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest import paths
-from ingest.logs.layouts import LOGGER_AT_END, Reading, detect
+from ingest.log_dirs.listings import recognise_listing
+from ingest.log_dirs.names import recognise_segment
+from ingest.logs.layouts import Reading, clean, detect, explain, sample
+from ingest.logs.speakers import kind_of_logger, own_broker_id
 
 #: As much of a file is looked at to recognise it.
 HEAD_BYTES: Final = 512 << 10
@@ -46,15 +49,6 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
-_CONTROLLER_LOGGER: Final = re.compile(rb"kafka\.controller\.|org\.apache\.kafka\.controller\.")
-# The broker that speaks, in the identifier its messages begin with.
-_OWN_ID: Final = re.compile(
-    rb"\[[^\]]*?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
-    rb"|(?:Kafka Server|Controller|[Bb]roker|on controller|Topic Deletion Manager|GroupCoordinator) "
-    rb"|KafkaApi-|Controller-)(\d+)[^\]]*\]"
-    rb"|(?:Controller|Broker|Error on broker) (\d+) |Partition \[[^\]]+\] on broker (\d+): "
-    rb"|Property broker\.id is overridden to (\d+)"
-)
 _CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -75,21 +69,26 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
 
     ``is_whole`` says that ``head`` is the whole file.
     """
+    segment = recognise_segment(head, names)
+    if segment is not None:
+        return _partition_file(segment, names)
     if not head:
         return _empty(names)
     if head.startswith(b"ZKLG"):
-        return _not_read("znode_transaction_log", "a transaction log of ZooKeeper: not read yet")
+        return Recognised("znode_transaction_log")
     if head.startswith(b"ZKSN"):
-        return _not_read("znode_snapshot_binary", "a snapshot of ZooKeeper's own: not read yet")
-    lines = head.split(b"\n")
-    if not is_whole or lines[-1] == b"":
-        lines.pop()
-    lines = lines[:_SAMPLE_LINES] or [head]
+        return Recognised("znode_snapshot_binary")
+    # A log that was truncated in place begins with a hole.
+    every = head.lstrip(b"\0").split(b"\n")
+    if not is_whole or every[-1] == b"":
+        every.pop()
+    lines = every[:_SAMPLE_LINES] or [head]
     return (
         _json_lines(lines[0])
         or _checkpoint(lines, names)
         or _properties(lines, head)
-        or _log(lines, head)
+        or _listing(lines)
+        or _log(sample(every, _SAMPLE_LINES) or lines, head)
         or _other(head, names)
     )
 
@@ -97,11 +96,7 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
 def record_kind(logger: str | None, message: str, file_kind: str) -> str:
     """The kind of one record in a log: its logger decides, then its message, then the file it stands in."""
     if logger is not None:
-        if logger == "state.change.logger":
-            return "state_change_log"
-        if logger.startswith(("kafka.controller.", "org.apache.kafka.controller.")):
-            return "controller_log"
-        return "server_log"
+        return kind_of_logger(logger)
     if file_kind == "server_log" and STATE_CHANGE_START.match(message.encode("utf-8", "replace")):
         return "state_change_log"
     return file_kind
@@ -118,6 +113,16 @@ def _rejected(kind: str, reason: str) -> Recognised:
 def _empty(names: Sequence[str]) -> Recognised:
     kind = paths.checkpoint_kind(names) or ("znode_snapshot" if paths.is_znode_snapshot(names) else "unrecognised")
     return Recognised(kind, "empty")
+
+
+def _partition_file(kind: str, names: Sequence[str]) -> Recognised:
+    if paths.parent_partition_directory(names) is None:
+        return _rejected(kind, "nothing in its path says which partition's it is: keep it below TOPIC-PARTITION/")
+    return Recognised(kind)
+
+
+def _listing(lines: Sequence[bytes]) -> Recognised | None:
+    return Recognised("directory_listing") if recognise_listing(lines) is not None else None
 
 
 def _json_lines(line: bytes) -> Recognised | None:
@@ -191,55 +196,48 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
     if reading is None:
         return None
     first_line: bytes | None = None
-    broker_id: int | None = None
+    brokers: set[int] = set()
     kinds: set[str] = set()
     is_kafka = False
-    for line in lines:
-        text = reading.content(line.rstrip(b"\r"))
+    for line in map(clean, lines):
+        text = reading.content(line)
         header = reading.layout.header.match(text)
         if header is None:
             continue
         if first_line is None:
             first_line = line
-        logger = logger_of(reading, header, text)
         message = text[header.end() :]
-        if broker_id is None:
-            own = _OWN_ID.match(message)
-            if own:
-                broker_id = int(next(group for group in own.groups() if group is not None))
+        own = own_broker_id(message)
+        if own is not None and (not brokers or reading.names_streams):
+            brokers.add(own)
+        logger = reading.layout.logger_of(header, text)
         if logger is None:
             is_state_change = STATE_CHANGE_START.match(message) is not None
             is_kafka = is_kafka or is_state_change or _KAFKA_START.match(message) is not None
             if is_state_change or not reading.layout.logger_at_end:
                 kinds.add("state_change_log" if is_state_change else "server_log")
-            continue
-        is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None
-        if logger == b"state.change.logger":
-            kinds.add("state_change_log")
         else:
-            kinds.add("controller_log" if _CONTROLLER_LOGGER.match(logger) else "server_log")
+            is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None
+            kinds.add(kind_of_logger(logger.decode("utf-8", "replace")))
     if not is_kafka or first_line is None:
         return _rejected("unrecognised", "a log, but none of its first records is one of a Kafka broker's")
-    if broker_id is None:
+    if not brokers:
         configured = _CONFIGURED_ID.search(head)
-        broker_id = int(configured.group(1)) if configured else None
-    kind = kinds.pop() if len(kinds) == 1 else "server_log"
-    return Recognised(kind, reading=reading, first_line=first_line, broker_id=broker_id)
-
-
-def logger_of(reading: Reading, header: re.Match[bytes], text: bytes) -> bytes | None:
-    """The logger that a record's first line names; NULL where it names none."""
-    if reading.layout.has_logger:
-        return header.group("logger")
-    if reading.layout.logger_at_end:
-        found = LOGGER_AT_END.search(text, header.end() - 1)
-        return found.group(1) if found else None
-    return None
+        brokers |= {int(configured.group(1))} if configured else set()
+    return Recognised(
+        kinds.pop() if len(kinds) == 1 else "server_log",
+        reading=reading,
+        first_line=first_line,
+        broker_id=brokers.pop() if len(brokers) == 1 else None,
+    )
 
 
 def _other(head: bytes, names: Sequence[str]) -> Recognised:
     if names and paths.is_partition_file(names[-1]):
         return _not_read("unrecognised", "a file of a log directory of Kafka's: not read yet")
+    why = explain(head)
+    if why is not None:
+        return _rejected("unrecognised", why)
     if b"\0" in head[:4096]:
         return _rejected("unrecognised", "binary data of a kind that is not known")
     return _rejected(

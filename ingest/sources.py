@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest import properties
-from ingest.log_dirs import checkpoints
+from ingest.log_dirs import checkpoints, listings, partition_files
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_KINDS,
     LOG_RECORDS,
+    LOG_SEGMENTS,
     OFFSET_CHECKPOINT_KINDS,
     OFFSET_CHECKPOINTS,
+    READ_PARTITION_FILE_KINDS,
     ZNODE_SNAPSHOTS,
+    ZNODE_TRANSACTIONS,
 )
 from ingest.work import Kept, Rejected, WorkItem
-from ingest.zookeeper import json_snapshots
+from ingest.zookeeper import json_snapshots, snapshots, transaction_log
 
 #: The bytes of one file to its records, kept or rejected, in their order.
 Reader = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
@@ -42,8 +45,12 @@ class Source:
 SOURCES: Final = (
     Source(LOG_KINDS, LOG_RECORDS, None, "event_time"),
     Source(("znode_snapshot",), ZNODE_SNAPSHOTS, json_snapshots.read, "captured_at"),
+    Source(("znode_snapshot_binary",), ZNODE_SNAPSHOTS, snapshots.read, "captured_at"),
+    Source(("znode_transaction_log",), ZNODE_TRANSACTIONS, transaction_log.read, "transaction_time"),
     Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),
     Source(("leader_epoch_checkpoint",), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
+    Source(READ_PARTITION_FILE_KINDS, LOG_SEGMENTS, partition_files.read, "captured_at"),
+    Source(("directory_listing",), LOG_SEGMENTS, listings.read, "captured_at"),
     Source(("server_properties", "meta_properties"), BROKER_CONFIGS, properties.read, None),
 )
 SOURCE_OF_KIND: Final[Mapping[str, Source]] = {kind: source for source in SOURCES for kind in source.kinds}

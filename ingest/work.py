@@ -57,7 +57,7 @@ class WorkItem:
     directory: str | None = None
     chroot: str = ""
     snapshot_zxid: int | None = None
-    streams: Mapping[str, int] | None = None
+    streams: Mapping[str, int | None] | None = None
     damage: str | None = None
     reason: str | None = None
     raw: str = ""

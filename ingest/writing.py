@@ -69,7 +69,10 @@ class Writer:
         spark = self._lake.spark
         keys = [entry.key for entry in taken]
         held = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
-        resumed = self._resume([entry.key for entry in taken if entry.action is Action.GROWN])
+        grown = [entry for entry in taken if entry.action is Action.GROWN]
+        # where several processes write one file, any of its last records may go on
+        resumed = self._resume([entry.key for entry in grown if not entry.owner.file.streams])
+        resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.streams}
         items = work_items(taken, resumed, self._rounds, self._time_zone)
         forks = _forks_frame(spark, taken) if are_forks else None
         counted = reading.counter(spark)

@@ -7,15 +7,15 @@ from typing import Final
 from ingest.tables.spec import TableSpec, col
 
 #: Files of a partition's directory, and what lists them.
-PARTITION_FILE_KINDS: Final = (
+READ_PARTITION_FILE_KINDS: Final = (
     "log_segment",
     "offset_index",
     "time_index",
     "transaction_index",
     "producer_snapshot",
     "partition_metadata",
-    "directory_listing",
 )
+PARTITION_FILE_KINDS: Final = (*READ_PARTITION_FILE_KINDS, "directory_listing")
 #: What a file was recognised as. Those that no reader takes (ingest/sources.py) are counted and left alone.
 SOURCE_KINDS: Final = (
     "state_change_log",
@@ -42,6 +42,7 @@ COMPRESSIONS: Final = (
     "zstd",
     "xz",
     "bzip2",
+    "snappy",
     "tar",
     "tar.gz",
     "tar.zst",
@@ -325,7 +326,7 @@ LOG_SEGMENTS: Final = TableSpec(
             "string",
             "What the file is, whether read or listed.",
             nullable=False,
-            vocabulary=PARTITION_FILE_KINDS,
+            vocabulary=(*READ_PARTITION_FILE_KINDS, "leader_epoch_checkpoint"),
         ),
         col("base_offset", "bigint", "Base offset of the segment, from the name; NULL for files of no segment."),
         col("size_bytes", "bigint", "Size of the file; NULL where a listing does not say."),

@@ -95,20 +95,25 @@ def _writes(snapshots: DataFrame) -> DataFrame:
 def _deletions(snapshots: DataFrame) -> DataFrame:
     """Znodes last seen before a round that shows all children of their parent, and not them."""
     placed = snapshots.withColumn("parent", F.regexp_extract("path", r"^(.*)/[^/]*$", 1))
-    counted = placed.groupBy("cluster_id", "parent", "captured_at").agg(F.count("*").alias("seen"))
-    rounds = placed.select("cluster_id", F.col("path").alias("parent"), "captured_at", "num_children")
-    complete = (
-        rounds.join(counted, ["cluster_id", "parent", "captured_at"], "left")
-        .where(F.coalesce("seen", F.lit(0)) == F.col("num_children"))
-        .select("cluster_id", "parent", "captured_at", F.lit(None).cast("string").alias("path"))
+    one_round = ("cluster_id", "file_id", "captured_at")
+    counted = placed.groupBy(*one_round, "parent").agg(F.count("*").alias("seen"))
+    listed = placed.select(*one_round, F.col("path").alias("parent"), "num_children")
+    whole = listed.join(counted, [*one_round, "parent"], "left").where(
+        F.coalesce("seen", F.lit(0)) == F.col("num_children")
     )
-    # the root is in no snapshot: a round that shows /brokers and /config whole stands for it
+    # the root is in no snapshot of ours: a round that shows these four stands for it
     root = (
         placed.where((F.col("parent") == "") & F.col("path").isin("/brokers", "/config", "/admin", "/controller_epoch"))
-        .groupBy("cluster_id", "captured_at")
+        .groupBy(*one_round)
         .agg(F.count_distinct("path").alias("shown"))
         .where(F.col("shown") == 4)
-        .select("cluster_id", F.lit("").alias("parent"), "captured_at", F.lit(None).cast("string").alias("path"))
+        .withColumn("parent", F.lit(""))
+    )
+    complete = (
+        whole.select(*one_round, "parent")
+        .unionByName(root.select(*one_round, "parent"))
+        .join(F.broadcast(_read_by(snapshots)), list(one_round))
+        .select("cluster_id", "parent", "captured_at", "read_by", F.lit(None).cast("string").alias("path"))
     )
     last_seen = placed.groupBy("cluster_id", "parent", *_ZNODE[1:]).agg(
         F.max("captured_at").alias("captured_at"),
@@ -118,13 +123,11 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
     )
     in_time = F.unix_micros("captured_at")
     later = Window.partitionBy("cluster_id", "parent").orderBy(in_time).rangeBetween(1, Window.unboundedFollowing)
-    marked = (
-        complete.unionByName(root)
-        .withColumns({"czxid": F.lit(None).cast("bigint"), "row": F.lit(None).cast(last_seen.schema["row"].dataType)})
-        .unionByName(last_seen)
-    )
+    marked = complete.withColumns(
+        {"czxid": F.lit(None).cast("bigint"), "row": F.lit(None).cast(last_seen.schema["row"].dataType)}
+    ).unionByName(last_seen, allowMissingColumns=True)
     return (
-        marked.withColumn("gone_by", F.min(F.when(F.col("path").isNull(), F.col("captured_at"))).over(later))
+        marked.withColumn("gone_by", F.min(F.when(F.col("path").isNull(), F.col("read_by"))).over(later))
         .where(F.col("path").isNotNull() & F.col("gone_by").isNotNull())
         .select(
             *_ZNODE,
@@ -138,4 +141,18 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
             F.array("row.record_id").alias("evidence"),
             F.lit("znode_snapshot").alias("inferred_from"),
         )
+    )
+
+
+def _read_by(snapshots: DataFrame) -> DataFrame:
+    """When the znodes of each round had been read: of a snapshot of ZooKeeper's own, which says only when the last
+    write before it was, by the next round; NULL where there is none."""
+    rounds = snapshots.groupBy("cluster_id", "file_id", "captured_at").agg(F.max("snapshot_zxid").alias("own"))
+    in_time = Window.partitionBy("cluster_id").orderBy(F.unix_micros("captured_at"))
+    following = F.min("captured_at").over(in_time.rangeBetween(1, Window.unboundedFollowing))
+    return rounds.select(
+        "cluster_id",
+        "file_id",
+        "captured_at",
+        F.when(F.col("own").isNull(), F.col("captured_at")).otherwise(following).alias("read_by"),
     )

@@ -37,6 +37,10 @@ ONE_SIDE: Final = [
     for sources in (Sources.CONTROLLER, Sources.BROKERS)
     for name in ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
 ]
+TRANSACTIONS: Final = [
+    Given(Sources.TRANSACTIONS, name)
+    for name in ("lifecycle-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
+]
 #: Captures that are read again in another order: one of each protocol era.
 REORDERED: Final = ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")
 
@@ -78,12 +82,14 @@ def silent(message: str) -> None:
     """No progress."""
 
 
-def fill(lake: Any, paths: list[Path]) -> None:
-    """Ingest and reconstruct."""
+def fill(lake: Any, paths: list[Path], named: Mapping[str, Path] | None = None) -> None:
+    """Ingest and reconstruct; ``named`` paths are each of a cluster whose id is given."""
     from ingest.pipeline import IngestOptions, ingest_paths
     from reconstruct.pipeline import reconstruct
 
     ingest_paths(lake, [str(path) for path in paths], IngestOptions(), silent)
+    for cluster_id, path in (named or {}).items():
+        ingest_paths(lake, [str(path)], IngestOptions(cluster_id=cluster_id), silent)
     reconstruct(lake, full=True, progress=silent)
 
 
@@ -111,7 +117,7 @@ def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
         for given in ALL
         if (created := truths[given.capture].brokers_created) is not None
     }
-    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE)}
+    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE, *TRANSACTIONS)}
 
 
 def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
@@ -124,7 +130,7 @@ def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
                 for (subject, given), score in sorted(scores.items(), key=lambda item: (item[0][0], item[0][1].capture))
                 if subject == name and given.sources is sources
             }
-            if chosen and (name == "leader and ISR" or sources in (Sources.ALL, Sources.NO_ZNODES)):
+            if chosen and (name == "leader and ISR" or sources not in (Sources.CONTROLLER, Sources.BROKERS)):
                 total = Score(tuple(alignment for score in chosen.values() for alignment in score.alignments))
                 parts.append(f"{name} from {sources.value}\n{table(chosen | {'all captures': total})}")
     return "\n\n".join(parts)
@@ -158,7 +164,8 @@ def measured(
         lay_out(given, folder)
     lake = Lake(spark, str(tmp_path_factory.mktemp("scores") / "lake"))
     lake.ensure()
-    fill(lake, [folder])
+    of_zookeeper = tmp_path_factory.mktemp("transactions")
+    fill(lake, [folder], {given.cluster_id: lay_out(given, of_zookeeper / given.capture) for given in TRANSACTIONS})
     clusters = cluster_ids(lake, truths)
     scores = {}
     for name, subject in SUBJECTS.items():
@@ -209,6 +216,14 @@ def test_the_other_timelines_hold_the_truth_too(subject: str, given: Given, meas
     score = measured.scores[subject, given]
     assert score.recall >= LOWEST_RECALL, score.diff()
     assert score.extras <= HIGHEST_EXTRAS, score.diff()
+
+
+@pytest.mark.parametrize("given", TRANSACTIONS, ids=names)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_transaction_logs_alone_tell_every_decision(subject: str, given: Given, measured: Measured) -> None:
+    score = measured.scores[subject, given]
+    assert score.recall == 1.0, score.diff()
+    assert score.extras == 0.0, score.diff()
 
 
 def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:

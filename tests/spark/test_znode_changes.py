@@ -159,3 +159,24 @@ def test_a_write_that_log_and_snapshot_show_is_one_row_and_the_log_wins(changes:
 
 def test_what_was_refused_changes_nothing(changes: Any) -> None:
     assert changes([operation(1, "error", "/a", error_code=-110), operation(2, "check", "/a", version=0)]) == []
+
+
+def fuzzy(path: str, second: int, czxid: int, **more: Any) -> dict[str, Any]:
+    return snapshot(path, second, czxid, czxid, 0, snapshot_zxid=second, file_id=f"z{second}", **more)
+
+
+def test_a_znode_missing_from_a_snapshot_of_zookeepers_own_was_gone_by_the_next_round(changes: Any) -> None:
+    first = [fuzzy("/brokers/ids", 10, 1, num_children=1), fuzzy("/brokers/ids/1", 10, 2)]
+    without = fuzzy("/brokers/ids", 20, 1, num_children=0)
+    assert [row["change"] for row in changes([], [*first, without])] == ["written", "written"], "no bound is known"
+    rows = changes([], [*first, without, fuzzy("/other", 30, 25)])
+    gone = [row for row in rows if row["change"] == "deleted"]
+    assert columns(gone, "path", "changed_at", "changed_at_upper") == [("/brokers/ids/1", at(10), at(30))]
+
+
+def test_the_same_snapshot_of_two_servers_is_two_rounds(changes: Any) -> None:
+    first = [fuzzy("/brokers/ids", 10, 1, num_children=1), fuzzy("/brokers/ids/1", 10, 2)]
+    twice = [fuzzy("/brokers/ids", 20, 1, num_children=0), fuzzy("/brokers/ids", 20, 1, num_children=0)]
+    twice[1] |= {"file_id": "other server", "record_id": "other"}
+    rows = changes([], [*first, *twice, fuzzy("/other", 30, 25)])
+    assert [row["path"] for row in rows if row["change"] == "deleted"] == ["/brokers/ids/1"]

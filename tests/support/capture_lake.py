@@ -2,7 +2,8 @@
 
 A cluster of the lake is one (capture, sources). The whole capture keeps the identity that its own files give it; a
 capture with fewer sources is named by a ``meta.properties`` beside each broker's logs, and its one log line that
-would name the cluster otherwise is left out: else all would be the same cluster.
+would name the cluster otherwise is left out: else all would be the same cluster. ZooKeeper's files name the cluster
+too: they are ingested by themselves, under a given id.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ _CONTROLLER_SPEAKS: Final = re.compile(r"\] [A-Z]+ \[?Controller ")
 
 
 class Sources(StrEnum):
-    """What of a capture is given to the program; never the truth."""
+    """What of a capture is given to the program: not the truth, unless it is ZooKeeper's own files that are read."""
 
     ALL = "logs, znodes, checkpoints"
     NO_ZNODES = "logs, checkpoints"
     CONTROLLER = "controller's logs only"
     BROKERS = "brokers' logs only"
+    TRANSACTIONS = "ZooKeeper's own files only"
 
 
 @dataclass(frozen=True, order=True)
@@ -46,6 +48,8 @@ class Given:
 def lay_out(given: Given, folder: Path) -> Path:
     """Unpack what is given below ``folder``, in a folder of its own, and return that."""
     target = folder / given.sources.name.lower()
+    if given.sources is Sources.TRANSACTIONS:
+        return unpack(given.capture, target, without=("broker-*", "znodes", "probes-*.jsonl", "events.jsonl"))
     if given.sources is Sources.ALL:
         return unpack(given.capture, target, without=TRUTH)
     capture = unpack(given.capture, target, without=(*TRUTH, *ZNODES, "meta.properties"))

@@ -1,20 +1,24 @@
 """What a cluster decided, from ZooKeeper's own transaction log: the ground truth a reconstruction is measured against.
 
 Everything that Kafka decides in ZooKeeper mode is a write to a znode, so the log holds every decided state with its
-time, its transaction and the session that wrote it. No source of the program is used here, and nothing of the
-program: the measure must not share a mistake with what it measures.
+time, its transaction and the session that wrote it. Of the program only the reader of these logs is used, which
+replaying them against ZooKeeper's own snapshots proves (tests/unit/ingest/zookeeper): the measure must not share a
+mistake with what it measures.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.zookeeper_log import Op, Operation, ZookeeperLog, close_sessions
+from ingest.logs.framing import blocks
+from ingest.zookeeper.replay import close_sessions
+from ingest.zookeeper.transaction_log import operations as operations_of
+from ingest.zookeeper.transactions import Op, Operation
 
 TopicPartition = tuple[str, int]
 
@@ -140,7 +144,12 @@ def read_truth(capture: Path) -> Truth:
     logs = sorted((capture / "zk-version-2").glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
     if not logs:
         raise FileNotFoundError(f"{capture} holds no zk-version-2/log.*: there is no truth to measure against")
-    return truth_of(operation for log in logs for operation in ZookeeperLog(log.read_bytes()))
+    return truth_of(operation for log in logs for operation in _operations(log))
+
+
+def _operations(log: Path) -> Iterator[Operation]:
+    with log.open("rb") as stream:
+        yield from operations_of(blocks(stream))
 
 
 def truth_of(operations: Iterable[Operation], chroot: str = "") -> Truth:
@@ -150,7 +159,7 @@ def truth_of(operations: Iterable[Operation], chroot: str = "") -> Truth:
         path = operation.path
         if path is None or not path.startswith(chroot + "/"):
             continue
-        below = replace(operation, path=path.removeprefix(chroot))
+        below = operation._replace(path=path.removeprefix(chroot))
         if operation.op in (Op.CREATE, Op.SET_DATA):
             try:
                 recorder.written(below)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from ingest.content_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
 from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
-from ingest.inspection import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE, Inspected
+from ingest.inspection import Inspected
 from ingest.planning import Action, Known, needed_prefixes, plan
 
 

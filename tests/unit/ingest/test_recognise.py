@@ -11,6 +11,7 @@ STATE = b"[2014-03-11 10:21:07,123] TRACE Controller 7 epoch 2 changed partition
 SERVER = b"[2014-03-11 10:21:07,123] INFO [Kafka Server 3], started (kafka.server.KafkaServer)\n"
 CONTROLLER = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
 CHECKPOINT = b"0\n2\norders 0 12\norders 1 -1\n"
+LISTING = b"12 1795231841.5 ./t-0/00000000000000000000.log\n5 1795231841.5 ./t-0/00000000000000000007.log\n"
 EPOCHS = b"0\n2\n0 0\n4 77\n"
 
 
@@ -29,8 +30,9 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
         (b'{"sent_at":1,"replica_id":-2}\n', "x/a", "offset_probe", "not_read_yet", None),
         (b'{"ts": 1, "what": "kill"}\n', "x/a", "scenario_events", "not_read_yet", None),
         (b'{"what": 1}\n', "x/a", "unrecognised", "rejected", None),
-        (b"ZKLG\0\0\0\2", "x/a", "znode_transaction_log", "not_read_yet", None),
-        (b"ZKSN\0\0\0\2", "x/a", "znode_snapshot_binary", "not_read_yet", None),
+        (b"ZKLG\0\0\0\2", "x/a", "znode_transaction_log", "ingested", None),
+        (b"ZKSN\0\0\0\2", "x/a", "znode_snapshot_binary", "ingested", None),
+        (b"\0" * 5000 + SERVER, "x/a", "server_log", "ingested", 3),
         (CHECKPOINT, "b/replication-offset-checkpoint", "replication_offset_checkpoint", "ingested", None),
         (CHECKPOINT, "b/cleaner-offset-checkpoint/1795231841294", "cleaner_offset_checkpoint", "ingested", None),
         (b"0\n0\n", "b/log-start-offset-checkpoint", "log_start_offset_checkpoint", "ingested", None),
@@ -47,7 +49,13 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
         (b"#\n#Sat Nov\nbroker.id=5\nversion=0\n", "x/a", "meta_properties", "ingested", 5),
         (b"broker.id=5\nlog.dirs=/a,\\\n  /b\n", "x/a", "server_properties", "ingested", 5),
         (b"log4j.rootLogger=INFO, stdout\n", "x/a", "unrecognised", "rejected", None),
-        (b"\0\1\2" * 50, "data/t-0/00000000000000000000.log", "unrecognised", "not_read_yet", None),
+        (b"\0\1\2" * 50, "data/t-0/00000000000000000000.log", "log_segment", "ingested", None),
+        (b"\0\1\2" * 50, "data/00000000000000000000.log", "log_segment", "rejected", None),
+        (b"", "data/t-0/00000000000000000000.log", "log_segment", "ingested", None),
+        (b"\0" * 50, "data/t-0/00000000000000000000.index", "offset_index", "ingested", None),
+        (b"version: 0\ntopic_id: xyAZ09-_xyAZ09-_xyAZ0w", "t-0/partition.metadata", "partition_metadata", "ingested", None),
+        (LISTING, "x/listing", "directory_listing", "ingested", None),
+        (b"kafka-1  | " + SERVER + b"kafka-2  | " + SERVER.replace(b"3", b"2"), "x/a", "server_log", "ingested", None),
         (b"\0\1\2" * 50, "x/picture.png", "unrecognised", "rejected", None),
         (b"hello\nworld\n", "x/notes.txt", "unrecognised", "rejected", None),
     ],

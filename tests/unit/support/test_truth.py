@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from ingest.zookeeper.transactions import Op, Operation
 from tests.support.captures import capture_names
 from tests.support.truth import Truth, Write, read_truth, truth_of
-from tests.support.zookeeper_log import Op, Operation
 
 STATE = "/brokers/topics/orders/partitions/0/state"
 

@@ -1,0 +1,101 @@
+"""Zip archives as streams of their entries.
+
+Where the file can be sought in, its central directory says what it holds. Where that is missing, or the archive
+comes as a stream too long to hold, the entries are found one after another by their local headers.
+"""
+
+from __future__ import annotations
+
+import io
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from ingest.containers import zip_directory as directory
+from ingest.containers.entries import Entry, refused, tidy
+from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, damage_of
+from ingest.containers.zip_directory import Directory, ZipEntry
+from ingest.containers.zip_entries import CUT_OFF, Checked, in_sequence, unpacked
+from ingest.storage import ByteStream, SeekableStream
+
+#: An archive inside another is held in memory up to this size.
+SPOOL_BYTES: Final = 64 << 20
+MAGICS: Final = (directory.LOCAL, directory.END, directory.DESCRIPTOR + directory.LOCAL)
+
+
+def is_zip(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is a zip archive."""
+    return head.startswith(MAGICS)
+
+
+def entries(file: SeekableStream) -> Iterator[Entry]:
+    """The files of a zip archive that can be sought in. Each stream must be used before the next is asked for."""
+    found = directory.find_directory(file)
+    if not isinstance(found, str):
+        yield from _listed(file, found)
+        return
+    file.seek(0)
+    yield from in_sequence(Peekable(file), found)
+
+
+def entries_of_stream(source: ByteStream) -> Iterator[Entry]:
+    """The files of a zip archive inside another file: held in memory where it is small, else read in sequence."""
+    held = io.BytesIO()
+    while held.tell() <= SPOOL_BYTES:
+        block = source.read(BLOCK_BYTES)
+        if not block:
+            yield from entries(held)
+            damage = damage_of(source)
+            if damage is not None:
+                yield refused(None, f"the zip archive is damaged ({damage}): files of it may be missing")
+            return
+        held.write(block)
+    rest = Peekable(source)
+    rest.put_back(held.getvalue())
+    held.close()
+    yield from in_sequence(rest, None)
+
+
+def _listed(file: SeekableStream, where: Directory) -> Iterator[Entry]:
+    offsets = array("Q")
+    for entry in directory.directory_entries(file, where):
+        if isinstance(entry, ZipEntry):
+            offsets.append(min(entry.offset, where.start))
+    starts = array("Q", sorted([*offsets, where.start]))
+    for entry in directory.directory_entries(file, where):
+        if isinstance(entry, str):
+            yield refused(None, f"the zip archive is damaged ({entry}): its later files are missing")
+        elif not entry.is_folder:
+            content = entry.problem or _located(file, entry, starts)
+            name = tidy(entry.name)
+            yield refused(name, content) if isinstance(content, str) else Entry(name, content)
+
+
+def _located(file: SeekableStream, entry: ZipEntry, starts: array[int]) -> ByteStream | str:
+    """The entry's content, or why it cannot be read."""
+    is_within = entry.offset < starts[-1]
+    lengths = directory.parse_local(directory.read_at(file, entry.offset, 30)) if is_within else None
+    if lengths is None:
+        return "the zip archive is damaged: this entry is not where its directory says"
+    start = entry.offset + 30 + sum(lengths)
+    following = bisect_right(starts, entry.offset)
+    is_shared = following - bisect_left(starts, entry.offset) > 1
+    if is_shared or start + entry.packed_bytes > starts[following]:
+        return "the zip archive is damaged: this entry's bytes are also another's"
+    packed = Part(_Region(file, start), entry.packed_bytes, CUT_OFF)
+    return Checked(unpacked(packed, entry.method), entry)
+
+
+class _Region:
+    """A file's bytes from ``start``, read at a place of its own."""
+
+    def __init__(self, file: SeekableStream, start: int) -> None:
+        self._file = file
+        self._at = start
+
+    def read(self, size: int, /) -> bytes:
+        self._file.seek(self._at)
+        block = self._file.read(size)
+        self._at += len(block)
+        return block

@@ -1,0 +1,68 @@
+"""Inspection of files and members: what one pass over their bytes says."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ingest import storage
+from ingest.inspection import inspect
+from ingest.storage import Found
+
+LINE = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
+
+
+def test_an_archive_that_is_cut_off_says_so(tmp_path: Path) -> None:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
+        for name in ("a.log", "b.log"):
+            data = os.urandom(100_000)
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    path = tmp_path / "cut.tgz"
+    path.write_bytes(whole.getvalue()[:150_000])
+    found = list(inspect(Found(str(path), "cut.tgz")))
+    assert [item.source_file for item in found][:2] == ["cut.tgz!a.log", "cut.tgz!b.log"]
+    assert found[0].size_bytes == 100_000
+    assert found[1].damage is not None or "cut off" in str(found[-1].reason)
+
+
+def test_a_file_that_cannot_be_opened_is_rejected_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(location: str, offset: int = 0) -> storage.ByteStream:
+        raise PermissionError(13, "Permission denied", location)
+
+    monkeypatch.setattr(storage, "open_stream", denied)
+    (item,) = inspect(Found("/c/server.log", "server.log"))
+    assert item.status == "rejected"
+    assert item.reason == "the file cannot be read (Permission denied): check its permissions and its disk"
+
+
+def test_splits_are_at_records_and_know_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "big.log"
+    record = LINE + b"\tat a.B.c(B.scala:1)\n"
+    path.write_bytes(record * 50_000)
+    (item,) = inspect(Found(str(path), "big.log"), split_bytes=1 << 20)
+    assert len(item.splits) == 2
+    for offset, line in item.splits:
+        assert offset % len(record) == 0
+        assert line == 2 * (offset // len(record)) + 1
+    assert item.line_count == 100_000
+
+
+def test_an_unfinished_last_line_is_kept_back_in_a_live_log_only(tmp_path: Path) -> None:
+    for name, data, ingestible in (
+        ("server.log", LINE + b"[2026", len(LINE)),
+        ("server.log.1", LINE + b"[2026", len(LINE) + 5),
+    ):
+        (tmp_path / name).write_bytes(data)
+        (item,) = inspect(Found(str(tmp_path / name), name))
+        assert item.ingestible_bytes == ingestible
+    (tmp_path / "x.log.gz").write_bytes(gzip.compress(LINE + b"[2026"))
+    (item,) = inspect(Found(str(tmp_path / "x.log.gz"), "x.log.gz"))
+    assert (item.ingestible_bytes, item.compression) == (len(LINE) + 5, "gzip")

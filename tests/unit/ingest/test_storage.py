@@ -1,0 +1,57 @@
+"""Files, wherever they lie: what is listed, what is refused, how it is opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pyarrow import fs
+
+from ingest import storage
+from ingest.containers import contents
+from ingest.storage import StorageError, list_files
+from tests.unit.ingest.containers.packing import LINE, zipped
+
+
+def test_links_are_not_followed_out_of_the_tree(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.log").write_bytes(LINE)
+    tree = tmp_path / "tree"
+    (tree / "sub").mkdir(parents=True)
+    (tree / "sub" / "real.log").write_bytes(LINE)
+    (tree / "inside.log").symlink_to(tree / "sub" / "real.log")
+    (tree / "file.log").symlink_to(outside / "secret.log")
+    (tree / "folder").symlink_to(outside)
+    (tree / "gone").symlink_to(outside / "nothing")
+    found = {file.source_file: file.problem for file in list_files(str(tree))}
+    assert found["sub/real.log"] is None
+    assert set(found) == {"sub/real.log", "file.log", "folder", "gone"}
+    assert "leads out of the folder" in str(found["file.log"])
+
+
+def test_paths_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="does not exist"):
+        list_files(str(tmp_path / "nothing"))
+    assert storage.locate("file:///a/b/../c") == "/a/c"
+    assert storage.locate("hdfs://nn:8020/logs/") == "hdfs://nn:8020/logs"
+
+
+def test_names_that_are_no_utf8_are_listed_with_escapes_and_can_be_read(tmp_path: Path) -> None:
+    raw = os.fsencode(tmp_path) + b"/b\xff.log"
+    with open(raw, "wb") as file:
+        file.write(LINE)
+    (found,) = list_files(str(tmp_path))
+    assert found.source_file == "b\\xff.log"
+    assert [content.stream.read(1000) for content in contents(found.location)] == [LINE]
+
+
+def test_a_zip_on_a_remote_file_system_is_sought_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bundle").write_bytes(zipped({"a": LINE, "b": LINE * 2}, streamed=True))
+    local = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    systems = SimpleNamespace(from_uri=lambda uri: (local, uri.rsplit("/", 1)[-1]))
+    monkeypatch.setattr(storage, "fs", SimpleNamespace(FileSystem=systems))
+    found = {content.member: content.stream.read(1000) for content in contents("hdfs://namenode/bundle")}
+    assert found == {"a": LINE, "b": LINE * 2}

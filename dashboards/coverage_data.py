@@ -136,33 +136,6 @@ def rejected_groups(source: Source) -> dict[str, list[dict[str, Any]]]:
     return _grouped(source.read(bronze.REJECTED_RECORDS), ("source_kind", "reason"), example, source.limits.groups)
 
 
-def unrecognised_templates(source: Source) -> dict[str, list[dict[str, Any]]]:
-    """Messages whose shape is not known, by what is left when numbers, addresses and partitions are taken out."""
-    rows = (
-        source.read(bronze.LOG_RECORDS).where("event_type = 'unrecognised'").withColumn("template", message_template())
-    )
-    example = F.struct("source_file", "source_line", F.substring("message", 1, 300).alias("text"))
-    return _grouped(rows, ("source_kind", "log_level", "template"), example, source.limits.groups)
-
-
-def message_template() -> Column:
-    """The message with its values replaced by placeholders: partitions, paths, addresses, ids and numbers."""
-    text = F.substring("message", 1, 400)
-    for pattern, placeholder in (
-        (r"\[[\w.\-]+, ?\d+\]", "[<topic>,#]"),
-        (r"(?<![\w/])/[\w.\-]+(/[\w.\-]+)+", "<path>"),
-        (r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b", "<address>"),
-        (r"\b[\w.\-]+:\d{2,5}\b", "<address>"),
-        (r"\b[\w.]*[A-Za-z_][\w.\-]*-\d+\b", "<partition>"),
-        (r"\b0x[0-9a-fA-F]+\b", "#"),
-        (r"-?\d+", "#"),
-        (r"#( ?, ?#)+", "#,…"),
-        (r"<partition>( ?, ?<partition>)+", "<partition>,…"),
-    ):
-        text = F.regexp_replace(text, pattern, placeholder)
-    return text
-
-
 def rule_verdicts(source: Source) -> dict[str, list[dict[str, Any]]]:
     """How often each rule was kept, broken, or could not be judged, by the latest reconstruction of each cluster."""
     rows = source.read(quality.RUN_METRICS).where(F.col("metric").rlike("^rule_.*_count$"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from dashboards import coverage_data, finding_data, lane_data
+from dashboards import coverage_data, finding_data, lane_data, unrecognised_data
 from dashboards.source import Limits, Source, by_cluster, ms, top
 from ingest.delta import Lake
 from ingest.tables import bronze, silver
@@ -34,7 +34,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
             "files": lambda: coverage_data.files_by_kind(source),
             "coverage": lambda: coverage_data.evidence_intervals(source),
             "rejected": lambda: coverage_data.rejected_groups(source),
-            "unrecognised": lambda: coverage_data.unrecognised_templates(source),
+            "unrecognised": lambda: unrecognised_data.unrecognised_templates(source),
             "controllers": lambda: _tenures(source),
             "liveness": lambda: _liveness(source),
             "rules": lambda: coverage_data.rule_verdicts(source),

@@ -6,6 +6,7 @@ message texts, and it never raises on one.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -20,10 +21,13 @@ _CONTROLLER_PACKAGES: Final = ("kafka.controller.", "org.apache.kafka.controller
 
 _BY_ID: Final = {shape.id: shape for shape in SHAPES}
 _MATCHERS: Final = {
-    "state_change_log": Matcher(shape for shape in SHAPES if shape.source_kind == "state_change_log"),
-    "controller_log": Matcher(shape for shape in SHAPES if shape.source_kind == "controller_log"),
-    "server_log": Matcher(shape for shape in SHAPES if shape.source_kind == "server_log"),
+    source_kind: Matcher(shape for shape in SHAPES if shape.source_kind == source_kind) for source_kind in SOURCE_KINDS
 }
+
+#: The first line of a stack trace, or of the exception that it names as its cause.
+_EXCEPTION: Final = re.compile(
+    r"\s*(?:Caused by: )?(?P<name>[\w.$]*(?:Exception|Error))(?:: (?P<message>.*))?", re.ASCII
+)
 
 
 @lru_cache(maxsize=4096)
@@ -42,13 +46,26 @@ def _matcher(source_kind: str, logger: str | None) -> Matcher:
 def match(source_kind: str, logger: str | None, message: str) -> Match | None:
     """The shape, event and fields of a record's text, or ``None`` where no known shape fits.
 
-    ``source_kind`` is one of ``state_change_log``, ``controller_log``, ``server_log``; another one raises
-    ``KeyError``. ``message`` is the text without header, logger and stack trace; it may have several lines.
-    ``logger`` is the class that wrote it, ``None`` where the layout does not print it: it settles which of two shapes
-    with one text is meant, and short texts are recognised only from the class, or after the log identifier, that
-    writes them.
+    ``source_kind`` is one of :data:`SOURCE_KINDS`; another one raises ``KeyError``. ``message`` is the text without
+    header, logger and stack trace; it may have several lines. ``logger`` is the class that wrote it, ``None`` where the
+    layout does not print it: it settles which of two shapes with one text is meant, and short texts are recognised only
+    from the class, or after the log identifier, that writes them.
     """
     return _matcher(source_kind, logger).match(logger, message)
+
+
+def match_cause(text: str) -> Match | None:
+    """What an exception tells: the shape, event and fields of ``kafka.common.StateChangeFailedException: ...``.
+
+    ``text`` is the first line of a stack trace, or a line ``Caused by: ...`` of it; ``None`` where it is no such line
+    or no known shape fits. ``exception_class`` is among the fields. The class settles which shapes are meant, as the
+    logger does for a record.
+    """
+    found = _EXCEPTION.match(text.rstrip())
+    if found is None or found["message"] is None:
+        return None
+    told = _MATCHERS["exception"].match(found["name"], found["message"])
+    return None if told is None else told._replace(fields={"exception_class": found["name"], **told.fields})
 
 
 def versions_of(shape_id: str) -> tuple[str, str]:
@@ -60,4 +77,4 @@ def versions_of(shape_id: str) -> tuple[str, str]:
     return shape.since, shape.until
 
 
-__all__ = ["SHAPES", "SOURCE_KINDS", "Match", "Shape", "ShapeError", "match", "versions_of"]
+__all__ = ["SHAPES", "SOURCE_KINDS", "Match", "Shape", "ShapeError", "match", "match_cause", "versions_of"]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
-SOURCE_KINDS: Final = ("state_change_log", "controller_log", "server_log")
+#: The logs, and the first line of the stack trace that may follow a record of any of them.
+SOURCE_KINDS: Final = ("state_change_log", "controller_log", "server_log", "exception")
 
 
 class ShapeError(ValueError):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.shapes import server_values, structs, values
+from ingest.shapes import partition_lists, server_values, structs, values
 from ingest.shapes.values import Fields
 
 #: Topic names are made of these; the partition follows the last hyphen.
@@ -29,11 +29,14 @@ class Kind:
 
     ``regex`` has no capturing group, but for ``topic_partition``. ``value`` turns the text into the field's value
     (``None`` leaves the field out); ``fields`` gives several fields at once. With neither, the text is the value.
+    ``is_long`` is true for lists that may name every partition of a cluster: thousands of such texts, remembered, would
+    fill the memory.
     """
 
     regex: str
     value: Callable[[str], str | None] | None = None
     fields: Callable[[str], Fields] | None = None
+    is_long: bool = False
 
 
 def _spelt(table: Mapping[str, str]) -> Callable[[str], str | None]:
@@ -62,6 +65,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "path": Kind(r"[^\s,)\]]+"),
     "text": Kind(r".+?"),
     "any": Kind(r".*?"),
+    "word_list": Kind(r"[\w,]+"),
+    "election_strategy": Kind(r"\w+LeaderElectionStrategy(?:\((?:true|false)\))?"),
+    "record": Kind(r"(?:\w+\(.*\)|\S+)"),
     "topic": Kind(_TOPIC),
     "become_type": Kind(r"(?:become-leader|become-follower)"),
     "partition_state_name": Kind(r"(?:New|Online|Offline|NonExistent)Partition"),
@@ -93,28 +99,37 @@ KINDS: Final[Mapping[str, Kind]] = {
     "some_partition": Kind(r"\S+", fields=values.some_partition),
     # lists
     "names": Kind(r".*?", value=server_values.names),
-    "partition_replicas": Kind(r".*?", value=server_values.partition_replicas),
+    "partition_replicas": Kind(r".*?", fields=partition_lists.partition_replicas, is_long=True),
+    "leaderships": Kind(r".*?", fields=partition_lists.leaderships, is_long=True),
+    "partition_states": Kind(r".*?", fields=partition_lists.partition_states, is_long=True),
+    "assignments": Kind(r".*?", fields=partition_lists.assignments, is_long=True),
+    "assignment_json": Kind(r".*?", fields=partition_lists.assignment_json, is_long=True),
+    "partition_results": Kind(r".*?", fields=partition_lists.partition_results, is_long=True),
     "broker_epochs": Kind(r".*?", value=server_values.broker_epochs),
     "ids": Kind(_ID_LIST, value=values.ids),
     "broker": Kind(_BROKER, value=values.broker),
     "brokers": Kind(r".*?", value=values.brokers),
-    "topic_partitions": Kind(r".*?", value=values.topic_partitions),
+    "topic_partitions": Kind(r".*?", value=values.topic_partitions, is_long=True),
     "out_of_sync": Kind(r"\(brokerId: .*?\)", value=values.out_of_sync),
     # kinds that give fields of their own
     "speaker": Kind(SPEAKER, fields=server_values.speaker),
     "log_name": Kind(r"[\w.-]+", fields=server_values.log_name),
+    "some_log_name": Kind(r"\S+?", fields=server_values.log_name),
     "log_object": Kind(r"\w+\(.*?\)|[\w.-]+", fields=server_values.log_object),
     "epoch_change": Kind(r".*?", fields=server_values.epoch_change),
     "epoch_end_offset": Kind(r".*?", fields=server_values.epoch_end_offset),
-    "added_fetchers": Kind(r".*?", fields=server_values.added_fetchers),
+    "added_fetchers": Kind(r".*?", fields=server_values.added_fetchers, is_long=True),
     "leadership": Kind(r".+?", fields=structs.partition_struct),
     "topic_partition": Kind(_TOPIC_PARTITION_GROUPS),
     "partition_description": Kind(r"Topic: .*?", fields=values.partition_description),
     "leader_isr_and_controller_epoch": Kind(r"\(Leader:[^)]*\)", fields=structs.partition_struct),
     "leader_and_isr": Kind(r"(?:LeaderAndIsr\(.*\)|\{.*?\})", fields=structs.partition_struct),
     "partition_path": Kind(r"\S+", fields=values.partition_path),
+    "znode": Kind(r"\S+", fields=values.znode),
     "partition_state": Kind(_PARTITION_STATE, fields=structs.partition_struct),
     "replica_assignment": Kind(r"ReplicaAssignment\([^)]*\)", fields=structs.named_values),
+    "some_assignment": Kind(r".+?", fields=structs.named_values),
+    "previous_assignment": Kind(r".+?", fields=structs.previous_assignment),
     "response": Kind(r".+?", fields=values.response),
     "batch_prefix": Kind(
         r"(?:Metadata batch (?:\d+|<[^>]*>)|Apply deferred (?:leader|follower) partition)(?: [\w.-]+-\d+)?",

@@ -13,6 +13,9 @@ from ingest.shapes.values import Fields
 
 #: How many different texts each placeholder remembers; structs repeat from line to line.
 _REMEMBERED_TEXTS: Final = 8192
+#: The same for lists, of which only short ones are remembered.
+_REMEMBERED_LISTS: Final = 1024
+_LONGEST_REMEMBERED_LIST: Final = 1024
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\{(?:(?P<field>\w*):)?(?P<kind>\w+)\}", re.ASCII)
 
@@ -98,12 +101,12 @@ class _Builder:
             self.regex.append(f"(?:{kind.regex})")
         elif kind.fields is not None:
             self.regex.append(f"({kind.regex})")
-            self._converted(lru_cache(maxsize=_REMEMBERED_TEXTS)(kind.fields))
+            self._converted(_remembered(kind.fields, kind.is_long))
         elif name is None:
             raise PatternError(f"the pattern {self.pattern!r} has {{{kind_name}}} without the name of a field")
         elif kind.value is not None:
             self.regex.append(f"({kind.regex})")
-            self._converted(_remembered_value(name, kind.value))
+            self._converted(_remembered(_value(name, kind.value), kind.is_long))
         else:
             self.regex.append(f"({kind.regex})")
             self._plain(name)
@@ -144,12 +147,23 @@ def compile_pattern(pattern: str) -> CompiledPattern:
     )
 
 
-def _remembered_value(name: str, value: Callable[[str], str | None]) -> Callable[[str], Fields]:
+def _value(name: str, value: Callable[[str], str | None]) -> Callable[[str], Fields]:
     """A converter that gives the one field ``name``, or nothing where the text says nothing."""
 
-    @lru_cache(maxsize=_REMEMBERED_TEXTS)
     def convert(text: str) -> Mapping[str, str]:
         found = value(text)
         return {} if found is None else {name: found}
 
     return convert
+
+
+def _remembered(convert: Callable[[str], Fields], is_long: bool) -> Callable[[str], Fields]:
+    """The converter with a memory of bounded size."""
+    if not is_long:
+        return lru_cache(maxsize=_REMEMBERED_TEXTS)(convert)
+    remembered = lru_cache(maxsize=_REMEMBERED_LISTS)(convert)
+
+    def convert_list(text: str) -> Fields:
+        return remembered(text) if len(text) <= _LONGEST_REMEMBERED_LIST else convert(text)
+
+    return convert_list

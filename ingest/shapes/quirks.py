@@ -40,7 +40,17 @@ def replicas_were_a_java_set(fields: dict[str, str], message: str) -> dict[str, 
     return fields
 
 
+def partitions_of_the_topic(fields: dict[str, str], message: str) -> dict[str, str]:
+    """The assignment of a topic is printed without its name, which is in the path: up to 0.11."""
+    partitions = fields.pop("partition_ids", None)
+    if partitions is not None and "topic" in fields:
+        topic = fields["topic"]
+        fields["topic_partitions"] = ",".join(f"{topic}-{partition}" for partition in partitions.split(","))
+    return fields
+
+
 QUIRKS: Final[Mapping[str, Quirk]] = {
     "swapped_epoch_and_correlation_id": swapped_epoch_and_correlation_id,
     "replicas_were_a_java_set": replicas_were_a_java_set,
+    "partitions_of_the_topic": partitions_of_the_topic,
 }

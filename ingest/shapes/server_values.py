@@ -129,34 +129,21 @@ _ADDED_FETCHER: Final = re.compile(
 
 
 def added_fetchers(text: str) -> Fields:
-    """Partitions whose fetching begins: ``topic_partitions`` and, in the same order, ``fetch_offsets``; ``leader``.
+    """Partitions whose fetching begins: ``topic_partitions`` and, in the same order, ``fetch_offsets``.
 
-    The leader is given where all of them have the same one in the text.
+    ``leader`` is given where all of them have the same one in the text, else ``leaders`` in the same order.
     """
     partitions: list[str] = []
     offsets: list[str] = []
-    leaders: set[str] = set()
+    leaders: list[str] = []
     for topic, partition, init_offset, endpoint, map_offset, state_offset in _ADDED_FETCHER.findall(text):
         partitions.append(f"{topic}-{partition}")
         offsets.append(init_offset or map_offset or state_offset)
-        leader = broker(endpoint) if endpoint else None
-        if leader is not None:
-            leaders.add(leader)
+        leaders.append((broker(endpoint) or "") if endpoint else "")
     fields = {"topic_partitions": ",".join(partitions), "fetch_offsets": ",".join(offsets)}
-    if len(leaders) == 1:
-        fields["leader"] = leaders.pop()
+    if any(leaders):
+        fields |= {"leader": leaders[0]} if len(set(leaders)) == 1 else {"leaders": ",".join(leaders)}
     return fields
-
-
-_PARTITION_REPLICA: Final = re.compile(
-    r"\[Topic=([\w.-]+),Partition=(\d+),Replica=(-?\d+)\]|PartitionAndReplica\(([\w.-]+),(\d+),(-?\d+)\)", re.ASCII
-)
-
-
-def partition_replicas(text: str) -> str:
-    """``[Topic=t,Partition=0,Replica=1]``, 0.8.0's ``PartitionAndReplica(t,0,1)``: ``t-0:1``, several with commas."""
-    found = [[part for part in groups if part] for groups in _PARTITION_REPLICA.findall(text)]
-    return ",".join(f"{topic}-{partition}:{replica}" for topic, partition, replica in found)
 
 
 _PAIR: Final = re.compile(r"\(?(-?\d+)(?: -> |,)(-?\d+)\)?", re.ASCII)

@@ -121,6 +121,11 @@ def named_values(text: str) -> Fields:
     return fields
 
 
+def previous_assignment(text: str) -> Fields:
+    """``ReplicaAssignment(...)`` that is being replaced: ``previous_replicas`` ..."""
+    return {f"previous_{name}": value for name, value in named_values(text).items()}
+
+
 def _is_java_set_form(text: str) -> bool:
     """Whether this is the ``PartitionState`` of 0.10: bracketed lists, and neither ``isNew`` nor offline replicas."""
     return "replicas=[" in text and "isNew=" not in text and "offlineReplicas=" not in text
@@ -175,17 +180,3 @@ def batch_prefix(text: str) -> Fields:
     """2.8's KRaft preview: ``Metadata batch 210 t-0``, ``Apply deferred leader partition t-0``."""
     found = _BATCH_PREFIX.fullmatch(text)
     return NOTHING if found is None else {k: v for k, v in found.groupdict().items() if v is not None}
-
-
-_LEADERSHIP: Final = re.compile(r"(?<![\w.-])([\w.-]+)[,-](\d+)\]? -> (\(Leader:[^)]*\))", re.ASCII)
-
-
-def leaderships(text: str) -> list[Fields]:
-    """The partitions of a controller's leader cache, in the order printed: the fields of each, with its topic and id.
-
-    For the field ``leaderships``: ``Map([t,0] -> (Leader:1,ISR:1,2,LeaderEpoch:0,ControllerEpoch:1), ...)``.
-    """
-    return [
-        {"topic": topic, "partition_id": partition, **leader_isr_and_controller_epoch(state)}
-        for topic, partition, state in _LEADERSHIP.findall(text)
-    ]

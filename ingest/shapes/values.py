@@ -82,6 +82,16 @@ def partition_path(text: str) -> Fields:
     return NOTHING if found is None else found.groupdict()
 
 
+_TOPIC_PATH: Final = re.compile(r"/brokers/topics/(?P<topic>[\w.-]+)(?:/partitions/(?P<partition_id>\d+))?", re.ASCII)
+
+
+def znode(text: str) -> Fields:
+    """``path``, and the topic and partition that it belongs to, if any."""
+    found = _TOPIC_PATH.search(text)
+    named = {} if found is None else {name: value for name, value in found.groupdict().items() if value is not None}
+    return {"path": text, **named}
+
+
 _ONE_PARTITION: Final = re.compile(r"[\[(]?(?P<topic>[\w.-]+)[,-](?P<partition_id>\d+)[\])]?", re.ASCII)
 
 

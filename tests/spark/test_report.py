@@ -7,9 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from pyspark.sql import functions as F
 
-from dashboards.coverage_data import message_template
 from dashboards.render import render
 from dashboards.report import write_report
 from dashboards.report_data import gather
@@ -129,17 +127,10 @@ def test_evidence_is_found_by_record_and_what_is_not_there_is_said(pages):
     assert "record lost-record: not found among the bronze records" in page
 
 
-def test_templates_of_unrecognised_messages_gather_what_differs_in_values_only(spark, pages):
-    assert "Something new happened to &lt;partition&gt; at offset #" in pages("incident")[0].read_text(encoding="utf-8")
-    messages = [
-        "Partition [my.topic,3] on 10.1.2.3:9092 moved 1,2,3 to /var/lib/kafka, session 0x15fe",
-        "Partition [other,17] on 10.9.8.7:9093 moved 4,5 to /data/x/y, session 0xa",
-    ]
-    rows = spark.range(2).select(
-        F.element_at(F.array(*map(F.lit, messages)), (F.col("id") + 1).cast("int")).alias("message")
-    )
-    found = {row[0] for row in rows.select(message_template()).collect()}
-    assert found == {"Partition [<topic>,#] on <address> moved #,… to <path>, session #"}
+def test_the_messages_that_no_shape_knows_are_listed_by_template(pages):
+    page = pages("incident")[0].read_text(encoding="utf-8")
+    assert "Something new happened to &lt;partition&gt; at offset N" in page
+    assert 'data-copies="unrecognised-1"' in page
 
 
 def test_an_empty_lake_and_one_of_missing_tables(pages, spark, tmp_path):

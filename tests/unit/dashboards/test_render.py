@@ -216,3 +216,18 @@ def test_values_are_numbered_once():
     numbers = Numbered()
     assert [numbers.of([1, 2], (1, 2)), numbers.of([1], (1,)), numbers.of([1, 2], (1, 2))] == [0, 1, 0]
     assert numbers.values == [[1, 2], [1]]
+
+
+def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from():
+    row = {
+        "records": 1200, "kafka_version": "3.9.1",
+        "source_kind": "server_log", "log_level": "INFO", "logger": "kafka.X",
+        "template": "moved <partition> by N", "source_file": "broker-1/server.log", "source_line": 3,
+        "groups_total": 1, "records_total": 1200,
+    }  # fmt: skip
+    page = render(data(cluster(unrecognised=[row])), "t")
+    assert "1,200 records in 1 template" in page
+    assert "<code>moved &lt;partition&gt; by N</code>" in page
+    assert 'data-copies="unrecognised-1"' in page
+    assert 'id="unrecognised-1"' in page
+    assert "<td data-private><small>broker-1/server.log:3</small></td>" in page

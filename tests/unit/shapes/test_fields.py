@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ingest.shapes import match
-from ingest.shapes.structs import leaderships
 
 TP = {"topic": "orders", "partition_id": "4"}
 CONTROLLER = {"controller_id": "1", "controller_epoch": "12"}
@@ -562,7 +561,7 @@ CONTROLLER_LOG = [
         "[Topic Deletion Manager 1], Deletion successfully completed for replicas [Topic=orders,Partition=4,Replica=2],"
         "[Topic=orders,Partition=5,Replica=3]",
         "topic_deletion_replicas_deleted",
-        {"controller_id": "1", "partition_replicas": "orders-4:2,orders-5:3"},
+        {"controller_id": "1", "topic_partitions": "orders-4,orders-5", "replica_ids": "2,3"},
     ),
     # what the controller wrote for a leader since AlterIsr
     (
@@ -586,7 +585,7 @@ CONTROLLER_LOG = [
         "kafka.controller.ControllerBrokerRequestBatch",
         "The stop replica request (delete = true) sent to broker 2 is [Topic=orders,Partition=4,Replica=2]",
         "stop_replica_sent",
-        {"to_broker_id": "2", "partition_replicas": "orders-4:2", "delete": "true"},
+        {"to_broker_id": "2", "topic_partitions": "orders-4", "replica_ids": "2", "delete": "true"},
     ),
     (
         "kafka.controller.OfflinePartitionLeaderSelector",
@@ -614,17 +613,14 @@ def test_the_leader_cache_gives_the_state_of_each_partition() -> None:
         "(Leader:-1,ISR:,LeaderEpoch:7,ControllerEpoch:12)",
     )
     assert found is not None
-    assert leaderships(found.fields["leaderships"]) == [
-        {**TP, **STATE, "state_controller_epoch": "11"},
-        {
-            "topic": "a-b",
-            "partition_id": "0",
-            "leader": "-1",
-            "isr": "",
-            "leader_epoch": "7",
-            "state_controller_epoch": "12",
-        },
-    ]
+    assert found.fields == {
+        "controller_id": "1",
+        "topic_partitions": "orders-4,a-b-0",
+        "leaders": "2,-1",
+        "isrs": "2;3|",
+        "leader_epochs": "6,7",
+        "state_controller_epochs": "11,12",
+    }
 
 
 IDENT = {**TP, "broker_id": "3"}
@@ -737,7 +733,7 @@ SERVER_LOG = [
         "[ReplicaFetcherManager on broker 3] Added fetcher for partitions List([[orders,4], initOffset 10 to broker "
         "id:2,host:h,port:9092] , [[a-b,0], initOffset 7 to broker id:1,host:h,port:9093] )",
         "fetcher_added",
-        {"broker_id": "3", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+        {"broker_id": "3", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7", "leaders": "2,1"},
     ),
     (
         "kafka.server.ReplicaFetcherManager",

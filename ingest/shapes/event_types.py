@@ -1,0 +1,46 @@
+"""What each event type means, and the tables of the page ``docs/message-shapes.md``.
+
+``python -m ingest.shapes.event_types`` prints the tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Final
+
+from ingest.shapes import SHAPES, SOURCE_KINDS
+
+_TITLES: Final = {
+    "state_change_log": "state-change.log",
+    "controller_log": "controller.log",
+    "server_log": "server.log",
+    "exception": "Exceptions",
+}
+
+
+def meanings() -> Mapping[str, str]:
+    """The meaning of every event type, a sentence each."""
+    text = (resources.files("ingest.shapes") / "event_types.json").read_text(encoding="utf-8")
+    found: dict[str, str] = json.loads(text)
+    return found
+
+
+def event_type_tables() -> str:
+    """A Markdown table for each source: the event types its shapes give, of how many shapes, and the meaning."""
+    told = meanings()
+    parts: list[str] = []
+    for source_kind in SOURCE_KINDS:
+        counts: dict[str, int] = {}
+        for shape in SHAPES:
+            if shape.source_kind == source_kind:
+                counts[shape.event_type] = counts.get(shape.event_type, 0) + 1
+        parts += [f"### {_TITLES[source_kind]}", "", "| event type | shapes | meaning |", "|---|---|---|"]
+        parts += [f"| `{name}` | {counts[name]} | {told[name]} |" for name in sorted(counts)]
+        parts.append("")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(event_type_tables())

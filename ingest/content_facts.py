@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+import re
+from typing import Any, Final, Protocol
 
 from ingest.identity import digest
 from ingest.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 
 #: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.
 CLUSTER_ZNODE, CLUSTER_LOG, CLUSTER_META, CLUSTER_BIRTH = 1, 2, 3, 4
+
+
+#: Kafka's cluster ids are 22 characters of base 64; people give their own.
+_CLUSTER_ID: Final = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
 
 
 class ContentFacts(Protocol):
@@ -33,6 +38,7 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
 
 
 def _of_cluster(chroot: str, birth: tuple[int, int] | None, stated: str | None) -> dict[str, Any]:
+    stated = stated if stated is not None and _CLUSTER_ID.match(stated) else None
     birth_id = f"unknown-{digest(*birth)[:16]}" if birth else None
     return {
         "chroot": chroot,
@@ -129,5 +135,5 @@ class JsonSnapshotFacts:
                 self._births[path] = (int(entry["czxid"]), int(entry["ctime"]))
             elif path.endswith("/cluster/id"):
                 self._ids[path] = str(json.loads(entry["data"])["id"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return

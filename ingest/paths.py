@@ -13,6 +13,8 @@ CHECKPOINT_NAMES: Final = {
     kind.replace("_", "-"): kind for kind in (*OFFSET_CHECKPOINT_KINDS, "leader_epoch_checkpoint")
 }
 
+#: What is added to a member's name that its archive has given before.
+_AGAIN: Final = re.compile(r"#\d+\Z")
 _BROKER: Final = re.compile(r"^broker[-_]?(\d+)$")
 _MILLISECONDS: Final = re.compile(r"^(\d{12,14})(?:\.jsonl)?(?:\.gz)?$")
 _PARTITION: Final = re.compile(r"^(?P<topic>[A-Za-z0-9._\-]{1,249})-(?P<partition>\d+)$")
@@ -28,10 +30,10 @@ _ROTATED: Final = re.compile(r"\.log[.\-](?:\d+|\d{4}-\d\d-\d\d(?:-\d\d)?)(?:\.\
 
 
 def segments(location: str, member: str | None = None) -> tuple[str, ...]:
-    """The names along a path, from the root; a member's follow those of its archive."""
+    """The names along a path, from the root; a member's follow those of its archive, and of archives in it."""
     parts = [part for part in location.split("/") if part]
     if member:
-        parts += [part for part in member.split("/") if part]
+        parts += [part for part in re.split("[/!]", _AGAIN.sub("", member)) if part]
     return tuple(parts)
 
 

@@ -12,7 +12,7 @@ from ingest import paths
 from ingest.log_dirs.listings import recognise_listing
 from ingest.log_dirs.names import recognise_segment
 from ingest.logs.layouts import Reading, clean, detect, explain, sample
-from ingest.logs.speakers import kind_of_logger, own_broker_id
+from ingest.logs.speakers import MAX_BROKER_ID, kind_of_logger, own_broker_id
 
 #: As much of a file is looked at to recognise it.
 HEAD_BYTES: Final = 512 << 10
@@ -130,7 +130,7 @@ def _json_lines(line: bytes) -> Recognised | None:
         return None
     try:
         entry = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         entry = {key.decode() for key in re.findall(rb'"(\w+)":', line[:4096])}
     keys = set(entry)
     if {"captured_at", "path", "mzxid"} <= keys:
@@ -182,13 +182,20 @@ def _properties(lines: Sequence[bytes], head: bytes) -> Recognised | None:
                 return None
             keys.add(found.group(1).decode())
         continued = stripped.endswith(b"\\")
-    configured = _CONFIGURED_ID.search(head)
-    broker_id = int(configured.group(1)) if configured else None
+    broker_id = _configured_id(head)
     if keys and keys <= _META_KEYS and keys & {"broker.id", "node.id", "cluster.id"}:
         return Recognised("meta_properties", broker_id=broker_id)
     if keys & _SERVER_KEYS:
         return Recognised("server_properties", broker_id=broker_id)
     return None
+
+
+def _configured_id(head: bytes) -> int | None:
+    found = _CONFIGURED_ID.search(head)
+    if found is None or len(found.group(1)) > len(str(MAX_BROKER_ID)):
+        return None
+    broker_id = int(found.group(1))
+    return broker_id if broker_id <= MAX_BROKER_ID else None
 
 
 def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
@@ -222,8 +229,7 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
     if not is_kafka or first_line is None:
         return _rejected("unrecognised", "a log, but none of its first records is one of a Kafka broker's")
     if not brokers:
-        configured = _CONFIGURED_ID.search(head)
-        brokers |= {int(configured.group(1))} if configured else set()
+        brokers |= {broker_id} if (broker_id := _configured_id(head)) is not None else set()
     return Recognised(
         kinds.pop() if len(kinds) == 1 else "server_log",
         reading=reading,

@@ -28,6 +28,8 @@ _TRANSACTION_ENTRY: Final = np.dtype(
 _SNAPSHOT_HEADER: Final = struct.Struct(">hIi")
 _SNAPSHOT_CRC_FROM: Final = 6
 _SNAPSHOT_ENTRY_BYTES: Final = 46
+#: So many entries are looked at together.
+_GROUP_ENTRIES: Final = 1 << 16
 _SNAPSHOT_VERSION: Final = 1
 
 _Entries = np.ndarray[Any, np.dtype[Any]]
@@ -57,12 +59,12 @@ def offset_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
         if len(steps):
             interval = max(interval, int(steps.max()))
         wrong = (offsets[1:] <= offsets[:-1]) | (steps <= 0)
-        if problem is None and wrong.any():
-            at = start + int(np.argmax(wrong)) + (1 if last is None else 0)
-            problem = f"entry {at} does not rise above the one before it in offset and position"
         negative = (entries["offset"] < 0) | (entries["position"] < 0)
-        if problem is None and negative.any():
-            problem = f"entry {start + int(np.argmax(negative))} has a negative offset or position"
+        problem = problem or _first_problem(
+            start,
+            (wrong, 0 if last else 1, "does not rise above the one before it in offset and position"),
+            (negative, 0, "has a negative offset or position"),
+        )
         last = (int(entries["offset"][-1]), int(entries["position"][-1]))
     return IndexSummary(
         size_bytes=walk.size,
@@ -82,11 +84,11 @@ def time_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     for start, entries in walk.read(source):
         timestamps, offsets = _after(last, entries["timestamp"], entries["offset"])
         wrong = (timestamps[1:] <= timestamps[:-1]) | (offsets[1:] < offsets[:-1])
-        if problem is None and wrong.any():
-            at = start + int(np.argmax(wrong)) + (1 if last is None else 0)
-            problem = f"entry {at} does not rise above the one before it in time, or falls behind it in offset"
-        if problem is None and (entries["offset"] < 0).any():
-            problem = f"entry {start + int(np.argmax(entries['offset'] < 0))} has a negative offset"
+        problem = problem or _first_problem(
+            start,
+            (wrong, 0 if last else 1, "does not rise above the one before it in time, or falls behind it in offset"),
+            (entries["offset"] < 0, 0, "has a negative offset"),
+        )
         last = (int(entries["timestamp"][-1]), int(entries["offset"][-1]))
     return IndexSummary(
         size_bytes=walk.size,
@@ -102,13 +104,11 @@ def transaction_index(source: Iterable[bytes], base_offset: int) -> IndexSummary
     last: int | None = None
     problem: str | None = None
     for start, entries in walk.read(source):
-        unknown = entries["version"] != 0
-        early = entries["last"] < base_offset
-        if problem is None and unknown.any():
-            at = int(np.argmax(unknown))
-            problem = f"entry {start + at} is of version {int(entries['version'][at])}: only 0 is known"
-        if problem is None and early.any():
-            problem = f"entry {start + int(np.argmax(early))} ends before the segment's base offset"
+        problem = problem or _first_problem(
+            start,
+            (entries["version"] != 0, 0, "is of a version that is not known: only 0 is"),
+            (entries["last"] < base_offset, 0, "ends before the segment's base offset"),
+        )
         last = int(entries["last"][-1])
     return IndexSummary(walk.size, walk.count, last_indexed_offset=last, problem=problem or walk.problem)
 
@@ -178,25 +178,46 @@ class _Entered:
 
     def read(self, source: Iterable[bytes]) -> Iterator[tuple[int, _Entries]]:
         """The entries in groups, none empty, each with the number of its first, counted from 0."""
-        held = b""
         zeros = 0
-        for block in source:
-            self.size += len(block)
-            held += block
-            whole = len(held) // self._entry.itemsize * self._entry.itemsize
-            data, held = held[:whole], held[whole:]
-            used = -(-len(data.rstrip(b"\0")) // self._entry.itemsize)
-            entries = np.frombuffer(data, self._entry)
+        for data in self._groups(source):
+            whole = data[: len(data) // self._entry.itemsize * self._entry.itemsize]
+            entries = np.frombuffer(whole, self._entry)
+            rows = np.frombuffer(whole, np.uint8).reshape(len(entries), self._entry.itemsize)
+            filled: _Entries = np.asarray(rows.any(axis=1))
+            used = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0
+            if used and self.problem is None and (zeros or not filled[:used].all()):
+                at = self.count if zeros else self.count + int(np.argmin(filled[:used]))
+                self.problem = f"entry {at} is zeros, and entries follow it"
             if used:
-                if zeros:
-                    self.problem = f"{zeros} entries of zeros stand before entry {self.count + zeros}"
-                    self.count += zeros
-                    zeros = 0
+                self.count += zeros
+                zeros = 0
                 yield self.count, entries[:used]
                 self.count += used
             zeros += len(entries) - used
-        if held and self.problem is None:
-            self.problem = f"{self.size} bytes are no multiple of an entry of the {self._name} index"
+            if len(whole) < len(data) and self.problem is None:
+                self.problem = f"{self.size} bytes are no multiple of an entry of the {self._name} index"
+
+    def _groups(self, source: Iterable[bytes]) -> Iterator[bytes]:
+        """The bytes in groups of so many entries, however the source is cut; the last one may be shorter."""
+        size = _GROUP_ENTRIES * self._entry.itemsize
+        held = b""
+        for block in source:
+            self.size += len(block)
+            held += block
+            while len(held) >= size:
+                yield held[:size]
+                held = held[size:]
+        if held:
+            yield held
+
+
+def _first_problem(start: int, *found: tuple[_Entries, int, str]) -> str | None:
+    """What is wrong with the first entry that is wrong: (which are, the number of the first of these, what is)."""
+    firsts = [(int(np.argmax(wrong)) + shift, what) for wrong, shift, what in found if wrong.any()]
+    if not firsts:
+        return None
+    at, what = min(firsts, key=lambda first: first[0])
+    return f"entry {start + at} {what}"
 
 
 def _absolute(base_offset: int, relative: int) -> int | None:

@@ -27,6 +27,9 @@ _CONTROLLER_NAMES: Final = frozenset(
         "ZkReplicaStateMachine",
     }
 )
+#: Kafka's ids are 32-bit integers.
+MAX_BROKER_ID: Final = (1 << 31) - 1
+_LONGEST_ID: Final = 20
 #: The broker that speaks, in the identifier its messages begin with.
 _OWN_ID: Final = re.compile(
     rb"\[[^\]]*?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
@@ -51,4 +54,7 @@ def kind_of_logger(logger: str) -> str:
 def own_broker_id(message: bytes) -> int | None:
     """The id of the broker that wrote a message, from the identifier it begins with; NULL where it has none."""
     found = _OWN_ID.match(message)
-    return int(next(group for group in found.groups() if group is not None)) if found else None
+    if found is None:
+        return None
+    broker_id = int(next(group for group in found.groups() if group is not None)[:_LONGEST_ID])
+    return broker_id if broker_id <= MAX_BROKER_ID else None

@@ -38,7 +38,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
 def _znode(place: Place, chroot: str) -> Kept | Rejected:
     try:
         entry = json.loads(place.data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Rejected(place, f"no JSON: {error}")
     if not isinstance(entry, dict):
         return Rejected(place, "no JSON object")
@@ -48,6 +48,8 @@ def _znode(place: Place, chroot: str) -> Kept | Rejected:
     path = entry["path"]
     if not isinstance(path, str):
         return Rejected(place, "a znode whose path is no text")
+    if not _is_text(path) or not _is_text(entry.get("data")):
+        return Rejected(place, "a znode whose path or data hold half a character")
     if chroot and path != chroot and not path.startswith(chroot + "/"):
         return Rejected(place, f"a znode outside of Kafka's chroot {chroot}")
     data = entry.get("data")
@@ -70,6 +72,14 @@ def _znode(place: Place, chroot: str) -> Kept | Rejected:
     if values["captured_at"] is None:
         return Rejected(place, "a znode without the instant of its reading")
     return Kept(place, values)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is no text, or one that has an encoding: JSON may name half of a character."""
+    try:
+        return not isinstance(value, str) or value.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _bounded(value: int, bits: int) -> int:

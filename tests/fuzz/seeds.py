@@ -1,0 +1,150 @@
+"""Inputs to begin with: parts of the packed captures, and small files as a broker writes them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+from functools import cache
+from typing import Final
+
+import zstandard
+
+from ingest.containers import contents
+from ingest.logs.layouts import LAYOUTS, WRAPPERS
+from tests.fuzz.targets import NAMES, TARGETS
+from tests.support.captures import capture_names
+from tests.support.pack_captures import CAPTURES
+from tests.unit.ingest.log_dirs.log_files import offset_index, producer_snapshot, segment, time_index
+
+#: No seed is longer: a fuzzer's time goes into what is done with its bytes.
+MAX_SEED_BYTES: Final = 6000
+#: Files of a capture by a part of their path.
+_PARTS: Final = {
+    "state-change.log": "log",
+    "controller.log": "log",
+    "server.log": "log",
+    "offset-checkpoint/": "offset_checkpoint",
+    "leader-epoch-checkpoint/": "epoch_checkpoint",
+    ".properties": "properties",
+    "znodes/": "znode_snapshot",
+    "zk-version-2/log.": "transaction_log",
+    "zk-version-2/snapshot.": "snapshot",
+}
+_LISTING: Final = b"""/kafka/orders-0:
+total 20
+-rw-r--r-- 1 kafka kafka 10485760 Nov 21 03:30 00000000000000000000.index
+-rw-r--r-- 1 kafka kafka     1234 2026-11-21 03:30:16.123456789 +0000 00000000000000000000.log
+-rw-r--r-- 1 kafka kafka        8 Nov 21  2025 leader-epoch-checkpoint
+
+1234 1700000000.1 /kafka/orders-1/00000000000000000000.log
+4\t./orders-1/00000000000000000000.timeindex
+/kafka/orders-1/partition.metadata
+"""
+
+
+def seeds(target: str) -> list[bytes]:
+    """The inputs that fuzzing of a target begins with."""
+    found = _BUILT[target]() if target in _BUILT else list(_captured().get(target, ()))
+    assert target in TARGETS
+    assert found, f"nothing to begin with for {target}"
+    return found
+
+
+@cache
+def _captured() -> dict[str, list[bytes]]:
+    """A few files of each kind from every capture, cut to size."""
+    found: dict[str, list[bytes]] = {}
+    for name in capture_names():
+        taken: dict[str, int] = {}
+        for content in contents(str(CAPTURES / f"{name}.tar.xz")):
+            part = next((part for part in _PARTS if part in str(content.member)), None)
+            if part is None or taken.get(part, 0) >= 2:
+                continue
+            taken[part] = taken.get(part, 0) + 1
+            found.setdefault(_PARTS[part], []).append(_head(content.stream.read(1 << 16), _PARTS[part]))
+    return found
+
+
+def _head(data: bytes, kind: str) -> bytes:
+    if kind == "transaction_log":
+        return data[:MAX_SEED_BYTES]
+    if kind == "snapshot":
+        return data
+    return data[: data.rfind(b"\n", 0, MAX_SEED_BYTES) + 1] or data[:MAX_SEED_BYTES]
+
+
+def _samples() -> list[bytes]:
+    """The samples of every layout and wrapper."""
+    texts = ["\n".join(part.samples) for part in (*LAYOUTS, *WRAPPERS)]
+    return [text.encode() + b"\n" for text in texts if text]
+
+
+def _logs() -> list[bytes]:
+    return [bytes([number % 256]) + log for number, log in enumerate([*_captured()["log"], *_samples()])]
+
+
+def _messages() -> list[bytes]:
+    with lzma.open(CAPTURES.parent / "data" / "message-templates.jsonl.xz") as file:
+        examples = [json.loads(line).get("example") for line in file]
+    return [example.encode() for example in examples if example][::4]
+
+
+def _packed() -> list[bytes]:
+    log = _captured()["log"][0][:1000]
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in ("broker-1/logs/server.log", "x" * 120, "ü"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(log)
+            archive.addfile(entry, io.BytesIO(log))
+    tar = held.getvalue()
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("broker-1/server.log", log)
+        zipped.writestr("bundle.tar", tar)
+    packed = [gzip.compress(tar, mtime=0), zstandard.compress(tar), lzma.compress(tar), gzip.compress(log, mtime=0)]
+    return [log, tar, held.getvalue(), zstandard.compress(log) * 2, *packed]
+
+
+def _named() -> list[bytes]:
+    """Something of every kind, each with a name that suits it."""
+    kinds = {
+        "server.log": _captured()["log"][:6],
+        "replication-offset-checkpoint": _captured()["offset_checkpoint"][:2],
+        "leader-epoch-checkpoint": _captured()["epoch_checkpoint"][:2],
+        "1700000000000.jsonl": _captured()["znode_snapshot"][:2],
+        "log.1": _captured()["transaction_log"][:2],
+        "snapshot.5": _captured()["snapshot"][:2],
+        "meta.properties": _captured()["properties"],
+        "listing.txt": [_LISTING],
+        **{name.rsplit("/", 1)[-1]: seeds(f"partition_{name.rsplit('.', 1)[-1]}") for name in NAMES if "/0000" in name},
+    }
+    positions = {name.rsplit("/", 1)[-1]: number for number, name in enumerate(NAMES)}
+    found = [bytes([positions[name]]) + data for name, group in kinds.items() for data in group]
+    return [*found, *(b"\0" + data for data in _packed()), *(b"\0" + data for data in _samples())]
+
+
+def _segments() -> list[bytes]:
+    formats = [{"magic": magic, "compression": compression} for magic in (0, 1, 2) for compression in (0, 1)]
+    whole = [segment(0, 3, 4, **options) for options in formats]
+    return [*whole, whole[-1] + bytes(100), segment(0, 2, 1) + segment(2, 2, 1, epoch=5), b""]
+
+
+_BUILT: Final = {
+    "framing": _logs,
+    "log_records": _logs,
+    "messages": _messages,
+    "listing": lambda: [_LISTING, *(line + b"\n" for line in _LISTING.splitlines())],
+    "partition_log": _segments,
+    "partition_index": lambda: [offset_index((0, 0), (5, 400), (9, 900)), offset_index((3, 7), ahead=4)],
+    "partition_timeindex": lambda: [time_index((1700000000000, 3), (1700000000005, 9), ahead=2)],
+    "partition_txnindex": lambda: [bytes(34) * 2, b"\0\0" + (7).to_bytes(8, "big") + bytes(24)],
+    "partition_snapshot": lambda: [producer_snapshot(0), producer_snapshot(3)],
+    "partition_metadata": lambda: [b"version: 0\ntopic_id: MbsgeNDwTpyOsjxcXYWlCw\n", b""],
+    "containers": _packed,
+    "inspection": _named,
+}

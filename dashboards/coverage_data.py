@@ -73,7 +73,8 @@ def evidence_intervals(source: Source) -> dict[str, list[dict[str, Any]]]:
         "valid_to",
         "records_count",
     )
-    stated = _intervals(source, source.read(quality.EVIDENCE_COVERAGE).select(*columns))
+    of_files = F.col("source_kind") != quality.CLOCK
+    stated = _intervals(source, source.read(quality.EVIDENCE_COVERAGE).where(of_files).select(*columns))
     silent = [cluster for cluster in source.clusters if cluster not in stated]
     if not silent:
         return stated
@@ -95,6 +96,25 @@ def evidence_intervals(source: Source) -> dict[str, list[dict[str, Any]]]:
             F.col("last_event_time").alias("valid_to"),
             F.col("records_kept_count").alias("records_count"),
         ),
+    )
+
+
+def clocks(source: Source) -> dict[str, list[dict[str, Any]]]:
+    """The segments of every broker's clock, those that say most first: corrected, then wrong, then the others."""
+    rows = source.read(quality.EVIDENCE_COVERAGE).where(F.col("source_kind") == quality.CLOCK)
+    corrected = F.coalesce(F.col("clock_correction_us"), F.lit(0)) != 0
+    order = [corrected.desc(), (F.col("clock_verdict") == "agrees"), F.col("broker_id"), F.col("valid_from")]
+    shown = top(rows, ["cluster_id"], order, source.limits.groups)
+    return by_cluster(
+        shown.orderBy("cluster_id", *order)
+        .select(
+            "cluster_id",
+            "broker_id",
+            ms("valid_from").alias("from_ms"),
+            ms("valid_to").alias("to_ms"),
+            *(F.col(name).alias(name.removeprefix("clock_")) for name in rows.columns if name.startswith("clock_")),
+        )
+        .collect()
     )
 
 

@@ -16,6 +16,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dashboards import words
+from dashboards.clock_words import clock_sentence
 from dashboards.payload import broker_ids, cluster_payload, lane_id, script_json, vocabularies
 from reconstruct.findings import RULES
 
@@ -122,6 +123,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "instant": words.instant,
         "clock": words.clock,
+        "clock_sentence": clock_sentence,
         "duration": words.duration,
         "bytes": words.size,
         "visible": words.visible,

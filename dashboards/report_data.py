@@ -33,6 +33,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
             "totals": lambda: coverage_data.cluster_files(source),
             "files": lambda: coverage_data.files_by_kind(source),
             "coverage": lambda: coverage_data.evidence_intervals(source),
+            "clocks": lambda: coverage_data.clocks(source),
             "rejected": lambda: coverage_data.rejected_groups(source),
             "unrecognised": lambda: unrecognised_data.unrecognised_templates(source),
             "controllers": lambda: _tenures(source),

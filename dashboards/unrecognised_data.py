@@ -8,14 +8,13 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, by_cluster, top
-from ingest.tables import bronze
-from reconstruct.silver import unrecognised
+from ingest.tables import quality
 
 
 def unrecognised_templates(source: Source) -> dict[str, list[dict[str, Any]]]:
     """The most frequent templates with their source, logger, version and first record, and totals over all of them."""
     whole = Window.partitionBy("cluster_id")
-    rows = unrecognised.unrecognised_templates(source.read(bronze.LOG_RECORDS), source.read(bronze.INGESTED_FILES))
+    rows = source.read(quality.UNRECOGNISED_TEMPLATES)
     totals = rows.select(
         "cluster_id",
         F.col("records_count").alias("records"),

@@ -124,7 +124,7 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], c
     """The rows of one bronze table that the items give; ``counted`` is an accumulator of :func:`counter`."""
 
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        match = log_records_matcher()
+        match, match_cause = matchers()
         for item, stream in _open(payloads):
             source = blocks(stream, item.byte_count)
 
@@ -133,7 +133,7 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], c
                 counted.add({item.file_id: (read + extra, rejected + extra)})
 
             if item.kind in LOG_KINDS:
-                yield from records.kept(item, source, match, count)
+                yield from records.kept(item, source, match, count, match_cause)
             else:
                 yield from kept_batches(spec, item, _only_kept(_parsed(item, source), count))
 
@@ -167,11 +167,11 @@ def counter(spark: SparkSession) -> Any:
     return spark.sparkContext.accumulator({}, _CountsParam())
 
 
-def log_records_matcher() -> records.Matcher:
+def matchers() -> tuple[records.Matcher, records.CauseMatcher]:
     """The message shapes, loaded where they are used: on the workers."""
-    from ingest.shapes import match
+    from ingest.shapes import match, match_cause
 
-    return match
+    return match, match_cause
 
 
 def _parsed(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:

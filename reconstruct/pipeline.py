@@ -23,7 +23,7 @@ from ingest.tables.bronze import (
     ZNODE_TRANSACTIONS,
 )
 from ingest.tables.gold import DIVERGENCES
-from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS
+from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.tables.silver import (
     CONTROLLER_EVENTS,
     OFFSET_OBSERVATIONS,
@@ -31,6 +31,7 @@ from ingest.tables.silver import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
+from reconstruct.silver.clock_steps import as_printed, clocks_of, is_any_corrected, with_corrected_time
 from reconstruct.silver.cluster_facts import gather
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
@@ -39,6 +40,7 @@ from reconstruct.silver.incarnations import topic_incarnations
 from reconstruct.silver.offsets import offset_observations
 from reconstruct.silver.partition_evidence import partition_evidence
 from reconstruct.silver.partition_job import FOLDED_TABLES, VERDICTS, finding_row, fold_partitions, rows_of
+from reconstruct.silver.unrecognised import unrecognised_templates
 from reconstruct.silver.znodes import znode_changes
 
 
@@ -59,10 +61,14 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     del full
     lake.ensure()
     run_id = uuid.uuid4().hex
-    records = lake.read(LOG_RECORDS)
+    printed = lake.read(LOG_RECORDS)
 
     progress("writes to znodes")
     lake.overwrite(znode_changes(lake.read(ZNODE_SNAPSHOTS), lake.read(ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
+
+    progress("clocks of the brokers")
+    clocks = clocks_of(printed, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
+    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
 
     progress("topics and their incarnations")
     incarnations = topic_incarnations(records, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
@@ -90,7 +96,13 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
         incarnations.unpersist()
 
     progress("coverage")
-    lake.overwrite(evidence_coverage(lake.read(INGESTED_FILES)), EVIDENCE_COVERAGE)
+    lake.overwrite_all(
+        [
+            (EVIDENCE_COVERAGE, evidence_coverage(lake.read(INGESTED_FILES), clocks)),
+            (UNRECOGNISED_TEMPLATES, unrecognised_templates(printed, lake.read(INGESTED_FILES))),
+        ]
+    )
+    clocks.unpersist()
     _append_metrics(lake, run_id, histories, counts)
     rows = {spec.full_name: lake.read(spec).count() for spec in FOLDED_TABLES}
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()

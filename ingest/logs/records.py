@@ -31,7 +31,8 @@ _MAX_CLOCKS: Final = 10_000
 #: The columns that vary from row to row, in the order of a row's tuple.
 _ROW: Final = (
     "record_id", "source_kind", "source_line", "byte_offset", "byte_length", "event_time", "event_time_text",
-    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type", "broker_id",
+    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type", "cause_type",
+    "broker_id",
 )  # fmt: skip
 
 
@@ -47,6 +48,8 @@ class Match(Protocol):
 
 
 Matcher = Callable[[str, "str | None", str], "Match | None"]
+#: What an exception says, by its line.
+CauseMatcher = Callable[[str], "Match | None"]
 
 
 class Message(NamedTuple):
@@ -139,17 +142,21 @@ def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
 
 
 def kept(
-    item: WorkItem, source: Iterable[bytes], match: Matcher, count: Callable[[int, int], None]
+    item: WorkItem,
+    source: Iterable[bytes],
+    match: Matcher,
+    count: Callable[[int, int], None],
+    match_cause: CauseMatcher | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a log that can be read, as batches; ``count`` is told (read, rejected) at the end.
 
-    The broker of a record is that of its stream, where ``item.streams`` says which brokers the streams are, and else
-    that of the item.
+    ``match_cause`` says what the exception behind a message is; without it none is named. The broker of a record is
+    that of its stream, where ``item.streams`` says which brokers the streams are, and else that of the item.
     """
     assert item.layout is not None
     how = reading(item.layout)
     clocks = _Clocks(item)
-    rows = _Rows(item, how, clocks, match)
+    rows = _Rows(item, how, clocks, match, match_cause)
     read = 0
     for record in clocks.settled(frame(source, how, item.offset, item.line)):
         read += 1
@@ -164,13 +171,16 @@ def kept(
 class _Rows:
     """Columns of one batch."""
 
-    def __init__(self, item: WorkItem, how: Reading, clocks: _Clocks, match: Matcher) -> None:
+    def __init__(
+        self, item: WorkItem, how: Reading, clocks: _Clocks, match: Matcher, match_cause: CauseMatcher | None
+    ) -> None:
         self._item = item
         self._how = how
         self._clocks = clocks
         self._micros = clocks.of(None).micros
         self._streams: Mapping[str, int | None] | None = item.streams
         self._match = match
+        self._match_cause = match_cause
         self._record_id = record_ids(item.record_base)
         self._single = not how.layout.has_logger and how.layout.tail is LOGGER_AT_END
         self._has_thread = how.layout.has_thread
@@ -244,6 +254,11 @@ class _Rows:
             shape_id, event_type = matched.shape_id, matched.event_type
             self._field_keys.extend(matched.fields.keys())
             self._field_values.extend(matched.fields.values())
+        cause_type = None
+        if continuation is not None and self._match_cause is not None:
+            cause = self._match_cause(continuation.split("\n", 1)[0])
+            if cause is not None:
+                cause_type = cause.event_type
         self._field_offsets.append(len(self._field_keys))
         self._rows.append(
             (
@@ -261,6 +276,7 @@ class _Rows:
                 continuation,
                 shape_id,
                 event_type,
+                cause_type,
                 self._item.broker_id if self._streams is None else self._streams.get(stream or ""),
             )
         )

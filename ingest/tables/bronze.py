@@ -159,6 +159,11 @@ LOG_RECORDS: Final = TableSpec(
         ),
         col("shape_id", "string", "Message shape matched (ingest/shapes); NULL where none did."),
         col("event_type", "string", "Event type of the shape; 'unrecognised' where none matched.", nullable=False),
+        col(
+            "cause_type",
+            "string",
+            "What the exception in the first continuation line says; NULL without one that is known.",
+        ),
         col("fields", "map<string,string>", "Fields of the message by their normalised names."),
         _INGESTED_AT,
     ),

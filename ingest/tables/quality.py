@@ -53,16 +53,21 @@ RUN_METRICS: Final = TableSpec(
     ),
 )
 
+#: How a broker's clock stands to the reference clock.
+CLOCK_VERDICTS: Final = ("agrees", "skewed", "other_zone", "unbounded", "unknown")
+#: In ``evidence_coverage.source_kind``: an interval of a broker's clock.
+CLOCK: Final = "clock"
+
 EVIDENCE_COVERAGE: Final = TableSpec(
     "quality",
     "evidence_coverage",
-    "one row per (source, broker, interval) in which evidence exists",
+    "one row per (source, broker, interval) in which evidence exists, and per interval of a broker's clock",
     ("cluster_id", "source_kind", "broker_id", "source_file", "valid_from"),
     (
         CLUSTER,
-        col("source_kind", "string", "Kind of source.", nullable=False),
+        col("source_kind", "string", "Kind of source, or 'clock' for an interval of a broker's clock.", nullable=False),
         col("broker_id", "int", "Broker; -1 for what belongs to none.", nullable=False),
-        col("source_file", "string", "File.", nullable=False),
+        col("source_file", "string", "File; 'segment N' of a clock.", nullable=False),
         col(
             "coverage",
             "string",
@@ -74,7 +79,41 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("valid_from", "timestamp", "First instant.", nullable=False),
         col("valid_to", "timestamp", "Last instant.", nullable=False),
         col("records_count", "bigint", "Records in it.", nullable=False),
+        col("clock_verdict", "string", "How the broker's clock stood; NULL for files.", vocabulary=CLOCK_VERDICTS),
+        col("clock_reference", "int", "Clock that offsets are relative to: -1 ZooKeeper's, else a broker's."),
+        col("clock_offset_lower_ms", "bigint", "The broker's clock was at least so much ahead; NULL where unbounded."),
+        col("clock_offset_upper_ms", "bigint", "The broker's clock was at most so much ahead; NULL where unbounded."),
+        col("clock_zone_offset_minutes", "int", "Zone of the log's times, where the bounds prove one."),
+        col("clock_correction_us", "bigint", "Subtracted from printed times to order them; NULL where nothing is."),
+        col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
+        col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
 )
 
-QUALITY_TABLES: Final = (CHECK_RESULTS, RUN_METRICS, EVIDENCE_COVERAGE)
+UNRECOGNISED_TEMPLATES: Final = TableSpec(
+    "quality",
+    "unrecognised_templates",
+    "one row per (cluster, Kafka version, source kind, logger, template) of messages that no shape knows",
+    ("cluster_id", "kafka_version", "source_kind", "logger", "template"),
+    (
+        CLUSTER,
+        col(
+            "kafka_version",
+            "string",
+            "Version that a log of the broker states, several with commas; 'unknown' where none does.",
+            nullable=False,
+        ),
+        col("source_kind", "string", "Kind of source.", nullable=False),
+        col("logger", "string", "Logger; empty where the layout prints none.", nullable=False),
+        col("template", "string", "The message, its values taken out.", nullable=False),
+        col("records_count", "bigint", "Records.", nullable=False),
+        col("log_level", "string", "Level of the example."),
+        col("first_event_time", "timestamp", "First of them, UTC."),
+        col("last_event_time", "timestamp", "Last of them, UTC."),
+        col("example_record_id", "string", "First record by time and id, bronze.log_records.", nullable=False),
+        col("source_file", "string", "Its file."),
+        col("source_line", "int", "Its line."),
+    ),
+)
+
+QUALITY_TABLES: Final = (CHECK_RESULTS, RUN_METRICS, EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES)

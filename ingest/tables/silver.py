@@ -81,6 +81,12 @@ _EVENT_HEAD: Final = (
     col("broker_id", "int", "Broker whose log it is."),
     col("event_type", "string", "What happened; 'unrecognised' where no known message shape matched.", nullable=False),
     col("event_time", "timestamp", "The log's own time, UTC.", nullable=False),
+    col(
+        "corrected_time",
+        "timestamp",
+        "That time as a right clock in UTC would have printed it; event_time itself where nothing proves otherwise.",
+        nullable=False,
+    ),
     col("log_level", "string", "Level."),
     col("shape_id", "string", "Message shape."),
 )
@@ -116,6 +122,7 @@ STATE_CHANGE_EVENTS: Final = TableSpec(
         col("to_broker_ids", "array<int>", "Brokers that a request goes to, or that answered."),
         col("fields", "map<string,string>", "All fields of the message."),
         col("cause", "string", "First line of the stack trace; NULL without one."),
+        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
         *_RECORD_PLACE,
         *PROVENANCE,
     ),
@@ -124,7 +131,7 @@ STATE_CHANGE_EVENTS: Final = TableSpec(
 CONTROLLER_EVENTS: Final = TableSpec(
     "silver",
     "controller_events",
-    "one row per (typed record of controller.log, partition it names); one for a record that names none",
+    "one row per (typed record of controller.log, partition or replica it names); one for a record that names none",
     ("cluster_id", "event_id"),
     (
         *_EVENT_HEAD,
@@ -134,6 +141,7 @@ CONTROLLER_EVENTS: Final = TableSpec(
         col("broker_ids", "array<int>", "Brokers the message is about."),
         col("fields", "map<string,string>", "All fields of the message."),
         col("cause", "string", "First line of the stack trace; NULL without one."),
+        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
         *_RECORD_PLACE,
         *PROVENANCE,
     ),
@@ -155,6 +163,7 @@ REPLICATION_EVENTS: Final = TableSpec(
         col("offset", "bigint", "Any other offset the message prints."),
         col("fields", "map<string,string>", "All fields of the message."),
         col("cause", "string", "First line of the stack trace; NULL without one."),
+        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
         *_RECORD_PLACE,
         *PROVENANCE,
     ),

@@ -104,7 +104,7 @@ def gather(
             _controller_facts(state_changes, controller_events, replication_events, znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
-            starts.select("cluster_id", "broker_id", _at("event_time"), "record_id"),
+            starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
             _settings(znodes, configs),
         ]
     )
@@ -164,7 +164,7 @@ def _controller_facts(
     elected = controller_events.where(is_elected | (F.col("event_type") == "controller_resigned")).select(
         "cluster_id",
         F.when(F.col("event_type") == "controller_resigned", "resigned").otherwise("elected").alias("kind"),
-        _at("event_time"), F.col("record_id").alias("evidence_id"), own,
+        _at("corrected_time"), F.col("record_id").alias("evidence_id"), own,
         F.when(F.col("event_type") != "controller_resigned", F.col("controller_epoch")).alias("epoch"),
         none_text.alias("level_floor"),
     )  # fmt: skip
@@ -176,8 +176,8 @@ def _controller_facts(
     seen = (
         acts.groupBy("cluster_id", "controller_id", "controller_epoch")
         .agg(
-            F.unix_micros(F.min("event_time")).alias("at"),
-            F.min_by("record_id", F.struct("event_time", "file_id", "byte_offset")).alias("evidence_id"),
+            F.unix_micros(F.min("corrected_time")).alias("at"),
+            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
             floor.alias("floor"),
         )
         .select(
@@ -187,7 +187,7 @@ def _controller_facts(
         )
     )  # fmt: skip
     stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
-        "cluster_id", F.lit("cluster_id").alias("kind"), _at("event_time"), F.col("record_id").alias("evidence_id"),
+        "cluster_id", F.lit("cluster_id").alias("kind"), _at("corrected_time"), F.col("record_id").alias("evidence_id"),
         F.col("fields")["cluster_id"].alias("stated_cluster_id"),
     )  # fmt: skip
     known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
@@ -215,11 +215,11 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
         listed = F.split(F.col("fields")[name], ",")
         step = (
             controller_events.where(F.col("event_type") == event_type)
-            .select("cluster_id", "event_time", "record_id", F.explode(listed).alias("id"))
+            .select("cluster_id", "corrected_time", "record_id", F.explode(listed).alias("id"))
             .select(
                 "cluster_id", F.trim("id").try_cast("int").alias("broker_id"), F.lit(kind).alias("kind"),
-                _at("event_time"), F.col("record_id").alias("evidence_id"), F.lit(None).cast("bigint").alias("czxid"),
-                F.lit(None).cast("bigint").alias("at_upper"),
+                _at("corrected_time"), F.col("record_id").alias("evidence_id"),
+                F.lit(None).cast("bigint").alias("czxid"), F.lit(None).cast("bigint").alias("at_upper"),
             )
             .where("broker_id IS NOT NULL")
         )  # fmt: skip
@@ -234,7 +234,7 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
         controller_events.where(F.col("event_type").isin(*_LIVE_LISTS) & listed.isNotNull())
         .select(
             "cluster_id",
-            _at("event_time"),
+            _at("corrected_time"),
             "record_id",
             F.transform(listed, lambda id_: F.trim(id_).try_cast("int")).alias("live"),
         )

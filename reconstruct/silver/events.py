@@ -154,8 +154,8 @@ def _finish(
     inside = (
         (F.col("cluster_id") == F.col("i_cluster_id"))
         & (F.col("topic") == F.col("i_topic"))
-        & (F.col("event_time") >= F.col("starts_at"))
-        & (F.col("event_time") < F.col("ends_at"))
+        & (F.col("corrected_time") >= F.col("starts_at"))
+        & (F.col("corrected_time") < F.col("ends_at"))
     )
     common = {
         "event_id": F.concat_ws(":", "record_id", F.col("ordinal").cast("string")),

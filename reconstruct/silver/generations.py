@@ -26,7 +26,7 @@ def cluster_generations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     facts = (
         elected.select(
             "cluster_id",
-            F.unix_micros("event_time").alias("at"),
+            F.unix_micros("corrected_time").alias("at"),
             F.col("record_id").alias("evidence_id"),
             F.col("fields")["controller_epoch"].try_cast("int").alias("epoch"),
             no_id,
@@ -43,7 +43,7 @@ def cluster_generations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         .unionByName(
             stated.select(
                 "cluster_id",
-                F.unix_micros("event_time").alias("at"),
+                F.unix_micros("corrected_time").alias("at"),
                 F.col("record_id").alias("evidence_id"),
                 no_epoch,
                 F.col("fields")["cluster_id"].alias("stated_cluster_id"),

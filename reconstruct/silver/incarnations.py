@@ -96,7 +96,11 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     new = named.where(
         (F.col("event_type") == "partition_state_change") & (F.col("fields")["to_state"] == "NewPartition")
     ).select(
-        "cluster_id", "topic", "partition_id", F.unix_micros("event_time").alias("at"), F.col("record_id").alias("name")
+        "cluster_id",
+        "topic",
+        "partition_id",
+        F.unix_micros("corrected_time").alias("at"),
+        F.col("record_id").alias("name"),
     )
     facts = (
         created.unionByName(first, allowMissingColumns=True)
@@ -121,7 +125,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
 
 def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataFrame:
     """The first record that names a topic each time that its cluster was created; ``since`` is NULL for the first."""
-    at = F.unix_micros("event_time")
+    at = F.unix_micros("corrected_time")
     spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
     inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
     since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
@@ -129,8 +133,8 @@ def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataF
         named.join(F.broadcast(spans), inside, "left")
         .groupBy("cluster_id", "topic", since.alias("since"))
         .agg(
-            F.unix_micros(F.min("event_time")).alias("at"),
-            F.min_by("record_id", F.struct("event_time", "file_id", "byte_offset", "record_id")).alias("name"),
+            F.unix_micros(F.min("corrected_time")).alias("at"),
+            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset", "record_id")).alias("name"),
         )
         .withColumn("kind", F.when(F.col("since").isNull(), "first").otherwise("again"))
     )

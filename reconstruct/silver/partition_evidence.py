@@ -132,7 +132,7 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
     renamed = {
         "evidence_id": F.col("record_id"),
         "kind": _kind(source_kind),
-        "at": F.unix_micros("event_time"),
+        "at": F.unix_micros("corrected_time"),
         "file": F.col("file_id"),
         "offset": F.col("byte_offset"),
         "source_kind": F.lit(source_kind),

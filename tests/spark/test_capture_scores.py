@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.alignment import Score
-from tests.support.capture_lake import Given, Sources, lay_out, row_texts, rows_by_cluster
+from tests.support.capture_lake import WRONG_BY, Given, Sources, lay_out, row_texts, rows_by_cluster
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.score import (
     score_assignments,
@@ -41,6 +41,7 @@ TRANSACTIONS: Final = [
     Given(Sources.TRANSACTIONS, name)
     for name in ("lifecycle-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
 ]
+WRONG_CLOCKS: Final = [Given(Sources.WRONG_CLOCKS, name) for name in ("failover-1.1.1", "lifecycle-3.9.1")]
 #: Captures that are read again in another order: one of each protocol era.
 REORDERED: Final = ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")
 
@@ -117,7 +118,7 @@ def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
         for given in ALL
         if (created := truths[given.capture].brokers_created) is not None
     }
-    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE, *TRANSACTIONS)}
+    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS)}
 
 
 def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
@@ -164,8 +165,12 @@ def measured(
         lay_out(given, folder)
     lake = Lake(spark, str(tmp_path_factory.mktemp("scores") / "lake"))
     lake.ensure()
-    of_zookeeper = tmp_path_factory.mktemp("transactions")
-    fill(lake, [folder], {given.cluster_id: lay_out(given, of_zookeeper / given.capture) for given in TRANSACTIONS})
+    named = tmp_path_factory.mktemp("named")
+    fill(
+        lake,
+        [folder],
+        {given.cluster_id: lay_out(given, named / given.capture) for given in (*TRANSACTIONS, *WRONG_CLOCKS)},
+    )
     clusters = cluster_ids(lake, truths)
     scores = {}
     for name, subject in SUBJECTS.items():
@@ -224,6 +229,34 @@ def test_transaction_logs_alone_tell_every_decision(subject: str, given: Given, 
     score = measured.scores[subject, given]
     assert score.recall == 1.0, score.diff()
     assert score.extras == 0.0, score.diff()
+
+
+@pytest.mark.parametrize("given", WRONG_CLOCKS, ids=names)
+def test_wrong_clocks_are_found_and_corrected(given: Given, measured: Measured) -> None:
+    from pyspark.sql import functions as F
+
+    from ingest.tables import TABLES
+
+    rows = (
+        measured.lake.read(TABLES["quality.evidence_coverage"])
+        .where((F.col("cluster_id") == given.cluster_id) & (F.col("source_kind") == "clock"))
+        .collect()
+    )
+    clocks = {row["broker_id"]: row for row in rows}
+    assert len(clocks) == len(rows) == 3
+    assert {broker: row["clock_verdict"] for broker, row in clocks.items()} == {
+        1: "agrees",
+        2: "other_zone",
+        3: "skewed",
+    }
+    for broker, shift in WRONG_BY.items():
+        wrong_ms = shift.total_seconds() * 1000
+        assert clocks[broker]["clock_offset_lower_ms"] <= wrong_ms <= clocks[broker]["clock_offset_upper_ms"]
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL_WITHOUT_ZNODES, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS_WITHOUT_ZNODES, score.diff()
+    findings = measured.lake.read(TABLES["gold.divergences"]).where(F.col("cluster_id") == given.cluster_id)
+    assert findings.where("severity != 'info'").collect() == []
 
 
 def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from ingest.tables.bronze import LOG_RECORDS
 from ingest.tables.silver import ZNODE_CHANGES
@@ -37,7 +38,7 @@ def rows(spark: Any) -> list[Any]:
     records = spark.createDataFrame(
         [record(1, "leader_cache_listed", cache), record(2, "partition_addition_skipped", skipped)],
         LOG_RECORDS.struct,
-    )
+    ).withColumn("corrected_time", F.col("event_time"))
     incarnations = topic_incarnations(records, spark.createDataFrame([], ZNODE_CHANGES.struct))
     return controller_events(records, incarnations).orderBy("event_id").collect()
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from ingest.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 from ingest.tables.silver import ZNODE_CHANGES
 from reconstruct.history.cluster import ClusterView
+from reconstruct.silver.clock_steps import as_printed
 from reconstruct.silver.events import controller_events, state_change_events
 from reconstruct.silver.incarnations import topic_incarnations
 from reconstruct.silver.partition_evidence import partition_evidence
@@ -113,7 +114,7 @@ def records(spark: Any) -> Any:
             {"added_broker_ids": "2,3", "deleted_broker_ids": "", "live_broker_ids": "1,2,3"},
         ),
     ]
-    return spark.createDataFrame(rows, LOG_RECORDS.struct)
+    return as_printed(spark.createDataFrame(rows, LOG_RECORDS.struct))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,10 @@ from typing import Any, Final
 from tests.support.captures import TRUTH, ZNODES, unpack
 
 _RECORD: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
+_PRINTED: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
+_TIME: Final = "%Y-%m-%d %H:%M:%S"
+#: By how much the clocks of :attr:`Sources.WRONG_CLOCKS` are wrong: two hours are a zone, 47 seconds are a clock.
+WRONG_BY: Final = {2: timedelta(hours=2), 3: timedelta(seconds=-47)}
 _NAMES_CLUSTER: Final = "Cluster ID = "
 _CONTROLLER_SPEAKS: Final = re.compile(r"\] [A-Z]+ \[?Controller ")
 
@@ -30,6 +35,7 @@ class Sources(StrEnum):
     CONTROLLER = "controller's logs only"
     BROKERS = "brokers' logs only"
     TRANSACTIONS = "ZooKeeper's own files only"
+    WRONG_CLOCKS = "logs, znodes, checkpoints; broker 2 in another zone, broker 3's clock slow"
 
 
 @dataclass(frozen=True, order=True)
@@ -52,6 +58,12 @@ def lay_out(given: Given, folder: Path) -> Path:
         return unpack(given.capture, target, without=("broker-*", "znodes", "probes-*.jsonl", "events.jsonl"))
     if given.sources is Sources.ALL:
         return unpack(given.capture, target, without=TRUTH)
+    if given.sources is Sources.WRONG_CLOCKS:
+        capture = unpack(given.capture, target, without=TRUTH)
+        for broker, shift in WRONG_BY.items():
+            for log in capture.glob(f"broker-{broker}/logs/*.log"):
+                set_clock(log, shift)
+        return capture
     capture = unpack(given.capture, target, without=(*TRUTH, *ZNODES, "meta.properties"))
     for broker in sorted(capture.glob("broker-*")):
         (broker / "meta.properties").write_text(f"version=0\ncluster.id={given.cluster_id}\n")
@@ -60,6 +72,16 @@ def lay_out(given: Given, folder: Path) -> Path:
     for path in _checkpoints_to_leave_out(given.sources, capture):
         path.unlink()
     return capture
+
+
+def set_clock(log: Path, shift: timedelta) -> None:
+    """Print every time of a log so much later."""
+
+    def moved(found: re.Match[str]) -> str:
+        return f"[{datetime.strptime(found[1], _TIME) + shift:{_TIME}}"
+
+    text = log.read_bytes().decode("utf-8", "surrogateescape")
+    log.write_bytes(_PRINTED.sub(moved, text).encode("utf-8", "surrogateescape"))
 
 
 def _checkpoints_to_leave_out(sources: Sources, capture: Path) -> Iterator[Path]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ingest.delta import Lake
+from ingest.shapes.templates import normalised_template
 from ingest.tables import TABLES, TableSpec
 from ingest.tables import bronze as b
 from ingest.tables import gold as g
@@ -188,7 +189,30 @@ class Story:
             ),
         )
 
+    def _tell_unrecognised(self) -> None:
+        """quality.unrecognised_templates of the story's own log records, as the reconstruction makes them."""
+        groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for row in self.rows.get(b.LOG_RECORDS.full_name, ()):
+            if row["event_type"] == "unrecognised":
+                key = (row["source_kind"], row["logger"], normalised_template(row["message"]))
+                groups.setdefault(key, []).append(row)
+        for (kind, logger, template), found in groups.items():
+            first = min(found, key=lambda row: (row["event_time"], row["record_id"]))
+            self.add(
+                q.UNRECOGNISED_TEMPLATES,
+                kafka_version="unknown",
+                source_kind=kind,
+                logger=logger,
+                template=template,
+                records_count=len(found),
+                log_level=first["log_level"],
+                example_record_id=first["record_id"],
+                source_file=first["source_file"],
+                source_line=first["source_line"],
+            )
+
     def write(self, lake: Lake) -> None:
+        self._tell_unrecognised()
         for name, rows in self.rows.items():
             append(lake, TABLES[name], rows)
 

@@ -19,6 +19,7 @@ from tests.support.lake_fixture import HOSTILE
 EMPTY = (
     "files",
     "coverage",
+    "clocks",
     "rejected",
     "unrecognised",
     "controllers",
@@ -231,3 +232,15 @@ def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from
     assert 'data-copies="unrecognised-1"' in page
     assert 'id="unrecognised-1"' in page
     assert "<td data-private><small>broker-1/server.log:3</small></td>" in page
+
+
+def test_clocks_are_told_with_their_span_where_one_was_set() -> None:
+    row = {
+        "broker_id": 2, "verdict": "skewed", "reference": -1, "offset_lower_ms": 498, "offset_upper_ms": 503,
+        "zone_offset_minutes": None, "correction_us": 500_500, "pairs_count": 9, "dropped_pairs_count": 0,
+        "from_ms": 0.0, "to_ms": 5_000.0,
+    }  # fmt: skip
+    once = render(data(cluster(clocks=[row])), "t")
+    assert "Broker 2&#39;s clock was between 498 ms and 503 ms ahead of ZooKeeper&#39;s" in once
+    assert "as printed" not in once
+    assert "as printed" in render(data(cluster(clocks=[row, row])), "t")

@@ -11,6 +11,7 @@ import pytest
 
 from ingest.logs import records as log_records
 from ingest.logs.layouts import LAYOUT_BY_NAME
+from ingest.shapes import match_cause
 from ingest.work import WorkItem
 
 
@@ -212,3 +213,16 @@ def test_deeply_nested_or_odd_json_is_rejected_and_raises_nothing() -> None:
     for line in odd:
         assert read(line + b"\n", "json") == []
         assert read(line + b"\n", "docker_json+bracketed") == []
+
+
+def test_the_exception_behind_a_message_is_named() -> None:
+    data = (
+        b"[2014-03-11 10:21:07,123] ERROR Controller 1 epoch 2 initiated state change failed (state.change.logger)\n"
+        b"kafka.common.NoReplicaOnlineException: No replica for partition [t,0] is alive. Live brokers are: [Set()],"
+        b" Assigned replicas are: [List(1, 2)]\n\tat kafka.controller.A.b(A.scala:1)\n"
+        b"[2014-03-11 10:21:08,123] ERROR another (state.change.logger)\njava.lang.Unheard: of\n"
+    )
+    batches = log_records.kept(
+        item_of(data, "bracketed"), [data], lambda *_: None, lambda *_: None, match_cause=match_cause
+    )
+    assert next(batches).column("cause_type").to_pylist() == ["no_replica_online", None]

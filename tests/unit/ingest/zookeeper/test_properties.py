@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.containers.snappy import SnappyStream
 from ingest.work import Kept, Rejected
 from ingest.zookeeper import snapshots, transaction_log
 from ingest.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.zookeeper.replay import new_tree
-from ingest.containers.snappy import SnappyStream
 from ingest.zookeeper.transaction_log import operations
 from tests.support import jute_writer as jute
 from tests.support.jute_writer import DIGEST, Stat, in_blocks, log, record, snappy, snapshot, transaction

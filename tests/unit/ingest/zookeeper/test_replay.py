@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from ingest.containers.snappy import SnappyStream
 from ingest.zookeeper.columns import CONTAINER_OWNER, ttl_owner
 from ingest.zookeeper.replay import Znode, ZnodeTree, close_sessions, new_tree
-from ingest.containers.snappy import SnappyStream
 from ingest.zookeeper.snapshot_format import Ending, SnapshotParser, snapshot_zxid
 from ingest.zookeeper.transaction_log import operations
 from ingest.zookeeper.transactions import Op, Operation

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ingest.containers import GzipStream
+from ingest.containers.snappy import SnappyStream
 from ingest.logs.framing import blocks
 from ingest.tables.bronze import ZNODE_SNAPSHOTS
 from ingest.work import CLOCK_COLUMN, Kept, Rejected, kept_batches
 from ingest.zookeeper.columns import CONTAINER_OWNER, ttl_owner
-from ingest.containers.snappy import SnappyStream
 from ingest.zookeeper.snapshot_format import snapshot_zxid
 from ingest.zookeeper.snapshots import read
 from tests.support.jute_writer import FIRST_MS, Stat, snappy, snapshot

@@ -1,0 +1,235 @@
+"""What an election lost: committed records that the new leader did not have, and logs that differ silently afterwards.
+
+A new leader's log ends where its epoch begins; whatever the leader before had committed above that is lost, at least up
+to what its high watermark is proven to have reached, at most up to its own log end when it went. The replica that
+returns then keeps some of those records if it does not cut its log down to where the epoch began: up to 0.10 it cuts to
+its own high watermark, and to its new leader's log end where its own is longer, and keeps its own records below it.
+Nothing in Kafka tells that they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.history import offset_evidence as oe
+from reconstruct.history.offset_curves import EVER_AFTER
+from reconstruct.history.offset_evidence import (
+    DecidedState,
+    OffsetBounds,
+    OffsetEvidence,
+    OffsetSighting,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+
+NO_LEADER: Final = -1
+UNCLEAN_ELECTION: Final = "unclean_election"
+CLEAN_ELECTION: Final = "clean_election"
+SAME_LEADER: Final = "leader_returned_with_less"
+_ROLES: Final = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS)
+
+
+@dataclass(frozen=True, slots=True)
+class DivergingReplica:
+    """A replica that kept its own records from ``from_offset`` up to and without ``to_offset`` while following."""
+
+    replica_id: int
+    from_offset: int
+    to_offset: int
+    since: int
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLoss:
+    """One election that lost committed records, or may have.
+
+    Offsets are of records: ``lost_from_offset`` is the first lost one, ``lost_to_offset_*`` the last one, at least and
+    at most; an upper bound of None is not bounded. ``lost_count_lower`` 0 says that nothing is proven lost.
+    """
+
+    event_at: int
+    cause: str
+    leader: int
+    previous_leader: int
+    leader_epoch: int
+    lost_from_offset: int
+    lost_to_offset_lower: int | None
+    lost_to_offset_upper: int | None
+    lost_count_lower: int
+    lost_count_upper: int | None
+    diverging: tuple[DivergingReplica, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+def find_losses(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> list[OffsetLoss]:
+    """Every election of ``evidence`` that certainly lost committed records, and every unclean one that may have."""
+    rows = sorted(bounds, key=lambda row: (row.replica_id, row.valid_from))
+    decided = sorted(evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
+    result = []
+    last: DecidedState | None = None
+    reign_began = 0
+    for before, state in zip([None, *decided], decided, strict=False):
+        if state.leader == NO_LEADER:
+            continue
+        if last is not None and before is not None and state.leader_epoch != last.leader_epoch:
+            loss = _judge(evidence, rows, last, reign_began, before.isr, state)
+            if loss is not None:
+                result.append(loss)
+        if last is None or last.leader != state.leader:
+            reign_began = state.valid_from
+        last = state
+    return result
+
+
+def _judge(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], last: DecidedState, reign_began: int, isr: Sequence[int],
+    state: DecidedState,
+) -> OffsetLoss | None:  # fmt: skip
+    """One election; a leader that stays has the same log, whatever the ISR said: it loses only what is proven lost."""
+    is_unclean = state.leader not in isr and state.leader != last.leader
+    began = _leadership(evidence, state)
+    start = _epoch_start(evidence, rows, state, began)
+    if start is None:
+        return None
+    start_lower, start_upper, ids = start
+    committed, committed_ids = _committed(rows, last.leader, reign_began, state.valid_from)
+    end = _log_end(evidence, last.leader, state.valid_from)
+    count_lower = 0
+    if committed is not None and start_upper is not None:
+        count_lower = max(committed - start_upper, 0)
+    count_upper = None if end is None else max(end - start_lower, count_lower)
+    if count_lower == 0 and (not is_unclean or count_upper == 0):
+        return None
+    cause = UNCLEAN_ELECTION if is_unclean else SAME_LEADER if state.leader == last.leader else CLEAN_ELECTION
+    return OffsetLoss(
+        event_at=state.valid_from, cause=cause, leader=state.leader, previous_leader=last.leader,
+        leader_epoch=state.leader_epoch, lost_from_offset=start_lower,
+        lost_to_offset_lower=committed - 1 if committed is not None and count_lower else None,
+        lost_to_offset_upper=None if count_upper is None else start_lower + count_upper - 1,
+        lost_count_lower=count_lower, lost_count_upper=count_upper,
+        diverging=tuple(_diverging(evidence, rows, state, start_lower)),
+        evidence=tuple(sorted({*ids, *committed_ids})),
+    )  # fmt: skip
+
+
+def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
+    """The new leader's own line of its becoming leader, the first after the decision."""
+    until = EVER_AFTER if state.valid_to is None else state.valid_to
+    found = [
+        event
+        for event in evidence.events
+        if (event.replica_id, event.kind) == (state.leader, ReplicaEventKind.LEADS)
+        and (event.leader_epoch == state.leader_epoch or state.valid_from <= event.at < until)
+    ]
+    return min(found, key=lambda event: event.at, default=None)
+
+
+def _epoch_start(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, began: ReplicaEvent | None
+) -> tuple[int, int | None, tuple[str, ...]] | None:
+    """Where the epoch begins, at least and at most.
+
+    From the leader's lineage or its line; else from the log it loaded, if it did nothing between loading and leading;
+    else from its bounds.
+    """
+    named = [
+        s
+        for s in evidence.sightings
+        if s.replica_id == state.leader and s.leader_epoch == state.leader_epoch
+        and s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET)
+    ]  # fmt: skip
+    if named:
+        exact = min(named, key=lambda s: (s.offset_kind, s.offset))
+        return exact.offset, exact.offset, (exact.evidence_id,)
+    if began is None:
+        return None
+    loaded = _loaded_before(evidence, began)
+    if loaded is not None:
+        return loaded.offset, loaded.offset, (loaded.evidence_id,)
+    row = _row_at(rows, state.leader, began.at)
+    if row is None or row.log_end_offset_lower is None:
+        return None
+    return row.log_end_offset_lower, row.log_end_offset_upper, row.evidence
+
+
+def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSighting | None:
+    roles = [e.at for e in evidence.events if e.replica_id == began.replica_id and e.kind in _ROLES and e.at < began.at]
+    since = max(roles, default=0)
+    found = [
+        s
+        for s in evidence.sightings
+        if s.replica_id == began.replica_id and s.offset_kind == oe.LOG_END_OFFSET
+        and since < s.observed_at <= began.at and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
+    ]  # fmt: skip
+    return max(found, key=lambda s: s.observed_at, default=None)
+
+
+def _row_at(rows: Sequence[OffsetBounds], replica: int, instant: int) -> OffsetBounds | None:
+    for row in rows:
+        if row.replica_id == replica and row.valid_from <= instant < (
+            EVER_AFTER if row.valid_to is None else row.valid_to
+        ):
+            return row
+    return None
+
+
+def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
+    """The highest high watermark that the last leader is proven to have reached before another was decided."""
+    reached = [
+        row
+        for row in rows
+        if row.replica_id == leader
+        and row.valid_from < until
+        and row.high_watermark_lower is not None
+        and (row.valid_to is None or row.valid_to > since)
+    ]
+    best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
+    return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
+
+
+def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | None:
+    """Where the last leader's log ended when it went: what it loaded when it next started.
+
+    Of a power failure, in which records go that were never on disk, this would say too little; of a killed process it
+    is exact.
+    """
+    starts = sorted(e.at for e in evidence.events if (e.replica_id, e.kind) == (leader, ReplicaEventKind.STARTED))
+    after = [s for s in starts if s >= decided_at]
+    before = [s for s in starts if s < decided_at]
+    since = after[0] if after else before[-1] if before else None
+    if since is None:
+        return None
+    acts = [e.at for e in evidence.events if e.replica_id == leader and e.kind in _ROLES and e.at > since]
+    until = min(acts, default=EVER_AFTER)
+    loaded = [
+        s.offset
+        for s in evidence.sightings
+        if s.replica_id == leader and s.offset_kind == oe.LOG_END_OFFSET and since <= s.observed_at <= until
+        and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
+    ]  # fmt: skip
+    return max(loaded, default=None) if after else None
+
+
+def _diverging(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, start: int
+) -> Iterable[DivergingReplica]:
+    """Replicas that followed the new leader with records of their own above where its epoch began."""
+    until = EVER_AFTER if state.valid_to is None else state.valid_to
+    replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
+    for replica in replicas:
+        acts = [e for e in evidence.events if e.replica_id == replica and e.at >= state.valid_from]
+        follows = next((e for e in acts if (e.kind, e.leader) == (ReplicaEventKind.FOLLOWS, state.leader)), None)
+        had = _log_end(evidence, replica, state.valid_from)
+        if had is None:
+            row = _row_at(rows, replica, state.valid_from)
+            had = None if row is None else row.log_end_offset_lower
+        if follows is None or had is None or had <= start:
+            continue
+        cuts = [e for e in acts if e.kind is ReplicaEventKind.TRUNCATED and e.offset is not None]
+        kept = min([had, *(e.offset for e in cuts if e.offset is not None)])
+        if kept > start:
+            ids = tuple(sorted({follows.evidence_id, *(e.evidence_id for e in cuts)}))
+            yield DivergingReplica(replica, start, kept, min(follows.at, until), ids)

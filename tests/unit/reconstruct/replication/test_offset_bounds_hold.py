@@ -1,0 +1,171 @@
+"""The bounds against the simulator: whatever happened to a cluster, what its files and logs prove of it is true.
+
+A random history is played, one event every three seconds; beside it, what its brokers would have left behind: copies of
+the checkpoint files, the lines of role changes, truncations and loaded logs, the decided states. From those alone the
+bounds are made, and the replicas' real offsets must lie within them at every instant.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from reconstruct.history import offset_evidence as oe
+from reconstruct.history.offset_bounds import bound_offsets
+from reconstruct.history.offset_curves import EVER_AFTER
+from reconstruct.history.offset_evidence import (
+    DecidedState,
+    OffsetBounds,
+    OffsetEvidence,
+    OffsetSighting,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+from reconstruct.model.replication import events as e
+from reconstruct.model.replication.cluster import Cluster, new_cluster, step
+from reconstruct.model.replication.replica import Replica, Role
+from reconstruct.model.replication.rules import ReplicationConfig, rules_of
+from reconstruct.model.versions import KafkaVersion
+
+SECOND = 1_000_000
+RUNS = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "hard" else 40
+STEPS = 100
+
+
+@dataclass(slots=True)
+class Witness:
+    """Writes down what the brokers' logs, the copies of their files and the controller would show."""
+
+    sightings: list[OffsetSighting] = field(default_factory=list)
+    events: list[ReplicaEvent] = field(default_factory=list)
+    decided: list[DecidedState] = field(default_factory=list)
+
+    def watch(self, before: Cluster, after: Cluster, event: e.Event, at: int) -> None:
+        for broker, replica in after.replicas.items():
+            was = before.replicas[broker]
+            if broker in after.alive - before.alive:
+                self._started(broker, replica, at)
+            elif broker in after.alive:
+                self._acted(broker, was, replica, at)
+        if after.decided != before.decided:
+            self.decide(after, at)
+
+    def _started(self, broker: int, replica: Replica, at: int) -> None:
+        self.events.append(ReplicaEvent(broker, ReplicaEventKind.STARTED, at))
+        self.sightings.append(
+            OffsetSighting(broker, oe.LOG_END_OFFSET, replica.log_end_offset, at + 100, source="log_record")
+        )
+
+    def _acted(self, broker: int, was: Replica, replica: Replica, at: int) -> None:
+        if replica.leader_epoch != was.leader_epoch and replica.role is Role.LEADER:
+            epoch = replica.leader_epoch
+            self.events.append(ReplicaEvent(broker, ReplicaEventKind.LEADS, at, None, broker, epoch))
+            end = was.log_end_offset
+            self.sightings.append(
+                OffsetSighting(broker, oe.LOG_END_OFFSET, end, at, leader_epoch=epoch, source="log_record")
+            )
+        follows_anew = replica.leader != was.leader or was.role is not Role.FOLLOWER or replica.is_truncating
+        if replica.leader_epoch != was.leader_epoch and replica.role is Role.FOLLOWER and follows_anew:
+            self.events.append(ReplicaEvent(broker, ReplicaEventKind.FOLLOWS, at, None, replica.leader))
+        kept = next(
+            (i for i, (a, b) in enumerate(zip(was.log.records, replica.log.records, strict=False)) if a != b),
+            min(was.log_end_offset, replica.log_end_offset),
+        )
+        if kept < was.log_end_offset:
+            self.events.append(ReplicaEvent(broker, ReplicaEventKind.TRUNCATED, at, kept))
+
+    def copy_files(self, cluster: Cluster, at: int) -> None:
+        for broker, replica in cluster.replicas.items():
+            if replica.checkpointed_high_watermark is not None:
+                self.sightings.append(
+                    OffsetSighting(
+                        broker, oe.HIGH_WATERMARK, replica.checkpointed_high_watermark, at, at + SECOND,
+                        source="replication_offset_checkpoint",
+                    )
+                )  # fmt: skip
+
+    def decide(self, cluster: Cluster, at: int) -> None:
+        if self.decided:
+            last = self.decided.pop()
+            self.decided.append(DecidedState(last.valid_from, at, last.leader, last.leader_epoch, last.isr))
+        state = cluster.decided
+        self.decided.append(DecidedState(at, None, state.leader, state.leader_epoch, tuple(sorted(state.isr))))
+
+    def evidence(self) -> OffsetEvidence:
+        covered = {broker: [(0, EVER_AFTER)] for broker in (1, 2, 3)}
+        return OffsetEvidence(self.sightings, self.events, self.decided, covered)
+
+
+def some_events(source: random.Random, cluster: Cluster) -> list[e.Event]:
+    """Mostly replication that goes on, in a cluster in which something fails now and then and is soon healed."""
+    broker, kind = source.choice((1, 2, 3)), source.random()
+    if kind < 0.25:
+        return [e.Produce(leader.broker_id, source.choice((1, 3))) for leader in cluster.leaders()]
+    if kind < 0.55:
+        return [e.FetchOnce(broker, source.choice((1, 9)), source.random() < 0.1)]
+    if kind < 0.65:
+        return [e.Deliver(broker), e.FetchOnce(broker)]
+    if kind < 0.86:
+        return [e.CheckpointHighWatermarks(broker)]
+    if kind < 0.93:
+        return [source.choice([e.Restart, e.Resume])(other) for other in (1, 2, 3)]
+    rare: list[list[e.Event]] = [
+        [e.Pass(11_000), e.FetchOnce(broker), *map(e.ShrinkIsr, (1, 2, 3)), *map(e.AnswerAlterIsr, (1, 2, 3))],
+        [e.AnswerAlterIsr(broker)], [e.Elect(broker)], [e.Elect(broker), e.Deliver(broker)],
+        [e.Kill(broker)], [e.Kill(broker), e.LoseSession(broker)], [e.Pause(broker)], [e.LoseSession(broker)],
+        [*map(e.Kill, (1, 2, 3)), *map(e.LoseSession, (1, 2, 3)), e.Restart(broker), e.Elect(broker, is_unclean=True)],
+    ]  # fmt: skip
+    return source.choice(rare)
+
+
+def play(version: str, seed: int) -> tuple[list[tuple[int, Cluster]], list[OffsetBounds]]:
+    """One history: the states from their instants on, and the bounds made without them."""
+    parsed = KafkaVersion.parse(version)
+    assert parsed is not None
+    source, rules, witness = random.Random(seed), rules_of(parsed), Witness()
+    cluster = new_cluster(rules, ReplicationConfig())
+    for broker, replica in cluster.replicas.items():
+        kind = ReplicaEventKind.LEADS if replica.role is Role.LEADER else ReplicaEventKind.FOLLOWS
+        witness.events += [
+            ReplicaEvent(broker, ReplicaEventKind.STARTED, SECOND),
+            ReplicaEvent(broker, kind, 2 * SECOND, None, replica.leader, replica.leader_epoch),
+        ]
+    witness.decide(cluster, 2 * SECOND)
+    states, at = [(2 * SECOND, cluster)], 4 * SECOND
+    for _ in range(STEPS):
+        for event in some_events(source, cluster):
+            after = step(cluster, event)
+            witness.watch(cluster, after, event, at)
+            cluster = after
+            states.append((at, cluster))
+            if source.random() < 0.7:
+                witness.copy_files(cluster, at + SECOND)
+            at += 3 * SECOND
+    return states, bound_offsets(witness.evidence(), rules)
+
+
+@pytest.mark.parametrize("version", ["0.8.2.2", "0.10.2.2", "1.1.1", "2.1.1", "2.8.2", "3.9.1"])
+def test_real_offsets_lie_within_the_bounds_of_any_history(version: str) -> None:
+    lower = upper = 0
+    for seed in range(RUNS):
+        states, bounds = play(version, seed)
+        for at, cluster in states:
+            instant = at + SECOND + SECOND // 2
+            for row in bounds:
+                replica = cluster.replicas[row.replica_id]
+                holds = row.valid_from <= instant and (row.valid_to is None or instant < row.valid_to)
+                if not holds or row.replica_id not in cluster.alive or replica.role is Role.OFFLINE:
+                    continue
+                where = f"seed {seed}, at {instant / SECOND}: {replica} against {row}"
+                assert is_within(row.high_watermark_lower, replica.high_watermark, row.high_watermark_upper), where
+                assert is_within(row.log_end_offset_lower, replica.log_end_offset, row.log_end_offset_upper), where
+                lower += (row.high_watermark_lower or 0) > 0
+                upper += row.high_watermark_upper is not None
+    assert min(lower, upper) > 25 * RUNS, "bounds that say nothing are no test"
+
+
+def is_within(lower: int | None, offset: int, upper: int | None) -> bool:
+    return (lower is None or lower <= offset) and (upper is None or offset <= upper)

@@ -8,7 +8,8 @@ the versions, and is a parameter here:
   in the **assignment's** order, and unclean only where the configuration allows it;
 * reassigned: 0.8.0 did not ask whether the new leader was in the ISR;
 * preferred: up to 1.0 a leader that is preferred already needs no election; 1.1 to 2.1 elect it again;
-* controlled shutdown: up to 0.9 in the ISR's order, then in the assignment's; up to 1.0 liveness is not asked for.
+* controlled shutdown: up to 0.9 in the ISR's order, then in the assignment's; up to 1.0 liveness is not asked for; 1.1
+  to 2.0 do not tell the brokers that are shutting down.
 
 Sources: kafka.controller.PartitionLeaderSelector 0.8.0, 0.8.1, 0.8.2.2, 0.10.0, 1.0.0; PartitionStateMachine 1.1.0 and
 Election 2.4 to 3.9; the first article, section 1.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.versions import SHUTTING_DOWN_TOLD_AGAIN_SINCE, KafkaVersion, v
 
 
 class ElectionKind(StrEnum):
@@ -122,7 +123,23 @@ def elect(
 ) -> Elected | Failure:
     """What the version's own election gives. ``brokers.live`` includes those shutting down, as Kafka's
     ``liveOrShuttingDownBrokerIds``; the other elections leave those out, as its ``liveBrokerIds``."""
+    is_filtered_before = kind is ElectionKind.PREFERRED_REPLICA and version >= PREFERRED_NOT_REPEATED_SINCE
+    if is_filtered_before and partition.leader == _first(partition.assignment):
+        return Failure.NOT_NEEDED
+    return select_leader(kind, partition, brokers, unclean_enabled, version)
+
+
+def select_leader(
+    kind: ElectionKind, partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
+) -> Elected | Failure:
+    """The selector or algorithm itself: the same, but for partitions that since 2.2 are left out before it is asked."""
     return _ELECTIONS[kind](partition, brokers, unclean_enabled, version)
+
+
+def select_no_op(partition: PartitionView) -> Elected:
+    """``NoOpLeaderSelector``, up to 1.0: the present state again, told to every assigned replica. It is the default of
+    transitions that elect nobody, and warns where it is asked all the same."""
+    return Elected(partition.leader, partition.leader_epoch, partition.isr, partition.assignment)
 
 
 def _offline(
@@ -161,8 +178,7 @@ def _reassigned(partition: PartitionView, brokers: Brokers, _unclean: bool, vers
 
 def _preferred(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Elected | Failure:
     preferred = _first(partition.assignment)
-    is_repeated = version >= ALGORITHMS_SINCE and version < PREFERRED_NOT_REPEATED_SINCE
-    if partition.leader == preferred and not is_repeated:
+    if partition.leader == preferred and version < ALGORITHMS_SINCE:
         return Failure.NOT_NEEDED
     live = brokers.live - brokers.shutting_down
     leader = preferred_replica_partition_leader_election(partition.assignment, partition.isr, live)
@@ -188,7 +204,10 @@ def _controlled_shutdown(
         )
     if leader is None:
         return Failure.STATE_CHANGE_FAILED
-    recipients = tuple(replica for replica in partition.assignment if replica in brokers.live)
+    told = brokers.live
+    if ALGORITHMS_SINCE <= version < SHUTTING_DOWN_TOLD_AGAIN_SINCE:
+        told = brokers.live - brokers.shutting_down
+    recipients = tuple(replica for replica in partition.assignment if replica in told)
     return Elected(leader, partition.leader_epoch + 1, isr, recipients)
 
 

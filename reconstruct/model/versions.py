@@ -130,3 +130,77 @@ REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(2, 8)
 UNCLEAN_ELECTION_CONFIGURABLE_SINCE: Final = v(0, 8, 2)
 #: Its default became false (KIP-106).
 UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE: Final = v(0, 11)
+
+# --- the controller, in the order of its releases (reconstruct/model/controller) -------------------------------------
+
+#: The shrunk ISR is sent to every other assigned replica, unless the topic is being deleted; before, to the leader only
+#: (KAFKA-1188).
+SHRUNK_ISR_SENT_TO_ALL_SINCE: Final = v(0, 8, 2)
+#: The last member of the ISR is kept where unclean election is disabled (KAFKA-1028).
+LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE: Final = v(0, 8, 2)
+#: The death of a broker that led nothing is told to all by an UpdateMetadata of its own, and a new broker to all
+#: brokers, no longer to itself only (KAFKA-972).
+BROKER_CHANGE_TOLD_TO_ALL_SINCE: Final = v(0, 9)
+#: A replica of a topic being deleted whose partition has no leader is no failure on its way to OfflineReplica
+#: (KAFKA-2937).
+NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE: Final = v(0, 9, 0, 1)
+#: A new controller tells brokers of each other before it starts its machines, no longer after (KAFKA-4443).
+METADATA_SENT_BEFORE_MACHINES_SINCE: Final = v(0, 10, 2)
+#: Requests to delete are taken away where deletion is disabled; before, they wait for ever (KAFKA-3175).
+DISABLED_DELETIONS_REMOVED_SINCE: Final = v(0, 10, 2)
+#: One thread takes every event (KAFKA-5028): machines no longer refuse work before they are started, and a preferred
+#: election in progress no longer holds up a deletion (KAFKA-5107).
+SINGLE_THREADED_CONTROLLER_SINCE: Final = v(0, 11)
+#: KIP-112 (KAFKA-4763): a replica on a failed log directory is offline though its broker lives; LeaderAndIsr says
+#: which replicas are new.
+OFFLINE_LOG_DIRS_SINCE: Final = v(1, 0)
+#: KAFKA-5642: batches with pipelined requests to ZooKeeper instead of one partition after the other.
+ASYNC_CONTROLLER_SINCE: Final = v(1, 1)
+#: Until then one partition's refused write made its whole batch be elected again (KAFKA-8286).
+WHOLE_BATCH_RETRIED_UNTIL: Final = v(2, 4)
+#: A replica of a partition without a leader becomes OfflineReplica; 1.1 left it as it was (KAFKA-6650).
+OFFLINE_WITHOUT_LEADER_SINCE: Final = v(2, 0)
+#: An automatic rebalance elects a broker's partitions together, no longer one by one (KafkaController 2.0.0).
+REBALANCED_TOGETHER_SINCE: Final = v(2, 0)
+#: Until then each UpdateMetadata restated every partition being deleted (KAFKA-6481).
+DELETED_PARTITIONS_RESTATED_UNTIL: Final = v(2, 0)
+#: Partitions added to a topic being deleted are taken out of its znode again (KAFKA-6612).
+ADDED_PARTITIONS_RESTORED_SINCE: Final = v(2, 0)
+#: KAFKA-6082: each write of the controller checks the version of /controller_epoch, so that ZooKeeper refuses a zombie.
+CONTROLLER_EPOCH_CHECKED_SINCE: Final = v(2, 1)
+#: Partitions become NonExistentPartition when the deletion starts, no longer when it ends (KAFKA-6753).
+DELETED_PARTITIONS_LEAVE_FIRST_SINCE: Final = v(2, 1)
+#: The election of a controlled shutdown tells the brokers that are shutting down as well, as up to 1.0 (KAFKA-7482).
+SHUTTING_DOWN_TOLD_AGAIN_SINCE: Final = v(2, 1)
+#: A controlled shutdown leaves topics being deleted alone (KafkaController 2.1.0).
+SHUTDOWN_SKIPS_DELETED_SINCE: Final = v(2, 1)
+#: KAFKA-7235, KIP-380: a broker that came back between two looks is seen by its epoch and handled as death and start.
+BOUNCED_BROKERS_SEEN_SINCE: Final = v(2, 2)
+#: UpdateMetadata without partitions means none; before, it meant all (KAFKA-7537).
+EMPTY_UPDATE_METADATA_IS_EMPTY_SINCE: Final = v(2, 2)
+#: A new controller drives dead replicas from their initial state to OfflineReplica (KAFKA-3143).
+DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE: Final = v(2, 3)
+#: An OfflineReplica of a partition without a leader is told of by UpdateMetadata (ReplicaStateMachine 2.3.0).
+OFFLINE_WITHOUT_LEADER_TOLD_SINCE: Final = v(2, 3)
+#: A reassignment's raise of the leader epoch reaches the controller's own cache (KafkaController 2.4.0; not in 2.3.1).
+EPOCH_BUMP_CACHED_SINCE: Final = v(2, 4)
+#: Topics eligible for deletion start together, no longer one by one (KAFKA-9499).
+DELETIONS_START_TOGETHER_SINCE: Final = v(2, 5)
+#: KIP-570 (KAFKA-9539): one StopReplica to a broker; each partition has its leader epoch and says whether to delete it.
+STOP_REPLICA_PER_PARTITION_SINCE: Final = v(2, 6)
+#: An automatic rebalance asks first whether the preferred replica could lead (KAFKA-9866).
+REBALANCE_ASKS_FIRST_SINCE: Final = v(2, 6)
+#: Brokers that start are not told of partitions being deleted (KAFKA-10040).
+STARTING_BROKERS_NOT_TOLD_OF_DELETED_SINCE: Final = v(2, 7)
+#: KIP-516: topics have ids, which the controller gives (inter-broker protocol 2.8-IV0).
+TOPIC_IDS_SINCE: Final = v(2, 8)
+#: The death of a broker is told of by an UpdateMetadata of its own only where nothing else was (KAFKA-13225).
+DEATH_TOLD_IF_NOTHING_ELSE_SINCE: Final = v(3, 1)
+#: AlterPartition is answered NOT_CONTROLLER where the leader knows more than the controller (KAFKA-14154).
+LEADER_AHEAD_REFUSED_SINCE: Final = v(3, 3)
+#: KIP-704: an unclean election marks the partition until its leader has recovered (inter-broker protocol 3.2-IV0).
+LEADER_RECOVERY_STATE_SINCE: Final = v(3, 2)
+#: The controller refuses an ISR with a member that is offline or shutting down (KIP-841, KAFKA-14140).
+INELIGIBLE_REPLICAS_REFUSED_SINCE: Final = v(3, 3)
+#: An automatic rebalance no longer waits until nothing is reassigned (KAFKA-10149).
+REBALANCE_DURING_REASSIGNMENT_SINCE: Final = v(3, 4)

@@ -1,0 +1,237 @@
+"""What a step of the controller leaves behind besides its new state: effects as data, in the order they happen.
+
+Requests say to whom and with what; znode writes say what ZooKeeper accepted; transitions are what state-change.log
+tells (each era in its own words); steps are the milestones of a longer procedure. A failure is an answer, never an
+exception: it names what was tried, why it was refused, and it changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Concatenate, ParamSpec
+
+from reconstruct.model.controller.context import ControllerContext
+from reconstruct.model.controller.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from reconstruct.model.controller.zookeeper import Content, ZooKeeper
+from reconstruct.model.states import PartitionState, ReplicaState
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrPartition:
+    """One partition in a LeaderAndIsr or UpdateMetadata request."""
+
+    partition: TopicPartition
+    info: LeaderIsrAndControllerEpoch
+    assignment: ReplicaAssignment
+    #: LeaderAndIsr since 1.0: the replica may be created on any good log directory.
+    is_new: bool = False
+    #: UpdateMetadata since 1.0.
+    offline_replicas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrRequest:
+    """Tells a broker which of its replicas lead and whom the others follow."""
+
+    broker_id: int
+    controller_id: int
+    controller_epoch: int
+    partitions: tuple[LeaderAndIsrPartition, ...]
+
+    def becomes_leader_of(self, partition: LeaderAndIsrPartition) -> bool:
+        """Whether the log calls it a become-leader request."""
+        return partition.info.leader == self.broker_id
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetadataRequest:
+    """Tells a broker's metadata cache of partitions and of the brokers that live."""
+
+    broker_id: int
+    controller_id: int
+    controller_epoch: int
+    partitions: tuple[LeaderAndIsrPartition, ...]
+    live_broker_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaPartition:
+    partition: TopicPartition
+    delete_partition: bool
+    #: Sent since 2.6; -1 where there is none, -2 where the topic is being deleted.
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaRequest:
+    """Tells a broker to stop fetching, or to delete a replica; up to 2.5 all partitions of one are of one kind."""
+
+    broker_id: int
+    controller_id: int
+    controller_epoch: int
+    partitions: tuple[StopReplicaPartition, ...]
+
+
+Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodeWrite:
+    """A write that ZooKeeper accepted; content and version are None where the znode was deleted."""
+
+    path: str
+    content: Content
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTransition:
+    """``leader_and_isr`` where the target is OnlinePartition."""
+
+    partition: TopicPartition
+    from_state: PartitionState
+    to_state: PartitionState
+    leader_and_isr: LeaderAndIsr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaTransition:
+    """``is_logged`` is False for the one transition that up to 1.0 is made in silence."""
+
+    partition: TopicPartition
+    replica_id: int
+    from_state: ReplicaState
+    to_state: ReplicaState
+    is_logged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A milestone, in the words of controller.log."""
+
+    text: str
+
+
+Output = Request | ZnodeWrite | PartitionTransition | ReplicaTransition | Step
+
+
+class Reason(StrEnum):
+    """Why something was refused, by the exception Kafka throws or the error it answers."""
+
+    ILLEGAL_STATE = "IllegalStateException"
+    ILLEGAL_ARGUMENT = "IllegalArgumentException"
+    STATE_CHANGE_FAILED = "StateChangeFailedException"
+    NO_REPLICA_ONLINE = "NoReplicaOnlineException"
+    ELECTION_NOT_NEEDED = "LeaderElectionNotNeededException"
+    NODE_EXISTS = "NodeExistsException"
+    NO_NODE = "NoNodeException"
+    CONNECTION_LOSS = "ConnectionLossException"
+    CONTROLLER_MOVED = "ControllerMovedException"
+    BROKER_NOT_AVAILABLE = "BrokerNotAvailableException"
+    STALE_BROKER_EPOCH = "StaleBrokerEpochException"
+    NOT_CONTROLLER = "NOT_CONTROLLER"
+    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+    INVALID_TOPIC = "INVALID_TOPIC_EXCEPTION"
+    INVALID_REPLICA_ASSIGNMENT = "INVALID_REPLICA_ASSIGNMENT"
+    NO_REASSIGNMENT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
+    REQUEST_IGNORED = "ignored"
+
+
+State = PartitionState | ReplicaState
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What was refused: a partition, or one replica of it, on its way to a state where it was on the way to one.
+
+    ``logged_to_state`` differs from ``to_state`` where Kafka since 1.1 logs another state than it tried for.
+    """
+
+    reason: Reason
+    message: str
+    partition: TopicPartition | None = None
+    replica_id: int | None = None
+    from_state: State | None = None
+    to_state: State | None = None
+    logged_to_state: State | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The new context and ZooKeeper, what was done on the way, and what was refused.
+
+    ``elected`` holds the outcome of each election asked for. ``is_aborted`` is True where Kafka throws out of a longer
+    procedure: its remaining steps are not done, until :meth:`caught`. ``has_moved`` is True once a newer controller was
+    met: then nothing further is done, and the broker resigns.
+    """
+
+    context: ControllerContext
+    zookeeper: ZooKeeper
+    outputs: tuple[Output, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    elected: Mapping[TopicPartition, LeaderAndIsr | Failure] = field(default_factory=dict)
+    is_aborted: bool = False
+    has_moved: bool = False
+
+    def then(
+        self,
+        step: Callable[Concatenate[ControllerContext, ZooKeeper, P], Result],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Result:
+        """Go on with the next step, if there is to be one; effects add up, ``elected`` is the last step's."""
+        if self.is_over:
+            return self
+        result = step(self.context, self.zookeeper, *args, **kwargs)
+        return replace(result, outputs=self.outputs + result.outputs, failures=self.failures + result.failures)
+
+    def change(self, change: Callable[[ControllerContext], ControllerContext]) -> Result:
+        """Change the context only."""
+        return self if self.is_over else replace(self, context=change(self.context))
+
+    def note(self, text: str) -> Result:
+        return self if self.is_over else replace(self, outputs=(*self.outputs, Step(text)))
+
+    def caught(self) -> Result:
+        """The procedure that was aborted ends here; what comes next is another."""
+        return replace(self, is_aborted=False)
+
+    @property
+    def is_over(self) -> bool:
+        return self.has_moved or self.is_aborted
+
+    def fail(self, *failures: Failure) -> Result:
+        return replace(self, failures=self.failures + failures)
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        return tuple(
+            output
+            for output in self.outputs
+            if isinstance(output, LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest)
+        )
+
+    @property
+    def transitions(self) -> tuple[PartitionTransition | ReplicaTransition, ...]:
+        return tuple(o for o in self.outputs if isinstance(o, PartitionTransition | ReplicaTransition))
+
+    @property
+    def writes(self) -> tuple[ZnodeWrite, ...]:
+        return tuple(output for output in self.outputs if isinstance(output, ZnodeWrite))
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(output.text for output in self.outputs if isinstance(output, Step))

@@ -1,0 +1,158 @@
+"""The words the controller speaks: partitions, replicas, assignments, and one decision about a partition's leadership.
+
+All are immutable. ``str()`` of each is for people; Kafka's own print of each era is the ingest's business.
+
+Sources: kafka.api.LeaderAndIsr and kafka.controller.ReplicaAssignment, 0.8.2 to 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+#: The leader of a partition that has none (``LeaderAndIsr.NoLeader``).
+NO_LEADER: Final = -1
+#: The leader that UpdateMetadata names for a partition of a topic being deleted (``LeaderAndIsr.LeaderDuringDelete``).
+LEADER_DURING_DELETE: Final = -2
+#: The leader epoch that StopReplica carries since 2.6 where the topic is being deleted, and where there is no epoch.
+EPOCH_DURING_DELETE: Final = -2
+NO_EPOCH: Final = -1
+INITIAL_LEADER_EPOCH: Final = 0
+INITIAL_PARTITION_EPOCH: Final = 0
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic; orders by topic, then by number."""
+
+    topic: str
+    partition_id: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition_id}"
+
+
+class PartitionAndReplica(NamedTuple):
+    """One replica: a partition and the broker that holds it."""
+
+    partition: TopicPartition
+    replica_id: int
+
+    @property
+    def topic(self) -> str:
+        return self.partition.topic
+
+    def __str__(self) -> str:
+        return f"replica {self.replica_id} of {self.partition}"
+
+
+class LeaderRecoveryState(IntEnum):
+    """Whether the leader still has to recover from an unclean election (KIP-704, protocol 3.2)."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """Who leads a partition, since which epoch, with whom in sync; ``partition_epoch`` is the znode's version."""
+
+    leader: int
+    isr: tuple[int, ...]
+    leader_epoch: int = INITIAL_LEADER_EPOCH
+    partition_epoch: int = INITIAL_PARTITION_EPOCH
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+
+    def new_leader(self, leader: int) -> LeaderAndIsr:
+        return self.new_leader_and_isr(leader, self.isr)
+
+    def new_leader_and_isr(self, leader: int, isr: Iterable[int]) -> LeaderAndIsr:
+        """The next decision: a leader, an ISR, and the leader epoch raised by one."""
+        return replace(self, leader=leader, isr=tuple(isr), leader_epoch=self.leader_epoch + 1)
+
+    def new_recovering_leader_and_isr(self, leader: int, isr: Iterable[int]) -> LeaderAndIsr:
+        """The same after an unclean election, where the protocol can say so."""
+        return replace(self.new_leader_and_isr(leader, isr), leader_recovery_state=LeaderRecoveryState.RECOVERING)
+
+    def new_epoch(self) -> LeaderAndIsr:
+        """Nothing decided anew but the epoch: brokers take a changed assignment only with a higher one."""
+        return replace(self, leader_epoch=self.leader_epoch + 1)
+
+    def with_partition_epoch(self, partition_epoch: int) -> LeaderAndIsr:
+        return replace(self, partition_epoch=partition_epoch)
+
+    def equals_but_for_an_older_partition_epoch(self, other: LeaderAndIsr) -> bool:
+        """``equalsAllowStalePartitionEpoch``: the same request sent again."""
+        return (
+            self.leader == other.leader
+            and self.leader_epoch == other.leader_epoch
+            and frozenset(self.isr) == frozenset(other.isr)
+            and self.leader_recovery_state == other.leader_recovery_state
+            and self.partition_epoch <= other.partition_epoch
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderIsrAndControllerEpoch:
+    """A decision and the epoch of the controller that took it: the content of a ``state`` znode."""
+
+    leader_and_isr: LeaderAndIsr
+    controller_epoch: int
+
+    @property
+    def leader(self) -> int:
+        return self.leader_and_isr.leader
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self.leader_and_isr.isr
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaAssignment:
+    """A partition's replicas in order of preference, those a reassignment adds and those it removes among them.
+
+    Up to 2.3 nothing is adding or removing: the target of a reassignment stands elsewhere (KIP-455).
+    """
+
+    replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+    @property
+    def origin_replicas(self) -> tuple[int, ...]:
+        return without(self.replicas, self.adding_replicas)
+
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        return without(self.replicas, self.removing_replicas)
+
+    @property
+    def is_being_reassigned(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
+        """The assignment while it moves to ``target``, which comes first; one already moving forgets its old target."""
+        origin = self.origin_replicas
+        replicas = distinct((*target, *origin))
+        return ReplicaAssignment(replicas, without(replicas, origin), without(replicas, target))
+
+    def remove_replica(self, replica_id: int) -> ReplicaAssignment:
+        gone = (replica_id,)
+        return ReplicaAssignment(
+            without(self.replicas, gone), without(self.adding_replicas, gone), without(self.removing_replicas, gone)
+        )
+
+    def add_replica(self, replica_id: int) -> ReplicaAssignment:
+        return replace(self, replicas=(*self.replicas, replica_id))
+
+
+def without(replicas: Iterable[int], gone: Collection[int]) -> tuple[int, ...]:
+    """``replicas`` in their order but for those in ``gone``."""
+    return tuple(replica for replica in replicas if replica not in gone)
+
+
+def distinct(replicas: Iterable[int]) -> tuple[int, ...]:
+    """Each once, where it stood first."""
+    return tuple(dict.fromkeys(replicas))

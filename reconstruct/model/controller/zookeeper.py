@@ -1,0 +1,222 @@
+"""ZooKeeper as a value: the znodes the controller reads and writes, and the three ways in which it refuses a write.
+
+A write names the version it expects (*BADVERSION*: somebody wrote in between, read again), creates what must not exist
+(*NODEEXISTS*) or changes what must (*NONODE*). From 2.1 on each write of the controller is a transaction that also
+checks the version of ``/controller_epoch`` (KAFKA-6082): a controller that was deposed without noticing gets
+*CONTROLLER_MOVED* and nothing is written. Before, its writes go through, and only its own look at the controller epoch
+inside the ``state`` znode stops it.
+
+Two fields make a fake of it, for tests and for what-if questions: ``unreachable`` names the operations that lose their
+connection; ``racing`` holds writes of others, each of which comes just before the next conditional write to its path.
+
+Sources: kafka.zk.KafkaZkClient 1.1 to 3.9; kafka.utils.ZkUtils 0.8; ZooKeeper's KeeperException.Code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from reconstruct.model.controller.context import without_keys
+from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicPartition
+
+CONTROLLER_PATH: Final = "/controller"
+CONTROLLER_EPOCH_PATH: Final = "/controller_epoch"
+BROKER_IDS_PATH: Final = "/brokers/ids"
+TOPICS_PATH: Final = "/brokers/topics"
+DELETE_TOPICS_PATH: Final = "/admin/delete_topics"
+REASSIGN_PARTITIONS_PATH: Final = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION_PATH: Final = "/admin/preferred_replica_election"
+ISR_CHANGE_NOTIFICATION_PATH: Final = "/isr_change_notification"
+LOG_DIR_EVENT_NOTIFICATION_PATH: Final = "/log_dir_event_notification"
+
+
+class Code(StrEnum):
+    """How an operation ended, in ZooKeeper's words; the last is Kafka's ControllerMovedException."""
+
+    OK = "OK"
+    NONODE = "NONODE"
+    NODEEXISTS = "NODEEXISTS"
+    BADVERSION = "BADVERSION"
+    CONNECTIONLOSS = "CONNECTIONLOSS"
+    CONTROLLER_MOVED = "CONTROLLER_MOVED"
+
+
+class Operation(StrEnum):
+    """What may be unreachable."""
+
+    READ = "getData"
+    CREATE = "create"
+    SET = "setData"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """The content of ``/brokers/topics/T``: partition number to assignment, and since 2.8 the topic's id."""
+
+    partitions: Mapping[int, ReplicaAssignment]
+    topic_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker's registration; a new one has a higher epoch (the znode's czxid)."""
+
+    epoch: int
+
+
+Reassignments = Mapping[TopicPartition, tuple[int, ...]]
+#: What the znodes hold: a decision, an assignment, a registration, a number, partitions, or their targets.
+Content = (
+    LeaderIsrAndControllerEpoch
+    | TopicAssignment
+    | Registration
+    | int
+    | frozenset[TopicPartition]
+    | Reassignments
+    | None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Znode:
+    """Content and version: 0 when created, one more with each write."""
+
+    content: Content
+    version: int = 0
+
+
+def partition_state_path(partition: TopicPartition) -> str:
+    return f"{TOPICS_PATH}/{partition.topic}/partitions/{partition.partition_id}/state"
+
+
+def topic_path(topic: str) -> str:
+    return f"{TOPICS_PATH}/{topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeper:
+    """All znodes by path. Methods that write return the new ZooKeeper, how it ended, and the znode's new version."""
+
+    znodes: Mapping[str, Znode] = field(default_factory=dict)
+    unreachable: Collection[Operation] = ()
+    racing: tuple[tuple[str, Content], ...] = ()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, path: str) -> Znode | None:
+        return self.znodes.get(path)
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """Names directly below the path."""
+        prefix = f"{path}/"
+        below = (known[len(prefix) :] for known in self.znodes if known.startswith(prefix))
+        return tuple(sorted({name.split("/", 1)[0] for name in below}))
+
+    def partition_state(self, partition: TopicPartition) -> tuple[LeaderIsrAndControllerEpoch | None, Code]:
+        """The decision in force, its ``partition_epoch`` taken from the znode's version."""
+        if Operation.READ in self.unreachable:
+            return None, Code.CONNECTIONLOSS
+        znode = self.znodes.get(partition_state_path(partition))
+        if znode is None or not isinstance(znode.content, LeaderIsrAndControllerEpoch):
+            return None, Code.NONODE
+        leader_and_isr = znode.content.leader_and_isr.with_partition_epoch(znode.version)
+        return replace(znode.content, leader_and_isr=leader_and_isr), Code.OK
+
+    def topic_assignment(self, topic: str) -> TopicAssignment | None:
+        znode = self.znodes.get(topic_path(topic))
+        return znode.content if znode is not None and isinstance(znode.content, TopicAssignment) else None
+
+    def broker_epochs(self) -> dict[int, int]:
+        """Registered brokers and the epoch of each registration."""
+        found = {}
+        for name in self.children(BROKER_IDS_PATH):
+            znode = self.znodes.get(f"{BROKER_IDS_PATH}/{name}")
+            if znode is not None and isinstance(znode.content, Registration) and name.isdecimal():
+                found[int(name)] = znode.content.epoch
+        return found
+
+    def controller_epoch(self) -> tuple[int, int] | None:
+        """The epoch of the last elected controller and the znode's version; None before the first."""
+        znode = self.znodes.get(CONTROLLER_EPOCH_PATH)
+        return (znode.content, znode.version) if znode is not None and isinstance(znode.content, int) else None
+
+    def controller_id(self) -> int | None:
+        znode = self.znodes.get(CONTROLLER_PATH)
+        return znode.content if znode is not None and isinstance(znode.content, int) else None
+
+    def reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """What ``/admin/reassign_partitions`` asks for."""
+        znode = self.znodes.get(REASSIGN_PARTITIONS_PATH)
+        return dict(znode.content) if znode is not None and isinstance(znode.content, Mapping) else {}
+
+    def preferred_elections(self) -> frozenset[TopicPartition]:
+        """What ``/admin/preferred_replica_election`` asks for."""
+        znode = self.znodes.get(PREFERRED_REPLICA_ELECTION_PATH)
+        return znode.content if znode is not None and isinstance(znode.content, frozenset) else frozenset()
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def create(self, path: str, content: Content, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code, int]:
+        code = self._refusal(Operation.CREATE, epoch_zk_version)
+        if code is None and path in self.znodes:
+            code = Code.NODEEXISTS
+        if code is not None:
+            return self, code, 0
+        return self._put(path, Znode(content)), Code.OK, 0
+
+    def set(
+        self, path: str, content: Content, expected_version: int | None = None, epoch_zk_version: int | None = None
+    ) -> tuple[ZooKeeper, Code, int]:
+        """Change a znode; ``expected_version`` None takes any, as Kafka does for assignments."""
+        others = [number for number, (raced, _) in enumerate(self.racing) if raced == path]
+        if expected_version is None or not others:
+            return self._set(path, content, expected_version, epoch_zk_version)
+        first = others[0]
+        later = (*self.racing[:first], *self.racing[first + 1 :])
+        overtaken = replace(self, racing=later)._overtaken(path, self.racing[first][1])
+        return overtaken._set(path, content, expected_version, epoch_zk_version)
+
+    def _set(
+        self, path: str, content: Content, expected_version: int | None, epoch_zk_version: int | None
+    ) -> tuple[ZooKeeper, Code, int]:
+        code = self._refusal(Operation.SET, epoch_zk_version)
+        znode = self.znodes.get(path)
+        if code is not None or znode is None:
+            return self, code or Code.NONODE, 0
+        if expected_version is not None and znode.version != expected_version:
+            return self, Code.BADVERSION, znode.version
+        return self._put(path, Znode(content, znode.version + 1)), Code.OK, znode.version + 1
+
+    def delete(self, path: str, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code]:
+        """Remove a znode with all below it; one that is not there is no failure."""
+        code = self._refusal(Operation.DELETE, epoch_zk_version)
+        if code is not None:
+            return self, code
+        gone = [known for known in self.znodes if known == path or known.startswith(f"{path}/")]
+        return replace(self, znodes=without_keys(self.znodes, gone)), Code.OK
+
+    def with_znodes(self, contents: Mapping[str, Content] | Iterable[tuple[str, Content]]) -> ZooKeeper:
+        """Somebody else's unconditional writes: created at version 0, or one version on."""
+        result = self
+        for path, content in dict(contents).items():
+            result = result._overtaken(path, content)
+        return result
+
+    def _overtaken(self, path: str, content: Content) -> ZooKeeper:
+        known = self.znodes.get(path)
+        return self._put(path, Znode(content, 0 if known is None else known.version + 1))
+
+    def _put(self, path: str, znode: Znode) -> ZooKeeper:
+        return replace(self, znodes={**self.znodes, path: znode})
+
+    def _refusal(self, operation: Operation, epoch_zk_version: int | None) -> Code | None:
+        if operation in self.unreachable:
+            return Code.CONNECTIONLOSS
+        known = self.controller_epoch()
+        if epoch_zk_version is not None and known is not None and known[1] != epoch_zk_version:
+            return Code.CONTROLLER_MOVED
+        return None

@@ -150,6 +150,18 @@ def _other_texts(source: Source) -> DataFrame:
             source.read(bronze.OFFSET_CHECKPOINTS), kind, broker, F.concat_ws(" ", "topic", "partition_id", "offset")
         ),
         _texts(source.read(bronze.LEADER_EPOCH_CHECKPOINTS), F.lit("leader_epoch_checkpoint"), broker, epochs),
+        _texts(
+            source.read(bronze.ZNODE_TRANSACTIONS),
+            F.lit("znode_transaction_log"),
+            nobody,
+            F.concat_ws(" ", F.concat(F.lit("zxid "), "zxid"), "operation", "full_path", "version", "data"),
+        ),
+        _texts(
+            source.read(bronze.LOG_SEGMENTS),
+            kind,
+            broker,
+            F.concat_ws(" ", F.concat_ws("/", "directory", "file_name"), F.lit("next offset"), "next_offset"),
+        ),
         _texts(source.read(bronze.BROKER_CONFIGS), kind, broker, F.concat("config_key", F.lit("="), "config_value")),
     ]
     return reduce(DataFrame.unionByName, tables)

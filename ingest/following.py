@@ -116,7 +116,7 @@ def follow(
     """
     spark: SparkSession = lake.spark
     spark.dataSource.register(ChangedFiles)
-    ingest = Ingest(lake, paths, options, progress)
+    ingest = Ingest(lake, paths, options, progress, may_be_empty=True)
 
     def batch(changed: DataFrame, batch_id: int) -> None:
         del changed, batch_id  # what is new is seen from the files and the lake, not from the stream's memory

@@ -78,22 +78,30 @@ def ingest_paths(
 class Ingest:
     """Takes what is new at and below the paths into bronze, as often as :meth:`run` is called.
 
-    Between runs it remembers what it saw in files that stay as they are.
+    Between runs it remembers what it saw in files that stay as they are. ``may_be_empty`` says that a folder without
+    files is no mistake: some may come.
     """
 
     def __init__(
-        self, lake: Lake, paths: Sequence[str], options: IngestOptions, progress: Callable[[str], None]
+        self,
+        lake: Lake,
+        paths: Sequence[str],
+        options: IngestOptions,
+        progress: Callable[[str], None],
+        *,
+        may_be_empty: bool = False,
     ) -> None:
         self._lake = lake
         self._paths = paths
         self._options = options
         self._progress = progress
+        self._may_be_empty = may_be_empty
         self._seen: dict[Found, list[Inspected]] = {}
 
     def run(self) -> IngestReport:
         """One ingest; raises :class:`IngestError` for paths or options that cannot be used."""
         lake, options, progress = self._lake, self._options, self._progress
-        found = _discover(lake, self._paths, options)
+        found = _discover(lake, self._paths, options, may_be_empty=self._may_be_empty)
         progress(f"{len(found)} files found")
         lake.ensure(BRONZE_TABLES)
         owners, warnings = _attributed(lake, self._inspect(found), options)
@@ -117,7 +125,7 @@ class Ingest:
         return [inspected for file in found for inspected in self._seen[file]]
 
 
-def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions) -> list[Found]:
+def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions, *, may_be_empty: bool) -> list[Found]:
     own = storage.locate(lake.root) + "/"
     try:
         zone(options.time_zone)
@@ -129,7 +137,7 @@ def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions) -> list[
     try:
         for path in paths:
             below = [file for file in storage.list_files(path) if not file.location.startswith(own)]
-            if not below:
+            if not below and not may_be_empty:
                 raise IngestError(f"{path} holds no files: give a folder with logs, znode snapshots or checkpoints")
             for file in below:
                 before = found.get(file.location)

@@ -10,29 +10,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.secrets import shown_value
 from ingest.work import Kept, Place, Rejected, WorkItem
 
-HIDDEN: Final = "[hidden]"
 #: So many properties, or bytes of them, are held to find keys that are set twice: more than any real file has.
 _HELD_ROWS: Final = 10_000
 _HELD_BYTES: Final = 32 << 20
 
-_SECRET: Final = re.compile(
-    r"password|passwd|secret|sasl\.jaas|keystore|truststore|private\.?key|master\.key|credential|token|api\.?key"
-    r"|certificate\.chain|license",
-    re.IGNORECASE,
-)
-#: Names that only sound like a secret: what they hold is needed to judge a cluster, and is none.
-_NO_SECRET: Final = re.compile(
-    r"\.(?:type|algorithm|location|ms|bytes|class|protocol|enabled?|interval|iterations|length)$", re.IGNORECASE
-)
-_SECRET_VALUE: Final = re.compile(
-    r"\b(?:password|passwd|[a-z]*secret|api[_.]?key|access[_.]?key|sasl\.jaas\.config)\b\s*[=:]", re.IGNORECASE
-)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _BAD_ESCAPE: Final = re.compile(r"(?:^|[^\\])(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _PROPERTY: Final = re.compile(r"(?P<key>(?:[^\\=: \t\f]++|\\.)*+)[ \t\f]*(?:[=:][ \t\f]*)?(?P<value>.*)", re.DOTALL)
-_URI_SECRET: Final = re.compile(r"(//[^/@\s:]*:)[^/@\s]+@")
 _BLANKS: Final = " \t\f"
 _META_IDS: Final = ("broker.id", "node.id")
 
@@ -113,9 +100,7 @@ def _property(places: list[Place], size: int) -> Kept | Rejected:
     key, value = _unescaped(found.group("key")), _unescaped(found.group("value"))
     if "\0" in key or len(key) > 1000:
         return Rejected(_without_text(place), "a name that no property has: it is damaged, or no property at all")
-    if (_SECRET.search(key) and not _NO_SECRET.search(key)) or _SECRET_VALUE.search(value):
-        value = HIDDEN
-    return Kept(place, {"config_key": key, "config_value": _URI_SECRET.sub(rf"\1{HIDDEN}@", value)})
+    return Kept(place, {"config_key": key, "config_value": shown_value(key, value)})
 
 
 def _meta_problem(key: str, value: str) -> str | None:

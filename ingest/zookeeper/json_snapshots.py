@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.secrets import shown_znode
 from ingest.work import Kept, Place, Rejected, WorkItem
 
 #: JSON key of the znode's stat -> column.
@@ -58,7 +59,7 @@ def _znode(place: Place, chroot: str) -> Kept | Rejected:
             "captured_at": _micros(entry["captured_at"]),
             "snapshot_zxid": None,
             "path": path[len(chroot) :] or "/",
-            "data": data if data is None or isinstance(data, str) else json.dumps(data),
+            "data": shown_znode(path, data if data is None or isinstance(data, str) else json.dumps(data)),
             "ctime": _micros(entry.get("ctime")),
             "mtime": _micros(entry.get("mtime")),
         }

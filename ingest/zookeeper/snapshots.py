@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ingest.logs.framing import RAW_BYTES
+from ingest.secrets import shown_znode
 from ingest.work import Kept, Place, Rejected, WorkItem
 from ingest.zookeeper.columns import below_chroot, micros, session_owner, text
 from ingest.zookeeper.snapshot_format import Ending, SnapshotNode, SnapshotParser, node_of, snapshot_zxid
@@ -134,7 +135,7 @@ def _values(node: SnapshotNode, path: str, child_count: int | None, zxid: int | 
     return {
         "snapshot_zxid": zxid,
         "path": path,
-        "data": text(node.data),
+        "data": shown_znode(node.path, text(node.data)),
         "czxid": node.czxid,
         "mzxid": node.mzxid,
         "pzxid": node.pzxid,

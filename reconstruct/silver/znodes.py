@@ -145,8 +145,8 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
 
 
 def _read_by(snapshots: DataFrame) -> DataFrame:
-    """When the znodes of each round had been read: of a snapshot of ZooKeeper's own, which says only when the last
-    write before it was, by the next round; NULL where there is none."""
+    """When the znodes of each round had been read, at the latest: when the next round began. Where there is none, a
+    round of ours is taken to be over at once; one of ZooKeeper's own snapshots has no end then."""
     rounds = snapshots.groupBy("cluster_id", "file_id", "captured_at").agg(F.max("snapshot_zxid").alias("own"))
     in_time = Window.partitionBy("cluster_id").orderBy(F.unix_micros("captured_at"))
     following = F.min("captured_at").over(in_time.rangeBetween(1, Window.unboundedFollowing))
@@ -154,5 +154,5 @@ def _read_by(snapshots: DataFrame) -> DataFrame:
         "cluster_id",
         "file_id",
         "captured_at",
-        F.when(F.col("own").isNull(), F.col("captured_at")).otherwise(following).alias("read_by"),
+        F.coalesce(following, F.when(F.col("own").isNull(), F.col("captured_at"))).alias("read_by"),
     )

@@ -42,6 +42,7 @@ TRANSACTIONS: Final = [
     for name in ("lifecycle-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
 ]
 WRONG_CLOCKS: Final = [Given(Sources.WRONG_CLOCKS, name) for name in ("failover-1.1.1", "lifecycle-3.9.1")]
+GIVEN: Final = [*ALL, *NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS]
 #: Captures that are read again in another order: one of each protocol era.
 REORDERED: Final = ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")
 
@@ -105,20 +106,23 @@ class Measured:
 
 
 def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
-    """The cluster of each given capture: those that name themselves are known by when ``/brokers`` was created."""
+    """The cluster of each given capture: those that name themselves are known by when ``/brokers`` was created,
+    the others by the name given."""
     from pyspark.sql import functions as F
 
     from ingest.tables import TABLES
 
     births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
     rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
-    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows}
+    told = [given for given in GIVEN if given.sources is not Sources.ALL]
+    names = {given.cluster_id for given in told}
+    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows if row["cluster_id"] not in names}
     named = {
         given: by_birth.get(created.time_ms, "")
         for given in ALL
         if (created := truths[given.capture].brokers_created) is not None
     }
-    return named | {given: given.cluster_id for given in (*NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS)}
+    return named | {given: given.cluster_id for given in told}
 
 
 def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
@@ -229,6 +233,41 @@ def test_transaction_logs_alone_tell_every_decision(subject: str, given: Given, 
     score = measured.scores[subject, given]
     assert score.recall == 1.0, score.diff()
     assert score.extras == 0.0, score.diff()
+
+
+@pytest.mark.parametrize("given", TRANSACTIONS, ids=names)
+def test_snapshots_show_the_writes_of_the_log_and_say_how_many_they_hide(given: Given, measured: Measured) -> None:
+    from ingest.tables import TABLES
+
+    columns = ("path", "change", "czxid", "mzxid", "version", "data", "hidden_writes_count")
+    instants = ("changed_at", "changed_at_upper")
+    rows = rows_by_cluster(measured.lake.read(TABLES["silver.znode_changes"]), *columns, *instants)
+    shown, logged = rows[measured.clusters[Given(Sources.ALL, given.capture)]], rows[given.cluster_id]
+    writes: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
+    deleted = {(row["path"], row["czxid"]): row["changed_at"] for row in logged if row["change"] == "deleted"}
+    for row in logged:
+        if row["change"] == "written":
+            writes.setdefault((row["path"], row["czxid"]), {})[row["mzxid"]] = row
+    compared = hidden = gone = 0
+    last: dict[tuple[str, int], int] = {}
+    for row in sorted(shown, key=lambda row: row["mzxid"]):
+        znode = (row["path"], row["czxid"])
+        if row["path"].startswith("/zookeeper") or znode not in writes:
+            continue  # ZooKeeper's own, created by no transaction
+        if row["change"] == "deleted":
+            gone += 1
+            assert row["changed_at"] <= deleted[znode] <= row["changed_at_upper"], row
+            continue
+        own = writes[znode][row["mzxid"]]
+        assert (own["version"], own["data"], own["changed_at"]) == (row["version"], row["data"], row["changed_at"])
+        between = [zxid for zxid in writes[znode] if last.get(znode, 0) < zxid < row["mzxid"]]
+        if not row["path"].startswith("/brokers/ids/"):  # registered by two writes of one transaction since 2.8
+            assert row["hidden_writes_count"] == len(between), row
+        last[znode] = row["mzxid"]
+        compared += 1
+        hidden += len(between)
+    assert compared > 50
+    assert gone > 0 or hidden > 0
 
 
 @pytest.mark.parametrize("given", WRONG_CLOCKS, ids=names)

@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.logs.framing import MAX_RECORD_BYTES
-from ingest.properties import HIDDEN, read
+from ingest.properties import read
+from ingest.secrets import HIDDEN
 from ingest.work import WorkItem
 from tests.support.captures import Unpacker
 from tests.unit.ingest.log_dirs.log_files import blocks, item, kept, rejected

@@ -18,8 +18,8 @@ _KAFKA_PATH: Final = re.compile(r"(.*?)/brokers/(?:ids|topics)(?:/.*)?", re.DOTA
 
 
 def text(data: bytes | None) -> str | None:
-    """A znode's data as text; what is no UTF-8 becomes U+FFFD."""
-    return None if data is None else data.decode("utf-8", "replace")
+    """A znode's data as text, NULL where there are none; what is no UTF-8 becomes U+FFFD."""
+    return data.decode("utf-8", "replace") if data else None
 
 
 def micros(milliseconds: int) -> int | None:

@@ -43,7 +43,7 @@ class TestRows:
         assert rows[1].values == {
             "snapshot_zxid": 31,
             "path": "/brokers",
-            "data": "",
+            "data": None,
             "czxid": 5,
             "mzxid": 5,
             "pzxid": 14,

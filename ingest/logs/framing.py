@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from ingest.logs.layouts import Reading, clean
 from ingest.logs.log_lines import LogLines, Odd
+from ingest.logs.runs import Run, run_pattern, runs
 from ingest.logs.wrappers import CHANNEL
 from ingest.storage import ByteStream
 
@@ -106,11 +107,22 @@ def frame(source: Iterable[bytes], reading: Reading, offset: int = 0, line: int 
     lines, those of several streams in the order in which they end.
     """
     if reading.is_plain:
-        return _frame_plain(source, reading, offset, line)
+        return (item for item in _frame_plain(source, reading, offset, line, None) if isinstance(item, Framed))
     return _frame_wrapped(source, reading, offset, line)
 
 
-def _frame_plain(source: Iterable[bytes], reading: Reading, offset: int, line: int) -> Iterator[Framed]:
+def frame_in_runs(
+    source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1
+) -> Iterator[Framed] | Iterator[Framed | Run]:
+    """The same records; those of one line each that follow one another in :class:`Run` objects, where that is safe."""
+    if reading.is_plain:
+        return _frame_plain(source, reading, offset, line, run_pattern(reading))
+    return _frame_wrapped(source, reading, offset, line)
+
+
+def _frame_plain(
+    source: Iterable[bytes], reading: Reading, offset: int, line: int, pattern: re.Pattern[str] | None
+) -> Iterator[Framed | Run]:
     """The records of one process, whose lines are as it wrote them: the hot path."""
     match = reading.layout.header.match
     most_bytes, most_lines, raw_bytes = MAX_RECORD_BYTES, MAX_RECORD_LINES, RAW_BYTES
@@ -119,9 +131,16 @@ def _frame_plain(source: Iterable[bytes], reading: Reading, offset: int, line: i
     header: re.Match[bytes] | None = None
     reason: str | None = None
     start, start_line, length, held = offset, line, 0, 0
-    for item in LogLines(most_bytes, raw_bytes).read(source):
+    for item in _pieces(source, pattern):
+        if isinstance(item, list):
+            if length:
+                yield _framed(start, length, start_line, data, content, header, reason)
+            run = Run(start + length, line, *item)
+            yield run
+            start, line, length = run.offset + run.length, line + len(run.texts), 0
+            continue
         kind = item.kind if isinstance(item, Odd) else "line"
-        for text in (item.data,) if isinstance(item, Odd) else item:
+        for text in (item.data,) if isinstance(item, Odd) else item[:-1].split(b"\n"):
             whole = text + b"\n" if kind == "line" else text
             size = item.length if isinstance(item, Odd) else len(whole)
             begins = match(text)
@@ -152,6 +171,15 @@ def _frame_plain(source: Iterable[bytes], reading: Reading, offset: int, line: i
         yield _framed(start, length, start_line, data, content, header, reason)
 
 
+def _pieces(source: Iterable[bytes], pattern: re.Pattern[str] | None) -> Iterator[list[list[str]] | bytes | Odd]:
+    """What is read in runs, what is read line by line, and what is odd, in the order of the bytes."""
+    for item in LogLines(MAX_RECORD_BYTES, RAW_BYTES).read(source):
+        if pattern is None or isinstance(item, Odd) or len(item) > MAX_RECORD_BYTES:
+            yield item
+        else:
+            yield from runs(pattern, item)
+
+
 def _framed(
     offset: int,
     length: int,
@@ -174,7 +202,7 @@ def _frame_wrapped(source: Iterable[bytes], reading: Reading, offset: int, line:
     streams = _Streams(reading)
     for item in LogLines(MAX_RECORD_BYTES, RAW_BYTES).read(source):
         if not isinstance(item, Odd):
-            for text in item:
+            for text in item[:-1].split(b"\n"):
                 size = len(text) + 1
                 ended = streams.take(text, text + b"\n", size, offset, line)
                 if ended:

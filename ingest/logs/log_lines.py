@@ -36,8 +36,8 @@ class LogLines:
         self._over = 0
         self._hole = 0
 
-    def read(self, source: Iterable[bytes]) -> Iterator[list[bytes] | Odd]:
-        """Lists of whole lines without their line feeds, and what is odd, in the order of the bytes."""
+    def read(self, source: Iterable[bytes]) -> Iterator[bytes | Odd]:
+        """Texts of whole lines, and what is odd, in the order of the bytes."""
         for block in source:
             yield from self._take(block)
         if self._hole:
@@ -48,7 +48,7 @@ class LogLines:
             text = b"".join(self._held)
             yield Odd(text, len(text), "piece")
 
-    def _take(self, block: bytes) -> Iterator[list[bytes] | Odd]:
+    def _take(self, block: bytes) -> Iterator[bytes | Odd]:
         if self._hole:
             rest = block.lstrip(b"\0")
             self._hole += len(block) - len(rest)
@@ -72,40 +72,37 @@ class LogLines:
             if _HOLE in text:
                 yield from self._around_holes(text)
             else:
-                parts = text.split(b"\n")
-                self._hold(parts.pop())
-                if parts:
-                    yield parts
+                end = text.rfind(b"\n") + 1
+                self._hold(text[end:])
+                if end:
+                    yield text[:end]
         # A hole that begins within the longest line is one, whatever the blocks.
         if self._held_bytes > self._longest + len(_HOLE):
             self._over = self._held_bytes
             self._held = [b"".join(self._held)[: self._kept]]
 
-    def _around_holes(self, text: bytes) -> Iterator[list[bytes] | Odd]:
-        position = 0
-        whole: list[bytes] = []
+    def _around_holes(self, text: bytes) -> Iterator[bytes | Odd]:
+        position = begin = 0
         while True:
             end = text.find(b"\n", position)
             hole = text.find(_HOLE, position, end if end >= 0 else len(text))
             if 0 <= hole <= position + self._longest:
-                if whole:
-                    yield whole
-                    whole = []
+                if position > begin:
+                    yield text[begin:position]
                 if hole > position:
                     yield Odd(text[position:hole], hole - position, "piece")
                 behind = _NO_ZERO.search(text, hole)
-                position = behind.start() if behind else len(text)
+                position = begin = behind.start() if behind else len(text)
                 if position == len(text):
                     self._hole = position - hole
                     break
                 yield self._zeros(position - hole)
             elif end >= 0:
-                whole.append(text[position:end])
                 position = end + 1
             else:
                 break
-        if whole:
-            yield whole
+        if position > begin:
+            yield text[begin:position]
         self._hold(text[position:])
 
     def _hold(self, text: bytes) -> None:

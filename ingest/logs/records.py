@@ -1,35 +1,34 @@
 """Framed log records to the rows of ``bronze.log_records``: the hot path of the ingest.
 
-Columns are built as lists and given to Arrow a batch at a time; what repeats (loggers, levels, seconds) is
-looked up rather than parsed again.
+Columns are built as lists and given to Arrow a batch at a time. Most records come in runs, whose columns are made
+whole; what repeats (loggers, levels, seconds) is looked up rather than parsed again.
 """
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, compress, repeat
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from ingest.identity import record_ids
-from ingest.logs.framing import Framed, frame
+from ingest.logs.framing import Framed, frame, frame_in_runs
 from ingest.logs.layouts import LOGGER_AT_END, Reading, reading
+from ingest.logs.messages import message_of
+from ingest.logs.runs import Run
 from ingest.logs.times import LogClock, date_in_name
 from ingest.recognise import record_kind
 from ingest.tables.bronze import LOG_RECORDS
 from ingest.work import BATCH_BYTES, BATCH_ROWS, Place, Rejected, WorkItem, batch
 
 UNRECOGNISED: Final = "unrecognised"
-_STACK: Final = re.compile(rb"\s+at \S|Caused by: |\s+\.\.\. \d+ more|\S+(?:Exception|Error)(?::|$)")
-#: A message of more lines than this (a dump of a configuration has some 250) is not searched for its logger.
-_MESSAGE_LINES: Final = 2000
 #: As much of a log that begins in a repeated hour is looked at to tell in which pass through it.
 _SETTLE_BYTES: Final = 16 << 20
 _MAX_CLOCKS: Final = 10_000
-#: The columns that vary from row to row, in the order of a row's tuple.
-_ROW: Final = (
+#: The columns that are built as lists.
+_COLUMNS: Final = (
     "record_id", "source_kind", "source_line", "byte_offset", "byte_length", "event_time", "event_time_text",
     "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type", "cause_type",
     "broker_id",
@@ -52,45 +51,6 @@ Matcher = Callable[[str, "str | None", str], "Match | None"]
 CauseMatcher = Callable[[str], "Match | None"]
 
 
-class Message(NamedTuple):
-    """A record's message, its logger and thread as printed, and the lines that follow the message."""
-
-    text: bytes
-    logger: bytes | None
-    thread: bytes | None
-    continuation: list[bytes]
-
-
-def message_of(record: Framed, how: Reading) -> Message:
-    """Take a record apart behind its header."""
-    header = record.header
-    assert header is not None
-    first, *others = record.content
-    begin = header.end()
-    layout = how.layout
-    thread = header.group("thread") if layout.has_thread else None
-    if layout.has_logger:
-        return Message(first[begin:], header.group("logger"), thread, others)
-    tail = layout.tail
-    if tail is None:
-        return Message(first[begin:], None, thread, others)
-    found = tail.search(first, begin - 1)
-    if found is not None:
-        return Message(first[begin : found.start()], found.group("logger"), thread or _thread(found), others)
-    for position, line in enumerate(others[:_MESSAGE_LINES]):
-        if _STACK.match(line):
-            break
-        found = tail.search(line)
-        if found is not None:
-            message = b"\n".join([first[begin:], *others[:position], line[: found.start()]])
-            return Message(message, found.group("logger"), thread or _thread(found), others[position + 1 :])
-    return Message(first[begin:], None, thread, others)
-
-
-def _thread(tail: re.Match[bytes]) -> bytes | None:
-    return tail.groupdict().get("thread")
-
-
 class _Clocks:
     """A clock for each process of a file: each has an order of its own."""
 
@@ -108,24 +68,27 @@ class _Clocks:
             clock = self._clocks[stream] = LogClock(self._zone, self._date, self._first)
         return clock
 
-    def settled(self, records: Iterator[Framed]) -> Iterator[Framed]:
+    def settled(self, records: Iterable[Framed | Run]) -> Iterator[Framed | Run]:
         """The same records; where they begin in a repeated hour, the clock has learnt from them which pass it is."""
-        ahead: list[Framed] = []
+        ahead: list[Framed | Run] = []
         size = 0
         clock = self.of(None)
-        for record in records:
-            ahead.append(record)
-            size += record.length
-            text = _time_text(record)
-            if size > _SETTLE_BYTES or (text is not None and (record.stream or not clock.is_repeated(text))):
+        items = iter(records)
+        for item in items:
+            ahead.append(item)
+            size += item.length
+            stream = item.stream if isinstance(item, Framed) else None
+            if size > _SETTLE_BYTES or any(stream or not clock.is_repeated(text) for text in _time_texts(item)):
                 break
-        clock.settle(text for record in ahead if (text := _time_text(record)) is not None)
+        clock.settle(text for item in ahead for text in _time_texts(item))
         yield from ahead
-        yield from records
+        yield from items
 
 
-def _time_text(record: Framed) -> str | None:
-    return None if record.header is None else record.header.group("time").decode("utf-8", "replace")
+def _time_texts(item: Framed | Run) -> Sequence[str]:
+    if isinstance(item, Run):
+        return item.times
+    return () if item.header is None else (item.header.group("time").decode("utf-8", "replace"),)
 
 
 def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
@@ -134,8 +97,7 @@ def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
     clocks = _Clocks(item)
     for record in frame(source, reading(item.layout), item.offset, item.line):
         reason = record.reason
-        text = _time_text(record)
-        if reason is None and text is not None:
+        for text in _time_texts(record) if reason is None else ():
             reason = clocks.of(record.stream).problem(text)
         if reason is not None:
             yield Rejected(Place(record.offset, record.length, record.line, record.data), reason)
@@ -158,9 +120,13 @@ def kept(
     clocks = _Clocks(item)
     rows = _Rows(item, how, clocks, match, match_cause)
     read = 0
-    for record in clocks.settled(frame(source, how, item.offset, item.line)):
-        read += 1
-        rows.add(record)
+    for records in clocks.settled(frame_in_runs(source, how, item.offset, item.line)):
+        if isinstance(records, Run):
+            read += len(records.texts)
+            rows.add_run(records)
+        else:
+            read += 1
+            rows.add(records)
         if rows.is_full:
             yield rows.take()
     if rows.count:
@@ -193,7 +159,7 @@ class _Rows:
     def _clear(self) -> None:
         self.count = 0
         self._bytes = 0
-        self._rows: list[tuple[Any, ...]] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self._field_offsets = array("i", [0])
         self._field_keys: list[str] = []
         self._field_values: list[str] = []
@@ -201,6 +167,39 @@ class _Rows:
     @property
     def is_full(self) -> bool:
         return self.count >= BATCH_ROWS or self._bytes >= BATCH_BYTES
+
+    def add_run(self, run: Run) -> None:
+        """Add records that were taken apart already."""
+        lengths = list(map(len, run.texts))
+        offsets = list(accumulate(lengths[:-1], initial=run.offset))
+        messages = run.messages
+        if not all(map(str.isascii, messages)):
+            messages = [text.encode("latin-1").decode("utf-8", "replace") for text in messages]
+        columns: dict[str, Sequence[Any]] = {
+            "record_id": list(map(self._record_id, offsets, [text.encode("latin-1") for text in run.texts])),
+            "source_kind": [self._kind(logger, "") for logger in run.loggers],
+            "source_line": range(run.line, run.line + len(lengths)),
+            "byte_offset": offsets,
+            "byte_length": lengths,
+            "event_time": list(map(self._micros, run.times)),
+            "event_time_text": run.times,
+            "log_level": list(map(str.upper, run.levels)),
+            "logger": run.loggers,
+            "message": messages,
+        }
+        if None in columns["event_time"]:
+            readable = [micros is not None for micros in columns["event_time"]]
+            self.rejected += readable.count(False)
+            columns = {name: list(compress(values, readable)) for name, values in columns.items()}
+        for name, values in columns.items():
+            self._columns[name].extend(values)
+        self._add_matches(map(self._match, columns["source_kind"], columns["logger"], columns["message"]))
+        rows = len(columns["message"])
+        for name in ("thread", "continuation", "cause_type"):
+            self._columns[name].extend(repeat(None, rows))
+        self._columns["broker_id"].extend(repeat(self._broker_id(None), rows))
+        self.count += rows
+        self._bytes += sum(columns["byte_length"])
 
     def add(self, record: Framed) -> None:
         header = record.header
@@ -240,51 +239,64 @@ class _Rows:
             thread = parts.thread.decode("utf-8", "replace") if parts.thread else None
             if parts.continuation:
                 continuation = b"\n".join(parts.continuation).decode("utf-8", "replace")
-        kind = self._kinds.get(logger) if logger is not None else None
-        if kind is None:
-            kind = self._kinds[logger] = record_kind(logger, message, self._item.kind)
-        matched = self._match(kind, logger, message)
+        kind = self._kind(logger, message)
         level = header.group("level")
         printed = self._levels.get(level)
         if printed is None:
             printed = self._levels[level] = level.decode("utf-8", "replace").upper()
-        if matched is None:
-            shape_id, event_type = None, UNRECOGNISED
-        else:
-            shape_id, event_type = matched.shape_id, matched.event_type
-            self._field_keys.extend(matched.fields.keys())
-            self._field_values.extend(matched.fields.values())
         cause_type = None
         if continuation is not None and self._match_cause is not None:
             cause = self._match_cause(continuation.split("\n", 1)[0])
             if cause is not None:
                 cause_type = cause.event_type
-        self._field_offsets.append(len(self._field_keys))
-        self._rows.append(
-            (
-                self._record_id(record.offset, record.data),
-                kind,
-                record.line,
-                record.offset,
-                record.length,
-                micros,
-                time_text,
-                printed,
-                thread,
-                logger,
-                message,
-                continuation,
-                shape_id,
-                event_type,
-                cause_type,
-                self._item.broker_id if self._streams is None else self._streams.get(stream or ""),
-            )
-        )
+        row = {
+            "record_id": self._record_id(record.offset, record.data),
+            "source_kind": kind,
+            "source_line": record.line,
+            "byte_offset": record.offset,
+            "byte_length": record.length,
+            "event_time": micros,
+            "event_time_text": time_text,
+            "log_level": printed,
+            "thread": thread,
+            "logger": logger,
+            "message": message,
+            "continuation": continuation,
+            "cause_type": cause_type,
+            "broker_id": self._broker_id(stream),
+        }
+        for column, value in row.items():
+            self._columns[column].append(value)
+        self._add_matches([self._match(kind, logger, message)])
         self.count += 1
         self._bytes += record.length
 
+    def _kind(self, logger: str | None, message: str) -> str:
+        kind = self._kinds.get(logger) if logger is not None else None
+        if kind is None:
+            kind = self._kinds[logger] = record_kind(logger, message, self._item.kind)
+        return kind
+
+    def _broker_id(self, stream: str | None) -> int | None:
+        return self._item.broker_id if self._streams is None else self._streams.get(stream or "")
+
+    def _add_matches(self, matches: Iterable[Match | None]) -> None:
+        """Add what the messages of the next rows say."""
+        shape_ids, event_types = self._columns["shape_id"], self._columns["event_type"]
+        keys, values, offsets = self._field_keys, self._field_values, self._field_offsets
+        for found in matches:
+            if found is None:
+                shape_ids.append(None)
+                event_types.append(UNRECOGNISED)
+            else:
+                shape_ids.append(found.shape_id)
+                event_types.append(found.event_type)
+                keys.extend(found.fields)
+                values.extend(found.fields.values())
+            offsets.append(len(keys))
+
     def take(self) -> pa.RecordBatch:
-        columns: dict[str, Any] = dict(zip(_ROW, map(list, zip(*self._rows, strict=True)), strict=True))
+        columns: dict[str, Any] = dict(self._columns)
         columns["fields"] = pa.MapArray.from_arrays(
             pa.array(self._field_offsets, type=pa.int32()),
             pa.array(self._field_keys, type=pa.string()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.shapes.catalogue import Shape
@@ -26,14 +26,14 @@ class Match(NamedTuple):
 class _Candidate(NamedTuple):
     """A shape ready for use.
 
-    ``anchor`` is its longest literal; ``writers`` are its loggers, their outer classes and the first words of the log
-    identifiers in its samples; ``needs_writer`` says that a record of another writer is no match.
+    ``literals`` are the texts between its placeholders; ``writers`` are its loggers, their outer classes and the first
+    words of the log identifiers in its samples; ``needs_writer`` says that a record of another writer is no match.
     """
 
     shape_id: str
     event_type: str
     pattern: CompiledPattern
-    anchor: str
+    literals: tuple[str, ...]
     constants: Mapping[str, str]
     quirk: Quirk | None
     writers: frozenset[str]
@@ -53,7 +53,7 @@ _SPEAKER_WORD: Final = re.compile(r"\[[A-Za-z]+|Partition (?=\[[^\]]*\] on broke
 #: A text with fewer letters than this is recognised only in its own class: others may print the same.
 _LETTERS_THAT_TELL: Final = 24
 
-#: What a bucket holds: the longest literal of a shape, which a message of this shape must hold, and the shape.
+#: What a bucket holds: a literal of a shape, which a message of this shape must hold, and the shape.
 _Bucket = tuple[tuple[str, _Candidate], ...]
 
 
@@ -118,7 +118,7 @@ def _candidate(shape: Shape) -> _Candidate:
         shape_id=shape.id,
         event_type=shape.event_type,
         pattern=pattern,
-        anchor=max(literals, key=len).strip(),
+        literals=tuple(literal.strip() for literal in literals),
         constants=shape.fields,
         quirk=None if shape.quirk is None else QUIRKS[shape.quirk],
         writers=frozenset(
@@ -142,10 +142,19 @@ def _arrange(candidates: Iterable[_Candidate]) -> dict[str, dict[str, _Bucket]]:
         of_first = [entry for entry in words if entry[1] == first] if first != HOLE else []
         of_first += [entry for entry in words if entry[1] == HOLE]
         arranged[first] = {
-            second: tuple((candidate.anchor, candidate) for candidate, _, own in of_first if own in (second, HOLE))
+            second: _bucket([candidate for candidate, _, own in of_first if own in (second, HOLE)])
             for second in {*(own for _, _, own in of_first), HOLE}
         }
     return arranged
+
+
+def _bucket(candidates: Sequence[_Candidate]) -> _Bucket:
+    """The candidates in their order, each behind that one of its literals which the fewest others hold."""
+
+    def telling(literal: str) -> tuple[int, int]:
+        return sum(literal in other.pattern.skeleton for other in candidates), -len(literal)
+
+    return tuple((min(candidate.literals, key=telling), candidate) for candidate in candidates)
 
 
 def _first_words(skeleton: str) -> tuple[str, str]:

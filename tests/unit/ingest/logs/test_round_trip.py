@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.logs.framing import Framed, frame
 from ingest.logs.layouts import reading
-from ingest.logs.records import message_of
+from ingest.logs.messages import message_of
 from tests.unit.ingest.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
 _TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="#"), max_size=40)

@@ -26,6 +26,7 @@ from ingest.tables.gold import DIVERGENCES
 from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.tables.silver import (
     CONTROLLER_EVENTS,
+    LEADER_AND_ISR_TIMELINE,
     OFFSET_OBSERVATIONS,
     REPLICATION_EVENTS,
     STATE_CHANGE_EVENTS,
@@ -37,7 +38,11 @@ from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
 from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.offsets import offset_observations
+from reconstruct.silver.offset_context import offset_contexts
+from reconstruct.silver.offset_evidence_rows import offset_evidence
+from reconstruct.silver.offset_job import OFFSET_TABLES, fold_offsets
+from reconstruct.silver.offset_records import said_of_offsets
+from reconstruct.silver.offsets import offset_sightings
 from reconstruct.silver.partition_evidence import partition_evidence
 from reconstruct.silver.partition_job import FOLDED_TABLES, VERDICTS, finding_row, fold_partitions, rows_of
 from reconstruct.silver.unrecognised import unrecognised_templates
@@ -72,6 +77,10 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
 
     progress("topics and their incarnations")
     incarnations = topic_incarnations(records, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
+    said = said_of_offsets(records).persist(StorageLevel.MEMORY_AND_DISK)
+    sightings = offset_sightings(
+        lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), lake.read(LOG_SEGMENTS), incarnations, said
+    )
     try:
         progress("typed events")
         lake.overwrite_all(
@@ -79,20 +88,14 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
                 (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
                 (CONTROLLER_EVENTS, controller_events(records, incarnations)),
                 (REPLICATION_EVENTS, replication_events(records, incarnations)),
-                (
-                    OFFSET_OBSERVATIONS,
-                    offset_observations(
-                        lake.read(OFFSET_CHECKPOINTS),
-                        lake.read(LEADER_EPOCH_CHECKPOINTS),
-                        lake.read(LOG_SEGMENTS),
-                        incarnations,
-                    ),
-                ),
+                (OFFSET_OBSERVATIONS, sightings.select(*OFFSET_OBSERVATIONS.column_names)),
             ]
         )
         histories = _cluster_timelines(lake, progress)
         counts = _partition_timelines(lake, incarnations, histories, progress)
+        _offset_timelines(lake, sightings, said, incarnations, histories, progress)
     finally:
+        said.unpersist()
         incarnations.unpersist()
 
     progress("coverage")
@@ -104,7 +107,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     )
     clocks.unpersist()
     _append_metrics(lake, run_id, histories, counts)
-    rows = {spec.full_name: lake.read(spec).count() for spec in FOLDED_TABLES}
+    rows = {spec.full_name: lake.read(spec).count() for spec in (*FOLDED_TABLES, *OFFSET_TABLES)}
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     return ReconstructReport(
         rows=rows,
@@ -160,6 +163,33 @@ def _partition_timelines(
         for (rule_id, verdict), times in history.verdicts.counts.items():
             counts[history.cluster_id, rule_id, verdict] += times
     return counts
+
+
+def _offset_timelines(
+    lake: Lake,
+    sightings: DataFrame,
+    said: DataFrame,
+    incarnations: DataFrame,
+    histories: list[ClusterHistory],
+    progress: Callable[[str], None],
+) -> None:
+    """Write what is proven of each replica's offsets, and what elections lost."""
+    progress("offsets of each replica")
+    contexts = offset_contexts(
+        {h.cluster_id: h.view for h in histories},
+        lake.read(REPLICATION_EVENTS),
+        lake.read(ZNODE_SNAPSHOTS),
+        lake.read(BROKER_CONFIGS),
+    )
+    evidence = offset_evidence(
+        sightings, lake.read(INGESTED_FILES), said, incarnations, lake.read(LEADER_AND_ISR_TIMELINE)
+    )
+    folded = fold_offsets(evidence, contexts).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        for spec in OFFSET_TABLES:  # one after the other: the first runs the fold, the second reads what it left
+            lake.overwrite(rows_of(folded, spec), spec)
+    finally:
+        folded.unpersist()
 
 
 def _cluster_findings(lake: Lake, histories: list[ClusterHistory]) -> DataFrame:

@@ -103,4 +103,44 @@ LEADER_ELECTIONS: Final = TableSpec(
     ),
 )
 
-GOLD_TABLES: Final = (DIVERGENCES, AVAILABILITY_INTERVALS, LEADER_ELECTIONS)
+LOSS_CAUSES: Final = (
+    "unclean_election",  # the new leader was outside of the ISR
+    "clean_election",  # it was in the ISR and lacked committed records all the same
+    "leader_returned_with_less",  # the leader kept its place, with a shorter log
+)
+
+DATA_LOSS_BOUNDS: Final = TableSpec(
+    "gold",
+    "data_loss_bounds",
+    "one row per (partition, election) that lost committed records, or was unclean and may have",
+    (*PARTITION_KEY, "leader_epoch", "sequence"),
+    (
+        *PARTITION,
+        SEQUENCE,
+        col("event_at", "timestamp", "When the new leader was decided, UTC.", nullable=False),
+        col("cause", "string", "What lost them.", nullable=False, vocabulary=LOSS_CAUSES),
+        col("leader", "int", "The leader elected.", nullable=False),
+        col("previous_leader", "int", "The leader before it.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch that began.", nullable=False),
+        col("lost_from_offset", "bigint", "First offset lost: where the new epoch begins.", nullable=False),
+        col("lost_to_offset_lower", "bigint", "Last offset lost, at least; NULL: none is proven to be lost."),
+        col("lost_to_offset_upper", "bigint", "Last offset lost, at most; NULL: not bounded."),
+        col("lost_count_lower", "bigint", "Offsets lost, at least; 0: none is proven to be lost.", nullable=False),
+        col("lost_count_upper", "bigint", "Offsets lost, at most; NULL: not bounded."),
+        col(
+            "diverging_replicas",
+            "array<int>",
+            "Replicas that then followed the new leader and kept records of their own where its log has others.",
+            nullable=False,
+        ),
+        col(
+            "diverging_offsets",
+            "array<string>",
+            "For each of them FIRST-LAST, the offsets of the records it kept.",
+            nullable=False,
+        ),
+        *PROVENANCE,
+    ),
+)
+
+GOLD_TABLES: Final = (DIVERGENCES, AVAILABILITY_INTERVALS, LEADER_ELECTIONS, DATA_LOSS_BOUNDS)

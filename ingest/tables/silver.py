@@ -27,6 +27,7 @@ INFERRED_FROM: Final = (
     "controller_failover",  # state a new controller initialises without logging it
     "request_sent",  # the decision is known only from a request that restates it
     "isr_proposal",  # a leader's ISR change whose commit is not logged at this level
+    "replication_rules",  # sightings of offsets, carried to other instants and replicas by the rules of replication
 )
 
 OFFSET_KINDS: Final = ("high_watermark", "log_end_offset", "log_start_offset", "recovery_point", "epoch_start")
@@ -392,6 +393,27 @@ REPLICA_ROLE_TIMELINE: Final = TableSpec(
     constraints=_INTERVAL_ORDER,
 )
 
+REPLICA_OFFSET_TIMELINE: Final = TableSpec(
+    "silver",
+    "replica_offset_timeline",
+    "one row per (replica, interval): what is proven of its offsets at every instant of it",
+    (*PARTITION_KEY, "replica_id", "sequence"),
+    (
+        *PARTITION,
+        col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+        SEQUENCE,
+        *INTERVAL,
+        col("high_watermark_lower", "bigint", "The high watermark is at least this; NULL: not bounded."),
+        col("high_watermark_upper", "bigint", "The high watermark is at most this; NULL: not bounded."),
+        col("log_end_offset_lower", "bigint", "The log end offset is at least this; NULL: not bounded."),
+        col("log_end_offset_upper", "bigint", "The log end offset is at most this; NULL: not bounded."),
+        col("log_start_offset_lower", "bigint", "The log start offset is at least this; NULL: not bounded."),
+        col("recovery_point_lower", "bigint", "The recovery point is at least this; NULL: not bounded."),
+        *PROVENANCE,
+    ),
+    constraints=_INTERVAL_ORDER,
+)
+
 SILVER_TABLES: Final = (
     STATE_CHANGE_EVENTS,
     CONTROLLER_EVENTS,
@@ -405,4 +427,5 @@ SILVER_TABLES: Final = (
     LEADER_AND_ISR_TIMELINE,
     ASSIGNMENT_TIMELINE,
     REPLICA_ROLE_TIMELINE,
+    REPLICA_OFFSET_TIMELINE,
 )

@@ -1,4 +1,4 @@
-"""Sightings of offsets: what checkpoint files and partition directories held, and between which instants."""
+"""Sightings of offsets: what checkpoints and partition directories held, between which instants; what logs print."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.tables.silver import OFFSET_OBSERVATIONS
 from reconstruct.model.rules_version import MODEL_VERSION
 
 #: A segment of the log itself, neither deleted nor being cleaned.
 _SEGMENT: Final = r"^[0-9]{20}\.log$"
 
 
-def offset_observations(
-    checkpoints: DataFrame, epochs: DataFrame, segments: DataFrame, incarnations: DataFrame
+def offset_sightings(
+    checkpoints: DataFrame,
+    epochs: DataFrame,
+    segments: DataFrame,
+    incarnations: DataFrame,
+    said: DataFrame | None = None,
 ) -> DataFrame:
-    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints`` and ``log_segments`` as
-    ``silver.offset_observations``.
+    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints`` and ``log_segments``, and what log records ``said``
+    (:func:`said_of_offsets`), as ``silver.offset_observations``; and ``file_id`` of the copy that a row is of (NULL for
+    what no copied checkpoint holds).
 
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
     """
@@ -30,15 +34,34 @@ def offset_observations(
     offsets = checkpoints.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL").select(
         "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
         F.lit(None).cast("int").alias("leader_epoch"), "captured_at", "captured_at_upper", "record_id",
-        F.col("source_kind").alias("source"),
+        F.col("source_kind").alias("source"), "file_id",
     )  # fmt: skip
-    starts = epochs.select(
+    # a directory that waits for its deletion has another name
+    of_log = epochs.where(F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string")))
+    starts = of_log.select(
         "cluster_id", "topic", "partition_id", "broker_id", F.lit("epoch_start").alias("offset_kind"),
         F.col("start_offset").alias("offset"), "leader_epoch", "captured_at", "captured_at_upper", "record_id",
         F.lit("leader_epoch_checkpoint").alias("source"),
     )  # fmt: skip
-    sightings = offsets.unionByName(starts).unionByName(_log_ends(segments), allowMissingColumns=True)
-    return _placed(sightings, incarnations).select(*OFFSET_OBSERVATIONS.column_names)
+    sightings = offsets.unionByName(starts, allowMissingColumns=True).unionByName(
+        _log_ends(segments), allowMissingColumns=True
+    )
+    if said is None:
+        sightings = sightings.withColumn("ordinal", F.lit(None).cast("int"))
+    else:
+        sightings = sightings.unionByName(_printed(said), allowMissingColumns=True)
+    return _placed(sightings, incarnations)
+
+
+def _printed(said: DataFrame) -> DataFrame:
+    """Offsets that log records print: sighted at the time of their lines."""
+    at = F.timestamp_micros("at_us")
+    return said.where("is_sighting").select(
+        "cluster_id", "topic", "partition_id", F.col("replica_id").alias("broker_id"),
+        F.col("kind").alias("offset_kind"), "offset", "leader_epoch", at.alias("captured_at"),
+        at.alias("captured_at_upper"), "record_id", "source",
+        "ordinal",
+    )  # fmt: skip
 
 
 def _log_ends(segments: DataFrame) -> DataFrame:
@@ -88,11 +111,12 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
         by_id, ["cluster_id", "topic", "topic_id"], "left"
     )
     incarnation = F.coalesce(F.when(F.col("is_named"), F.col("topic_id")), "topic_incarnation", F.lit("unknown"))
+    subject = F.concat_ws("|", "record_id", F.col("ordinal").cast("string"), "offset_kind")
     return joined.select(
-        F.sha2(F.concat_ws("|", "record_id", "offset_kind"), 256).substr(1, 32).alias("observation_id"),
+        F.sha2(subject, 256).substr(1, 32).alias("observation_id"),
         "cluster_id", "topic", incarnation.alias("topic_incarnation"),
         "partition_id", F.col("broker_id").alias("replica_id"), "offset_kind", "offset", "leader_epoch",
         F.col("captured_at").alias("observed_at"), F.col("captured_at_upper").alias("observed_at_upper"), "source",
         F.array("record_id").alias("evidence"), F.lit(None).cast("string").alias("inferred_from"),
-        F.lit(MODEL_VERSION).alias("model_version"),
+        F.lit(MODEL_VERSION).alias("model_version"), "file_id",
     )  # fmt: skip

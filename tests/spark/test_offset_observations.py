@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS
-from reconstruct.silver.offsets import offset_observations
+from reconstruct.silver.offsets import offset_sightings
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 BEGINNING, END = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -42,7 +42,7 @@ def observed(spark: Any) -> Any:
             "cluster_id string, topic string, topic_incarnation string, starts_at timestamp, ends_at timestamp,"
             " is_last boolean",
         )
-        found = offset_observations(
+        found = offset_sightings(
             spark.createDataFrame([], OFFSET_CHECKPOINTS.struct),
             spark.createDataFrame([], LEADER_EPOCH_CHECKPOINTS.struct),
             spark.createDataFrame(list(rows), LOG_SEGMENTS.struct),

@@ -61,7 +61,7 @@ def test_the_timelines_are_those_of_the_design() -> None:
     assert {spec.full_name for spec in TIMELINES} == {
         "silver.controller_epoch_timeline", "silver.broker_liveness_timeline", "silver.partition_state_timeline",
         "silver.replica_state_timeline", "silver.leader_and_isr_timeline", "silver.assignment_timeline",
-        "silver.replica_role_timeline", "gold.availability_intervals",
+        "silver.replica_role_timeline", "silver.replica_offset_timeline", "gold.availability_intervals",
     }  # fmt: skip
     assert set(ALLOWED_GAPS) < {spec.full_name for spec in TIMELINES}
 

@@ -39,6 +39,12 @@ def keys_frame(spark: SparkSession, keys: Sequence[FileKey]) -> DataFrame:
     return F.broadcast(spark.createDataFrame(pa.table(columns, schema=text)))
 
 
+def names_frame(spark: SparkSession, names: Sequence[str]) -> DataFrame:
+    """A small DataFrame of (source_file), to be broadcast."""
+    text = pa.schema([("source_file", pa.string())])
+    return F.broadcast(spark.createDataFrame(pa.table({"source_file": list(names)}, schema=text)))
+
+
 def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> dict[str, dict[FileKey, Written]]:
     """What these tables hold of these files, by table name: one aggregation, one row per table and file."""
     found: dict[str, dict[FileKey, Written]] = {spec.name: {} for spec in specs}
@@ -108,7 +114,7 @@ def file_row(
         "reason": "it starts like another log: only the records that differ are taken" if is_fork else file.reason,
         "size_bytes": file.size_bytes,
         "ingested_bytes": ingested_bytes,
-        "content_hash": file.ingestible_hash if is_read or file.kind != "unrecognised" else file.content_hash,
+        "content_hash": file.ingestible_hash if is_read else file.content_hash,
         "records_read_count": kept.records + rejected.records,
         "records_kept_count": kept.records,
         "records_rejected_count": rejected.records,

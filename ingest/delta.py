@@ -74,6 +74,10 @@ class Lake:
         writer = self._conform(rows, spec).write.format("delta").mode("overwrite")
         writer.option("replaceWhere", predicate).save(self.path(spec))
 
+    def delete(self, spec: TableSpec, predicate: str) -> None:
+        """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
+        DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
+
     def register(self) -> None:
         """Name the lake's tables ``schema.table`` in this session, for SQL.
 

@@ -52,7 +52,7 @@ def attribute(
     for file in files:
         cluster = cluster_id or tree.cluster(file, warnings) or known_cluster or UNKNOWN_CLUSTER
         broker = _given_broker(file, brokers)
-        if broker is None and not file.kind.startswith("znode"):
+        if broker is None and not file.kind.startswith("znode") and not file.streams:
             broker = tree.broker(file)
         attributed.append(Attributed(file, cluster, broker, _file_id(file, cluster, broker)))
     return attributed, sorted(warnings)

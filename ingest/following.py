@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.query import StreamingQuery
@@ -78,12 +79,12 @@ class ChangedFiles(DataSource):
 
 
 def _patiently(ingest: Ingest, progress: Callable[[str], None]) -> IngestReport:
-    """Run; again where a file changed while it was read, which a log that grows may do at any time."""
+    """Run; again where a file changed or went away while it was read, as one that is rotated may at any time."""
     for _ in range(ATTEMPTS - 1):
         try:
             return ingest.run()
-        except IngestError as error:
-            progress(str(error))
+        except (IngestError, PythonException) as error:
+            progress(str(error).strip().splitlines()[-1])
     return ingest.run()
 
 

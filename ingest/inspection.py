@@ -28,6 +28,8 @@ SPLIT_BYTES: Final = 32 << 20
 #: Kinds of which a number in the path says no instant: ZooKeeper's own files say it themselves.
 _WITHOUT_COPY_TIME: Final = ("unrecognised", "znode_transaction_log", "znode_snapshot_binary")
 _OVERLAP: Final = 4096
+#: What marks a line of the other channel where a wrapper names no process.
+_STDERR: Final = b" stderr "
 _CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
 _VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
 _CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
@@ -41,7 +43,8 @@ class Inspected:
     ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
     records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
     evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
-    and ``streams`` as in :class:`ingest.work.WorkItem`.
+    and ``streams`` as in :class:`ingest.work.WorkItem`; ``is_interleaved`` says that a log's lines may be those of
+    several processes, or of the two channels of one, mixed.
     """
 
     location: str
@@ -70,6 +73,7 @@ class Inspected:
     chroot: str = ""
     snapshot_zxid: int | None = None
     streams: Mapping[str, int | None] | None = None
+    is_interleaved: bool = False
     splits: tuple[tuple[int, int], ...] = ()
     damage: str | None = None
     raw: str = ""
@@ -103,9 +107,7 @@ class Inspected:
         is allocated ahead: what follows its last transaction is nothing yet."""
         if self.is_growing and not self.is_log:
             return False
-        return (
-            self.is_said_final or not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
-        )
+        return self.is_said_final or not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
 
     @property
     def ingestible_bytes(self) -> int:
@@ -119,7 +121,8 @@ class Inspected:
 
 
 def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
-    """Everything about a file, or about each member of an archive. Never raises on what a file holds.
+    """Everything about a file, or about each member of an archive; nothing for a file that is gone. Never raises on
+    what a file holds.
 
     ``is_final`` says that the file does not grow any more.
     """
@@ -132,6 +135,8 @@ def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = Fa
                 yield _unread(found, content.member, content.compression, content.problem)
             else:
                 yield _inspect(found, content, split_bytes, is_final)
+    except FileNotFoundError:
+        return  # rotated away or deleted since it was listed: there is no such file
     except OSError as error:
         why = error.strerror or str(error)
         yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
@@ -222,6 +227,9 @@ class _Scan:
         # Lines that a runtime may have cut in pieces are not split: a part would have to begin at a whole one.
         self._split_bytes = split_bytes if what.reading is not None and what.reading.can_split else 0
         self._streams = StreamFacts(what.reading) if what.reading is not None and what.reading.names_streams else None
+        self._is_wrapped = what.reading is not None and bool(what.reading.wrappers)
+        self._has_stderr = False
+        self._edge = b""
         self._splits: list[tuple[int, int]] = []
         self._facts: dict[str, Any] = {}
         self._content = content_facts(what.kind, name, is_final=is_final)
@@ -240,6 +248,9 @@ class _Scan:
             self._hash.update(block)
         if self._streams is not None:
             self._streams.take(block)
+        elif self._is_wrapped and not self._has_stderr:
+            self._has_stderr = _STDERR in self._edge + block
+            self._edge = block[-len(_STDERR) :]
         if self._what.reading is not None:
             self._search(block)
         elif self._what.kind == "meta_properties":
@@ -275,6 +286,7 @@ class _Scan:
         }
         if self._streams is not None and self._streams.process_count > 1:
             seen["streams"] = self._streams.result() or None
+        seen["is_interleaved"] = self._has_stderr or (self._streams is not None and len(self._streams.streams) > 1)
         return replace(start, **(seen | facts))
 
     def _fact(self, name: str, value: Any) -> None:

@@ -26,7 +26,9 @@ _SEGMENT_FILE: Final = re.compile(
     r"|[0-9a-f\-_A-Za-z]*\.checkpoint)$"
 )
 _INT32_END: Final = 1 << 31
-_ROTATED: Final = re.compile(r"\.log[.\-](?:\d+|\d{4}-\d\d-\d\d(?:-\d\d)?)(?:\.\w+)?$|\.\d{4}-\d\d-\d\d-\d\d$")
+_ROTATED: Final = re.compile(
+    r"\.log[.\-](?:\d+|\d{4}-\d\d-\d\d(?:-\d\d)?|\d{8}-\d{6})(?:\.\w+)?$|\.\d{4}-\d\d-\d\d-\d\d$"
+)
 
 
 def segments(location: str, member: str | None = None) -> tuple[str, ...]:

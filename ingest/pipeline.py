@@ -12,15 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.sql import functions as F
+
 from ingest import reading, storage
-from ingest.accounting import keys_frame
+from ingest.accounting import keys_frame, names_frame
 from ingest.delta import Lake
 from ingest.errors import IngestError
 from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.inspection import SPLIT_BYTES, Inspected
 from ingest.logs.times import zone
-from ingest.planning import Action, FileKey, Known, Planned, file_ids, needed_prefixes, plan
+from ingest.planning import Action, Known, Planned, file_ids, needed_prefixes, plan
 from ingest.storage import Found
+from ingest.superseding import Held, former_ids, prefixes, superseded
 from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.writing import Writer
 
@@ -105,12 +108,16 @@ class Ingest:
         progress(f"{len(found)} files found")
         lake.ensure(BRONZE_TABLES)
         owners, warnings = _attributed(lake, self._inspect(found), options)
-        known = _known(lake, file_ids(owners))
+        held = _held(lake, owners)
+        known = {row.key: Known(row.length, row.content_hash) for row in held}
         hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, known))
         planned = plan(owners, known, hashes)
+        earlier = superseded(planned, held, reading.prefix_hashes(lake.spark, prefixes(planned, held)))
         taken = [entry for entry in planned if entry.action is not Action.KNOWN]
         progress(f"{len(taken)} files to take, {len(planned) - len(taken)} known")
-        rows = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress).take(taken)
+        writer = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress)
+        writer.take_out(earlier)
+        rows = writer.take(taken)
         return _report(planned, rows, [*warnings, *_unfinished(planned)])
 
     def _inspect(self, found: Sequence[Found]) -> list[Inspected]:
@@ -163,14 +170,19 @@ def _attributed(
     return owners, warnings
 
 
-def _known(lake: Lake, keys: Sequence[FileKey]) -> dict[FileKey, Known]:
-    rows = (
-        lake.read(INGESTED_FILES)
-        .join(keys_frame(lake.spark, keys), ["cluster_id", "file_id"], "left_semi")
-        .select("cluster_id", "file_id", "ingested_bytes", "content_hash")
-        .collect()
-    )
-    return {(row["cluster_id"], row["file_id"]): Known(row["ingested_bytes"], row["content_hash"]) for row in rows}
+def _held(lake: Lake, owners: Sequence[Attributed]) -> list[Held]:
+    """What the lake holds of these files: by their ids, those they may have had before, and their names."""
+    table = lake.read(INGESTED_FILES)
+    if not table.inputFiles():
+        return []
+    keys = {*file_ids(owners), *(key for former in former_ids(owners).values() for key in former)}
+    names = {owner.file.source_file for owner in owners}
+    length = F.when(F.col("status") == "ingested", F.col("ingested_bytes")).otherwise(F.col("size_bytes"))
+    columns = ("cluster_id", "file_id", "broker_id", "source_kind", "source_file", "status", length, "content_hash")
+    by_key = table.join(keys_frame(lake.spark, sorted(keys)), ["cluster_id", "file_id"], "left_semi").select(*columns)
+    by_name = table.join(names_frame(lake.spark, sorted(names)), "source_file", "left_semi").select(*columns)
+    found = by_key.unionAll(by_name).distinct().collect()
+    return [Held(*row) for row in found]
 
 
 def _unfinished(planned: Sequence[Planned]) -> list[str]:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from ingest.planning import FileKey, Planned
+from ingest.tables.bronze import READ_PARTITION_FILE_KINDS
 from ingest.work import WorkItem
 
 
@@ -60,7 +61,8 @@ def _parts(
             damage=file.damage,
         )
         for (offset, line), stop in zip(begins, ends, strict=True)
-        if offset < stop or file.damage
+        # an empty segment tells something all the same: where its partition's log ends
+        if offset < stop or file.damage or file.kind in READ_PARTITION_FILE_KINDS
     ]
 
 

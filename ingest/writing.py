@@ -24,6 +24,7 @@ from ingest.delta import Lake
 from ingest.errors import IngestError
 from ingest.planning import Action, FileKey, Planned
 from ingest.sources import KEPT_TABLES, SOURCE_OF_KIND
+from ingest.superseding import Held
 from ingest.tables import TableSpec
 from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.work import WorkItem
@@ -63,6 +64,19 @@ class Writer:
         others = [entry for entry in taken if entry.action is not Action.FORK]
         return [*self._write(others, are_forks=False), *self._write(forks, are_forks=True)]
 
+    def take_out(self, earlier: Sequence[Held]) -> None:
+        """Delete what the lake holds of earlier states of files: their records first, so that a run that is killed in
+        between leaves the rows by which the next one finds them."""
+        if not earlier:
+            return
+        read = [row for row in earlier if row.status == "ingested"]
+        tables = {SOURCE_OF_KIND[row.kind].table.name: SOURCE_OF_KIND[row.kind].table for row in read}
+        for spec in (*tables.values(), REJECTED_RECORDS):
+            of_table = [row for row in earlier if spec is REJECTED_RECORDS or _table_name(row) == spec.name]
+            if self._holds_rows(spec):
+                self._lake.delete(spec, _any_of(of_table))
+        self._lake.delete(INGESTED_FILES, _any_of(earlier))
+
     def _write(self, taken: Sequence[Planned], *, are_forks: bool) -> list[dict[str, Any]]:
         if not taken:
             return []
@@ -70,9 +84,9 @@ class Writer:
         keys = [entry.key for entry in taken]
         held = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
         grown = [entry for entry in taken if entry.action is Action.GROWN]
-        # where several processes write one file, any of its last records may go on
-        resumed = self._resume([entry.key for entry in grown if not entry.owner.file.streams])
-        resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.streams}
+        # where several processes or channels write one file, any of its last records may go on
+        resumed = self._resume([entry.key for entry in grown if not entry.owner.file.is_interleaved])
+        resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.is_interleaved}
         items = work_items(taken, resumed, self._rounds, self._time_zone)
         forks = _forks_frame(spark, taken) if are_forks else None
         counted = reading.counter(spark)
@@ -205,6 +219,20 @@ def _stale(
     have grown, and files that a killed run left behind."""
     keys = {(item.cluster_id, item.file_id) for item in items}
     return {key: resumed.get(key, (0, 1))[0] for key in keys if key in held}
+
+
+def _table_name(row: Held) -> str | None:
+    return SOURCE_OF_KIND[row.kind].table.name if row.status == "ingested" else None
+
+
+def _any_of(rows: Sequence[Held]) -> str:
+    """The condition that a table's row is of one of these files."""
+    files: dict[str, list[str]] = {}
+    for row in rows:
+        files.setdefault(row.cluster_id, []).append(_text(row.file_id))
+    return " OR ".join(
+        f"(cluster_id = {_text(cluster)} AND file_id IN ({', '.join(ids)}))" for cluster, ids in sorted(files.items())
+    )
 
 
 def _text(value: str) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -147,11 +147,25 @@ def _detect(lines: Sequence[bytes], wrappers: tuple[Wrapper, ...]) -> tuple[int,
         unwrapped = [wrapper.unwrap(line) for line in lines]
         if not any(unwrapped):
             continue
-        inner = [found.text if found else line for found, line in zip(unwrapped, lines, strict=True)]
-        found = _detect([part for text in inner for part in text.split(b"\n")[:1]], (*wrappers, wrapper))
+        found = _detect([text.split(b"\n")[0] for text in _whole_lines(unwrapped, lines)], (*wrappers, wrapper))
         if found[0] > best[0]:
             best = found
     return best
+
+
+def _whole_lines(unwrapped: Sequence[Unwrapped | None], lines: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines without their wrapper, those that a runtime cut joined again: a layout is seen from a line's end."""
+    held: dict[bytes | None, bytes] = {}
+    for found, line in zip(unwrapped, lines, strict=True):
+        if found is None:
+            yield line
+            continue
+        text = held.pop(found.stream, b"") + found.text
+        if found.more:
+            held[found.stream] = text
+        else:
+            yield text
+    yield from held.values()
 
 
 def _score(layout: Layout, line: bytes) -> int:

@@ -149,12 +149,6 @@ TEXT_LAYOUTS: Final[Sequence[Layout]] = (
         "[2021-03-02 09:12:44,001] INFO KafkaServer: [KafkaServer id=1] started",
     ),
     _layout(
-        "bracketed_thread_at_end",
-        _IN_BRACKETS + _LEVEL + rb" +",
-        "[2021-03-02 09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer) [main]",
-        tail=LOGGER_AND_THREAD_AT_END,
-    ),
-    _layout(
         "bracketed",
         _IN_BRACKETS + _LEVEL + rb" +",
         "[2014-03-11 10:21:07,123] INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
@@ -163,6 +157,12 @@ TEXT_LAYOUTS: Final[Sequence[Layout]] = (
         "[1614676364001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
         "[09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
         tail=LOGGER_AT_END,
+    ),
+    _layout(
+        "bracketed_thread_at_end",
+        _IN_BRACKETS + _LEVEL + rb" +",
+        "[2021-03-02 09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer) [main]",
+        tail=LOGGER_AND_THREAD_AT_END,
     ),
     _layout(
         "thread_level_logger",
@@ -225,12 +225,6 @@ TEXT_LAYOUTS: Final[Sequence[Layout]] = (
         vote=_BARE + _LEVEL + rb" +" + _VOTING_THREAD,
     ),
     _layout(
-        "level_thread_at_end",
-        _BARE + _LEVEL + rb" +",
-        "2019-11-21 10:21:07,123 INFO [KafkaServer id=3] started (kafka.server.KafkaServer) [main]",
-        tail=LOGGER_AND_THREAD_AT_END,
-    ),
-    _layout(
         "level",
         _BARE + _LEVEL + rb" +",
         "2014-03-11 10:21:07,123 INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
@@ -240,6 +234,12 @@ TEXT_LAYOUTS: Final[Sequence[Layout]] = (
         "2021/03/02 09:12:44.001 INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
         tail=LOGGER_AT_END,
         vote=_BARE + _LEVEL + rb" +(?!\[?\d{4}-\d\d-\d\d[ T])",
+    ),
+    _layout(
+        "level_thread_at_end",
+        _BARE + _LEVEL + rb" +",
+        "2019-11-21 10:21:07,123 INFO [KafkaServer id=3] started (kafka.server.KafkaServer) [main]",
+        tail=LOGGER_AND_THREAD_AT_END,
     ),
     _layout(
         "level_first_logger",

@@ -122,7 +122,7 @@ INGESTED_FILES: Final = TableSpec(
         col("reason", "string", "Why the file is not read; NULL where it is."),
         col("size_bytes", "bigint", "Uncompressed size when last seen.", nullable=False),
         col("ingested_bytes", "bigint", "Uncompressed bytes that records account for.", nullable=False),
-        col("content_hash", "string", "SHA-256 of the first ingested_bytes bytes."),
+        col("content_hash", "string", "SHA-256 of the first ingested_bytes bytes; of a file not read, of all of it."),
         col("records_read_count", "bigint", "Records framed: kept + rejected.", nullable=False),
         col("records_kept_count", "bigint", "Records kept in a bronze table.", nullable=False),
         col("records_rejected_count", "bigint", "Records in bronze.rejected_records.", nullable=False),

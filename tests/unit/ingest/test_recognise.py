@@ -86,5 +86,6 @@ def test_partition_directories(directory: str, expected: tuple[str, int] | None)
 def test_rotated_names() -> None:
     assert paths.is_rotated("state-change.log.2026-11-21-03")
     assert paths.is_rotated("server.log.1")
+    assert paths.is_rotated("0.log.20261121-030405.gz")
     assert not paths.is_rotated("server.log")
     assert not paths.is_rotated("server-1.log")

@@ -99,6 +99,20 @@ def test_docker_writes_json_around_json() -> None:
     assert found.name == "docker_json+json_ecs"
 
 
+def test_a_layout_is_found_where_a_runtime_cut_every_line() -> None:
+    line = "[2024-05-01 10:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"
+    pieces = [f"2024-05-01T10:00:00.1Z stdout P {line[:40]}", f"2024-05-01T10:00:00.1Z stdout F {line[40:]}"]
+    found = detect([piece.encode() for piece in pieces * 10])
+    assert found is not None
+    assert found.name == "kubernetes+bracketed"
+
+
+def test_a_log_whose_lines_are_all_cut_off_is_of_the_plain_layout() -> None:
+    found = detect([b"[2024-05-01 10:00:00,123] INFO [KafkaServer id=1] a line without its e"])
+    assert found is not None
+    assert found.name == "bracketed"
+
+
 def test_kafkas_own_identifier_in_brackets_is_no_thread() -> None:
     found = detect(
         [

@@ -6,7 +6,7 @@ from typing import Final
 
 from checks.catalog import CRITICAL, WARNING, Check, Pass
 from ingest.tables import TABLES, TableSpec
-from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS
+from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
 from ingest.tables.gold import GOLD_TABLES
 from ingest.tables.silver import SILVER_TABLES
 
@@ -29,6 +29,7 @@ def relation_passes() -> tuple[Pass, ...]:
         _evidence(),
         _events(),
         _timelines_of_assigned(),
+        _indexes(),
     )
 
 
@@ -101,6 +102,35 @@ def _events() -> Pass:
     )
     reads = (LOG_RECORDS.full_name, *(table for _, table in _EVENT_TABLES))
     return Pass("log records and their events", "across", reads, cases, ("cluster_id", "record_id"), checks)
+
+
+def _indexes() -> Pass:
+    """Offset indexes with the segments beside them, where one copy of each was read: what the index names must be in
+    the segment. Copies of a broker that writes are not made at one instant: an index may be the later one."""
+    folder = "regexp_replace(source_file, '[^/!]*$', '')"
+    one_copy = f"cluster_id, broker_id, captured_at, {folder}, file_name"
+    files = (
+        f"SELECT *, {folder} AS folder, count(*) OVER (PARTITION BY {one_copy}) AS copies"
+        f" FROM {{{LOG_SEGMENTS.name}}} WHERE is_read AND problem IS NULL"
+    )
+    cases = (
+        "SELECT index.cluster_id, index.record_id, index.source_file, index.last_indexed_offset, segment.next_offset,"
+        f" index.last_indexed_position, segment.valid_bytes FROM ({files}) AS index JOIN ({files}) AS segment"
+        " ON index.cluster_id = segment.cluster_id AND index.broker_id <=> segment.broker_id"
+        " AND index.captured_at <=> segment.captured_at AND index.folder = segment.folder"
+        " AND index.file_name = replace(segment.file_name, '.log', '.index')"
+        " WHERE index.file_kind = 'offset_index' AND segment.file_kind = 'log_segment'"
+        " AND index.copies = 1 AND segment.copies = 1 AND index.entries_count > 0"
+    )
+    table = LOG_SEGMENTS.full_name
+    check = Check(
+        table, "indexes_point_into_their_segment", WARNING,
+        "what the last entry of an offset index names is in the segment beside it; where it is not, the index is"
+        " corrupt, or was copied later than the segment",
+        "last_indexed_offset >= next_offset OR last_indexed_position >= valid_bytes",
+        shows=("source_file", "last_indexed_offset", "next_offset", "last_indexed_position", "valid_bytes"),
+    )
+    return Pass("offset indexes and their segments", "bronze", (table,), cases, ("cluster_id", "record_id"), (check,))
 
 
 def _timelines_of_assigned() -> Pass:

@@ -132,6 +132,7 @@ INGESTED_FILES: Final = TableSpec(
         _INGESTED_AT,
     ),
     constraints={"kept_and_rejected": "records_read_count = records_kept_count + records_rejected_count"},
+    version=2,
 )
 
 LOG_RECORDS: Final = TableSpec(
@@ -167,6 +168,7 @@ LOG_RECORDS: Final = TableSpec(
         col("fields", "map<string,string>", "Fields of the message by their normalised names."),
         _INGESTED_AT,
     ),
+    version=2,
 )
 
 ZNODE_SNAPSHOTS: Final = TableSpec(
@@ -205,6 +207,7 @@ ZNODE_SNAPSHOTS: Final = TableSpec(
         col("num_children", "int", "Number of children."),
         _INGESTED_AT,
     ),
+    version=2,
 )
 
 ZNODE_OPERATIONS: Final = (
@@ -403,6 +406,7 @@ REJECTED_RECORDS: Final = TableSpec(
         col("raw", "string", "The record's text, at most 64 KiB of it; damaged bytes as U+FFFD.", nullable=False),
         _INGESTED_AT,
     ),
+    version=2,
 )
 
 BRONZE_TABLES: Final = (

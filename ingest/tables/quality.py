@@ -88,6 +88,7 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
         col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
+    version=2,
 )
 
 UNRECOGNISED_TEMPLATES: Final = TableSpec(

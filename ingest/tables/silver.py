@@ -127,6 +127,7 @@ STATE_CHANGE_EVENTS: Final = TableSpec(
         *_RECORD_PLACE,
         *PROVENANCE,
     ),
+    version=2,
 )
 
 CONTROLLER_EVENTS: Final = TableSpec(
@@ -146,6 +147,7 @@ CONTROLLER_EVENTS: Final = TableSpec(
         *_RECORD_PLACE,
         *PROVENANCE,
     ),
+    version=2,
 )
 
 REPLICATION_EVENTS: Final = TableSpec(
@@ -168,6 +170,7 @@ REPLICATION_EVENTS: Final = TableSpec(
         *_RECORD_PLACE,
         *PROVENANCE,
     ),
+    version=2,
 )
 
 ZNODE_CHANGES: Final = TableSpec(
@@ -215,6 +218,7 @@ ZNODE_CHANGES: Final = TableSpec(
         ),
         *PROVENANCE,
     ),
+    version=2,
 )
 
 OFFSET_OBSERVATIONS: Final = TableSpec(

@@ -101,6 +101,12 @@ def sound() -> Rows:
     }  # fmt: skip
 
 
+def copied(record_id: str, kind: str, name: str, **values: Any) -> dict[str, Any]:
+    """A file of the directory ``orders-0``, read whole."""
+    (row,) = read_from(kind, f"f-{record_id}", record_id, file_kind=kind, file_name=name, is_read=True)
+    return row | {"source_file": f"data/orders-0/{name}", "directory": "orders-0", "topic": "orders"} | values
+
+
 #: Damage: the rows added to the sound lake, and how many cases break each check that must report it.
 DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
     (
@@ -131,6 +137,24 @@ DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
             "bronze.ingested_files.rejected_rows_are_there": 1,
             "bronze.ingested_files.read_is_kept_and_rejected": 1,
         },
+    ),
+    (
+        "an index that names what its segment does not hold",
+        {
+            "bronze.ingested_files": [
+                file(f"f-{name}", kind, 1, 1) for name, kind in (("s1", "log_segment"), ("s2", "log_segment"),
+                                                                ("x1", "offset_index"), ("x2", "offset_index"))
+            ],
+            "bronze.log_segments": [
+                copied("s1", "log_segment", "00.log", next_offset=10, valid_bytes=100),
+                copied("x1", "offset_index", "00.index", last_indexed_offset=9, last_indexed_position=90,
+                       entries_count=2),
+                copied("s2", "log_segment", "10.log", next_offset=20, valid_bytes=100),
+                copied("x2", "offset_index", "10.index", last_indexed_offset=19, last_indexed_position=100,
+                       entries_count=1),
+            ],
+        },
+        {"bronze.log_segments.indexes_point_into_their_segment": 1},
     ),
     (
         "rows of a file that nobody took",

@@ -15,8 +15,6 @@ from reconstruct.silver.partition_evidence import KEY
 SIGHTING: Final = "sighting"
 EVENT: Final = "event"
 DECIDED: Final = "decided"
-#: A copy that no later round of the capture bounds was made within this of its round's begin.
-COPY_TAKES_AT_MOST_US: Final = 2_000_000
 
 _COLUMNS: Final = {
     "row_kind": "string",
@@ -53,7 +51,10 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
     is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), "log_segment")
     at, upper = F.unix_micros("observed_at"), F.unix_micros("observed_at_upper")
     is_epoch = F.col("offset_kind") == oe.EPOCH_START
-    named = sightings.where(F.col("replica_id").isNotNull() & (F.col("observed_at").isNotNull() | is_epoch))
+    # a copy of which nothing says by when it was made proves of no instant what its file held then
+    bounded = sightings.join(F.broadcast(_longest_rounds(sightings)), ["cluster_id", "replica_id"], "left")
+    upper = F.coalesce(upper, at + F.col("longest_us"))
+    named = bounded.where(F.col("replica_id").isNotNull() & ((at.isNotNull() & upper.isNotNull()) | is_epoch))
     return _select(
         named.join(_written_after(files), ["cluster_id", "file_id"], "left"),
         {
@@ -63,12 +64,19 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
             "offset": F.col("offset"),
             "leader_epoch": F.col("leader_epoch"),
             "at": F.coalesce(at, F.lit(0)),
-            "at_upper": F.when(~is_line, F.coalesce(upper, at + COPY_TAKES_AT_MOST_US)),
+            "at_upper": F.when(~is_line, upper),
             "written_after": F.col("written_after"),
             "source": F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
             "evidence_id": F.col("evidence")[0],
         },
     )
+
+
+def _longest_rounds(sightings: DataFrame) -> DataFrame:
+    """The longest round of each broker's capture, which its last one, whose end nothing shows, is taken to last."""
+    lasted = F.unix_micros("observed_at_upper") - F.unix_micros("observed_at")
+    copies = sightings.where(F.col("source").isin(*sorted(oe.FILE_SOURCES)) & F.col("replica_id").isNotNull())
+    return copies.groupBy("cluster_id", "replica_id").agg(F.max(lasted).alias("longest_us")).where("longest_us > 0")
 
 
 def _written_after(files: DataFrame) -> DataFrame:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -118,13 +119,28 @@ def read_evidence(capture: Path, *, with_probes: bool = False) -> CaptureEvidenc
     return found
 
 
+def _longest_round(broker: Path, rounds: Sequence[int]) -> int:
+    """Of the rounds in which this broker's checkpoints were copied with an entry, in ms; 0 where none is bounded."""
+    copied = {int(path.name) for path in broker.glob("checkpoints/*/*") if list(_entries(path.read_bytes()))}
+    return max((end - start for start, end in pairwise(rounds) if start in copied), default=0)
+
+
 def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator[tuple[Partition, OffsetSighting]]:
-    """Every copy; one whose content is not the copy's before was written between the two."""
+    """Every copy, made before the next round of the capture; of the last one that lasts as long as the longest. One
+    whose content is not the copy's before was written between the two."""
+    rounds = sorted(
+        {int(path.name) for path in broker.glob("checkpoints/*/*")}
+        | {int(path.stem) for path in broker.parent.glob("znodes/*.jsonl")}
+    )
     copies = sorted((broker / "checkpoints" / file).glob("*"), key=lambda path: int(path.name))
+    longest = _longest_round(broker, rounds)
+    if not longest:
+        return
     before: tuple[int, bytes] | None = None
-    for copy, following in zip_longest(copies, copies[1:]):
+    for copy in copies:
         at, content = int(copy.name) * 1000, copy.read_bytes()
-        until = at + 2_000_000 if following is None else int(following.name) * 1000
+        later = bisect_right(rounds, int(copy.name))
+        until = (rounds[later] if later < len(rounds) else int(copy.name) + longest) * 1000
         changed = before is not None and before[1] != content
         for topic, partition_id, offset in _entries(content):
             yield (topic, partition_id), OffsetSighting(

@@ -13,7 +13,8 @@ from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT
 from ingest.delta import Lake
 from ingest.tables.gold import DIVERGENCES
 from ingest.tables.quality import RUN_METRICS
-from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT, RULES, Rule
+from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT
+from reconstruct.rule_book import RULES, Rule
 
 _SHOWN: Final = (
     "divergence_id", "cluster_id", "topic", "partition_id", "broker_id", "severity", "detected_at", "explanation",

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from dashboards import words
 from dashboards.clock_words import clock_sentence
 from dashboards.payload import broker_ids, cluster_payload, lane_id, script_json, vocabularies
-from reconstruct.findings import RULES
+from reconstruct.rule_book import RULES
 
 #: The totals of a cluster of which no file was ingested.
 _NO_FILES: Final[Mapping[str, Any]] = {

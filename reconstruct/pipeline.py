@@ -32,18 +32,14 @@ from ingest.tables.silver import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
-from reconstruct.silver.clock_steps import as_printed, clocks_of, is_any_corrected, with_corrected_time
-from reconstruct.silver.cluster_facts import gather
+from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
-from reconstruct.silver.incarnations import topic_incarnations
 from reconstruct.silver.offset_context import offset_contexts
 from reconstruct.silver.offset_evidence_rows import offset_evidence
 from reconstruct.silver.offset_job import OFFSET_TABLES, fold_offsets
-from reconstruct.silver.offset_records import said_of_offsets
 from reconstruct.silver.offsets import offset_sightings
-from reconstruct.silver.partition_evidence import partition_evidence
 from reconstruct.silver.partition_job import FOLDED_TABLES, VERDICTS, finding_row, fold_partitions, rows_of
 from reconstruct.silver.unrecognised import unrecognised_templates
 from reconstruct.silver.znodes import znode_changes
@@ -66,46 +62,36 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     del full
     lake.ensure()
     run_id = uuid.uuid4().hex
-    printed = lake.read(LOG_RECORDS)
 
     progress("writes to znodes")
     lake.overwrite(znode_changes(lake.read(ZNODE_SNAPSHOTS), lake.read(ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
 
-    progress("clocks of the brokers")
-    clocks = clocks_of(printed, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
-    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
-
-    progress("topics and their incarnations")
-    incarnations = topic_incarnations(records, lake.read(ZNODE_CHANGES)).persist(StorageLevel.MEMORY_AND_DISK)
-    said = said_of_offsets(records).persist(StorageLevel.MEMORY_AND_DISK)
-    sightings = offset_sightings(
-        lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), lake.read(LOG_SEGMENTS), incarnations, said
-    )
-    try:
+    progress("clocks of the brokers, topics and their incarnations")
+    with shared_inputs(lake) as inputs:
         progress("typed events")
+        sightings = _sightings(lake, inputs)
         lake.overwrite_all(
             [
-                (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
-                (CONTROLLER_EVENTS, controller_events(records, incarnations)),
-                (REPLICATION_EVENTS, replication_events(records, incarnations)),
+                (STATE_CHANGE_EVENTS, state_change_events(inputs.records, inputs.incarnations)),
+                (CONTROLLER_EVENTS, controller_events(inputs.records, inputs.incarnations)),
+                (REPLICATION_EVENTS, replication_events(inputs.records, inputs.incarnations)),
                 (OFFSET_OBSERVATIONS, sightings.select(*OFFSET_OBSERVATIONS.column_names)),
             ]
         )
-        histories = _cluster_timelines(lake, progress)
-        counts = _partition_timelines(lake, incarnations, histories, progress)
-        _offset_timelines(lake, sightings, said, incarnations, histories, progress)
-    finally:
-        said.unpersist()
-        incarnations.unpersist()
+        progress("controllers and brokers")
+        histories = cluster_histories(lake)
+        lake.overwrite_all(cluster_rows(lake.spark, histories))
+        counts = _partition_timelines(lake, inputs, histories, progress)
+        _offset_timelines(lake, sightings, inputs, histories, progress)
 
-    progress("coverage")
-    lake.overwrite_all(
-        [
-            (EVIDENCE_COVERAGE, evidence_coverage(lake.read(INGESTED_FILES), clocks)),
-            (UNRECOGNISED_TEMPLATES, unrecognised_templates(printed, lake.read(INGESTED_FILES))),
-        ]
-    )
-    clocks.unpersist()
+        progress("coverage")
+        files = lake.read(INGESTED_FILES)
+        lake.overwrite_all(
+            [
+                (EVIDENCE_COVERAGE, evidence_coverage(files, inputs.clocks)),
+                (UNRECOGNISED_TEMPLATES, unrecognised_templates(lake.read(LOG_RECORDS), files)),
+            ]
+        )
     _append_metrics(lake, run_id, histories, counts)
     rows = {spec.full_name: lake.read(spec).count() for spec in (*FOLDED_TABLES, *OFFSET_TABLES)}
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
@@ -116,33 +102,17 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     )
 
 
-def _cluster_timelines(lake: Lake, progress: Callable[[str], None]) -> list[ClusterHistory]:
-    progress("controllers and brokers")
-    facts = gather(
-        lake.read(STATE_CHANGE_EVENTS),
-        lake.read(CONTROLLER_EVENTS),
-        lake.read(REPLICATION_EVENTS),
-        lake.read(ZNODE_CHANGES),
-        lake.read(BROKER_CONFIGS),
-        lake.read(INGESTED_FILES),
-    )
-    histories = [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]
-    lake.overwrite_all(cluster_rows(lake.spark, histories))
-    return histories
+def _sightings(lake: Lake, inputs: Inputs) -> DataFrame:
+    checkpoints, lineages = lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS)
+    return offset_sightings(checkpoints, lineages, lake.read(LOG_SEGMENTS), inputs.incarnations, inputs.said)
 
 
 def _partition_timelines(
-    lake: Lake, incarnations: DataFrame, histories: list[ClusterHistory], progress: Callable[[str], None]
+    lake: Lake, inputs: Inputs, histories: list[ClusterHistory], progress: Callable[[str], None]
 ) -> Counter[tuple[str, str, str]]:
     """Write the folded tables; return how often each (cluster, rule, verdict) occurred."""
     progress("timelines and findings of each partition")
-    evidence = partition_evidence(
-        lake.read(STATE_CHANGE_EVENTS),
-        lake.read(REPLICATION_EVENTS),
-        lake.read(CONTROLLER_EVENTS),
-        lake.read(ZNODE_CHANGES),
-        incarnations,
-    )
+    evidence = evidence_of_partitions(lake, inputs.incarnations)
     folded = fold_partitions(evidence, {h.cluster_id: h.view for h in histories})
     folded = folded.persist(StorageLevel.MEMORY_AND_DISK)
     try:
@@ -168,8 +138,7 @@ def _partition_timelines(
 def _offset_timelines(
     lake: Lake,
     sightings: DataFrame,
-    said: DataFrame,
-    incarnations: DataFrame,
+    inputs: Inputs,
     histories: list[ClusterHistory],
     progress: Callable[[str], None],
 ) -> None:
@@ -182,7 +151,7 @@ def _offset_timelines(
         lake.read(BROKER_CONFIGS),
     )
     evidence = offset_evidence(
-        sightings, lake.read(INGESTED_FILES), said, incarnations, lake.read(LEADER_AND_ISR_TIMELINE)
+        sightings, lake.read(INGESTED_FILES), inputs.said, inputs.incarnations, lake.read(LEADER_AND_ISR_TIMELINE)
     )
     folded = fold_offsets(evidence, contexts).persist(StorageLevel.MEMORY_AND_DISK)
     try:

@@ -43,6 +43,25 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSpan:
+    """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it."""
+
+    start: int
+    end: int
+    level_floor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """The live brokers as a controller listed them: its own, processed view."""
+
+    at: int
+    controller_id: int | None
+    live: frozenset[int]
+    evidence_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC."""
 
@@ -61,6 +80,22 @@ class ClusterView:
     broker_unclean_election: bool | None = None
     #: when each broker's process started, and the record that says so.
     process_starts: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    #: when each broker asked to be shut down, and the record that says so.
+    shutdown_requests: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    #: the state-change logs that were given, by broker, in order of their begin.
+    logs: Mapping[int, tuple[LogSpan, ...]] = field(default_factory=dict)
+    #: brokers whose state-change log is proven to lack lines: what it does not say proves nothing.
+    lossy_logs: frozenset[int] = frozenset()
+    #: the controllers' lists of live brokers, in their order.
+    live_views: tuple[LiveView, ...] = ()
+
+    def logs_all(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether one file of the broker's state-change log, at TRACE and with no line known to be missing, covers all
+        of [start, end]: then what it does not say did not happen."""
+        return broker_id not in self.lossy_logs and any(
+            span.level_floor == "TRACE" and span.start <= start and end <= span.end
+            for span in self.logs.get(broker_id, ())
+        )
 
     def unclean_election_allowed(self, topic: str) -> bool | None:
         """Whether the configuration allows an unclean election; None where the evidence does not say."""

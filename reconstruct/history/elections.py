@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Final
 
-from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.assignment import Assignment
 from reconstruct.history.availability import Window
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
-from reconstruct.history.instants import utc
 from reconstruct.history.intervals import Interval, as_of
 from reconstruct.history.leader_and_isr import LeaderAndIsr
 from reconstruct.history.sightings import NO_LEADER
@@ -221,43 +219,3 @@ def _outcomes(
     """Leaders that the election gives; unclean ones unless the configuration is known to forbid them."""
     results = (elect(kind, view, brokers, allowed, version) for allowed in unclean)
     return {result.leader for result in results if isinstance(result, Elected)}
-
-
-def judge_unclean(topic: str, held: Iterable[Election], cluster: ClusterView, verdicts: Verdicts) -> None:
-    """R08: a clean election takes the leader from the ISR before; an unclean one must have been allowed."""
-    is_allowed = cluster.unclean_election_allowed(topic)
-    for election in held:
-        if election.kind == NEW_PARTITION:
-            continue
-        if election.is_unclean is None:
-            verdicts.unjudged("R08")
-        elif not election.is_unclean:
-            verdicts.kept("R08")
-        else:
-            verdicts.broken(_unclean(election, is_allowed))
-
-
-def _unclean(election: Election, is_allowed: bool | None) -> Finding:
-    isr = election.isr_before or ()
-    loses_nothing = election.observed_leader in isr
-    said = {
-        True: "The configuration allows it",
-        False: "The configuration does not allow it",
-        None: "Whether the configuration allowed it is not in the evidence",
-    }[is_allowed]
-    if loses_nothing:
-        loss = "it was the last member of the ISR, so nothing committed is lost"
-    else:
-        loss = f"committed records that only {', '.join(map(str, isr)) or 'the former ISR'} held are lost"
-    return Finding(
-        "R08",
-        "unclean_election",
-        "info" if loses_nothing else "error" if is_allowed is False else "warning",
-        election.at,
-        f"a leader from the ISR {','.join(map(str, isr))}" if isr else "a leader from the ISR",
-        f"leader {election.observed_leader} at leader epoch {election.leader_epoch}",
-        f"Broker {election.observed_leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)})"
-        f" though the last ISR was {list(isr)}: {loss}. {said} (unclean.leader.election.enable).",
-        election.evidence,
-        broker_id=election.observed_leader,
-    )

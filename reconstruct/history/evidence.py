@@ -22,7 +22,8 @@ class Evidence:
 
     ``at`` is microseconds since the epoch, UTC; for what happened between two sightings it is the earliest instant and
     ``at_upper`` the latest. ``file`` and ``offset`` order the records of one file, ``broker_id`` is whose log it is.
-    Fields that the source does not give are None. ``isr`` keeps the order written.
+    Fields that the source does not give are None. ``isr`` keeps the order written. The epochs of a line that ignores a
+    request are the request's.
     """
 
     evidence_id: str
@@ -56,6 +57,9 @@ class Evidence:
     to_broker_ids: tuple[int, ...] | None = None
     role: str | None = None
     cause: str | None = None
+    #: of a line that ignores a request: what the broker held itself.
+    known_controller_epoch: int | None = None
+    known_leader_epoch: int | None = None
 
     @property
     def order(self) -> tuple[int, str, int, str]:

@@ -18,37 +18,53 @@ from reconstruct.history.assignment import (
     reassignment_windows,
 )
 from reconstruct.history.availability import Unavailability, availability
+from reconstruct.history.case import Case
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.elections import Election, elections, judge_unclean
+from reconstruct.history.elections import Election, elections
 from reconstruct.history.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
 from reconstruct.history.intervals import Change, Interval, close_intervals
 from reconstruct.history.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
-from reconstruct.history.partition_rules import (
-    judge_beliefs,
-    judge_isr_is_assigned,
-    judge_leader_epochs,
-    judge_leader_in_isr,
-    judge_one_leader_per_epoch,
-    judge_transitions,
-)
-from reconstruct.history.roles import Role, metadata_cache_timelines, replica_manager_timelines, role_changes
+from reconstruct.history.roles import Role, metadata_cache_timelines, replica_manager_timelines
+from reconstruct.history.rules import JUDGES
 from reconstruct.history.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
 from reconstruct.model.states import PartitionState
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionHistory:
-    """All that is reconstructed of one partition incarnation."""
+    """All that is reconstructed of one partition incarnation: its timelines are the case's."""
 
-    leader_and_isr: Sequence[Interval[LeaderAndIsr]]
-    partition_states: Sequence[Interval[MachineState]]
-    replica_states: Mapping[int, Sequence[Interval[MachineState]]]
-    assignments: Sequence[Interval[Assignment]]
-    roles: Mapping[int, Sequence[Interval[Role]]]
-    caches: Mapping[int, Sequence[Interval[Role]]]
+    case: Case
     availability: Sequence[Unavailability]
-    elections: Sequence[Election]
     verdicts: Verdicts
+
+    @property
+    def leader_and_isr(self) -> Sequence[Interval[LeaderAndIsr]]:
+        return self.case.decided
+
+    @property
+    def partition_states(self) -> Sequence[Interval[MachineState]]:
+        return self.case.partition_states
+
+    @property
+    def replica_states(self) -> Mapping[int, Sequence[Interval[MachineState]]]:
+        return self.case.replica_states
+
+    @property
+    def assignments(self) -> Sequence[Interval[Assignment]]:
+        return self.case.assignments
+
+    @property
+    def roles(self) -> Mapping[int, Sequence[Interval[Role]]]:
+        return self.case.roles
+
+    @property
+    def caches(self) -> Mapping[int, Sequence[Interval[Role]]]:
+        return self.case.caches
+
+    @property
+    def elections(self) -> Sequence[Election]:
+        return self.case.elections
 
 
 def fold_partition(
@@ -72,37 +88,32 @@ def fold_partition(
     known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == "replica_state_change")} - {None}
     first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
     exists_from = min(first_known, default=None)
-    verdicts = Verdicts()
-    judge_leader_epochs(history, verdicts, is_only)
-    judge_one_leader_per_epoch(history, verdicts, is_only)
-    judge_isr_is_assigned(decided, assignments, facts, cluster, verdicts)
-    judge_leader_in_isr(history, cluster, verdicts)
-    judge_transitions(facts, cluster, verdicts)
-    judge_beliefs(role_changes(facts), history, verdicts, is_only)
     reassigning = reassignment_windows(facts, assignments)
-    held = elections(topic, decided, assignments, reassigning, facts, cluster)
-    judge_unclean(topic, held, cluster, verdicts)
-    return PartitionHistory(
-        leader_and_isr=decided,
+    case = Case(
+        topic=topic,
+        facts=facts,
+        cluster=cluster,
+        history=history,
+        decided=decided,
+        assignments=assignments,
+        reassigning=reassigning,
+        elections=elections(topic, decided, assignments, reassigning, facts, cluster),
         partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
         replica_states={
             replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
             for replica in sorted(r for r in known_replicas if r is not None)
         },
-        assignments=assignments,
         roles=replica_manager_timelines(facts, cluster.process_starts),
         caches=metadata_cache_timelines(facts, cluster.process_starts),
-        availability=availability(
-            topic,
-            decided,
-            assignments,
-            reassigning,
-            deletion_windows(facts, deleted_at),
-            cluster,
-        ),
-        elections=held,
-        verdicts=verdicts,
+        deleted_at=deleted_at,
+        is_only_incarnation=is_only,
     )
+    verdicts = Verdicts()
+    for judge in JUDGES:
+        judge(case, verdicts)
+    deleting = deletion_windows(facts, deleted_at)
+    unavailable = availability(topic, decided, assignments, reassigning, deleting, cluster)
+    return PartitionHistory(case, unavailable, verdicts)
 
 
 def _deleted_at(facts: Sequence[Evidence]) -> int | None:

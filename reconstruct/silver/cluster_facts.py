@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from ingest.delta import collect_all
 from ingest.shapes import versions_of
 from reconstruct.history.brokers import BrokerFact
+from reconstruct.history.cluster import LiveView, LogSpan
 from reconstruct.history.controllers import LEVELS, ControllerFact
 from reconstruct.model.versions import (
     NEWEST,
@@ -50,6 +51,8 @@ class ClusterFacts:
     controllers: list[ControllerFact] = field(default_factory=list)
     brokers: list[BrokerFact] = field(default_factory=list)
     process_starts: list[tuple[int, int, str]] = field(default_factory=list)
+    live_views: list[LiveView] = field(default_factory=list)
+    log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     stated_versions: list[str] = field(default_factory=list)
     shapes: set[str] = field(default_factory=set)
     topic_min_isr: dict[str, int] = field(default_factory=dict)
@@ -97,7 +100,7 @@ def gather(
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
     starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
-    versions, shapes, controllers, brokers, lists, started, settings = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, spans = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -106,6 +109,7 @@ def gather(
             _live_lists(controller_events),
             starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
             _settings(znodes, configs),
+            _log_spans(state_changes),
         ]
     )
     for row in versions:
@@ -132,6 +136,10 @@ def gather(
         )
     for row in lists:
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
+        live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
+        of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
+    for row in spans:
+        of(row).log_spans.append((row["broker_id"], LogSpan(row["start"], row["end"], row["level_floor"])))
     for row in started:
         of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
     for row in settings:
@@ -172,18 +180,16 @@ def _controller_facts(
     acts = state_changes.where(
         "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
     )
-    floor = F.min(F.array_position(F.array(*map(F.lit, LEVELS)), F.col("log_level")))
     seen = (
         acts.groupBy("cluster_id", "controller_id", "controller_epoch")
         .agg(
             F.unix_micros(F.min("corrected_time")).alias("at"),
             F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
-            floor.alias("floor"),
+            _level_floor(),
         )
         .select(
             "cluster_id", F.lit("seen").alias("kind"), "at", "evidence_id", "controller_id",
-            F.col("controller_epoch").alias("epoch"),
-            F.try_element_at(F.array(*map(F.lit, LEVELS)), F.col("floor").cast("int")).alias("level_floor"),
+            F.col("controller_epoch").alias("epoch"), "level_floor",
         )
     )  # fmt: skip
     stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
@@ -192,6 +198,30 @@ def _controller_facts(
     )  # fmt: skip
     known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
     return known.unionByName(stated, allowMissingColumns=True)
+
+
+def _level_floor() -> Column:
+    """The lowest level of a group's records, as ``level_floor``."""
+    levels = F.array(*map(F.lit, LEVELS))
+    return F.try_element_at(levels, F.min(F.array_position(levels, F.col("log_level"))).cast("int")).alias(
+        "level_floor"
+    )
+
+
+def _log_spans(state_changes: DataFrame) -> DataFrame:
+    """What each file of a state-change log covers; one file may hold the lines of several brokers."""
+    speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
+    return (
+        state_changes.withColumn("broker_id", speaker)
+        .where("broker_id IS NOT NULL AND corrected_time IS NOT NULL")
+        .groupBy("cluster_id", "broker_id", "file_id")
+        .agg(
+            F.unix_micros(F.min("corrected_time")).alias("start"),
+            F.unix_micros(F.max("corrected_time")).alias("end"),
+            _level_floor(),
+        )
+        .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
+    )
 
 
 def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
@@ -236,6 +266,7 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
             "cluster_id",
             _at("corrected_time"),
             "record_id",
+            F.coalesce("controller_id", "broker_id").alias("controller_id"),
             F.transform(listed, lambda id_: F.trim(id_).try_cast("int")).alias("live"),
         )
         .orderBy("cluster_id", "at", "record_id")

@@ -11,7 +11,7 @@ from ingest.tables import TableSpec
 from ingest.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.findings import Verdicts
 from reconstruct.history.brokers import RegistrationSpan, broker_registrations
-from reconstruct.history.cluster import ClusterView
+from reconstruct.history.cluster import ClusterView, LogSpan
 from reconstruct.history.controllers import TenureSpan, controller_tenures, judge_controller_epochs
 from reconstruct.history.instants import to_datetime
 from reconstruct.model.rules_version import MODEL_VERSION
@@ -30,6 +30,13 @@ class ClusterHistory:
         starts: dict[int, list[tuple[int, str]]] = {}
         for broker_id, at, record_id in sorted(facts.process_starts):
             starts.setdefault(broker_id, []).append((at, record_id))
+        asked: dict[int, list[tuple[int, str]]] = {}
+        for fact in sorted(facts.brokers, key=lambda fact: (fact.at, fact.evidence_id)):
+            if fact.kind == "shutdown_requested":
+                asked.setdefault(fact.broker_id, []).append((fact.at, fact.evidence_id))
+        logs: dict[int, list[LogSpan]] = {}
+        for broker_id, span in facts.log_spans:
+            logs.setdefault(broker_id, []).append(span)
         self.view = ClusterView(
             cluster_id=cluster_id,
             version=facts.version,
@@ -40,6 +47,9 @@ class ClusterHistory:
             unclean_election=facts.topic_unclean,
             broker_unclean_election=facts.unclean_election,
             process_starts={broker_id: tuple(at) for broker_id, at in starts.items()},
+            shutdown_requests={broker_id: tuple(at) for broker_id, at in asked.items()},
+            logs={broker_id: tuple(spans) for broker_id, spans in logs.items()},
+            live_views=tuple(facts.live_views),
         )
 
     def tenure_rows(self) -> list[dict[str, Any]]:

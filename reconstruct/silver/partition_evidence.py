@@ -43,6 +43,8 @@ EVIDENCE_COLUMNS: Final = {
     "to_broker_ids": "array<int>",
     "role": "string",
     "cause": "string",
+    "known_controller_epoch": "int",
+    "known_leader_epoch": "int",
 }
 KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
 #: Column beside the evidence: when the next incarnation of the topic began, µs; NULL for the last.
@@ -61,14 +63,23 @@ STATE_CHANGE_KINDS: Final = (
     "leader_and_isr_sent",
     "update_metadata_sent",
     "leader_and_isr_received",
+    "leader_and_isr_ignored",
+    "leader_and_isr_failed",
     "metadata_cached",
     "metadata_deleted",
     "leader_epoch_started",
+    "become_leader_started",
     "become_leader_completed",
     "become_leader_skipped",
+    "become_leader_failed",
+    "become_follower_started",
     "become_follower_completed",
     "become_follower_skipped",
+    "become_follower_failed",
+    "stop_replica_sent",
+    "stop_replica_received",
     "stop_replica_handled",
+    "stop_replica_ignored",
 )
 REPLICATION_KINDS: Final = (
     "isr_shrink_proposed",
@@ -84,6 +95,10 @@ CONTROLLER_KINDS: Final = (
     "reassignment_isr_change",
     "reassignment_assignment_updated",
     "unclean_leader_selected",
+    "stop_replica_sent",
+    "reassignment_started",
+    "reassignment_completed",
+    "topic_deletion_response",
 )
 _RENAMED: Final = {("controller_log", "isr_update_committed"): "isr_update_committed_for_leader"}
 
@@ -139,20 +154,31 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "role": F.col("fields")["role"],
         # who speaks, where the message says so: one file may hold the logs of several brokers
         "broker_id": F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id")),
+        "known_leader_epoch": F.col("fields")["current_leader_epoch"].try_cast("int"),
     }
     fields = F.col("fields")
-    numbers = {"controller_id", "controller_epoch", "leader", "leader_epoch", "partition_epoch"}
+    numbers = {
+        "controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",
+        "partition_epoch", "leader_recovery_state", "correlation_id",
+    }  # fmt: skip
     lists = {"isr", "replicas", "adding_replicas", "removing_replicas"}
+    requested = {"leader_epoch": "request_leader_epoch", "controller_epoch": "request_controller_epoch"}
     own = {}
     for name in EVIDENCE_COLUMNS:
         if name in renamed:
             continue
         if name in events.columns:
             own[name] = F.col(name)
-        elif name in numbers:
+        elif name in numbers or name.startswith("known_"):
             own[name] = fields[name].try_cast("int")
         elif name in lists:
             own[name] = ints(name)
+        elif name == "is_delete":
+            own[name] = fields["delete"].try_cast("boolean")
+        elif name == "to_broker_ids":
+            own[name] = F.coalesce(ints("to_broker_ids"), ints("to_broker_id"))
+        if name in requested:
+            own[name] = F.coalesce(own[name], fields[requested[name]].try_cast("int"))
     return _select(named, {**own, **renamed})
 
 

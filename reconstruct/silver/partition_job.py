@@ -7,7 +7,7 @@ history into rows of one wide schema, told apart by ``table_name``.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -26,12 +26,13 @@ from ingest.tables.silver import (
     REPLICA_STATE_TIMELINE,
 )
 from ingest.tables.spec import SPARK_TYPES
-from reconstruct.findings import RULES, Finding
+from reconstruct.findings import Finding
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.history.instants import to_datetime
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.rule_book import RULES
 from reconstruct.silver.partition_evidence import INCARNATION_END, IS_ONLY_INCARNATION, KEY
 
 #: The tables that the fold of partitions makes.
@@ -90,14 +91,17 @@ def _folder(clusters: Mapping[str, ClusterView]) -> Callable[[pa.Table], pa.Tabl
     def fold(group: pa.Table) -> pa.Table:
         rows = group.to_pylist()
         key = {name: rows[0][name] for name in KEY}
-        cluster = clusters.get(key["cluster_id"]) or ClusterView(key["cluster_id"])
-        history = fold_partition(
-            key["topic"], map(_fact, rows), cluster, rows[0][INCARNATION_END], rows[0][IS_ONLY_INCARNATION]
-        )
-        made = [{**key, **row} for row in history_rows(history)]
+        made = [{**key, **row} for row in history_rows(history_of(rows, clusters))]
         return pa.Table.from_pylist(made, schema=WIDE_ARROW)
 
     return fold
+
+
+def history_of(rows: Sequence[Mapping[str, Any]], clusters: Mapping[str, ClusterView]) -> PartitionHistory:
+    """The history of the one partition incarnation that all ``rows`` of evidence are about, in plain Python."""
+    first = rows[0]
+    cluster = clusters.get(first["cluster_id"]) or ClusterView(first["cluster_id"])
+    return fold_partition(first["topic"], map(_fact, rows), cluster, first[INCARNATION_END], first[IS_ONLY_INCARNATION])
 
 
 def _fact(row: Mapping[str, Any]) -> Evidence:

@@ -20,7 +20,7 @@ from checks.results import CheckReport
 from ingest.delta import Lake, LakeError
 from ingest.tables import TABLES, TableSpec
 from ingest.tables.quality import CHECK_RESULTS
-from reconstruct.findings import RULES
+from reconstruct.rule_book import RULES
 
 Rows = dict[str, list[dict[str, Any]]]
 START = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)

@@ -1,97 +1,91 @@
-"""Evidence of a capture without Spark: the plain way to the same fold, for tests that fold many times."""
+"""Evidence of a capture without Spark: the plain way to the same fold, for tests that fold many times.
+
+``tests/spark/test_plain_evidence.py`` holds it to what Spark makes of the same files.
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ingest.shapes import match
-from reconstruct.history.evidence import ZNODE_STATE, Evidence
-from reconstruct.history.instants import to_micros
+from reconstruct.findings import Finding
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.evidence import Evidence
+from reconstruct.history.fold import PartitionHistory, fold_partition
+from reconstruct.silver.partition_evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from tests.support.plain_cluster import plain_cluster
+from tests.support.plain_lines import Line, Partition, by_partition, matched_lines, typed
+from tests.support.plain_znodes import Write, partition_facts, read_writes
 
-Partition = tuple[str, int]
-_HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
-_STATE: Final = re.compile(r"^/brokers/topics/([^/]+)/partitions/(\d+)/state$")
+__all__ = ["Partition", "PlainCapture", "plain_capture", "plain_evidence"]
+
+_KINDS: Final = {
+    "state_change_log": STATE_CHANGE_KINDS,
+    "server_log": REPLICATION_KINDS,
+    "controller_log": CONTROLLER_KINDS,
+}
+
+
+@dataclass(frozen=True)
+class PlainCapture:
+    """A capture's evidence by partition, and its cluster."""
+
+    facts: dict[Partition, list[Evidence]]
+    view: ClusterView
+
+    def fold(self) -> dict[Partition, PartitionHistory]:
+        """Every partition's history; each topic is taken to have one incarnation."""
+        return {key: fold_partition(key[0], facts, self.view) for key, facts in sorted(self.facts.items())}
+
+    def findings(self) -> list[tuple[Partition, Finding]]:
+        """All findings of all partitions, in order."""
+        return [(key, finding) for key, history in self.fold().items() for finding in history.verdicts.findings]
+
+
+def plain_capture(folder: Path, *, znodes: bool = True) -> PlainCapture:
+    """All that the logs, the configuration and (where asked for) the znode snapshots of a capture's folder say."""
+    lines = list(matched_lines(folder))
+    writes = read_writes(folder) if znodes else []
+    return PlainCapture(_by_partition(lines, writes), plain_cluster(folder, lines, writes))
 
 
 def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list[Evidence]]:
-    """By partition: what its capture's logs, and its snapshots' states, say."""
+    """By partition: what its capture's logs, and its snapshots, say."""
+    return _by_partition(matched_lines(folder), read_writes(folder) if znodes else [])
+
+
+def _by_partition(lines: Iterator[Line] | list[Line], writes: list[Write]) -> dict[Partition, list[Evidence]]:
     found: dict[Partition, list[Evidence]] = {}
-    for log in sorted(folder.glob("broker-*/logs/*.log")):
-        for partition, fact in _logged(folder, log):
-            found.setdefault(partition, []).append(fact)
-    seen: set[tuple[str, int]] = set()
-    for snapshot in sorted(folder.glob("znodes/*.jsonl")) if znodes else ():
-        for partition, fact in _written(folder, snapshot, seen):
-            found.setdefault(partition, []).append(fact)
+    for line in lines:
+        if line.event_type in _KINDS[line.source_kind]:
+            for partition, fact in _facts(line):
+                found.setdefault(partition, []).append(fact)
+    for partition, fact in partition_facts(writes, sorted(found)):
+        found.setdefault(partition, []).append(fact)
     return found
 
 
-def _logged(folder: Path, log: Path) -> Iterator[tuple[Partition, Evidence]]:
-    broker = int(log.parts[-3].removeprefix("broker-"))
-    kind = re.sub(r"\W", "_", log.name)
-    lines = log.read_text(errors="replace").splitlines()
-    for number, line in enumerate(lines, 1):
-        header = _HEADER.match(line)
-        matched = match(kind, header[4], header[3]) if header else None
-        if header is None or matched is None:
+def _facts(line: Line) -> Iterator[tuple[Partition, Evidence]]:
+    is_for_leader = (line.source_kind, line.event_type) == ("controller_log", "isr_update_committed")
+    for partition, fields in by_partition(line.fields):
+        if partition is None:
             continue
-        fields = matched.fields
-        is_for_leader = (kind, matched.event_type) == ("controller_log", "isr_update_committed")
-        fact = Evidence(
-            evidence_id=f"{log.relative_to(folder)}:{number}",
-            kind="isr_update_committed_for_leader" if is_for_leader else matched.event_type,
-            at=to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)),
-            file=str(log),
-            offset=number,
-            source_kind=kind,
-            log_level=header[2],
-            shape_id=matched.shape_id,
-            broker_id=broker,
-            cause=lines[number] if number < len(lines) and not lines[number].startswith("[") else None,
-            **_typed(fields),
+        own = fields.get("broker_id")
+        yield (
+            partition,
+            Evidence(
+                evidence_id=line.id,
+                kind="isr_update_committed_for_leader" if is_for_leader else line.event_type,
+                at=line.at,
+                file=line.file,
+                offset=line.number,
+                source_kind=line.source_kind,
+                log_level=line.level,
+                shape_id=line.shape_id,
+                broker_id=line.broker_id if own is None else int(own),
+                cause=line.cause,
+                **typed(fields),
+            ),
         )
-        for partition in _named(fields):
-            yield partition, fact
-
-
-def _typed(fields: Mapping[str, str]) -> dict[str, Any]:
-    numbers = ("controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",
-               "partition_epoch", "correlation_id")  # fmt: skip
-    lists = ("old_isr", "replicas", "adding_replicas", "removing_replicas")
-    typed: dict[str, Any] = {name: int(fields[name]) for name in numbers if name in fields}
-    typed |= {name: _ids(fields[name]) for name in lists if name in fields}
-    typed |= {name: fields[name] for name in ("from_state", "to_state", "role") if name in fields}
-    isr = fields.get("new_isr", fields.get("isr"))
-    return typed if isr is None else typed | {"isr": _ids(isr)}
-
-
-def _ids(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(",") if part.strip())
-
-
-def _named(fields: Mapping[str, str]) -> list[Partition]:
-    if "topic" in fields and "partition_id" in fields:
-        return [(fields["topic"], int(fields["partition_id"]))]
-    names = [name.rsplit("-", 1) for name in fields.get("topic_partitions", "").split(",") if name]
-    return [(topic, int(number)) for topic, number in names]
-
-
-def _written(folder: Path, snapshot: Path, seen: set[tuple[str, int]]) -> Iterator[tuple[Partition, Evidence]]:
-    for number, line in enumerate(snapshot.read_text().splitlines(), 1):
-        row = json.loads(line)
-        name = _STATE.match(row["path"])
-        if name is None or (row["path"], row["mzxid"]) in seen:
-            continue
-        seen.add((row["path"], row["mzxid"]))
-        state = json.loads(row["data"])
-        yield (name[1], int(name[2])), Evidence(
-            f"{snapshot.relative_to(folder)}:{number}", ZNODE_STATE, row["mtime"] * 1000, file="znode",
-            offset=row["mzxid"],
-            source_kind="znode", leader=state["leader"], leader_epoch=state["leader_epoch"], isr=tuple(state["isr"]),
-            state_controller_epoch=state["controller_epoch"], partition_epoch=row["version"],
-        )  # fmt: skip

@@ -17,7 +17,7 @@ from checks.registry import CHECKED_TABLES, registry
 from checks.relations import EVIDENCE_TABLES, RECORD_TABLES
 from ingest.tables import TABLES
 from ingest.tables.quality import CHECK_RESULTS
-from reconstruct.findings import RULES
+from reconstruct.rule_book import RULES
 
 TIMELINES = [spec for spec in CHECKED_TABLES if is_timeline(spec)]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import Evidence
+from reconstruct.history.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.history.fold import fold_partition
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from tests.support.captures import Unpacker, capture_names, unpacked
@@ -32,8 +32,12 @@ def accusations(capture: Capture, version: VersionRange) -> list[str]:
 
 
 def only(capture: Capture, keep: Iterable[bool]) -> Capture:
+    """Without the lines, and the states, that are not to be kept; a snapshot shows every topic's znode."""
     wanted = iter(keep)
-    return {partition: [fact for fact in facts if next(wanted)] for partition, facts in capture.items()}
+    return {
+        partition: [fact for fact in facts if next(wanted) or fact.kind == ZNODE_ASSIGNMENT]
+        for partition, facts in capture.items()
+    }
 
 
 def known(name: str) -> VersionRange:

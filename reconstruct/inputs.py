@@ -1,0 +1,70 @@
+"""What the steps of one run share: clocks, corrected records, incarnations; made once, kept while the run lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+
+from ingest.delta import Lake
+from ingest.tables.bronze import BROKER_CONFIGS, INGESTED_FILES, LOG_RECORDS
+from ingest.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from reconstruct.silver.clock_steps import as_printed, clocks_of, is_any_corrected, with_corrected_time
+from reconstruct.silver.cluster_facts import gather
+from reconstruct.silver.cluster_rows import ClusterHistory
+from reconstruct.silver.incarnations import topic_incarnations
+from reconstruct.silver.offset_records import said_of_offsets
+from reconstruct.silver.partition_evidence import partition_evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """``records`` are those of ``bronze.log_records`` with ``corrected_time``; ``said`` what they say of offsets."""
+
+    clocks: DataFrame
+    records: DataFrame
+    incarnations: DataFrame
+    said: DataFrame
+
+
+@contextmanager
+def shared_inputs(lake: Lake) -> Iterator[Inputs]:
+    """The inputs of a run, once ``silver.znode_changes`` is written."""
+    printed, znodes = lake.read(LOG_RECORDS), lake.read(ZNODE_CHANGES)
+    clocks = clocks_of(printed, znodes).persist(StorageLevel.MEMORY_AND_DISK)
+    kept = [clocks]
+    try:
+        records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
+        kept.append(topic_incarnations(records, znodes).persist(StorageLevel.MEMORY_AND_DISK))
+        kept.append(said_of_offsets(records).persist(StorageLevel.MEMORY_AND_DISK))
+        yield Inputs(clocks, records, *kept[1:])
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def cluster_histories(lake: Lake) -> list[ClusterHistory]:
+    """Every cluster's own timelines and view, from the typed events and znodes of the lake."""
+    facts = gather(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        lake.read(BROKER_CONFIGS),
+        lake.read(INGESTED_FILES),
+    )
+    return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]
+
+
+def evidence_of_partitions(lake: Lake, incarnations: DataFrame) -> DataFrame:
+    """The evidence of every partition incarnation, from the typed events and znodes of the lake."""
+    return partition_evidence(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        incarnations,
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from reconstruct.history.brokers import BrokerFact
-from reconstruct.history.cluster import ClusterView, LiveView, LogSpan
+from reconstruct.history.cluster import LiveView, LogSpan
 from reconstruct.history.controllers import LEVELS, ControllerFact
 from reconstruct.silver.cluster_facts import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
 from reconstruct.silver.cluster_rows import ClusterHistory
+from tests.support.capture_text import CaptureText
 from tests.support.plain_lines import Line, ids, integer
 from tests.support.plain_znodes import Write
 
@@ -29,13 +29,15 @@ _CHANGES: Final = {
 }  # fmt: skip
 
 
-def plain_cluster(folder: Path, lines: Sequence[Line], writes: Sequence[Write], cluster_id: str = "c") -> ClusterView:
-    """The cluster of a capture's folder."""
+def plain_cluster(
+    capture: CaptureText, lines: Sequence[Line], writes: Sequence[Write], cluster_id: str = "c"
+) -> ClusterHistory:
+    """The cluster of a capture."""
     facts = ClusterFacts()
     facts.controllers = [*_tenures(lines), *_elections(lines), *_controller_znodes(writes)]
     facts.brokers = [*_brokers(lines), *_registrations(writes)]
     _listed(facts, lines)
-    _settings(facts, folder, writes)
+    _settings(facts, capture, writes)
     facts.log_spans = sorted(_log_spans(lines), key=lambda span: (span[0], span[1].start))
     for line in lines:
         if line.event_type == "broker_server_starting":
@@ -44,7 +46,7 @@ def plain_cluster(folder: Path, lines: Sequence[Line], writes: Sequence[Write], 
             facts.stated_versions.append(line.fields["kafka_version"])
         if line.source_kind == "state_change_log":
             facts.shapes.add(line.shape_id)
-    return ClusterHistory(cluster_id, facts).view
+    return ClusterHistory(cluster_id, facts)
 
 
 def _controller_of(line: Line) -> int:
@@ -129,7 +131,7 @@ def _log_spans(lines: Sequence[Line]) -> Iterator[tuple[int, LogSpan]]:
         yield broker_id, LogSpan(min(instants), max(instants), _floor(spoken))
 
 
-def _settings(facts: ClusterFacts, folder: Path, writes: Sequence[Write]) -> None:
+def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]) -> None:
     for write in sorted(writes, key=lambda write: write.mzxid):
         named = _CONFIG.match(write.path)
         config = json.loads(write.data).get("config", {}) if named and write.data else {}
@@ -137,9 +139,9 @@ def _settings(facts: ClusterFacts, folder: Path, writes: Sequence[Write]) -> Non
             facts.topic_min_isr[named[1]] = int(config[MIN_ISR])
         if named and UNCLEAN in config:
             facts.topic_unclean[named[1]] = config[UNCLEAN] == "true"
-    for properties in sorted(folder.glob("broker-*/server.properties")):
-        pairs = [line.split("=", 1) for line in properties.read_text().splitlines() if "=" in line]
+    for properties in capture.named("server.properties"):
+        pairs = [line.split("=", 1) for line in capture.files[properties] if "=" in line]
         given = {key.strip(): value.strip() for key, value in pairs}
-        broker_id = int(properties.parent.name.removeprefix("broker-"))
+        broker_id = int(properties.split("/")[0].removeprefix("broker-"))
         facts.broker_min_isr[broker_id] = int(given.get(MIN_ISR, 1))
         facts.broker_unclean[broker_id] = given[UNCLEAN] == "true" if UNCLEAN in given else None

@@ -14,7 +14,9 @@ from reconstruct.findings import Finding
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
+from reconstruct.silver.cluster_rows import ClusterHistory
 from reconstruct.silver.partition_evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from tests.support.capture_text import CaptureText
 from tests.support.plain_cluster import plain_cluster
 from tests.support.plain_lines import Line, Partition, by_partition, matched_lines, typed
 from tests.support.plain_znodes import Write, partition_facts, read_writes
@@ -33,30 +35,43 @@ class PlainCapture:
     """A capture's evidence by partition, and its cluster."""
 
     facts: dict[Partition, list[Evidence]]
-    view: ClusterView
+    cluster: ClusterHistory
+
+    @property
+    def view(self) -> ClusterView:
+        return self.cluster.view
 
     def fold(self) -> dict[Partition, PartitionHistory]:
         """Every partition's history; each topic is taken to have one incarnation."""
-        return {key: fold_partition(key[0], facts, self.view) for key, facts in sorted(self.facts.items())}
+        return {key: self.fold_one(key) for key in sorted(self.facts)}
 
     def findings(self) -> list[tuple[Partition, Finding]]:
         """All findings of all partitions, in order."""
-        return [(key, finding) for key, history in self.fold().items() for finding in history.verdicts.findings]
+        return [(key, finding) for key in sorted(self.facts) for finding in self.findings_of(key)]
+
+    def findings_of(self, partition: Partition) -> list[Finding]:
+        """The findings of one partition."""
+        return self.fold_one(partition).verdicts.findings
+
+    def fold_one(self, partition: Partition) -> PartitionHistory:
+        """The history of one partition."""
+        return fold_partition(partition[0], self.facts[partition], self.view)
 
 
-def plain_capture(folder: Path, *, znodes: bool = True) -> PlainCapture:
-    """All that the logs, the configuration and (where asked for) the znode snapshots of a capture's folder say."""
-    lines = list(matched_lines(folder))
-    writes = read_writes(folder) if znodes else []
-    return PlainCapture(_by_partition(lines, writes), plain_cluster(folder, lines, writes))
+def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainCapture:
+    """All that the logs, the configuration and (where asked for) the znode snapshots of a capture say."""
+    text = capture if isinstance(capture, CaptureText) else CaptureText.read(capture)
+    lines = list(matched_lines(text))
+    writes = read_writes(text) if znodes else []
+    return PlainCapture(_by_partition(lines, writes), plain_cluster(text, lines, writes))
 
 
 def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list[Evidence]]:
     """By partition: what its capture's logs, and its snapshots, say."""
-    return _by_partition(matched_lines(folder), read_writes(folder) if znodes else [])
+    return plain_capture(folder, znodes=znodes).facts
 
 
-def _by_partition(lines: Iterator[Line] | list[Line], writes: list[Write]) -> dict[Partition, list[Evidence]]:
+def _by_partition(lines: list[Line], writes: list[Write]) -> dict[Partition, list[Evidence]]:
     found: dict[Partition, list[Evidence]] = {}
     for line in lines:
         if line.event_type in _KINDS[line.source_kind]:

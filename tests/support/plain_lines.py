@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 from ingest.shapes import Match, match
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from reconstruct.history.instants import to_micros
+from tests.support.capture_text import CaptureText, Lines
 
 Partition = tuple[str, int]
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
@@ -53,17 +53,19 @@ class Line:
         return f"{self.file}:{self.number}"
 
 
-def matched_lines(folder: Path) -> Iterator[Line]:
+def matched_lines(capture: CaptureText) -> Iterator[Line]:
     """Every line of a known shape, log after log, in the order of their lines."""
-    for log in sorted(folder.glob("broker-*/logs/*.log")):
-        yield from lines_of(log, str(log.relative_to(folder)))
+    for name in capture.named("/logs/"):
+        yield from _lines_of(name, capture.files[name])
 
 
-def lines_of(log: Path, name: str) -> Iterator[Line]:
-    """The lines of one log that stands at ``name``, ``broker-N/logs/KIND.log``."""
-    broker = int(log.parts[-3].removeprefix("broker-"))
-    kind = re.sub(r"\W", "_", log.name)
-    lines = log.read_text(errors="replace").splitlines()
+@lru_cache(maxsize=256)
+def _lines_of(name: str, lines: Lines) -> Sequence[Line]:
+    """The lines of one log that stands at ``broker-N/logs/KIND.log``; bent captures share most of their logs."""
+    folder, _, log = name.split("/")
+    broker = int(folder.removeprefix("broker-"))
+    kind = re.sub(r"\W", "_", log)
+    found = []
     for number, line in enumerate(lines, 1):
         header = _HEADER.match(line)
         matched: Match | None = _matched(kind, header[4], header[3]) if header else None
@@ -71,9 +73,10 @@ def lines_of(log: Path, name: str) -> Iterator[Line]:
             continue
         at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
         cause = lines[number] if number < len(lines) and not lines[number].startswith("[") else None
-        yield Line(
-            broker, kind, name, number, at, header[2], matched.shape_id, matched.event_type, matched.fields, cause
+        found.append(
+            Line(broker, kind, name, number, at, header[2], matched.shape_id, matched.event_type, matched.fields, cause)
         )
+    return tuple(found)
 
 
 def by_partition(fields: Mapping[str, str]) -> Iterator[tuple[Partition | None, Mapping[str, str]]]:

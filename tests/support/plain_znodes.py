@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Final
 
 from reconstruct.history import evidence as kinds
 from reconstruct.history.evidence import Evidence
+from tests.support.capture_text import CaptureText, Lines
 from tests.support.plain_lines import Partition
 
 _STATE: Final = re.compile(r"^/brokers/topics/([^/]+)/partitions/(\d+)/state$")
@@ -32,26 +33,30 @@ class Write:
     data: str | None
 
 
-def read_writes(folder: Path) -> list[Write]:
+def read_writes(capture: CaptureText) -> list[Write]:
     """Each write the first time that a round shows it, each deletion between the rounds around it."""
     found: list[Write] = []
     before: dict[str, dict[str, Any]] = {}
     last_round = 0
-    for snapshot in sorted(folder.glob("znodes/*.jsonl")):
-        rows = [json.loads(line) for line in snapshot.read_text().splitlines()]
+    for name in capture.named("znodes/"):
+        rows = _rows(capture.files[name])
         now: dict[str, dict[str, Any]] = {row["path"]: row for row in rows}
-        name = str(snapshot.relative_to(folder))
         for number, row in enumerate(rows, 1):
             old = before.get(row["path"])
             if old is None or old["mzxid"] != row["mzxid"]:
                 found.append(_write(f"{name}:{number}", row))
-        begun = int(snapshot.stem) * 1000
+        begun = int(name.removeprefix("znodes/").removesuffix(".jsonl")) * 1000
         for path, row in before.items():
             if path not in now or now[path]["czxid"] != row["czxid"]:
                 gone = (max(last_round, row["mtime"] * 1000), begun + 1_000_000)
                 found.append(Write(f"{name}:{path}", path, *gone, row["czxid"], row["mzxid"], row["version"], None))
         before, last_round = now, begun
     return found
+
+
+@lru_cache(maxsize=4096)
+def _rows(lines: Lines) -> Sequence[dict[str, Any]]:
+    return [json.loads(line) for line in lines]
 
 
 def _write(id_: str, row: dict[str, Any]) -> Write:

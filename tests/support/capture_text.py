@@ -1,0 +1,49 @@
+"""A capture's text in memory, so that a test can bend a line of it and read it again at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_READ: Final = ("broker-*/logs/*.log", "broker-*/server.properties", "znodes/*.jsonl")
+
+Lines = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CaptureText:
+    """Lines of the logs, the znode snapshots and the brokers' configuration, by the file's name below the folder."""
+
+    files: Mapping[str, Lines]
+
+    @staticmethod
+    def read(folder: Path) -> CaptureText:
+        found = sorted(path for pattern in _READ for path in folder.glob(pattern))
+        return CaptureText(
+            {str(path.relative_to(folder)): tuple(path.read_text(errors="replace").splitlines()) for path in found}
+        )
+
+    def named(self, *parts: str) -> list[str]:
+        """The names of the files that hold all ``parts``, sorted."""
+        return sorted(name for name in self.files if all(part in name for part in parts))
+
+    def edited(self, edits: Mapping[tuple[str, int], str | None]) -> CaptureText:
+        """With other text at (file, number of the line from 1); None takes the line out."""
+        files = dict(self.files)
+        for name in {name for name, _ in edits}:
+            changed = [edits.get((name, number), line) for number, line in enumerate(files[name], 1)]
+            files[name] = tuple(line for line in changed if line is not None)
+        return CaptureText(files)
+
+    def matching(self, name: str, holds: Callable[[str], bool]) -> Sequence[int]:
+        """The numbers of a file's lines for which ``holds`` is true."""
+        return [number for number, line in enumerate(self.files[name], 1) if holds(line)]
+
+    def write(self, folder: Path) -> None:
+        """Write every file below ``folder``."""
+        for name, lines in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(lines) + "\n")

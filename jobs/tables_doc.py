@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 from ingest.tables import SCHEMAS, TABLES, Column, TableSpec
+from jobs.generated_doc import write_or_check
 
 _HEAD: Final = """\
 # Tables
@@ -33,19 +32,8 @@ def tables_markdown() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the file; with ``--check`` compare it only, and exit with 1 where it is out of date."""
-    parser = argparse.ArgumentParser(prog="python -m jobs.tables_doc", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the file is out of date")
-    parser.add_argument("file", type=Path)
-    options = parser.parse_args(argv)
-    wanted = tables_markdown()
-    if options.check:
-        if options.file.is_file() and options.file.read_text(encoding="utf-8") == wanted:
-            return 0
-        print(f"{options.file} is not what the table specs say: run make docs", file=sys.stderr)
-        return 1
-    options.file.write_text(wanted, encoding="utf-8")
-    return 0
+    """Write the file, or with ``--check`` compare it."""
+    return write_or_check("jobs.tables_doc", __doc__, tables_markdown, argv)
 
 
 def _contents() -> Iterator[str]:

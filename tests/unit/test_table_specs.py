@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.tables import SCHEMAS, TABLES
-from jobs.tables_doc import main, tables_markdown
+from jobs import tables_doc, transitions_doc
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = [pytest.param(spec, id=name) for name, spec in TABLES.items()]
@@ -30,17 +30,30 @@ CONTRACT = {
 PARTITION_KEY = ("topic", "topic_incarnation", "partition_id")
 
 
-def test_the_document_is_up_to_date():
-    assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == tables_markdown(), "run make docs"
+@pytest.mark.parametrize(
+    ("page", "markdown"),
+    [("tables.md", tables_doc.tables_markdown), ("transitions.md", transitions_doc.transitions_markdown)],
+)
+def test_the_document_is_up_to_date(page, markdown):
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == markdown(), "run make docs"
 
 
-def test_check_tells_a_stale_document_from_a_fresh_one(tmp_path, capsys):
-    file = tmp_path / "tables.md"
+@pytest.mark.parametrize("main", [tables_doc.main, transitions_doc.main])
+def test_check_tells_a_stale_document_from_a_fresh_one(main, tmp_path, capsys):
+    file = tmp_path / "page.md"
     assert main([str(file)]) == 0
     assert main(["--check", str(file)]) == 0
     file.write_text("stale", encoding="utf-8")
     assert main(["--check", str(file)]) == 1
     assert "make docs" in capsys.readouterr().err
+
+
+def test_an_arrow_that_not_all_releases_have_says_which_do():
+    drawn = transitions_doc.transitions_markdown()
+    assert "OfflineReplica --> ReplicaDeletionIneligible: since 2.3\n" in drawn
+    assert "OfflineReplica --> NonExistentReplica: 0.8.0\n" in drawn
+    assert "OfflineReplica --> ReplicaDeletionStarted: since 0.8.1\n" in drawn
+    assert "NonExistentPartition --> NewPartition\n" in drawn
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from dashboards.source import PARTITION_KEY, Source, by_cluster, ms, of_cluster, plain, top
+from dashboards.source import (
+    PARTITION_KEY,
+    PARTITION_TYPES,
+    Source,
+    by_cluster,
+    ms,
+    of_cluster,
+    of_partition,
+    plain,
+    top,
+)
 from ingest.tables import gold, silver
 
 #: Kinds whose count over time is drawn, the worst first.
 COUNTED_KINDS: Final = ("offline", "under_min_isr", "under_replicated")
 #: Kinds drawn on a partition's lane.
 LANE_KINDS: Final = ("offline", "under_min_isr", "reassigning", "deleting")
-_KEY_TYPES: Final = (pa.string(), pa.string(), pa.string(), pa.int32())
 _MEASURES: Final = ("segments", "errors", "warnings", "infos", "offline_ms", "under_min_isr_ms", "under_replicated_ms")
 
 Spans = Mapping[str, Any]
@@ -80,8 +88,8 @@ def lane_rows(source: Source, ranked: dict[str, list[dict[str, Any]]]) -> dict[s
     Where a partition has more than its share the latest are kept; ``number`` counts a lane's intervals from the
     latest backwards, so that what is missing can be told from the partition's total.
     """
-    keys = [(c, r["topic"], r["topic_incarnation"], r["partition_id"]) for c, rows in ranked.items() for r in rows]
-    wanted = source.keys(PARTITION_KEY, keys, _KEY_TYPES)
+    keys = [of_partition(cluster, row) for cluster, rows in ranked.items() for row in rows]
+    wanted = source.keys(PARTITION_KEY, keys, PARTITION_TYPES)
     each = source.limits.segments_each(len(keys))
     latest = [F.col("valid_from").desc(), F.col("sequence").desc()]
     place = (*PARTITION_KEY, ms("valid_from").alias("from_ms"), ms("valid_to").alias("to_ms"))

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dashboards.curve_payload import curve_payload, curve_vocabularies
+from dashboards.numbered import Numbered
 from dashboards.words import visible
 from ingest.tables import gold, silver
 
@@ -20,22 +22,6 @@ def script_json(value: Any) -> str:
     return "".join(_UNSAFE.get(character, character) for character in text) if set(text) & set(_UNSAFE) else text
 
 
-class Numbered:
-    """Values by the order in which they are first met."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._index: dict[Any, int] = {}
-
-    def of(self, value: Any, key: Any = None) -> int:
-        """The value's number."""
-        known = value if key is None else key
-        if known not in self._index:
-            self._index[known] = len(self.values)
-            self.values.append(value)
-        return self._index[known]
-
-
 def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
     """One cluster's charts."""
     span, records = cluster["span"], cluster["records"]
@@ -44,6 +30,10 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
     def rel(value: float | None) -> float | None:
         return None if value is None else _short(value - base)
+
+    def place(record_id: str | None) -> list[Any]:
+        record = records.get(record_id) if record_id else None
+        return [files.of(visible(record["source_file"])), record["source_line"]] if record else []
 
     def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
         return (row["topic"], row["topic_incarnation"], row["partition_id"])
@@ -66,7 +56,6 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
     for lane_key, lane in lanes.items():
         lane["again"] = len(by_topic[(lane_key[0], lane_key[2])]) > 1
     for row in cluster["segments"]:
-        record = records.get(row["evidence"]) if row["evidence"] else None
         lanes[key(row)]["s"].append(
             [
                 rel(row["from_ms"]),
@@ -78,7 +67,7 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
                 row["controller_epoch"],
                 _WRITERS.index(row["written_by"]),
                 _reason(row["inferred_from"]),
-                *((files.of(visible(record["source_file"])), record["source_line"]) if record else ()),
+                *place(row["evidence"]),
             ]
         )
     for row in cluster["assignments"]:
@@ -93,6 +82,7 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
                 visible(row["closed_by"] or ""),
             ]
         )
+    curves = [curve_payload(row, rel, place) for row in cluster["curves"] if row["is_drawn"]]
     findings = []
     for number, row in enumerate(cluster["findings"]):
         findings.append(
@@ -115,6 +105,7 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
         "isrs": isrs.values,
         "files": files.values,
         "lanes": list(lanes.values()),
+        "curves": curves,
         "findings": findings,
         "controllers": [
             [
@@ -163,7 +154,7 @@ def vocabularies() -> dict[str, Any]:
         "writers": _WRITERS,
         "kinds": gold.AVAILABILITY_KINDS,
         "severities": gold.SEVERITIES,
-    }
+    } | curve_vocabularies()
 
 
 def broker_ids(cluster: Mapping[str, Any]) -> list[int]:
@@ -174,6 +165,8 @@ def broker_ids(cluster: Mapping[str, Any]) -> list[int]:
         ids |= {row["leader"], *row["isr"]}
     for row in cluster["assignments"]:
         ids |= set(row["replicas"])
+    for curve in cluster["curves"]:
+        ids |= {step["replica_id"] for step in curve.get("steps", ())}
     return sorted(i for i in ids if i >= 0)
 
 

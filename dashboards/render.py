@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dashboards import words
+from dashboards import curve_words, words
 from dashboards.clock_words import clock_sentence
 from dashboards.payload import broker_ids, cluster_payload, lane_id, script_json, vocabularies
 from reconstruct.rule_book import RULES
@@ -30,7 +30,7 @@ _NO_FILES: Final[Mapping[str, Any]] = {
     "records_rejected": 0,
     "versions": (),
 }
-_SCRIPTS: Final = ("view.js", "lanes.js", "charts.js", "page.js")
+_SCRIPTS: Final = ("view.js", "lanes.js", "charts.js", "curves.js", "page.js")
 
 
 def render(data: Mapping[str, Any], title: str) -> str:
@@ -61,6 +61,8 @@ def cluster_view(number: int, cluster: Mapping[str, Any]) -> dict[str, Any]:
     judged = bool(first.get("segments_total"))
     total = first.get("partitions_total", 0)
     findings = [_finding(number, position, row, cluster) for position, row in enumerate(cluster["findings"])]
+    is_one_day = words.same_day([cluster["span"]["from_ms"], cluster["span"]["to_ms"]])
+    stamp = words.clock if is_one_day else words.instant
     drawn: dict[tuple[Any, ...], int] = {}
     for row in cluster["segments"]:
         key = (row["topic"], row["topic_incarnation"], row["partition_id"])
@@ -82,6 +84,7 @@ def cluster_view(number: int, cluster: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "findings_total": sum(row["findings"] for row in cluster["finding_counts"]),
         "tenures_total": cluster["controllers"][0]["total"] if cluster["controllers"] else 0,
+        "loss_verdict": curve_words.loss_verdict(cluster["curves"]),
         "verdict": [
             text
             for text in (
@@ -93,8 +96,11 @@ def cluster_view(number: int, cluster: Mapping[str, Any]) -> dict[str, Any]:
             )
             if text
         ],
+        "curves": [_curve(row, stamp) for row in cluster["curves"] if row["is_drawn"]],
+        "curves_undrawn": [row for row in cluster["curves"] if not row["is_drawn"]],
+        "curves_total": cluster["curves"][0]["curves_total"] if cluster["curves"] else 0,
         "certainty": words.certainty(cluster["inferred"], first.get("without_timeline_total", 0)),
-        "is_one_day": words.same_day([cluster["span"]["from_ms"], cluster["span"]["to_ms"]]),
+        "is_one_day": is_one_day,
         "worst": worst_severity(cluster["finding_counts"]),
     }
 
@@ -114,6 +120,11 @@ def _finding(number: int, position: int, row: Mapping[str, Any], cluster: Mappin
         "anchor": f"finding-{number}-{position}",
         "lane": lane_id(number, cluster["partitions"], row) if row["topic"] is not None else None,
     }
+
+
+def _curve(curve: Mapping[str, Any], stamp: Callable[[float | None], str]) -> dict[str, Any]:
+    said = {"events": curve_words.events(curve), "last_known": curve_words.last_known(curve, stamp)}
+    return {**curve, "headline": curve_words.headline(curve, stamp), **said}
 
 
 def _environment() -> Environment:

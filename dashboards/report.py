@@ -102,6 +102,7 @@ def _cluster_lines(view: Mapping[str, Any], explained: int) -> list[str]:
         f" of {words.count(view['topics_total'], 'topic')},"
         f" {words.count(view['segments_total'], 'leader-and-ISR interval')},"
         f" {words.count(view['tenures_total'], 'controller tenure')}",
+        *filter(None, [view["loss_verdict"]]),
         *view["verdict"][1:],
         view["verdict"][0],
     ]

@@ -7,13 +7,12 @@ milliseconds. What a limit cut off is counted beside what is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pyspark.sql import functions as F
 
-from dashboards import coverage_data, finding_data, lane_data, unrecognised_data
-from dashboards.source import Limits, Source, by_cluster, ms, top
+from dashboards import coverage_data, curve_data, finding_data, lane_data, unrecognised_data
+from dashboards.source import Limits, Source, by_cluster, ms, together, top
 from ingest.delta import Lake
 from ingest.tables import bronze, silver
 
@@ -27,7 +26,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
         checks = coverage_data.latest_checks(source)
         return {"checks": checks, "clusters": [], "clusters_total": 0, "limits": source.limits}
     progress("report: files, coverage, controllers, brokers")
-    tables = _together(
+    tables = together(
         {
             "checks": lambda: coverage_data.latest_checks(source),
             "totals": lambda: coverage_data.cluster_files(source),
@@ -49,18 +48,22 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
     starts = {cluster: span[0] for cluster, span in spans.items()}
     ends = {cluster: span[1] for cluster, span in spans.items()}
     progress("report: partitions and availability")
-    tables |= _together(
+    tables |= together(
         {
             "availability": lambda: lane_data.availability_summary(source, ends),
             "longest": lambda: lane_data.longest_intervals(source, ends),
             "counts": lambda: lane_data.counts_over_time(source, starts, ends),
             "partitions": lambda: lane_data.rank_partitions(source, ends),
+            "curves": lambda: curve_data.rank_curves(source),
         }
     )
     tables |= lane_data.lane_rows(source, tables["partitions"])
+    progress("report: offsets and losses")
+    tables["curves"] = curve_data.with_curves(source, tables["curves"], spans)
     progress("report: the findings' evidence")
     told = {i for rows in tables["findings"].values() for row in rows for i in row["evidence"]}
     placed = {row["evidence"] for rows in tables["segments"].values() for row in rows if row["evidence"]}
+    placed |= {i for rows in tables["curves"].values() for row in rows for i in curve_data.evidence_ids(row)}
     records = finding_data.records_by_id(source, told, placed)
     clusters = []
     for cluster in source.clusters:
@@ -68,13 +71,6 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
         own |= {"cluster_id": cluster, "totals": totals.get(cluster, {}), "records": records}
         clusters.append(own | {"span": _span(own, spans[cluster])})
     return {"checks": checks, "clusters": clusters, "clusters_total": len(names), "limits": source.limits}
-
-
-def _together(queries: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """The queries' answers by name. They are small and mostly wait for one another: four run at a time."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        answers = {name: pool.submit(query) for name, query in queries.items()}
-    return {name: answer.result() for name, answer in answers.items()}
 
 
 def _cluster_ids(source: Source) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from ingest.tables import TableSpec
 
 #: A partition, as silver and gold key it.
 PARTITION_KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
+PARTITION_TYPES: Final = (pa.string(), pa.string(), pa.string(), pa.int32())
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Limits:
     coverage: int = 400
     groups: int = 50
     buckets: int = 400
+    curves: int = 8
+    curve_steps: int = 6_000
+    curve_events: int = 100
+    curve_losses: int = 20
 
     def lanes_per_cluster(self, clusters: int) -> int:
         """Lanes each cluster gets when they share the page."""
@@ -42,6 +48,17 @@ class Limits:
     def segments_each(self, lanes: int) -> int:
         """Intervals each lane gets when they share the page."""
         return max(1, min(self.segments_per_lane, self.segments // max(1, lanes)))
+
+    def curves_per_cluster(self, clusters: int) -> int:
+        """Partitions of each cluster whose offsets are drawn."""
+        return max(1, self.curves // max(1, clusters))
+
+    def curve_steps_each(self, wanted: Sequence[int]) -> int:
+        """Steps each partition gets that wants so many; what one does not need goes to the others."""
+        left, waiting = self.curve_steps, sorted(wanted)
+        while waiting and waiting[0] <= left // len(waiting):
+            left -= waiting.pop(0)
+        return max(1, left // len(waiting)) if waiting else self.curve_steps
 
 
 @dataclass(frozen=True)
@@ -81,10 +98,22 @@ def ms(column: Column | str) -> Column:
     return F.unix_micros(column) / F.lit(1000.0)
 
 
-def top(rows: DataFrame, by: Sequence[str], order: Sequence[Column], count: int) -> DataFrame:
+def top(rows: DataFrame, by: Sequence[str], order: Sequence[Column], count: int | Column) -> DataFrame:
     """The first ``count`` rows of each group."""
     rank = F.row_number().over(Window.partitionBy(*by).orderBy(*order))
     return rows.withColumn("_rank", rank).where(F.col("_rank") <= count).drop("_rank")
+
+
+def of_partition(cluster: str, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The row's partition as a key, in the order of :data:`PARTITION_KEY`."""
+    return (cluster, *(row[name] for name in PARTITION_KEY[1:]))
+
+
+def together(queries: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """The queries' answers by name. They are small and mostly wait for one another: four run at a time."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        answers = {name: pool.submit(query) for name, query in queries.items()}
+    return {name: answer.result() for name, answer in answers.items()}
 
 
 def of_cluster(literal: dict[str, float]) -> Column:

@@ -165,6 +165,7 @@ function addPartitions(chart, box, clusterNumber) {
     row.node.dataset.severities = [...new Set(lane.f.map((f) => chart.words.severities[chart.data.findings[f][1]]))].join(" ");
     row.node.setAttribute("aria-label", `partition ${lane.t}-${lane.p}, ${lane.n} intervals. Arrow keys step through them, Enter lists them.`);
     row.lane = lane;
+    row.listing = () => lane.s.map((s) => [["leader", s[2] === NO_LEADER ? "none" : String(s[2])], ...describeSegment(chart, lane, s)[1]]);
     row.rank = number;
     chart.lanes.push(row);
   });

@@ -30,7 +30,8 @@ function theme() {
 }
 
 class Row {
-  /** draw(context, width, height, view, colours) paints; items are [from, to or null, describe()] for hover and keys. */
+  /** draw(context, width, height, view, colours) paints; items are [from, to or null, describe(), told late] for hover
+   *  and keys. */
   constructor(chart, label, height, draw, items) {
     Object.assign(this, { chart, height, draw, items, stale: true, visible: false, cursor: -1, mark: null });
     this.canvas = el("canvas", { "aria-hidden": "true" });
@@ -59,13 +60,13 @@ class Row {
     }
   }
 
-  /** Items under a pixel, the narrowest first. */
+  /** Items under a pixel, the narrowest first, then those told late. */
   at(x, width) {
     const view = this.chart.view, slack = (view.span / width) * 3, time = view.time(x, width);
     const end = (item) => (item[1] === null ? this.chart.end : item[1]);
     return this.items.filter((item) => item[0] <= time + slack && end(item) >= time - slack
       && (end(item) - item[0] < slack * 2 || (item[0] <= time && time < end(item))))
-      .sort((a, b) => (end(a) - a[0]) - (end(b) - b[0]));
+      .sort((a, b) => (a[3] ?? 0) - (b[3] ?? 0) || (end(a) - a[0]) - (end(b) - b[0]));
   }
 }
 

@@ -61,7 +61,7 @@ function bindPointer(chart, box) {
   box.addEventListener("pointerleave", hideTip);
   box.addEventListener("click", (event) => {
     const row = rowOf(event);
-    if (row?.lane && event.target.closest(".label")) toggleTable(chart, row);
+    if (row?.listing && event.target.closest(".label")) toggleTable(row);
     else if (row && event.target.closest(".plot")) showTip(event.clientX, event.clientY, row.at(spot(event, row.plot), row.plot.clientWidth));
   });
   box.addEventListener("wheel", (event) => {
@@ -83,9 +83,9 @@ function bindKeys(chart, box) {
     if (step && event.shiftKey) chart.view.pan(step * 0.2);
     else if (step) stepThrough(chart, row, step);
     else if (move) {
-      const shown = $$(".row", chart.section).filter((node) => node.row && node.offsetParent);
+      const shown = $$(".row", chart.section).filter((node) => node.row && node.checkVisibility());
       shown[shown.indexOf(row.node) + move]?.focus();
-    } else if (event.key === "Enter" && row.lane) toggleTable(chart, row);
+    } else if (event.key === "Enter" && row.listing) toggleTable(row);
     else if (event.key === "+" || event.key === "=") chart.view.zoom(0.6, row.mark ?? undefined);
     else if (event.key === "-") chart.view.zoom(1 / 0.6, row.mark ?? undefined);
     else if (event.key === "0") chart.view.reset();
@@ -106,18 +106,13 @@ function stepThrough(chart, row, step) {
   showTip(box.left + chart.view.x(item[0], box.width), box.bottom, [item]);
 }
 
-/** The lane's intervals as a table below it, made when asked for. */
-function toggleTable(chart, row) {
+/** The row's intervals as a table below it, made when asked for. */
+function toggleTable(row) {
   if (row.table) { row.table.remove(); row.table = null; return; }
-  const body = row.lane.s.map((s) => describeSegment(chart, row.lane, s)[1]);
-  const names = body[0]?.map((pair) => pair[0]).filter((name) => name !== "evidence") ?? [];
+  const body = row.listing().map((pairs) => new Map(pairs)), names = [...new Set(body.flatMap((said) => [...said.keys()]))];
   row.table = el("div", { class: "scroll intervals" }, el("table", {},
-    el("thead", {}, el("tr", {}, el("th", {}, "leader"), ...names.map((n) => el("th", {}, n)), el("th", {}, "evidence"))),
-    el("tbody", {}, ...body.map((pairs, i) => {
-      const said = new Map(pairs), leader = row.lane.s[i][2];
-      return el("tr", {}, el("td", {}, leader === NO_LEADER ? "none" : String(leader)),
-        ...names.map((n) => el("td", {}, String(said.get(n) ?? ""))), el("td", {}, said.get("evidence") ?? ""));
-    }))));
+    el("thead", {}, el("tr", {}, ...names.map((name) => el("th", {}, name)))),
+    el("tbody", {}, ...body.map((said) => el("tr", {}, ...names.map((name) => el("td", {}, String(said.get(name) ?? ""))))))));
   row.node.after(row.table);
 }
 
@@ -131,6 +126,7 @@ function applyFilter(chart) {
     if (row.table) row.table.hidden = !fits;
     shown += fits;
   }
+  chart.curves.forEach((node) => { node.hidden = !node.dataset.name.includes(text); });
   $$(".finding", chart.section).forEach((node) => {
     node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity === severity));
   });
@@ -153,6 +149,16 @@ function showFinding(chart, button) {
   if (row) row.node.hidden = false;
   goal.scrollIntoView({ block: row ? "center" : "start" });
   goal.focus?.({ preventScroll: true });
+}
+
+/** Shows the seconds around an instant of a partition's curves, and marks it. */
+function showInstant(chart, button) {
+  const at = Number(button.dataset.zoom) - chart.base;
+  chart.rows.forEach((other) => { other.mark = at; });
+  chart.view.centre(at, Math.min(chart.view.span, 20000));
+  const panels = button.closest(".curve");
+  panels.scrollIntoView({ block: "nearest" });
+  $(".row", panels)?.focus({ preventScroll: true });
 }
 
 function saveHash(chart) {
@@ -185,6 +191,7 @@ function start() {
     addCounts(chart, $(".counts", section));
     addControllers(chart, $(".controllers", section));
     addLiveness(chart, $(".liveness", section));
+    addCurves(chart, number);
     addPartitions(chart, $(".lanes", section), number);
     addCoverage(chart, $(".covered", section));
     chart.data.brokers.forEach((id) => $(".legend-brokers", section).append(el("span", {}, swatch(chart, id), ` ${id}`)));
@@ -194,6 +201,7 @@ function start() {
       home: () => chart.view.reset(), all: () => chart.view.all(), findings: () => fitFindings(chart) };
     $$("[data-act]", section).forEach((button) => button.addEventListener("click", () => { act[button.dataset.act](); saveHash(chart); }));
     $$("button[data-at]", section).forEach((button) => button.addEventListener("click", () => showFinding(chart, button)));
+    $$("button[data-zoom]", section).forEach((button) => button.addEventListener("click", () => { showInstant(chart, button); saveHash(chart); }));
     $(".filter-text", section).addEventListener("input", () => { applyFilter(chart); saveHash(chart); });
     $(".filter-severity", section).addEventListener("change", () => { applyFilter(chart); saveHash(chart); });
     $(".sort", section).addEventListener("change", (event) => sortLanes(chart, event.target.value));

@@ -1,0 +1,213 @@
+"""The text and the data of the curves: what is said of a loss, and what the script is given."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dashboards import curve_words
+from dashboards.curve_payload import curve_payload, own_ranges
+from dashboards.curve_steps import NEAR_MS, slices_of
+from dashboards.render import render
+from dashboards.source import Limits
+from tests.support.lake_fixture import HOSTILE
+from tests.unit.dashboards.test_render import Tags, cluster, data
+
+LOSS = {
+    "at_ms": 5000, "sequence": 0, "cause": "unclean_election", "leader": 2, "previous_leader": 1, "leader_epoch": 7,
+    "lost_from_offset": 74, "lost_to_offset_lower": 288, "lost_to_offset_upper": 305, "lost_count_lower": 215,
+    "lost_count_upper": 232, "diverging_replicas": [1], "diverging_offsets": ["74-288"], "evidence": ["r1", "unplaced"],
+}  # fmt: skip
+UNCLEAN = {
+    "at_ms": 5000, "sequence": 1, "election_kind": "offline_partition", "previous_leader": 1, "previous_isr": [1],
+    "observed_leader": 2, "leader_epoch": 7, "is_unclean": True, "evidence": "r1",
+}  # fmt: skip
+FIRST = UNCLEAN | {
+    "at_ms": 1000, "election_kind": "new_partition", "previous_leader": None, "observed_leader": 1, "leader_epoch": 6,
+    "is_unclean": False, "evidence": None,
+}  # fmt: skip
+CUT = {"at_ms": 6000, "replica_id": 1, "to_offset": 289, "evidence": "r1"}
+MEASURES = {
+    "losses_count": 0, "lost_lower": 0, "lost_upper": 0, "unbounded": 0, "diverging": 0, "unclean": 0, "rise": 10,
+    "replicas": 2, "lost_at_ms": None,
+}  # fmt: skip
+TOTALS = {
+    "curves_total": 2, "losing_total": 1, "proven_total": 1, "lost_lower_total": 215, "lost_upper_total": 232,
+    "unbounded_total": 0, "diverging_total": 1,
+}  # fmt: skip
+
+
+def step(replica, from_ms, to_ms, hw, leo, **values):
+    return {
+        "replica_id": replica, "number": 0, "from_ms": from_ms, "to_ms": to_ms, "high_watermark_lower": hw[0],
+        "high_watermark_upper": hw[1], "log_end_offset_lower": leo[0], "log_end_offset_upper": leo[1], "rows": 1,
+        "rows_total": 2, "evidence": ["r1"],
+    } | values  # fmt: skip
+
+
+def undrawn(name="ledger", **values):
+    place = {"topic": name, "topic_incarnation": "7", "partition_id": 0, "is_drawn": False}
+    return place | MEASURES | TOTALS | values
+
+
+def curve(**values):
+    sighting = {
+        "offset_kind": "high_watermark", "offset": 289, "replica_id": 1, "source": "replication_offset_checkpoint",
+        "from_ms": 2000, "to_ms": 3000,
+    }  # fmt: skip
+    rows = {
+        "is_drawn": True,
+        "losses_count": 1,
+        "lost_lower": 215,
+        "lost_upper": 232,
+        "lost_at_ms": 5000,
+        "diverging": 1,
+        "losses": [LOSS],
+        "elections": [FIRST, UNCLEAN],
+        "truncations": [CUT],
+        "leaders": [{"from_ms": 1000, "to_ms": None, "leader": 1, "leader_epoch": 6}],
+        "steps": [step(1, 2000, 4000, (None, 300), (289, None)), step(2, 2000, None, (74, 74), (74, 80))],
+        "sightings": {"r1": [sighting]},
+    }
+    return undrawn() | rows | values
+
+
+def test_slices_are_few_and_narrow_near_what_matters():
+    assert slices_of((0.0, 600_000.0), [], 100) == (6_000.0, 6_000.0, [], 100)
+    assert slices_of((0.0, 86_400_000.0), [500.0], 100) == (1_728_000.0, 2 * NEAR_MS / 50, [500.0], 100)
+    # Of a short span none is wider near than far, and no budget is too small.
+    assert slices_of((0.0, 1_000.0), [1.0, 2.0], 1) == (1_000.0, 1_000.0, [1.0, 2.0], 1)
+    assert slices_of((5.0, 5.0), [], 10)[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [(None, None, "not known"), (1, None, "1 or more"), (None, 2000, "2,000 or less"), (3, 3, "3"), (3, 9, "3 to 9")],
+)
+def test_bounds_are_said_as_far_as_they_are_known(lower, upper, said):
+    assert curve_words.bounds(lower, upper) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {},
+            "leader 2 began epoch 7 at offset 74, from outside the ISR, after leader 1: committed records at offsets"
+            " 74 to 288 are lost, perhaps up to 305 (at least 215, at most 232 records)",
+        ),
+        (
+            {"lost_to_offset_upper": 288, "lost_count_upper": 215, "cause": "clean_election"},
+            "leader 2 began epoch 7 at offset 74, from the ISR, though its log lacked committed records, after leader"
+            " 1: committed records at offsets 74 to 288 are lost (215 records)",
+        ),
+        (
+            {"lost_to_offset_upper": None, "lost_count_upper": None},
+            "leader 2 began epoch 7 at offset 74, from outside the ISR, after leader 1: committed records at offsets"
+            " 74 to 288 are lost, and how many more is not known (at least 215 records, at most not known)",
+        ),
+        (
+            {"lost_to_offset_lower": None, "lost_count_lower": 0},
+            "leader 2 began epoch 7 at offset 74, from outside the ISR, after leader 1: no record is proven lost, those"
+            " at 74 to 305 may be (at least 0, at most 232 records)",
+        ),
+    ],
+)
+def test_a_loss_is_said_with_what_is_proven_and_what_is_possible(changes, said):
+    assert curve_words.loss_sentence(LOSS | changes) == said
+
+
+def test_events_are_told_in_order_and_the_election_that_lost_is_told_once():
+    told = curve_words.events(curve())
+    assert [(row["at_ms"], row["replica"], row["is_loss"]) for row in told] == [
+        (1000, 1, False),
+        (5000, None, True),
+        (5000, 1, True),
+        (6000, 1, False),
+    ]
+    assert told[0]["text"] == "elected leader at epoch 6 (new partition)"
+    assert "its own records at offsets 74 to 288" in told[2]["text"]
+    assert told[3]["text"] == "cut its log to offset 289"
+
+
+def test_the_headline_tells_losses_and_who_differs():
+    assert curve_words.headline(curve(), str) == (
+        "at least 215, at most 232 records lost at 5000; replica 1 keeps records of its own"
+    )
+    calm = curve(losses=[], unclean=1, rise=1043)
+    assert (
+        curve_words.headline(calm, str)
+        == "no loss is known, 1 unclean election; 1,043 offsets written in what is known"
+    )
+
+
+def test_what_is_last_known_of_each_replica():
+    assert curve_words.last_known(curve(), str) == [
+        "Replica 1, until 4000: LEO 289 or more, HW 300 or less.",
+        "Replica 2, at the end: LEO 74 to 80, HW 74.",
+    ]
+
+
+def test_the_verdict_tells_losses_first_and_says_what_is_not_proven():
+    assert curve_words.loss_verdict([]) == ""
+    assert curve_words.loss_verdict([undrawn(lost_lower=0)]) == ""
+    assert curve_words.loss_verdict([curve()]) == (
+        "Committed records were lost: at least 215, at most 232 records in 1 partition: ledger-0 at 00:00:05.000"
+        " (215 to 232). In ledger-0 a replica kept records of its own: logs differ, and nothing in Kafka says so."
+    )
+    maybe = undrawn(losses_count=1, proven_total=0, losing_total=1)
+    assert curve_words.loss_verdict([maybe]) == (
+        "No record is proven lost, but ledger-0 may have lost committed records."
+    )
+    unbounded = curve(unbounded=1, unbounded_total=1, losing_total=3, diverging=0)
+    assert "at least 215 records, at most not known" in curve_words.loss_verdict([unbounded])
+    assert "2 more partitions may have lost some" in curve_words.loss_verdict([unbounded])
+
+
+def test_the_payload_holds_the_bounds_the_loss_and_where_it_is_told():
+    found = curve_payload(curve(), lambda v: None if v is None else v - 1000, lambda i: [3, 12] if i == "r1" else [])
+    assert found["r"] == [
+        [1, 2, [[1000, 3000, None, 300, 289, None, 1, [0]]]],
+        [2, 2, [[1000, None, 74, 74, 74, 80, 1, [0]]]],
+    ]
+    # One sighting, however many steps rest on it.
+    assert found["g"] == [[0, 289, 1, "replication_offset_checkpoint", 1000, 2000]]
+    assert found["d"] == [[4000, 2, 7, 1, 74, 288, 305, 215, 232, 0, [(1, 74, 288)], [[3, 12]]]]
+    assert found["e"] == [[0, 1, 6, 0, 0, None], [4000, 2, 7, 1, 1, 1, 3, 12]]
+    assert found["x"] == [[5000, 1, 289, 3, 12]]
+    assert own_ranges(LOSS | {"diverging_replicas": [], "diverging_offsets": []}) == []
+
+
+def test_the_page_holds_the_chart_its_text_and_what_is_not_drawn():
+    rows = [curve(curves_total=90), undrawn("other", losses_count=1, lost_lower=4)]
+    page = render(data(cluster(curves=rows)), "t")
+    for said in (
+        "Committed records were lost",
+        'id="curve-0-0" data-name="ledger-0" open',
+        "committed records at offsets 74 to 288 are lost",
+        'data-zoom="5000"',
+        "1 of 90 partitions are drawn",
+        "other-0 (1 loss, at least 4 records)",
+        "and 88 more",
+        "Replica 2, at the end: LEO 74 to 80, HW 74.",
+    ):
+        assert said in page
+    assert json.loads(Tags(page).scripts[0])["clusters"][0]["brokers"] == [1, 2]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_name_adds_no_element(text):
+    plain = Tags(render(data(cluster(curves=[curve()])), "t"))
+    hostile = Tags(render(data(cluster(curves=[curve(topic=text, topic_incarnation=text)])), "t"))
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
+
+
+def test_the_budget_is_shared():
+    limits = Limits(curves=8, curve_steps=600)
+    assert [limits.curves_per_cluster(n) for n in (1, 3, 20)] == [8, 2, 1]
+    assert limits.curve_steps_each([]) == limits.curve_steps_each([100, 500]) == 600
+    # What small ones leave goes to the others, and never more than there is.
+    assert limits.curve_steps_each([100, 9_000, 10, 5_000]) == (600 - 110) // 2
+    assert limits.curve_steps_each([9_000] * 6) == 100
+    assert limits.curve_steps_each([9] * 10_000) == 1

@@ -149,6 +149,12 @@ def _other_texts(source: Source) -> DataFrame:
         _texts(
             source.read(bronze.OFFSET_CHECKPOINTS), kind, broker, F.concat_ws(" ", "topic", "partition_id", "offset")
         ),
+        _texts(
+            source.read(bronze.OFFSET_PROBES),
+            kind,
+            broker,
+            F.concat_ws(" ", "topic", "partition_id", F.lit("asked as"), "replica_id", F.lit("offset"), "offset"),
+        ),
         _texts(source.read(bronze.LEADER_EPOCH_CHECKPOINTS), F.lit("leader_epoch_checkpoint"), broker, epochs),
         _texts(
             source.read(bronze.ZNODE_TRANSACTIONS),

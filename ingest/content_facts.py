@@ -1,4 +1,5 @@
-"""What the content of ZooKeeper's files and of znode snapshots says of its cluster, gathered as they are inspected."""
+"""What the content of ZooKeeper's files, of znode snapshots and of probes says of its cluster or broker, gathered as
+they are inspected."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 from typing import Any, Final, Protocol
 
 from ingest.identity import digest
+from ingest.offset_probes import ProbeFacts
 from ingest.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 
 #: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.
@@ -27,13 +29,15 @@ class ContentFacts(Protocol):
 
 
 def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | None:
-    """What gathers the facts of a file of that kind and name; NULL for kinds that say nothing of their cluster so."""
+    """What gathers the facts of a file of that kind and name; NULL for kinds that say nothing of whose they are so."""
     if kind == "znode_snapshot":
         return JsonSnapshotFacts()
     if kind == "znode_snapshot_binary":
         return BinarySnapshotFacts(name)
     if kind == "znode_transaction_log":
         return TransactionFacts(is_final=is_final)
+    if kind == "offset_probe":
+        return ProbeFacts(name)
     return None
 
 

@@ -104,7 +104,8 @@ class _Tree:
         self._clusters = self._gather()
         self._brokers: dict[_Folder, set[int]] = {}
         for file, folder in self._files:
-            if file.broker_id is not None:
+            # a file of probes is about a broker, and lies where the client ran
+            if file.broker_id is not None and file.kind != "offset_probe":
                 for name in _upwards(folder, self._root):
                     self._brokers.setdefault(name, set()).add(file.broker_id)
 

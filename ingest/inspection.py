@@ -21,12 +21,12 @@ from ingest.logs.streams import StreamFacts
 from ingest.logs.times import prints_zone
 from ingest.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.storage import Found
-from ingest.tables.bronze import GROWING_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
+from ingest.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
 
 #: A plain log longer than this is read in parts of about this size.
 SPLIT_BYTES: Final = 32 << 20
-#: Kinds of which a number in the path says no instant: ZooKeeper's own files say it themselves.
-_WITHOUT_COPY_TIME: Final = ("unrecognised", "znode_transaction_log", "znode_snapshot_binary")
+#: Kinds of which a number in the path says no instant: ZooKeeper's own files and probes say it themselves.
+_WITHOUT_COPY_TIME: Final = ("unrecognised", "znode_transaction_log", "znode_snapshot_binary", "offset_probe")
 _OVERLAP: Final = 4096
 #: What marks a line of the other channel where a wrapper names no process.
 _STDERR: Final = b" stderr "
@@ -93,6 +93,11 @@ class Inspected:
         return self.kind in LOG_KINDS
 
     @property
+    def has_lines(self) -> bool:
+        """Whether the file is written line by line."""
+        return self.kind in LINE_KINDS
+
+    @property
     def is_growing(self) -> bool:
         """Whether the file is of a kind that is written on at its end."""
         return self.kind in GROWING_KINDS
@@ -105,14 +110,16 @@ class Inspected:
     def is_final(self) -> bool:
         """Whether nothing can follow the file's last byte: a copy, or a log that was rotated away. A transaction log
         is allocated ahead: what follows its last transaction is nothing yet."""
-        if self.is_growing and not self.is_log:
+        if self.is_growing and not self.has_lines:
             return False
-        return self.is_said_final or not self.is_log or self.compression != "none" or paths.is_rotated(self.names[-1])
+        return (
+            self.is_said_final or not self.has_lines or self.compression != "none" or paths.is_rotated(self.names[-1])
+        )
 
     @property
     def ingestible_bytes(self) -> int:
-        """The bytes to read: of a live log, those up to its last line feed; of a transaction log, those up to the end
-        of its last whole transaction."""
+        """The bytes to read: of a live file of lines, those up to its last line feed; of a transaction log, those up to
+        the end of its last whole transaction."""
         return self.size_bytes if self.is_final else self.complete_bytes
 
     @property
@@ -272,7 +279,7 @@ class _Scan:
         unfinished = first is not None and self._complete == 0 and not start.is_final
         seen: dict[str, Any] = {
             "status": "empty" if unfinished else start.status,
-            "reason": "the log's only line is not finished yet" if unfinished else start.reason,
+            "reason": "its only line is not finished yet" if unfinished else start.reason,
             "size_bytes": self._size,
             "content_hash": self._hash.hexdigest(),
             "complete_bytes": self._complete,
@@ -280,7 +287,7 @@ class _Scan:
             "line_count": self._lines,
             "layout": what.reading.name if what.reading else None,
             "first_line": digest(first.rstrip(b"\r\n")) if first is not None else None,
-            "prints_zone": first is not None and _prints_zone(what, first),
+            "prints_zone": what.reading is not None and first is not None and _prints_zone(what, first),
             "broker_id": what.broker_id,
             "splits": tuple(self._splits),
         }

@@ -190,7 +190,7 @@ def _unfinished(planned: Sequence[Planned]) -> list[str]:
         {
             entry.owner.file.source_file
             for entry in planned
-            if entry.owner.file.is_log and entry.owner.file.ingestible_bytes < entry.owner.file.size_bytes
+            if entry.owner.file.has_lines and entry.owner.file.ingestible_bytes < entry.owner.file.size_bytes
         }
     )
     if not names:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest import paths
+from ingest import offset_probes, paths
 from ingest.log_dirs.listings import recognise_listing
 from ingest.log_dirs.names import recognise_segment
 from ingest.logs.layouts import Reading, clean, detect, explain, sample
@@ -84,7 +84,7 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
         every.pop()
     lines = every[:_SAMPLE_LINES] or [head]
     return (
-        _json_lines(lines[0])
+        _json_lines(lines)
         or _checkpoint(lines, names)
         or _properties(lines, head)
         or _listing(lines)
@@ -125,7 +125,12 @@ def _listing(lines: Sequence[bytes]) -> Recognised | None:
     return Recognised("directory_listing") if recognise_listing(lines) is not None else None
 
 
-def _json_lines(line: bytes) -> Recognised | None:
+def _json_lines(lines: Sequence[bytes]) -> Recognised | None:
+    """What the first line is, or the second: the first may be what is left of one."""
+    return next((found for line in lines[:2] if (found := _json_line(line)) is not None), None)
+
+
+def _json_line(line: bytes) -> Recognised | None:
     if not line.startswith(b"{"):
         return None
     try:
@@ -135,8 +140,8 @@ def _json_lines(line: bytes) -> Recognised | None:
     keys = set(entry)
     if {"captured_at", "path", "mzxid"} <= keys:
         return Recognised("znode_snapshot")
-    if {"sent_at", "replica_id"} <= keys:
-        return _not_read("offset_probe", "answers of brokers to ListOffsets: not read yet")
+    if keys >= offset_probes.KEYS:
+        return Recognised("offset_probe", first_line=line)
     if {"ts", "what"} <= keys:
         return _not_read("scenario_events", "what a test scenario did: never an input")
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ingest import properties
+from ingest import offset_probes, properties
 from ingest.log_dirs import checkpoints, listings, partition_files
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
@@ -17,6 +17,7 @@ from ingest.tables.bronze import (
     LOG_SEGMENTS,
     OFFSET_CHECKPOINT_KINDS,
     OFFSET_CHECKPOINTS,
+    OFFSET_PROBES,
     READ_PARTITION_FILE_KINDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
@@ -49,6 +50,7 @@ SOURCES: Final = (
     Source(("znode_transaction_log",), ZNODE_TRANSACTIONS, transaction_log.read, "transaction_time"),
     Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),
     Source(("leader_epoch_checkpoint",), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
+    Source(("offset_probe",), OFFSET_PROBES, offset_probes.read, "sent_at"),
     Source(READ_PARTITION_FILE_KINDS, LOG_SEGMENTS, partition_files.read, "captured_at"),
     Source(("directory_listing",), LOG_SEGMENTS, listings.read, "captured_at"),
     Source(("server_properties", "meta_properties"), BROKER_CONFIGS, properties.read, None),

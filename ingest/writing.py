@@ -26,7 +26,7 @@ from ingest.planning import Action, FileKey, Planned
 from ingest.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.superseding import Held
 from ingest.tables import TableSpec
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
+from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, OFFSET_PROBES, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.work import WorkItem
 from ingest.work_items import work_items
 
@@ -111,7 +111,7 @@ class Writer:
         return bool(self._lake.read(spec).inputFiles())
 
     def _resume(self, keys: Sequence[FileKey]) -> dict[FileKey, _Place]:
-        """Where reading goes on in files that have grown: at a log's last record, which may go on itself."""
+        """Where reading goes on in files that have grown: at the last record, which may go on itself."""
         if not keys:
             return {}
         grown = keys_frame(self._lake.spark, keys)
@@ -128,6 +128,7 @@ class Writer:
             .select("cluster_id", "file_id", place.alias("place"))
             for spec, place in (
                 (LOG_RECORDS, last_record),
+                (OFFSET_PROBES, last_record),
                 (ZNODE_TRANSACTIONS, behind),
                 (REJECTED_RECORDS, last_record),
             )

@@ -19,6 +19,7 @@ from ingest.tables.bronze import (
     LOG_RECORDS,
     LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
+    OFFSET_PROBES,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
 )
@@ -30,12 +31,14 @@ from ingest.tables.silver import (
     OFFSET_OBSERVATIONS,
     REPLICATION_EVENTS,
     STATE_CHANGE_EVENTS,
+    TOPIC_INCARNATIONS,
     ZNODE_CHANGES,
 )
 from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
+from reconstruct.silver.incarnations import incarnation_rows
 from reconstruct.silver.offset_context import offset_contexts
 from reconstruct.silver.offset_evidence_rows import offset_evidence
 from reconstruct.silver.offset_job import OFFSET_TABLES, fold_offsets
@@ -72,6 +75,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
         sightings = _sightings(lake, inputs)
         lake.overwrite_all(
             [
+                (TOPIC_INCARNATIONS, incarnation_rows(inputs.incarnations)),
                 (STATE_CHANGE_EVENTS, state_change_events(inputs.records, inputs.incarnations)),
                 (CONTROLLER_EVENTS, controller_events(inputs.records, inputs.incarnations)),
                 (REPLICATION_EVENTS, replication_events(inputs.records, inputs.incarnations)),
@@ -104,7 +108,9 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
 
 def _sightings(lake: Lake, inputs: Inputs) -> DataFrame:
     checkpoints, lineages = lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS)
-    return offset_sightings(checkpoints, lineages, lake.read(LOG_SEGMENTS), inputs.incarnations, inputs.said)
+    return offset_sightings(
+        checkpoints, lineages, lake.read(LOG_SEGMENTS), inputs.incarnations, inputs.said, lake.read(OFFSET_PROBES)
+    )
 
 
 def _partition_timelines(

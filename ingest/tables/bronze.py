@@ -51,8 +51,10 @@ COMPRESSIONS: Final = (
     "zip",
 )
 LOG_KINDS: Final = ("state_change_log", "controller_log", "server_log")
+#: Files that are written line by line.
+LINE_KINDS: Final = (*LOG_KINDS, "offset_probe")
 #: Files that are written on at their end, until another takes their place.
-GROWING_KINDS: Final = (*LOG_KINDS, "znode_transaction_log")
+GROWING_KINDS: Final = (*LINE_KINDS, "znode_transaction_log")
 OFFSET_CHECKPOINT_KINDS: Final = (
     "replication_offset_checkpoint",
     "recovery_point_offset_checkpoint",
@@ -306,6 +308,48 @@ LEADER_EPOCH_CHECKPOINTS: Final = TableSpec(
     ),
 )
 
+OFFSET_PROBES: Final = TableSpec(
+    "bronze",
+    "offset_probes",
+    "one row per (file of probes, answer of a broker to ListOffsets for one partition)",
+    ("cluster_id", "record_id"),
+    (
+        _RECORD,
+        _CLUSTER,
+        _FILE,
+        col("broker_id", "int", "Broker that answered.", nullable=False),
+        _KIND,
+        *_PLACE,
+        col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
+        col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+        col(
+            "replica_id",
+            "int",
+            "As whom the client asked: -1 a consumer, whom only a leader answers, with its high watermark; -2 a"
+            " debugging client, whom any replica answers with its log end offset.",
+            nullable=False,
+        ),
+        col(
+            "target_timestamp",
+            "bigint",
+            "Timestamp of the request: -1 latest, -2 earliest (the log start offset).",
+            nullable=False,
+        ),
+        col(
+            "isolation_level",
+            "int",
+            "Isolation level of the request: 0 read_uncommitted; 1 read_committed, whom the last stable offset is told"
+            " in place of the high watermark.",
+            nullable=False,
+        ),
+        col("topic", "string", "Topic.", nullable=False),
+        col("partition_id", "int", "Partition.", nullable=False),
+        col("offset", "bigint", "The offset; NULL where the broker answered with an error."),
+        col("error_code", "int", "Kafka's code of the error; 0 for none.", nullable=False),
+        _INGESTED_AT,
+    ),
+)
+
 LOG_SEGMENTS: Final = TableSpec(
     "bronze",
     "log_segments",
@@ -416,6 +460,7 @@ BRONZE_TABLES: Final = (
     ZNODE_TRANSACTIONS,
     OFFSET_CHECKPOINTS,
     LEADER_EPOCH_CHECKPOINTS,
+    OFFSET_PROBES,
     LOG_SEGMENTS,
     BROKER_CONFIGS,
     REJECTED_RECORDS,

@@ -400,7 +400,8 @@ REPLICA_ROLE_TIMELINE: Final = TableSpec(
 REPLICA_OFFSET_TIMELINE: Final = TableSpec(
     "silver",
     "replica_offset_timeline",
-    "one row per (replica, interval): what is proven of its offsets at every instant of it",
+    "one row per (replica, interval): what is proven of its offsets at every instant of it; and per (replica, answer of"
+    " a broker): a row without length, at an instant between asking and answering, where the bounds meet",
     (*PARTITION_KEY, "replica_id", "sequence"),
     (
         *PARTITION,
@@ -418,7 +419,24 @@ REPLICA_OFFSET_TIMELINE: Final = TableSpec(
     constraints=_INTERVAL_ORDER,
 )
 
+TOPIC_INCARNATIONS: Final = TableSpec(
+    "silver",
+    "topic_incarnations",
+    "one row per (topic, incarnation): the span of instants at which the name meant that topic",
+    ("cluster_id", "topic", "topic_incarnation"),
+    (
+        CLUSTER,
+        col("topic", "string", "Topic.", nullable=False),
+        col("topic_incarnation", "string", "Topic id, else creation zxid, else its first evidence.", nullable=False),
+        col("valid_from", "timestamp", "When it was created, UTC; NULL for the first of its name."),
+        col("valid_to", "timestamp", "When the next one was created, UTC; NULL for the last."),
+        *PROVENANCE,
+    ),
+    constraints={"interval_order": "valid_from IS NULL OR valid_to IS NULL OR valid_from <= valid_to"},
+)
+
 SILVER_TABLES: Final = (
+    TOPIC_INCARNATIONS,
     STATE_CHANGE_EVENTS,
     CONTROLLER_EVENTS,
     REPLICATION_EVENTS,

@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Final
 
 from reconstruct.history import offset_evidence as oe
+from reconstruct.history.offset_answers import with_answers
 from reconstruct.history.offset_curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
 from reconstruct.history.offset_evidence import (
     OffsetBounds,
@@ -70,9 +71,31 @@ class _Facts:
 def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[OffsetBounds]:
     """The bounds of every replica that any evidence is about, by replica and time; contiguous while anything is known.
 
+    A probe's answer is shown where the bounds do not meet anyway (:mod:`reconstruct.history.offset_answers`). Where
+    bounds contradict each other once the probes are among the evidence, as they do where the prober's clock is wrong,
+    they are made without the probes.
+
     The same evidence in any order gives the same bounds.
     """
     evidence = _in_order(evidence)
+    by_replica = _proven(evidence, rules)
+    if any(map(_is_contradiction, chain.from_iterable(by_replica.values()))):
+        others = [sighting for sighting in evidence.sightings if sighting.source != oe.PROBE]
+        if len(others) < len(evidence.sightings):
+            without = _proven(replace(evidence, sightings=others), rules)
+            by_replica = {replica: without.get(replica, []) for replica in by_replica}
+    return [row for replica, rows in by_replica.items() for row in with_answers(replica, rows, evidence.sightings)]
+
+
+def _is_contradiction(row: OffsetBounds) -> bool:
+    high_watermark, log_end = row.high_watermark_upper, row.log_end_offset_upper
+    return (high_watermark is not None and (row.high_watermark_lower or 0) > high_watermark) or (
+        log_end is not None and (row.log_end_offset_lower or 0) > log_end
+    )
+
+
+def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list[OffsetBounds]]:
+    """By replica, ascending: the bounds at every instant of which anything is known."""
     held = held_values(evidence)
     replicas = sorted({replica for replica, _ in held} | {event.replica_id for event in evidence.events})
     high_watermarks = {replica: held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
@@ -88,7 +111,7 @@ def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[Off
             _carry_between_replicas(facts, stints)
             _carry_over_isr(facts, evidence, stints)
         floors = _floors(facts, stints)
-    return [bounds for replica in replicas for bounds in _bounds_of(replica, facts)]
+    return {replica: _bounds_of(replica, facts) for replica in replicas}
 
 
 def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:

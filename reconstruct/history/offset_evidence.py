@@ -23,6 +23,10 @@ FILE_SOURCES = frozenset(
 )
 
 
+#: Source whose sighting is a broker's own answer: the value was true at some instant between asking and answering.
+PROBE = "probe"
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetSighting:
     """One sighting, as a row of ``silver.offset_observations``; instants in microseconds since the epoch.
@@ -112,7 +116,11 @@ class OffsetEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OffsetBounds:
-    """What is proven of one replica's offsets at every instant of ``[valid_from, valid_to)``; None: not bounded."""
+    """What is proven of one replica's offsets at every instant of ``[valid_from, valid_to)``; None: not bounded.
+
+    One without length shows a probe's answer (:mod:`reconstruct.history.offset_answers`); it holds at no instant that
+    ``[valid_from, valid_to)`` contains, and adds nothing to what its neighbours prove.
+    """
 
     replica_id: int
     valid_from: int

@@ -184,7 +184,7 @@ def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int
         if row.replica_id == leader
         and row.valid_from < until
         and row.high_watermark_lower is not None
-        and (row.valid_to is None or row.valid_to > since)
+        and (row.valid_to is None or row.valid_to > max(since, row.valid_from))
     ]
     best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
     return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)

@@ -16,6 +16,7 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconstruct.model.rules_version import MODEL_VERSION
 from reconstruct.silver.events import named_partitions
 from reconstruct.silver.generations import cluster_generations
 from reconstruct.silver.znode_transactions import UNKNOWN_CZXID
@@ -27,7 +28,8 @@ _END: Final = datetime(9999, 12, 30, tzinfo=UTC)
 _FAR_PAST: Final = -(2**62)
 
 INCARNATIONS_SCHEMA: Final = (
-    "cluster_id string, topic string, topic_incarnation string, starts_at_us bigint, ends_at_us bigint, is_last boolean"
+    "cluster_id string, topic string, topic_incarnation string, evidence_id string, starts_at_us bigint,"
+    " ends_at_us bigint, is_last boolean"
 )
 
 
@@ -81,13 +83,18 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     )
     created = (
         written.groupBy("cluster_id", "path", "czxid")
-        .agg(F.min("created_at").alias("at"), F.max(F.get_json_object("data", "$.topic_id")).alias("topic_id"))
+        .agg(
+            F.min("created_at").alias("at"),
+            F.max(F.get_json_object("data", "$.topic_id")).alias("topic_id"),
+            F.min_by(F.col("evidence")[0], F.struct("changed_at", "mzxid")).alias("evidence_id"),
+        )
         .select(
             "cluster_id",
             F.regexp_extract("path", "^/brokers/topics/([^/]+)$", 1).alias("topic"),
             F.unix_micros("at").alias("at"),
             F.coalesce("topic_id", F.col("czxid").cast("string")).alias("name"),
             F.lit("znode").alias("kind"),
+            "evidence_id",
         )
     )
     named = named_partitions(records)
@@ -117,9 +124,38 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         "cluster_id",
         "topic",
         "topic_incarnation",
+        "evidence_id",
         _instant("starts_at_us", _BEGINNING, "starts_at"),
         _instant("ends_at_us", _END, "ends_at"),
         "is_last",
+    )
+
+
+def incarnation_rows(incarnations: DataFrame) -> DataFrame:
+    """What :func:`topic_incarnations` gives as ``silver.topic_incarnations``; no instant where it is not bounded."""
+    begins = F.when(F.col("starts_at") > F.lit(_BEGINNING), F.col("starts_at"))
+    return incarnations.select(
+        "cluster_id",
+        "topic",
+        "topic_incarnation",
+        begins.alias("valid_from"),
+        F.when(F.col("ends_at") < F.lit(_END), F.col("ends_at")).alias("valid_to"),
+        F.array("evidence_id").alias("evidence"),
+        F.when(begins.isNull(), "retention_boundary").alias("inferred_from"),
+        F.lit(MODEL_VERSION).alias("model_version"),
+    )
+
+
+def stored_incarnations(rows: DataFrame) -> DataFrame:
+    """``silver.topic_incarnations`` as :func:`topic_incarnations` gave it."""
+    return rows.select(
+        "cluster_id",
+        "topic",
+        "topic_incarnation",
+        F.col("evidence")[0].alias("evidence_id"),
+        F.coalesce("valid_from", F.lit(_BEGINNING)).alias("starts_at"),
+        F.coalesce("valid_to", F.lit(_END)).alias("ends_at"),
+        F.col("valid_to").isNull().alias("is_last"),
     )
 
 
@@ -163,11 +199,13 @@ def _incarnations(facts: pd.DataFrame) -> pd.DataFrame:
     logged = _logged_creations(first, again, creations, recreations)
     starts = incarnations_of([*creations, *logged], recreations)
     ends: list[int | None] = [start for _, start in starts[1:]]
+    shown = {name: id_ for name, id_ in zip(facts["name"], facts["evidence_id"], strict=True) if isinstance(id_, str)}
     return pd.DataFrame(
         {
             "cluster_id": cluster_id,
             "topic": topic,
             "topic_incarnation": [name for name, _ in starts],
+            "evidence_id": [shown.get(name, name) for name, _ in starts],
             "starts_at_us": pd.array([None if at == _FAR_PAST else at for _, at in starts], dtype="Int64"),
             "ends_at_us": pd.array([*ends, None], dtype="Int64"),
             "is_last": [index == len(starts) - 1 for index in range(len(starts))],

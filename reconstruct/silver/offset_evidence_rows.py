@@ -48,7 +48,7 @@ def offset_evidence(
 
 
 def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
-    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), "log_segment")
+    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), "log_segment", oe.PROBE)
     at, upper = F.unix_micros("observed_at"), F.unix_micros("observed_at_upper")
     is_epoch = F.col("offset_kind") == oe.EPOCH_START
     # a copy of which nothing says by when it was made proves of no instant what its file held then
@@ -133,6 +133,7 @@ def _decided(leader_and_isr: DataFrame) -> DataFrame:
             "leader_epoch": F.col("leader_epoch"),
             "at": F.unix_micros("valid_from"),
             "at_upper": F.unix_micros("valid_to"),
+            "evidence_id": F.col("evidence")[0],
             "isr": F.col("isr"),
         },
     )

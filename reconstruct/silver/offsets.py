@@ -1,4 +1,5 @@
-"""Sightings of offsets: what checkpoints and partition directories held, between which instants; what logs print."""
+"""Sightings of offsets: what checkpoints and partition directories held and brokers answered, between which instants;
+what logs print."""
 
 from __future__ import annotations
 
@@ -7,10 +8,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconstruct.history.offset_evidence import PROBE
 from reconstruct.model.rules_version import MODEL_VERSION
 
 #: A segment of the log itself, neither deleted nor being cleaned.
 _SEGMENT: Final = r"^[0-9]{20}\.log$"
+#: Timestamps of a ListOffsets request, and the replica id of a consumer's.
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_CONSUMER: Final = -1
 
 
 def offset_sightings(
@@ -19,10 +25,11 @@ def offset_sightings(
     segments: DataFrame,
     incarnations: DataFrame,
     said: DataFrame | None = None,
+    probes: DataFrame | None = None,
 ) -> DataFrame:
-    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints`` and ``log_segments``, and what log records ``said``
-    (:func:`said_of_offsets`), as ``silver.offset_observations``; and ``file_id`` of the copy that a row is of (NULL for
-    what no copied checkpoint holds).
+    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints``, ``log_segments`` and ``offset_probes``, and what log
+    records ``said`` (:func:`said_of_offsets`), as ``silver.offset_observations``; and ``file_id`` of the copy that a
+    row is of (NULL for what no copied checkpoint holds).
 
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
     """
@@ -50,6 +57,8 @@ def offset_sightings(
         sightings = sightings.withColumn("ordinal", F.lit(None).cast("int"))
     else:
         sightings = sightings.unionByName(_printed(said), allowMissingColumns=True)
+    if probes is not None:
+        sightings = sightings.unionByName(_answered(probes), allowMissingColumns=True)
     return _placed(sightings, incarnations)
 
 
@@ -61,6 +70,28 @@ def _printed(said: DataFrame) -> DataFrame:
         F.col("kind").alias("offset_kind"), "offset", "leader_epoch", at.alias("captured_at"),
         at.alias("captured_at_upper"), "record_id", "source",
         "ordinal",
+    )  # fmt: skip
+
+
+def _answered(probes: DataFrame) -> DataFrame:
+    """Offsets that brokers answered: true at some instant between asking and answering.
+
+    Of ListOffsets, a consumer is told the high watermark by a broker that takes itself for the leader, and by a deposed
+    one its own; anyone else the log end offset. With read_committed a consumer is told the last stable offset, which
+    is neither.
+    """
+    is_latest = F.col("target_timestamp") == _LATEST
+    is_consumer = F.col("replica_id") == _CONSUMER
+    kind = (
+        F.when(F.col("target_timestamp") == _EARLIEST, "log_start_offset")
+        .when(is_latest & is_consumer & (F.col("isolation_level") == 0), "high_watermark")
+        .when(is_latest & ~is_consumer, "log_end_offset")
+    )
+    answers = probes.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL AND offset IS NOT NULL")
+    return answers.select(
+        "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
+        F.lit(None).cast("int").alias("leader_epoch"), F.col("sent_at").alias("captured_at"),
+        F.col("received_at").alias("captured_at_upper"), "record_id", F.lit(PROBE).alias("source"),
     )  # fmt: skip
 
 
@@ -92,7 +123,7 @@ def _log_ends(segments: DataFrame) -> DataFrame:
 
 def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
     """With the incarnation: by the topic id beside the file, else the copy's instant, else the last one; a file may
-    hold what is older than its copy."""
+    hold what is older than its copy. An answer that may be of either of two incarnations is of none."""
     spans = F.broadcast(
         incarnations.select(
             F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
@@ -101,7 +132,8 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
         )
     )  # fmt: skip
     own: Column = (F.col("cluster_id") == F.col("i_cluster_id")) & (F.col("topic") == F.col("i_topic"))
-    inside = (F.col("captured_at") >= F.col("starts_at")) & (F.col("captured_at") < F.col("ends_at"))
+    is_whole = (F.col("source") != PROBE) | (F.col("captured_at_upper") < F.col("ends_at"))
+    inside = (F.col("captured_at") >= F.col("starts_at")) & (F.col("captured_at") < F.col("ends_at")) & is_whole
     by_id = F.broadcast(
         incarnations.select(
             "cluster_id", "topic", F.col("topic_incarnation").alias("topic_id"), F.lit(True).alias("is_named")

@@ -31,6 +31,7 @@ _PARTS: Final = {
     "leader-epoch-checkpoint/": "epoch_checkpoint",
     ".properties": "properties",
     "znodes/": "znode_snapshot",
+    "/probes-": "probes",
     "zk-version-2/log.": "transaction_log",
     "zk-version-2/snapshot.": "snapshot",
 }
@@ -121,6 +122,7 @@ def _named() -> list[bytes]:
         "snapshot.5": _captured()["snapshot"][:2],
         "meta.properties": _captured()["properties"],
         "listing.txt": [_LISTING],
+        "probes-1.jsonl": _captured()["probes"][:2],
         **{name.rsplit("/", 1)[-1]: seeds(f"partition_{name.rsplit('.', 1)[-1]}") for name in NAMES if "/0000" in name},
     }
     positions = {name.rsplit("/", 1)[-1]: number for number, name in enumerate(NAMES)}

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ingest import properties
+from ingest import offset_probes, properties
 from ingest.containers import contents, damage_of
 from ingest.identity import record_ids
 from ingest.inspection import Inspected, inspect
@@ -29,6 +29,7 @@ from ingest.tables.bronze import (
     LEADER_EPOCH_CHECKPOINTS,
     LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
+    OFFSET_PROBES,
     SOURCE_KINDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
@@ -57,6 +58,7 @@ NAMES: Final = (
     "version-2/snapshot.5",
     "broker-1/meta.properties",
     "listing.txt",
+    "probes-1.jsonl",
 )
 PARTITION_FILES: Final = tuple(name for name in NAMES if "/orders-0/" in name and "checkpoint" not in name)
 #: More than this is not read of what an input unpacks to.
@@ -143,6 +145,12 @@ def broker_properties(data: bytes) -> None:
 def znode_snapshot(data: bytes) -> None:
     work = item("znode_snapshot", data, chroot="/kafka" if data[:1] == b"k" else "")
     check_reader(json_snapshots.read, ZNODE_SNAPSHOTS, work, data)
+
+
+def probes(data: bytes) -> None:
+    work = item("offset_probe", data, broker_id=None if data[:1] == b"k" else 1)
+    found = check_reader(offset_probes.read, OFFSET_PROBES, work, data)
+    check_tiled([row.place for row in found], len(data))
 
 
 def transaction_log_file(data: bytes) -> None:
@@ -247,6 +255,7 @@ TARGETS: Final[Mapping[str, Target]] = {
     "epoch_checkpoint": epoch_checkpoint,
     "properties": broker_properties,
     "znode_snapshot": znode_snapshot,
+    "probes": probes,
     "transaction_log": transaction_log_file,
     "snapshot": snapshot_file,
     **{f"partition_{name.rsplit('.', 1)[-1]}": partial(partition_file, name) for name in PARTITION_FILES},

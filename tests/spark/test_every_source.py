@@ -243,6 +243,7 @@ class Live:
             for broker in incident_folder.BROKERS
         }
         self._console = incident_folder.compose(controllers)
+        self._probes = (capture / "probes-3.jsonl").read_bytes()
 
     def first(self) -> None:
         """Nothing says yet of which broker and cluster most of it is; what is there ends in the middle of things."""
@@ -257,6 +258,7 @@ class Live:
         self._put("broker-2/equal.log", self._equal)
         self._put("broker-3/equal.log", self._equal[: len(self._equal) // 3])
         self._put("broker-3/again.log", self._equal)
+        self._put("prober/probes-3.jsonl", self._probes[:5000])
 
     def second(self) -> None:
         """Logs have grown, in the middle of a record; one was rotated by name, one is about to be truncated."""
@@ -271,11 +273,13 @@ class Live:
         self._put("three/later.log", incident_folder.line("05:00,000", "[KafkaServer id=3] late")[:40])
         self._put(SNAPSHOT, self._snapshot())
         self._put("broker-3/equal.log", self._equal)
+        self._put("prober/probes-3.jsonl", self._probes[: len(self._probes) // 2])
 
     def third(self) -> None:
         """All of it."""
         rest = self._state_change.index(b"\n[", len(self._state_change) // 2) + 1
         self._put("one/server.log", self._server)
+        self._put("prober/probes-3.jsonl", self._probes)
         self._put("two/state-change.log.1", self._state_change[:rest])
         self._put("two/state-change.log", self._state_change[rest:])
         again = incident_folder.line("06:00,000", "[Controller id=1] after the truncation")

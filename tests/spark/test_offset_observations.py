@@ -1,4 +1,4 @@
-"""Sightings of offsets from partition directories, on rows made by hand."""
+"""Sightings of offsets from partition directories and from answers of brokers, on rows made by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS
+from ingest.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS, OFFSET_PROBES
 from reconstruct.silver.offsets import offset_sightings
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -30,6 +30,16 @@ def file(name: str, kind: str = "log_segment", directory: str = "t-0", **more: A
     return row | more
 
 
+def answer(asked: float, answered: float, offset: int | None, **more: Any) -> dict[str, Any]:
+    row = dict.fromkeys(OFFSET_PROBES.column_names) | {
+        "record_id": f"{asked} {offset}", "cluster_id": "c", "file_id": "f", "broker_id": 1,
+        "source_kind": "offset_probe", "source_file": "f", "source_line": 1, "byte_offset": 0, "byte_length": 1,
+        "sent_at": at(asked), "received_at": at(answered), "replica_id": -2, "target_timestamp": -1,
+        "isolation_level": 0, "topic": "t", "partition_id": 0, "offset": offset, "error_code": 0,
+    }  # fmt: skip
+    return row | more
+
+
 def segment(base: int, suffix: str = "") -> str:
     return f"{base:020}.log{suffix}"
 
@@ -45,8 +55,9 @@ def observed(spark: Any) -> Any:
         found = offset_sightings(
             spark.createDataFrame([], OFFSET_CHECKPOINTS.struct),
             spark.createDataFrame([], LEADER_EPOCH_CHECKPOINTS.struct),
-            spark.createDataFrame(list(rows), LOG_SEGMENTS.struct),
+            spark.createDataFrame([row for row in rows if "file_kind" in row], LOG_SEGMENTS.struct),
             incarnations,
+            probes=spark.createDataFrame([row for row in rows if "sent_at" in row], OFFSET_PROBES.struct),
         ).orderBy("observed_at", "offset")
         names = ("replica_id", "offset_kind", "offset", "topic_incarnation", "evidence")
         return [tuple(row[name] for name in names) for row in found.collect()]
@@ -77,3 +88,17 @@ def test_the_topic_id_beside_a_segment_names_the_incarnation(observed: Any) -> N
     assert [row[3] for row in observed(file(segment(0), next_offset=7), stale)] == ["older"]
     unheard = file("partition.metadata", "partition_metadata", topic_id="of another cluster")
     assert [row[3] for row in observed(file(segment(0), next_offset=7), unheard)] == ["newer"]
+
+
+def test_an_answer_is_of_what_was_asked_for(observed: Any) -> None:
+    found = observed(
+        answer(10, 11, 1), answer(11, 12, 2, replica_id=-1), answer(12, 13, 3, replica_id=-1, isolation_level=1),
+        answer(13, 14, 4, target_timestamp=-2), answer(14, 15, 5, target_timestamp=1795232322495),
+        answer(15, 16, None, error_code=6),
+    )  # fmt: skip
+    assert [row[1:3] for row in found] == [("log_end_offset", 1), ("high_watermark", 2), ("log_start_offset", 4)]
+
+
+def test_an_answer_that_may_be_of_either_of_two_topics_is_of_none(observed: Any) -> None:
+    found = observed(answer(3, 4, 1), answer(4, 6, 2), answer(6, 7, 3))
+    assert [row[3] for row in found] == ["older", "unknown", "newer"]

@@ -1,10 +1,12 @@
 """Bounds of offsets and losses as the whole pipeline makes them, against the probes and the plain harness.
 
-The probes, and all else that tells the truth, are left out of what is ingested.
+The probes, and all else that tells the truth, are left out of what is ingested; but one capture is ingested with its
+probes once more, as another cluster.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +30,16 @@ from reconstruct.silver.offset_context import covered_spans
 from reconstruct.silver.offset_hull import hull
 from reconstruct.silver.offset_records import REPLICA_EVENT_TYPES, _said
 from tests.support.captures import TRUTH, Unpacker, unpacked
-from tests.support.offset_truth import CaptureEvidence, Partition, bounds_of, measure, read_evidence
+from tests.support.offset_truth import (
+    CaptureEvidence,
+    Partition,
+    Probe,
+    bounds_of,
+    measure,
+    probes,
+    read_evidence,
+    unmet,
+)
 
 __all__ = ["unpacked"]
 
@@ -38,6 +49,9 @@ CAPTURES: Final[dict[str, dict[Partition, tuple[int, int, list[str]]]]] = {
     "unclean-3.9.1-info": {("ledger", 0): (68, 304, []), ("ledger", 1): (69, 304, [])},
     "checkpoints-1.1.1": {},
 }
+#: The capture that is ingested with its probes too, and the cluster it then is.
+PROBED, WITH_PROBES = "unclean-0.8.2.2", "unclean-0.8.2.2 with probes"
+CAPTURES_OF: Final = {name: name for name in CAPTURES} | {WITH_PROBES: PROBED}
 _RECORD: Final = pa.schema(
     [
         *((name, pa.string()) for name in ("cluster_id", "record_id", "source_kind", "event_type")),
@@ -54,7 +68,7 @@ _BOUNDS: Final = (
 
 @dataclass(frozen=True)
 class Made:
-    """One capture: its folder with the truth in it, and what the pipeline made of it without."""
+    """One cluster: its capture's folder with the truth in it, and what the pipeline made of what it was given."""
 
     folder: Path
     bounds: dict[Partition, list[OffsetBounds]]
@@ -62,18 +76,26 @@ class Made:
     sighted: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Lakeful:
+    lake: Lake
+    made: dict[str, Made]
+
+
 @pytest.fixture(scope="module")
-def made(spark: Any, unpacked: Unpacker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
+def lakeful(spark: Any, unpacked: Unpacker, tmp_path_factory: pytest.TempPathFactory) -> Lakeful:
     lake = Lake(spark, str(tmp_path_factory.mktemp("offsets") / "lake"))
     lake.ensure()
     for name in CAPTURES:
         ingest_paths(lake, [str(unpacked(name, without=TRUTH))], IngestOptions(cluster_id=name), lambda _: None)
+    probed = unpacked(PROBED, without=[part for part in TRUTH if not part.startswith("probes")])
+    ingest_paths(lake, [str(probed)], IngestOptions(cluster_id=WITH_PROBES), lambda _: None)
     reconstruct(lake, full=True, progress=lambda _: None)
     timeline = lake.read(REPLICA_OFFSET_TIMELINE).orderBy("cluster_id", "replica_id", "sequence").collect()
     losses = lake.read(DATA_LOSS_BOUNDS).collect()
     sighted = lake.read(OFFSET_OBSERVATIONS).groupBy("cluster_id", "source").count().collect()
     result = {}
-    for name in CAPTURES:
+    for name, capture in CAPTURES_OF.items():
         bounds: dict[Partition, list[OffsetBounds]] = {}
         for row in timeline:
             if row["cluster_id"] == name:
@@ -81,12 +103,17 @@ def made(spark: Any, unpacked: Unpacker, tmp_path_factory: pytest.TempPathFactor
         lost = [row for row in losses if row["cluster_id"] == name]
         assert len({(row["topic"], row["partition_id"]) for row in lost}) == len(lost)
         result[name] = Made(
-            unpacked(name),
+            unpacked(capture),
             bounds,
             {(row["topic"], row["partition_id"]): row for row in lost},
             {row["source"]: row["count"] for row in sighted if row["cluster_id"] == name},
         )
-    return result
+    return Lakeful(lake, result)
+
+
+@pytest.fixture(scope="module")
+def made(lakeful: Lakeful) -> dict[str, Made]:
+    return lakeful.made
 
 
 def _bounds(row: Any) -> OffsetBounds:
@@ -107,11 +134,11 @@ def test_every_probe_lies_within_the_bounds_of_its_replica(made: dict[str, Made]
     assert result.median_ratio <= 1.1
 
 
-@pytest.mark.parametrize("name", CAPTURES)
+@pytest.mark.parametrize("name", CAPTURES_OF)
 def test_the_rows_are_those_of_the_plain_functions(made: dict[str, Made], name: str) -> None:
     plain = {
         partition: [replace(row, evidence=()) for row in rows]
-        for partition, rows in bounds_of(_plain_evidence(made[name].folder)).items()
+        for partition, rows in bounds_of(_plain_evidence(made[name].folder, with_probes=name == WITH_PROBES)).items()
         if rows
     }
     assert made[name].bounds.keys() == plain.keys()
@@ -119,10 +146,10 @@ def test_the_rows_are_those_of_the_plain_functions(made: dict[str, Made], name: 
         assert made[name].bounds[partition] == rows, partition
 
 
-def _plain_evidence(folder: Path) -> CaptureEvidence:
+def _plain_evidence(folder: Path, *, with_probes: bool = False) -> CaptureEvidence:
     """What the plain harness reads; but a copy was made before the next round of its broker's copies or of the znodes,
     also where that round found no such file."""
-    found = read_evidence(folder)
+    found = read_evidence(folder, with_probes=with_probes)
     shared = {int(path.stem) for path in folder.glob("znodes/*.jsonl")}
     rounds = {
         int(broker.name.removeprefix("broker-")): sorted(
@@ -157,6 +184,35 @@ def test_what_was_lost_is_found_and_nothing_else(made: dict[str, Made], name: st
         names = ("lost_to_offset_lower", "lost_to_offset_upper", "lost_count_lower", "lost_count_upper")
         assert [loss[n] for n in names] == [getattr(plain, n) for n in names]
         assert _micros(loss["event_at"]) == plain.event_at
+
+
+class TestWithTheProbes:
+    def test_every_answer_is_kept_and_is_an_observation_between_asking_and_answering(self, lakeful: Lakeful) -> None:
+        observed = lakeful.lake.read(OFFSET_OBSERVATIONS).where("source = 'probe'").collect()
+        assert {row["cluster_id"] for row in observed} == {WITH_PROBES}
+        found = Counter(
+            Probe(
+                (row["topic"], row["partition_id"]), row["replica_id"], row["offset_kind"], row["offset"],
+                _micros(row["observed_at"]) or 0, _micros(row["observed_at_upper"]) or 0, line=0,
+            )
+            for row in observed
+        )  # fmt: skip
+        assert found == Counter(replace(probe, line=0) for probe in probes(lakeful.made[WITH_PROBES].folder))
+
+    def test_the_bounds_meet_at_every_probe(self, made: dict[str, Made]) -> None:
+        with_probes, without = (made[name] for name in (WITH_PROBES, PROBED))
+        assert measure(with_probes.folder, with_probes.bounds).outside == []
+        assert unmet(with_probes.folder, with_probes.bounds) == []
+        assert len(unmet(without.folder, without.bounds)) > 100
+
+    def test_they_narrow_what_was_lost_and_accuse_of_nothing_else(self, made: dict[str, Made]) -> None:
+        with_probes, without = (made[name].losses for name in (WITH_PROBES, PROBED))
+        assert with_probes.keys() == without.keys()
+        for partition, (first, last, _) in CAPTURES[PROBED].items():
+            loss = with_probes[partition]
+            assert loss["lost_from_offset"] == first
+            assert loss["lost_to_offset_lower"] <= last <= loss["lost_to_offset_upper"]
+            assert loss["lost_count_lower"] >= without[partition]["lost_count_lower"]
 
 
 def test_offsets_are_sighted_in_logs_too(made: dict[str, Made]) -> None:

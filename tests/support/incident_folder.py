@@ -99,6 +99,7 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "core.4711": Expected("unrecognised", "rejected"),
     "empty.log": Expected("unrecognised", "empty"),
     "notes.md": Expected("unrecognised", "rejected"),
+    "prober/answers.jsonl": Expected("offset_probe", "ingested", 2),
     "scenario/events.jsonl": Expected("scenario_events", "not_read_yet"),
     "znodes/EMPTY.jsonl": Expected("znode_snapshot", "empty"),
     "znodes/FIRST.jsonl": Expected("znode_snapshot"),
@@ -180,6 +181,7 @@ def build(capture: Path, folder: Path, outside: Path) -> Incident:
     files["core.4711"] = _BINARY
     files["empty.log"] = b""
     files["notes.md"] = b"# What we did\n\nrestarted broker 2, twice\n"
+    files["prober/answers.jsonl"] = (capture / "probes-2.jsonl").read_bytes()
     files["scenario/events.jsonl"] = (capture / "events.jsonl").read_bytes()
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

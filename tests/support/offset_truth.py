@@ -78,6 +78,7 @@ class Probe:
     offset: int
     sent_at: int
     received_at: int
+    line: int
 
 
 def read_evidence(capture: Path, *, with_probes: bool = False) -> CaptureEvidence:
@@ -106,8 +107,11 @@ def read_evidence(capture: Path, *, with_probes: bool = False) -> CaptureEvidenc
     if with_probes:
         for probe in probes(capture):
             sightings.setdefault(probe.partition, []).append(
-                OffsetSighting(probe.replica_id, probe.quantity, probe.offset, probe.sent_at, probe.received_at)
-            )
+                OffsetSighting(
+                    probe.replica_id, probe.quantity, probe.offset, probe.sent_at, probe.received_at, source=oe.PROBE,
+                    evidence_id=f"probes-{probe.replica_id}.jsonl:{probe.line}",
+                )
+            )  # fmt: skip
     decided = _decided(capture, version)
     found = CaptureEvidence(version)
     for partition in sorted(sightings.keys() | events.keys()):
@@ -224,12 +228,12 @@ def _decided(capture: Path, version: KafkaVersion) -> dict[Partition, list[Decid
 def probes(capture: Path) -> Iterator[Probe]:
     """The ground truth: what every replica answered."""
     for path in sorted(capture.glob("probes-*.jsonl")):
-        for line in path.read_text().splitlines():
+        for number, line in enumerate(path.read_text().splitlines(), 1):
             row: Mapping[str, Any] = json.loads(line)
             quantity = oe.HIGH_WATERMARK if row["replica_id"] == -1 else oe.LOG_END_OFFSET
             yield Probe(
                 (row["topic"], row["partition"]), row["broker"], quantity, row["offset"],
-                int(row["sent_at"] * 1000), int(row["received_at"] * 1000) + 1000,
+                round(row["sent_at"] * 1000), round(row["received_at"] * 1000), number,
             )  # fmt: skip
 
 
@@ -286,6 +290,22 @@ def measure(capture: Path, made: BoundsByPartition) -> Measure:
         else:
             result.log_end_widths.append(high - low)
     return result
+
+
+def unmet(capture: Path, made: BoundsByPartition) -> list[Probe]:
+    """The probes at which the bounds meet at no instant between sending and receiving: no row has their offset as its
+    lower and its upper bound."""
+    bounds = {partition: _by_replica(rows) for partition, rows in made.items()}
+    return [
+        probe
+        for probe in probes(capture)
+        if not any(
+            row.valid_from <= probe.received_at
+            and (row.valid_to is None or row.valid_to > probe.sent_at)
+            and getattr(row, f"{probe.quantity}_lower") == probe.offset == getattr(row, f"{probe.quantity}_upper")
+            for row in bounds.get(probe.partition, {}).get(probe.replica_id, ())
+        )
+    ]
 
 
 def _by_replica(rows: Iterable[OffsetBounds]) -> dict[int, list[OffsetBounds]]:

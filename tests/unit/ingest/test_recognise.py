@@ -12,6 +12,7 @@ SERVER = b"[2014-03-11 10:21:07,123] INFO [Kafka Server 3], started (kafka.serve
 CONTROLLER = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
 CHECKPOINT = b"0\n2\norders 0 12\norders 1 -1\n"
 LISTING = b"12 1795231841.5 ./t-0/00000000000000000000.log\n5 1795231841.5 ./t-0/00000000000000000007.log\n"
+PROBE = b'{"sent_at":1.5,"received_at":2,"broker":1,"replica_id":-2,"topic":"t","partition":0,"offset":0}\n'
 EPOCHS = b"0\n2\n0 0\n4 77\n"
 
 
@@ -27,7 +28,9 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
          "ingested", 12),
         (b"[2014-03-11 10:21:07,123] INFO hello (com.example.App)\n", "x/a", "unrecognised", "rejected", None),
         (b'{"captured_at":1,"path":"/","mzxid":3}\n', "x/a", "znode_snapshot", "ingested", None),
-        (b'{"sent_at":1,"replica_id":-2}\n', "x/a", "offset_probe", "not_read_yet", None),
+        (PROBE, "x/a", "offset_probe", "ingested", None),
+        (PROBE[20:] + PROBE, "x/a", "offset_probe", "ingested", None),
+        (b'{"sent_at":1,"replica_id":"db-2"}\n', "x/probes-1.jsonl", "unrecognised", "rejected", None),
         (b'{"ts": 1, "what": "kill"}\n', "x/a", "scenario_events", "not_read_yet", None),
         (b'{"what": 1}\n', "x/a", "unrecognised", "rejected", None),
         (b"ZKLG\0\0\0\2", "x/a", "znode_transaction_log", "ingested", None),

@@ -87,6 +87,20 @@ class Witness:
                     )
                 )  # fmt: skip
 
+    def probe(self, source: random.Random, before: Cluster, after: Cluster, at: int) -> None:
+        """What running brokers answer who were asked before the event at ``at``, or after it, and answer later."""
+        cluster, late = (before, 0) if source.random() < 0.5 else (after, SECOND)
+        for broker in before.alive & after.alive:
+            replica = cluster.replicas[broker]
+            if Role.OFFLINE in (replica.role, before.replicas[broker].role):
+                continue
+            asked, answered = at - source.choice((1, SECOND)) + late, at + late + source.choice((0, SECOND // 2))
+            answers = [(oe.LOG_END_OFFSET, replica.log_end_offset)]
+            if replica.role is Role.LEADER:
+                answers.append((oe.HIGH_WATERMARK, replica.high_watermark))
+            for kind, offset in answers:
+                self.sightings.append(OffsetSighting(broker, kind, offset, asked, answered, source=oe.PROBE))
+
     def decide(self, cluster: Cluster, at: int) -> None:
         if self.decided:
             last = self.decided.pop()
@@ -121,7 +135,7 @@ def some_events(source: random.Random, cluster: Cluster) -> list[e.Event]:
     return source.choice(rare)
 
 
-def play(version: str, seed: int) -> tuple[list[tuple[int, Cluster]], list[OffsetBounds]]:
+def play(version: str, seed: int, *, with_probes: bool = False) -> tuple[list[tuple[int, Cluster]], list[OffsetBounds]]:
     """One history: the states from their instants on, and the bounds made without them."""
     parsed = KafkaVersion.parse(version)
     assert parsed is not None
@@ -137,21 +151,25 @@ def play(version: str, seed: int) -> tuple[list[tuple[int, Cluster]], list[Offse
     states, at = [(2 * SECOND, cluster)], 4 * SECOND
     for _ in range(STEPS):
         for event in some_events(source, cluster):
+            before = cluster
             after = step(cluster, event)
             witness.watch(cluster, after, event, at)
             cluster = after
             states.append((at, cluster))
             if source.random() < 0.7:
                 witness.copy_files(cluster, at + SECOND)
+            if with_probes and source.random() < 0.5:
+                witness.probe(source, before, cluster, at)
             at += 3 * SECOND
     return states, bound_offsets(witness.evidence(), rules)
 
 
+@pytest.mark.parametrize("with_probes", [False, True], ids=["without probes", "with probes"])
 @pytest.mark.parametrize("version", ["0.8.2.2", "0.10.2.2", "1.1.1", "2.1.1", "2.8.2", "3.9.1"])
-def test_real_offsets_lie_within_the_bounds_of_any_history(version: str) -> None:
+def test_real_offsets_lie_within_the_bounds_of_any_history(version: str, with_probes: bool) -> None:
     lower = upper = 0
     for seed in range(RUNS):
-        states, bounds = play(version, seed)
+        states, bounds = play(version, seed, with_probes=with_probes)
         for at, cluster in states:
             instant = at + SECOND + SECOND // 2
             for row in bounds:

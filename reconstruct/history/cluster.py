@@ -126,6 +126,22 @@ class ClusterView:
         """When a controller with a higher epoch took over; None while none is known."""
         return min((t.start for t in self.tenures if t.controller_epoch > controller_epoch), default=None)
 
+    def tenure_bounds(self, controller_id: int | None, controller_epoch: int | None) -> tuple[int, int | None]:
+        """When the tenure began, and when the same broker's next one did; the beginning of time where it is unknown."""
+        own = [tenure for tenure in self.tenures if tenure.controller_id == controller_id]
+        start = next((tenure.start for tenure in own if tenure.controller_epoch == controller_epoch), None)
+        if start is None or controller_epoch is None:
+            return 0, None
+        return start, min((tenure.start for tenure in own if tenure.controller_epoch > controller_epoch), default=None)
+
+    def live_views_of(self, controller_id: int | None, since: int, until: int | None) -> list[LiveView]:
+        """The lists of live brokers that one controller logged in [since, until), in their order."""
+        return [
+            view
+            for view in self.live_views
+            if view.controller_id == controller_id and since <= view.at and (until is None or view.at < until)
+        ]
+
     def is_live(self, broker_id: int, instant: int) -> bool | None:
         """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
         intervals = self.liveness.get(broker_id, ())

@@ -7,34 +7,40 @@ whether an election was clean is said only where the state just before it is kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from typing import Final
+from itertools import pairwise
 
 from reconstruct.history.assignment import Assignment
 from reconstruct.history.availability import Window
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.controller_view import VIEW_SLACK_US, Decision, Seen, seen_by_controller
+from reconstruct.history.election_inputs import (
+    NEW_PARTITION,
+    UNKNOWN_KIND,
+    ElectionInputs,
+    Outcome,
+    versions_to_ask,
+)
+from reconstruct.history.election_occasions import Assigned, Occasions, possible_kinds
 from reconstruct.history.evidence import Evidence
-from reconstruct.history.intervals import Interval, as_of
+from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr
 from reconstruct.history.sightings import NO_LEADER
-from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView, elect
-from reconstruct.model.versions import KafkaVersion
+from reconstruct.model.states import PartitionState
+from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, UNCLEAN_ELECTION_CONFIGURABLE_SINCE
 
-NEW_PARTITION: Final = "new_partition"
-UNKNOWN_KIND: Final = "unknown"
-#: How long before or after a change of a broker's registration the controller's view of it is uncertain.
-_VIEW_SLACK_US: Final = 2_000_000
-#: A broker that asks for a controlled shutdown is gone within this time, or has given up.
-_SHUTDOWN_US: Final = 120_000_000
-#: More unknown brokers than this, and any assigned replica is taken to be possible.
-_MOST_UNKNOWN: Final = 6
+__all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "Election", "all_elections", "elections", "unclean_setting"]
 
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """One change of leader. ``is_unclean`` is None where the ISR just before it is not known."""
+    """One election. ``is_unclean`` is None where the ISR just before it is not known.
+
+    ``is_exact``: the state before and the state elected follow each other and are known as they were written, and so is
+    the assignment; then an outcome that ``inputs`` do not give is one that the rules do not allow. ``inputs`` is None
+    where nothing is known of the assignment or of the brokers.
+    """
 
     at: int
     kind: str
@@ -47,16 +53,21 @@ class Election:
     isr: tuple[int, ...]
     evidence: tuple[str, ...]
     inferred_from: str | None
+    decision: Decision
+    inputs: ElectionInputs | None = None
+    is_exact: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.observed_leader, frozenset(self.isr)
 
 
 @dataclass(frozen=True, slots=True)
-class _Inputs:
+class _Known:
     """What is known besides the states themselves; ``unclean`` are the settings that the evidence allows."""
 
     decided: Sequence[Interval[LeaderAndIsr]]
-    assignments: Sequence[Interval[Assignment]]
-    reassigning: Sequence[Window]
-    said_unclean: Sequence[Evidence]
+    occasions: Occasions
     unclean: tuple[bool, ...]
     cluster: ClusterView
 
@@ -69,96 +80,127 @@ def elections(
     evidence: Iterable[Evidence],
     cluster: ClusterView,
 ) -> list[Election]:
-    """The elections that the decided states show, in their order."""
+    """The changes of leader that the decided states show, and the choice of the first, in their order."""
+    found = all_elections(topic, decided, assignments, reassigning, evidence, cluster)
+    return [election for election in found if election.observed_leader != election.previous_leader]
+
+
+def all_elections(
+    topic: str,
+    decided: Sequence[Interval[LeaderAndIsr]],
+    assignments: Sequence[Interval[Assignment]],
+    reassigning: Sequence[Window],
+    evidence: Iterable[Evidence],
+    cluster: ClusterView,
+) -> list[Election]:
+    """The same, and those that the controller says it held and that chose the leader there was."""
+    facts = list(evidence)
+    setting = unclean_setting(topic, facts, cluster)
+    # since 2.4 an administrator may ask for an unclean election whatever the setting
+    is_open = setting is None or (not setting and cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE))
+    unclean = (False, True) if is_open else (bool(setting),)
+    known = _Known(decided, Occasions(facts, assignments, reassigning, cluster.version), unclean, cluster)
     result = []
-    is_allowed = cluster.unclean_election_allowed(topic)
-    inputs = _Inputs(
-        decided,
-        assignments,
-        reassigning,
-        [fact for fact in evidence if fact.kind == "unclean_leader_selected"],
-        (False, True) if is_allowed is None else (is_allowed,),
-        cluster,
-    )
     if decided and decided[0].value.leader_epoch == 0 and decided[0].value.leader != NO_LEADER:
-        result.append(_first(decided[0], assignments, cluster))
+        result.append(_election(None, decided[0], known))
     for before, after in pairwise(decided):
         old, new = before.value, after.value
-        if new.leader in (NO_LEADER, old.leader) or new.leader_epoch <= old.leader_epoch:
+        if new.leader == NO_LEADER or new.leader_epoch <= old.leader_epoch:
             continue
-        result.append(_election(before, after, inputs))
+        if new.leader != old.leader or _was_offline(after, known):
+            result.append(_election(before, after, known))
     return result
 
 
-def _first(
-    state: Interval[LeaderAndIsr], assignments: Sequence[Interval[Assignment]], cluster: ClusterView
-) -> Election:
-    """A new partition: the first live assigned replica leads, all live ones are in the ISR."""
-    value = state.value
-    assigned = as_of(assignments, state.start) or (assignments[0] if assignments else None)
-    replicas = assigned.value.replicas if assigned else value.isr
-    allowed = []
-    for replica in replicas:
-        is_live = _is_live(replica, state.start, cluster)
-        if is_live is not False:
-            allowed.append(replica)
-        if is_live:
-            break
+def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> bool | None:
+    """unclean.leader.election.enable of the topic; None where it is not known.
+
+    The brokers' own setting is the topic's only where znodes were given and show no other.
+    """
+    has_znodes = any(fact.source_kind == "znode" for fact in evidence)
+    is_fixed = cluster.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE)
+    is_known = is_fixed or has_znodes or topic in cluster.unclean_election
+    return cluster.unclean_election_allowed(topic) if is_known else None
+
+
+def _was_offline(after: Interval[LeaderAndIsr], known: _Known) -> bool:
+    """Whether the controller says that it elected the leader, also where that had led before."""
+    return known.occasions.decision(after).from_state == PartitionState.OFFLINE
+
+
+def _election(before: Interval[LeaderAndIsr] | None, after: Interval[LeaderAndIsr], known: _Known) -> Election:
+    new = after.value
+    decision = known.occasions.decision(after)
+    old = before.value if before is not None else LeaderAndIsr(NO_LEADER, -1, ())
+    assigned = known.occasions.assigned(decision, new)
+    replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
+    seen = {replica: seen_by_controller(replica, decision, known.cluster) for replica in replicas}
+    kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, seen)
+    inputs = _inputs(old, new, kinds, assigned, seen, known)
+    follow = known.occasions.follow_each_other(None if before is None else old, new)
+    is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
+    witness = _witness(decision, known) if before is not None else []
+    evidence = [*after.evidence[:2], *(before.evidence[:1] if before is not None else ())]
+    evidence += [] if decision.evidence_id is None else [decision.evidence_id]
+    evidence += [fact.evidence_id for fact in witness[:1]]
     return Election(
-        state.start, NEW_PARTITION, None, value.leader, 0, tuple(sorted(allowed)), False, None, value.isr,
-        state.evidence[:2],
-        state.inferred_from,
-    )  # fmt: skip
+        after.start,
+        kinds[0] if len(kinds) == 1 else UNKNOWN_KIND,
+        None if before is None else old.leader,
+        new.leader,
+        new.leader_epoch,
+        _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
+        False if before is None else _is_unclean(before, after, bool(witness)),
+        None if before is None else _last_known_isr(before, known.decided),
+        new.isr,
+        tuple(dict.fromkeys(evidence)),
+        after.inferred_from,
+        decision,
+        inputs,
+        is_exact,
+    )
 
 
-def _election(
-    before: Interval[LeaderAndIsr],
-    after: Interval[LeaderAndIsr],
-    inputs: _Inputs,
-) -> Election:
-    old, new, at, cluster = before.value, after.value, after.start, inputs.cluster
-    assigned = as_of(inputs.assignments, at)
-    replicas = assigned.value.replicas if assigned else ()
-    kind = _kind(old, new, at, replicas, inputs)
-    allowed: set[int] = set()
-    if kind != UNKNOWN_KIND and replicas:
-        target = assigned.value.target if assigned and kind == ElectionKind.REASSIGNED_PARTITION else None
-        view = PartitionView(replicas, old.isr, old.leader, old.leader_epoch, target)
-        leaving = _shutting_down(at, cluster) | ({old.leader} if kind == ElectionKind.CONTROLLED_SHUTDOWN else set())
-        for live in _possibly_live(replicas, at, cluster):
-            for version in (cluster.version.low, cluster.version.high):
-                brokers = Brokers(live | leaving, frozenset(leaving))
-                allowed |= _outcomes(ElectionKind(kind), view, brokers, inputs.unclean, version)
-    witness = [f for f in inputs.said_unclean if abs(f.at - at) <= _VIEW_SLACK_US]
-    is_unclean = _is_unclean(before, after, bool(witness))
-    evidence = dict.fromkeys((*after.evidence[:2], *before.evidence[:1], *(f.evidence_id for f in witness[:1])))
-    return Election(
-        at, str(kind), old.leader, new.leader, new.leader_epoch, tuple(sorted(allowed)), is_unclean,
-        _last_known_isr(before, inputs.decided), new.isr, tuple(evidence), after.inferred_from,
-    )  # fmt: skip
-
-
-def _kind(
+def _inputs(
     old: LeaderAndIsr,
     new: LeaderAndIsr,
-    at: int,
-    replicas: tuple[int, ...],
-    inputs: _Inputs,
-) -> str:
-    cluster = inputs.cluster
-    same_isr = frozenset(old.isr) == frozenset(new.isr)
-    if old.leader in _shutting_down(at, cluster) and old.leader not in new.isr:
-        return ElectionKind.CONTROLLED_SHUTDOWN
-    if old.leader == NO_LEADER or _is_live(old.leader, at, cluster) is False or old.leader not in new.isr:
-        return ElectionKind.OFFLINE_PARTITION
-    is_reassigned = any(
-        start <= at and (end is None or at <= end + _VIEW_SLACK_US) for start, end, _ in inputs.reassigning
-    )
-    if same_isr and is_reassigned:
-        return ElectionKind.REASSIGNED_PARTITION
-    if same_isr and replicas[:1] == (new.leader,):
-        return ElectionKind.PREFERRED_REPLICA
-    return UNKNOWN_KIND
+    kinds: tuple[str, ...],
+    assigned: Assigned,
+    seen: dict[int, frozenset[Seen]],
+    known: _Known,
+) -> ElectionInputs | None:
+    if not assigned.assignments:
+        return None
+    possible = dict(seen)
+    # that the old leader left the ISR says what it was to the controller
+    if old.leader not in new.isr:
+        possible[old.leader] |= {Seen.GONE, Seen.LEAVING}
+    inputs = ElectionInputs(
+        kinds, old.leader, old.leader_epoch, old.isr, assigned.assignments, assigned.targets, possible, known.unclean,
+        versions_to_ask(known.cluster.version),
+    )  # fmt: skip
+    return None if inputs.are_too_many else inputs
+
+
+def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -> tuple[int, ...]:
+    """Leaders of the outcomes that give the ISR observed; of all outcomes where none does, or the ISR may be later.
+
+    Where the inputs are uncertain and the observed leader is in none, they were others: any replica may have led.
+    """
+    if inputs is None:
+        return ()
+    outcomes = inputs.outcomes()
+    leader, isr = observed
+    leaders = {chosen for chosen, given in outcomes if given == isr}
+    if not leaders or (leader not in leaders and not is_exact):
+        leaders |= {chosen for chosen, _ in outcomes}
+    if leader not in leaders and not is_exact:
+        leaders |= {leader, *inputs.replicas}
+    return tuple(sorted(leaders))
+
+
+def _witness(decision: Decision, known: _Known) -> list[Evidence]:
+    return [fact for fact in known.occasions.said_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
 
 
 def _is_unclean(before: Interval[LeaderAndIsr], after: Interval[LeaderAndIsr], is_said: bool) -> bool | None:
@@ -180,42 +222,3 @@ def _last_known_isr(before: Interval[LeaderAndIsr], decided: Sequence[Interval[L
         if is_earlier and interval.value.isr:
             return interval.value.isr
     return before.value.isr
-
-
-def _is_live(broker_id: int, at: int, cluster: ClusterView) -> bool | None:
-    """Whether the controller held the broker for live; None near a change of its registration, or where unknown."""
-    states = {cluster.is_live(broker_id, at + shift) for shift in (-_VIEW_SLACK_US, 0, _VIEW_SLACK_US)}
-    return states.pop() if len(states) == 1 else None
-
-
-def _shutting_down(at: int, cluster: ClusterView) -> set[int]:
-    return {
-        broker_id
-        for broker_id, registrations in cluster.liveness.items()
-        for interval in registrations
-        if interval.value.end_reason == "controlled_shutdown"
-        and interval.end is not None
-        and interval.start <= at <= interval.end + _VIEW_SLACK_US
-        and interval.end - at <= _SHUTDOWN_US
-    }
-
-
-def _possibly_live(replicas: Sequence[int], at: int, cluster: ClusterView) -> Iterator[frozenset[int]]:
-    """Every set of live replicas that the evidence allows."""
-    states = {replica: _is_live(replica, at, cluster) for replica in replicas}
-    certain = frozenset(replica for replica, is_live in states.items() if is_live)
-    unknown = [replica for replica, is_live in states.items() if is_live is None]
-    if len(unknown) > _MOST_UNKNOWN:
-        yield from (certain | {replica} for replica in unknown)
-        return
-    for size in range(len(unknown) + 1):
-        for chosen in combinations(unknown, size):
-            yield certain | frozenset(chosen)
-
-
-def _outcomes(
-    kind: ElectionKind, view: PartitionView, brokers: Brokers, unclean: tuple[bool, ...], version: KafkaVersion
-) -> set[int]:
-    """Leaders that the election gives; unclean ones unless the configuration is known to forbid them."""
-    results = (elect(kind, view, brokers, allowed, version) for allowed in unclean)
-    return {result.leader for result in results if isinstance(result, Elected)}

@@ -24,6 +24,7 @@ from reconstruct.history.elections import Election, elections
 from reconstruct.history.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
 from reconstruct.history.intervals import Change, Interval, close_intervals
 from reconstruct.history.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
+from reconstruct.history.overlaps import LeadershipOverlap, leadership_overlaps
 from reconstruct.history.roles import Role, metadata_cache_timelines, replica_manager_timelines
 from reconstruct.history.rules import JUDGES
 from reconstruct.history.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
@@ -65,6 +66,10 @@ class PartitionHistory:
     @property
     def elections(self) -> Sequence[Election]:
         return self.case.elections
+
+    @property
+    def overlaps(self) -> Sequence[LeadershipOverlap]:
+        return leadership_overlaps(self.case.roles, self.case.facts, self.case.cluster)
 
 
 def fold_partition(

@@ -15,12 +15,20 @@ FOLLOWER: Final = "follower"
 NONE: Final = "none"
 CACHED: Final = "cached"
 
+#: The controller and the correlation id that name a request in one broker's log.
+_Request = tuple[int | None, int | None]
+
 _TRANSITION_DONE: Final = {
     "become_leader_completed": LEADER,
     "become_leader_skipped": LEADER,
     "become_follower_completed": FOLLOWER,
     "become_follower_skipped": FOLLOWER,
 }
+_TRANSITION_COMPLETED: Final = ("become_leader_completed", "become_follower_completed")
+_TRANSITION_STARTED: Final = ("become_leader_started", "become_follower_started")
+_TRANSITION_FAILED: Final = ("become_leader_failed", "become_follower_failed")
+#: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
+_SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +49,13 @@ class RoleChange:
     """One become-leader or become-follower, as a broker did it: what the rules about belief judge."""
 
     broker_id: int
-    at: int
+    fact: Evidence
     role: Role
     evidence: tuple[str, ...]
+
+    @property
+    def at(self) -> int:
+        return self.fact.at
 
 
 def replica_manager_timelines(
@@ -51,9 +63,10 @@ def replica_manager_timelines(
 ) -> dict[int, list[Interval[Role]]]:
     """By broker: as what it acted. A broker that starts again forgets, whatever it was before."""
     timelines = {}
-    for broker_id, facts in _by_broker(evidence).items():
-        changes = _acts(facts)
-        timelines[broker_id] = _closed(changes, process_starts.get(broker_id, ()))
+    for broker_id, facts in by_broker(evidence).items():
+        starts = process_starts.get(broker_id, ())
+        changes = [Change(act.at, act.role, act.evidence) for act in _acts(broker_id, facts, starts)]
+        timelines[broker_id] = _closed(changes, starts)
     return {broker_id: timeline for broker_id, timeline in timelines.items() if timeline}
 
 
@@ -62,42 +75,33 @@ def metadata_cache_timelines(
 ) -> dict[int, list[Interval[Role]]]:
     """By broker: what its metadata cache held."""
     timelines = {}
-    for broker_id, facts in _by_broker(evidence).items():
+    for broker_id, facts in by_broker(evidence).items():
         changes = []
         for fact in facts:
             if fact.kind == "metadata_deleted" or (
                 fact.kind == "metadata_cached" and fact.leader == LEADER_DURING_DELETE
             ):
-                changes.append(
-                    Change(
-                        fact.at,
-                        Role(
-                            NONE,
-                            told_by_controller_id=fact.controller_id,
-                            told_by_controller_epoch=fact.controller_epoch,
-                        ),
-                        (fact.evidence_id,),
-                    )
-                )
+                changes.append(Change(fact.at, _none(fact), (fact.evidence_id,)))
             elif fact.kind == "metadata_cached":
                 changes.append(Change(fact.at, _told(CACHED, fact, fact.leader), (fact.evidence_id,)))
         timelines[broker_id] = _closed(changes, process_starts.get(broker_id, ()))
     return {broker_id: timeline for broker_id, timeline in timelines.items() if timeline}
 
 
-def role_changes(evidence: Iterable[Evidence]) -> list[RoleChange]:
+def role_changes(
+    evidence: Iterable[Evidence], process_starts: Mapping[int, Sequence[tuple[int, str]]]
+) -> list[RoleChange]:
     """Every completed become-leader and become-follower whose leader epoch the broker's log tells."""
     return [
-        RoleChange(broker_id, change.at, change.value, change.evidence)
-        for broker_id, facts in sorted(_by_broker(evidence).items())
-        for change in _acts(facts)
-        if change.value is not None
-        and change.value.role in (LEADER, FOLLOWER)
-        and change.value.leader_epoch is not None
+        act
+        for broker_id, facts in sorted(by_broker(evidence).items())
+        for act in _acts(broker_id, facts, process_starts.get(broker_id, ()))
+        if act.role.role in (LEADER, FOLLOWER) and act.role.leader_epoch is not None
     ]
 
 
-def _by_broker(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
+def by_broker(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
+    """What each broker logged of the partition as a broker, in order."""
     result: dict[int, list[Evidence]] = {}
     for fact in in_order(evidence):
         if fact.broker_id is not None and fact.source_kind in ("state_change_log", "server_log"):
@@ -105,37 +109,74 @@ def _by_broker(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
     return result
 
 
-def _acts(facts: Sequence[Evidence]) -> list[Change[Role]]:
-    """A completed transition names a request; the request's receipt, before it in the same log, names the epoch."""
-    received: dict[tuple[int | None, int | None], Evidence] = {}
-    changes: list[Change[Role]] = []
+def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int, str]]) -> list[RoleChange]:
+    """A completed transition names a request; the request's receipt, before it in the same log, names the epoch.
+
+    Correlation ids begin again with each start of the broker and each controller: a receipt counts once. A transition
+    that failed (the new leader is not alive, the disk is not readable) is logged as completed all the same: the broker
+    goes on as before.
+    """
+    received: dict[_Request, Evidence] = {}
+    failed: set[_Request] = set()
+    started: _Request = (None, None)
+    stops = _accepted_stops(facts)
+    acts: list[RoleChange] = []
+    restarts = sorted(at for at, _ in starts)
     for fact in facts:
+        while restarts and restarts[0] <= fact.at:
+            restarts.pop(0)
+            received.clear()
+            failed.clear()
         request = (fact.controller_id, fact.correlation_id)
         if fact.kind == "leader_and_isr_received":
             received[request] = fact
+            failed.discard(request)
+        elif fact.kind in _TRANSITION_STARTED:
+            started = request
+        elif fact.kind in _TRANSITION_FAILED or fact.shape_id in _SKIPPED_AS_OLDER:
+            failed.add(started if fact.correlation_id is None else request)
         elif fact.kind == "leader_epoch_started" and fact.role in (LEADER, FOLLOWER):
-            leader = fact.broker_id if fact.role == LEADER else fact.leader
-            changes.append(Change(fact.at, _told(fact.role, fact, leader), (fact.evidence_id,)))
-        elif fact.kind in _TRANSITION_DONE:
-            role = _TRANSITION_DONE[fact.kind]
-            told = received.get(request)
-            if told is not None and told.leader is not None:
-                value = _told(role, told, fact.broker_id if role == LEADER else told.leader)
-                changes.append(Change(fact.at, value, (fact.evidence_id, told.evidence_id)))
-            else:
-                leader = fact.broker_id if role == LEADER else fact.leader
-                changes.append(Change(fact.at, _told(role, fact, leader), (fact.evidence_id,)))
-        elif fact.kind == "stop_replica_handled":
-            changes.append(
-                Change(
-                    fact.at,
-                    Role(
-                        NONE, told_by_controller_id=fact.controller_id, told_by_controller_epoch=fact.controller_epoch
-                    ),
-                    (fact.evidence_id,),
-                )
-            )
-    return changes
+            leader = broker_id if fact.role == LEADER else fact.leader
+            acts.append(RoleChange(broker_id, fact, _told(fact.role, fact, leader), (fact.evidence_id,)))
+        elif fact.kind in _TRANSITION_DONE and request not in failed:
+            acts.append(_done(broker_id, fact, received.get(request)))
+            if fact.kind in _TRANSITION_COMPLETED:
+                received.pop(request, None)
+        elif fact.evidence_id in stops:
+            acts.append(RoleChange(broker_id, fact, _none(fact), (fact.evidence_id,)))
+    return acts
+
+
+def _done(broker_id: int, fact: Evidence, told: Evidence | None) -> RoleChange:
+    """A transition with the state that its request told; correlation ids start again with each controller."""
+    role = _TRANSITION_DONE[fact.kind]
+    if told is None or told.leader is None or fact.controller_epoch not in (None, told.controller_epoch):
+        leader = broker_id if role == LEADER else fact.leader
+        return RoleChange(broker_id, fact, _told(role, fact, leader), (fact.evidence_id,))
+    value = _told(role, told, broker_id if role == LEADER else told.leader)
+    return RoleChange(broker_id, fact, value, (fact.evidence_id, told.evidence_id))
+
+
+def _accepted_stops(facts: Sequence[Evidence]) -> frozenset[str]:
+    """The lines that show a StopReplica carried out: the end of its handling up to 2.5; since 2.6 its receipt, with a
+    correlation id, where no line refuses it and no higher controller epoch had been accepted."""
+    refused = {(f.controller_id, f.correlation_id) for f in facts if f.kind == "stop_replica_ignored"}
+    highest = -1
+    stops = set()
+    for fact in facts:
+        if fact.kind == "stop_replica_handled":
+            stops.add(fact.evidence_id)
+        elif fact.kind == "stop_replica_received":
+            is_refused = (fact.controller_id, fact.correlation_id) in refused or (fact.controller_epoch or 0) < highest
+            if fact.correlation_id is not None and not is_refused:
+                stops.add(fact.evidence_id)
+        elif fact.kind == "metadata_cached" or fact.kind in _TRANSITION_DONE:
+            highest = max(highest, fact.controller_epoch or -1)
+    return frozenset(stops)
+
+
+def _none(fact: Evidence) -> Role:
+    return Role(NONE, told_by_controller_id=fact.controller_id, told_by_controller_epoch=fact.controller_epoch)
 
 
 def _told(role: str, fact: Evidence, leader: int | None) -> Role:

@@ -116,6 +116,8 @@ TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE: Final = v(2, 6)
 LAST_ISR_MEMBER_KEPT_SINCE: Final = v(1, 1)
 #: KIP-455: reassignment state in the topic's znode; an overridden one may leave the ISR outside the assignment.
 REASSIGNMENT_IN_TOPIC_ZNODE_SINCE: Final = v(2, 4)
+#: KIP-460: an administrator may ask for an unclean election of any topic.
+ELECTION_BY_ADMINISTRATOR_SINCE: Final = v(2, 4)
 #: A leader kept removed replicas in its ISR until it heard of the new assignment (KAFKA-9672).
 LEADER_DROPS_REMOVED_REPLICAS_SINCE: Final = v(3, 0)
 #: KIP-497: the controller writes the ISR for the leader (AlterIsr; inter-broker protocol 2.7-IV2).
@@ -124,12 +126,16 @@ ALTER_ISR_SINCE: Final = v(2, 7)
 ISR_COMMIT_LOGGED_AT_INFO_SINCE: Final = v(2, 4)
 #: Until then the election for a reassignment did not ask whether the new leader was in the ISR (0.8.0).
 REASSIGNMENT_NEEDS_ISR_SINCE: Final = v(0, 8, 1)
-#: Requests and caches may restate an unchanged state with the epoch of a later controller (seen from 2.8).
-REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(2, 8)
+#: Requests and caches may restate an unchanged state with the epoch of a later controller: one that finds a replica
+#: outside the ISR on its way to OfflineReplica takes the state into its cache as its own (ReplicaStateMachine 1.1.0).
+REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(1, 1)
 #: unclean.leader.election.enable; before, an election was unclean whenever it had to be (KAFKA-1028).
 UNCLEAN_ELECTION_CONFIGURABLE_SINCE: Final = v(0, 8, 2)
 #: Its default became false (KIP-106).
 UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE: Final = v(0, 11)
+#: A broker checks, caches and logs an UpdateMetadata under the lock that its LeaderAndIsr requests take too; before, two
+#: requests may overtake each other between the check and the line (ReplicaManager.maybeUpdateMetadataCache).
+UPDATE_METADATA_LOCKED_SINCE: Final = v(0, 8, 2)
 
 # --- the controller, in the order of its releases (reconstruct/model/controller) -------------------------------------
 
@@ -202,5 +208,7 @@ LEADER_AHEAD_REFUSED_SINCE: Final = v(3, 3)
 LEADER_RECOVERY_STATE_SINCE: Final = v(3, 2)
 #: The controller refuses an ISR with a member that is offline or shutting down (KIP-841, KAFKA-14140).
 INELIGIBLE_REPLICAS_REFUSED_SINCE: Final = v(3, 3)
+#: KIP-866: a KRaft controller may copy its state to the znodes of a cluster that moves away from ZooKeeper.
+MIGRATION_TO_KRAFT_SINCE: Final = v(3, 4)
 #: An automatic rebalance no longer waits until nothing is reassigned (KAFKA-10149).
 REBALANCE_DURING_REASSIGNMENT_SINCE: Final = v(3, 4)

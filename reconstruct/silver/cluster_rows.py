@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ingest.tables import TableSpec
 from ingest.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.findings import Verdicts
+from reconstruct.history.bounces import judge_bounces
 from reconstruct.history.brokers import RegistrationSpan, broker_registrations
 from reconstruct.history.cluster import ClusterView, LogSpan
 from reconstruct.history.controllers import TenureSpan, controller_tenures, judge_controller_epochs
@@ -51,6 +52,7 @@ class ClusterHistory:
             logs={broker_id: tuple(spans) for broker_id, spans in logs.items()},
             live_views=tuple(facts.live_views),
         )
+        judge_bounces(self.registrations, facts.brokers, self.view, self.verdicts)
 
     def tenure_rows(self) -> list[dict[str, Any]]:
         """Rows of silver.controller_epoch_timeline."""

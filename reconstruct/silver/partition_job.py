@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ingest.tables import TABLES, TableSpec
-from ingest.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_ELECTIONS
+from ingest.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_ELECTIONS, LEADERSHIP_OVERLAPS
 from ingest.tables.silver import (
     ASSIGNMENT_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
@@ -28,6 +28,8 @@ from ingest.tables.silver import (
 from ingest.tables.spec import SPARK_TYPES
 from reconstruct.findings import Finding
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.controller_view import Seen
+from reconstruct.history.elections import Election
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.history.instants import to_datetime
@@ -44,6 +46,7 @@ FOLDED_TABLES: Final = (
     REPLICA_ROLE_TIMELINE,
     AVAILABILITY_INTERVALS,
     LEADER_ELECTIONS,
+    LEADERSHIP_OVERLAPS,
     DIVERGENCES,
 )
 #: Pseudo table: how often each rule was kept, broken or could not be judged.
@@ -158,15 +161,39 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
         yield {
             "table_name": LEADER_ELECTIONS.full_name, "sequence": sequence, "elected_at": to_datetime(election.at),
             "election_kind": election.kind, "previous_leader": election.previous_leader,
+            **_election_inputs(election), "is_exact": election.is_exact,
             "previous_isr": _list(election.isr_before), "allowed_leaders": list(election.allowed),
             "observed_leader": election.observed_leader, "leader_epoch": election.leader_epoch,
             "isr": list(election.isr), "is_unclean": election.is_unclean, "evidence": list(election.evidence),
             "inferred_from": election.inferred_from, "model_version": MODEL_VERSION,
         }  # fmt: skip
+    for overlap in history.overlaps:
+        yield {
+            "table_name": LEADERSHIP_OVERLAPS.full_name, "deposed_leader": overlap.deposed,
+            "deposed_leader_epoch": overlap.deposed_leader_epoch, "leader": overlap.leader,
+            "leader_epoch": overlap.leader_epoch, "valid_from": to_datetime(overlap.start),
+            "valid_to": None if overlap.end is None else to_datetime(overlap.end), "ended_by": overlap.ended_by,
+            "evidence": list(overlap.evidence), "inferred_from": None, "model_version": MODEL_VERSION,
+        }  # fmt: skip
     for finding in history.verdicts.findings:
         yield {"table_name": DIVERGENCES.full_name, **finding_row(finding)}
     for (rule_id, verdict), times in sorted(history.verdicts.counts.items()):
         yield {"table_name": VERDICTS, "rule": rule_id, "verdict": verdict, "times": times}
+
+
+def _election_inputs(election: Election) -> dict[str, Any]:
+    """What the controller had, as far as it is known; NULLs where nothing is."""
+    decision, inputs = election.decision, election.inputs
+    row: dict[str, Any] = {"controller_id": decision.controller_id, "controller_epoch": decision.controller_epoch}
+    if inputs is None:
+        return row
+    seen = {replica: inputs.seen[replica] for replica in inputs.replicas if replica >= 0}
+    return row | {
+        "assigned_replicas": list(inputs.assignments[0]),
+        "live_brokers": sorted(replica for replica, views in seen.items() if views == {Seen.LIVE}),
+        "shutting_down_brokers": sorted(replica for replica, views in seen.items() if views == {Seen.LEAVING}),
+        "uncertain_brokers": sorted(replica for replica, views in seen.items() if len(views) > 1),
+    }
 
 
 def finding_row(finding: Finding) -> dict[str, Any]:

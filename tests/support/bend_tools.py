@@ -69,6 +69,11 @@ class Subject:
     def minor(self) -> tuple[int, ...]:
         return tuple(int(part) for part in self.version.split(".")[:3])
 
+    @property
+    def is_trace(self) -> bool:
+        """Whether requests and replica transitions are logged."""
+        return "leader_and_isr_sent" in self.by_event
+
     def events(self, *event_types: str, source_kind: str = "state_change_log") -> Iterator[Line]:
         for event_type in event_types:
             yield from (line for line in self.by_event.get(event_type, ()) if line.source_kind == source_kind)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from reconstruct.history.evidence import ZNODE_ASSIGNMENT
 from reconstruct.model.states import (
     PartitionState,
     ReplicaState,
@@ -118,11 +119,20 @@ def isr_emptied(subject: Subject) -> Iterator[Bend]:
 
 def isr_outside_assignment(subject: Subject) -> Iterator[Bend]:
     for written in state_rows(subject.text):
+        if not _is_assignment_known(subject, written):
+            continue
         yield Bend(
             "ISR member not assigned", written.partition,
             rewrite_state(subject.text, written, isr=[*written.state["isr"], STRANGER]),
             _one("R04", "isr_outside_assignment"), f"version {written.version}",
         )  # fmt: skip
+
+
+def _is_assignment_known(subject: Subject, written: StateRow) -> bool:
+    """Whether no version of the topic's znode is missing: in one that is, the stranger may have been assigned."""
+    facts = subject.plain.facts[written.partition]
+    versions = sorted({fact.partition_epoch for fact in facts if fact.kind == ZNODE_ASSIGNMENT} - {None})
+    return bool(versions) and versions == list(range(versions[0], versions[-1] + 1))
 
 
 def partition_epoch_repeated(subject: Subject) -> Iterator[Bend]:
@@ -274,20 +284,24 @@ def dropped_replica_transition(subject: Subject) -> Iterator[Bend]:
             )  # fmt: skip
 
 
+_RAISED: Final = re.compile(r"((?:[Ee]poch|[Ii]ncremented)(?: epoch)? to )(\d+)")
+
+
 def controller_epoch_twice(subject: Subject) -> Iterator[Bend]:
-    elected = [
-        line
+    """Not of epoch 2: one that begins at 1 again may be that of a cluster that was created again."""
+    held = {
+        int(line.fields["controller_epoch"]): line.broker_id
         for line in subject.events("controller_epoch_incremented", "controller_elected", source_kind="controller_log")
-        if line.fields.get("controller_epoch", "0") not in ("0", "1")
-    ]
-    for line in elected:
-        epoch = int(line.fields["controller_epoch"])
-        text = re.sub(rf"\b{epoch}\b(?!.*\b{epoch}\b)", str(epoch - 1), subject.raw(line).rsplit(" (", 1)[0])
-        yield Bend(
-            "controller epoch held by two", None,
-            {(line.file, line.number): f"{text} ({subject.raw(line).rsplit(' (', 1)[1]}"},
-            _one("R11", "two_controllers_for_one_epoch"), f"epoch {epoch}",
-        )  # fmt: skip
+        if "controller_epoch" in line.fields
+    }
+    for line in subject.events("controller_epoch_incremented", "controller_elected", source_kind="controller_log"):
+        epoch = int(line.fields.get("controller_epoch", 0))
+        text = _RAISED.sub(rf"\g<1>{epoch - 1}", subject.raw(line))
+        if epoch > 2 and text != subject.raw(line) and held.get(epoch - 1, line.broker_id) != line.broker_id:
+            yield Bend(
+                "controller epoch held by two", None, {(line.file, line.number): text},
+                _one("R11", "two_controllers_for_one_epoch"), f"epoch {epoch}",
+            )  # fmt: skip
 
 
 DECIDED: Final[tuple[Places, ...]] = (

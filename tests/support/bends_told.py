@@ -225,7 +225,7 @@ def acted_on_lower_controller_epoch(subject: Subject) -> Iterator[Bend]:
 
 def ignored_without_reason(subject: Subject) -> Iterator[Bend]:
     for line in subject.events("leader_and_isr_ignored"):
-        if "request_leader_epoch" in line.fields:
+        if "request_leader_epoch" in line.fields and ("current_leader_epoch" in line.fields or subject.is_trace):
             epoch = int(line.fields["request_leader_epoch"])
             text = re.sub(r"(associated leader epoch )\d+", rf"\g<1>{epoch + 7}", subject.raw(line))
             yield Bend(

@@ -38,6 +38,9 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
             continue
         known_issue = None
         severity = "error" if enclosing[-1].start > state.start else "warning"
+        if severity != "error" and _may_be_assigned(outside[-1], state.value.leader, case):
+            verdicts.unjudged("R04")
+            continue
         if case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
             severity = "info"
             if case.cluster.version.may_be_before(LEADER_DROPS_REMOVED_REPLICAS_SINCE):
@@ -52,6 +55,14 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
                 (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=known_issue,
             )
         )  # fmt: skip
+
+
+def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:
+    """Whether a later assignment must be missing: a controller elects, and tells, assigned replicas only."""
+    told = {broker for fact in case.facts if fact.kind == "leader_and_isr_sent" for broker in fact.to_broker_ids or ()}
+    named = {replica for fact in case.facts if fact.kind != ZNODE_ASSIGNMENT for replica in fact.replicas or ()}
+    heard = {fact.broker_id for fact in case.facts if fact.kind == "leader_and_isr_received"}
+    return leader in outside or set(outside) <= told | named | heard
 
 
 def _follow_each_other(versions: Sequence[int | None]) -> bool:

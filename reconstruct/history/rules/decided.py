@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
 from reconstruct.history.instants import utc
+from reconstruct.history.rules.exact_states import all_sightings, severity
 from reconstruct.history.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 
@@ -31,7 +32,7 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
                 continue
             verdicts.broken(
                 Finding(
-                    "R01", "leader_epoch_decreased", _severity(case.is_only_incarnation, before, after), after.at,
+                    "R01", "leader_epoch_decreased", severity(case.is_only_incarnation, before, after), after.at,
                     f"leader epoch {before.leader_epoch} or higher", f"leader epoch {after.leader_epoch}",
                     f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
                     f" before the one with leader {after.leader} at leader epoch {after.leader_epoch}: within one"
@@ -43,14 +44,14 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
 
 def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
     """R02: among what was written and decided; a request that names another leader is a milder finding."""
-    all_sightings = [*case.history.sightings, *(s for s, _ in case.history.discarded)]
-    for epoch in sorted({s.leader_epoch for s in all_sightings}):
-        strong = _first_by_leader(s for s in all_sightings if s.leader_epoch == epoch and s.rank <= Rank.DECIDED)
-        sent = _first_by_leader(s for s in all_sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
+    sightings = all_sightings(case)
+    for epoch in sorted({s.leader_epoch for s in sightings}):
+        strong = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank <= Rank.DECIDED)
+        sent = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
         if len(strong) > 1:
             first, second = list(strong.values())[:2]
             verdicts.broken(
-                _two_leaders(epoch, first, second, _severity(case.is_only_incarnation, first, second), "was decided")
+                _two_leaders(epoch, first, second, severity(case.is_only_incarnation, first, second), "was decided")
             )
         elif strong and set(sent) - set(strong):
             other = next(sighting for leader, sighting in sent.items() if leader not in strong)
@@ -59,12 +60,6 @@ def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
             verdicts.kept("R02")
         else:
             verdicts.unjudged("R02")
-
-
-def _severity(is_only_incarnation: bool, *sightings: Sighting) -> str:
-    """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong."""
-    is_certain = is_only_incarnation or all(sighting.rank is Rank.WRITTEN for sighting in sightings)
-    return "error" if is_certain else "warning"
 
 
 def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting]:

@@ -9,6 +9,9 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
+from reconstruct.history.instants import utc
+from reconstruct.history.rules.replay.continuity import Gap, gaps
+from reconstruct.history.rules.replay.controller_log import REPLICA, TRANSITIONS, controller_logs
 from reconstruct.model.states import (
     ReplicaState,
     is_legal_partition_transition,
@@ -23,25 +26,30 @@ _REFUSED: Final = re.compile(
 
 
 def judge_transitions(case: Case, verdicts: Verdicts) -> None:
-    """R13 and R14: what each line claims, and what the controller refused."""
+    """R13 and R14: what each line claims, whether it starts where the one before ended, what the controller refused."""
+    found = (gap for log in controller_logs(case.facts) for gap in gaps(log, case.cluster))
+    missing = {gap.line.evidence_id: gap for gap in found}
     for fact in case.facts:
-        if fact.kind in ("partition_state_change", "replica_state_change"):
-            _judge_transition(fact, case.cluster, verdicts)
+        if fact.kind in TRANSITIONS:
+            _judge_transition(fact, case.cluster, missing.get(fact.evidence_id), verdicts)
         elif fact.kind in ("partition_state_change_failed", "replica_state_change_failed"):
             _judge_refusal(fact, case.cluster, verdicts)
 
 
-def _judge_transition(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> None:
-    is_replica = fact.kind == "replica_state_change"
+def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, verdicts: Verdicts) -> None:
+    is_replica = fact.kind == REPLICA
     rule = "R14" if is_replica else "R13"
     if fact.from_state is None or fact.to_state is None:
         verdicts.unjudged(rule)
         return
     legal = is_legal_replica_transition if is_replica else is_legal_partition_transition
-    if legal(fact.from_state, fact.to_state, cluster.version):
-        verdicts.kept(rule)
-        return
     subject = f"replica {fact.replica_id}" if is_replica else "the partition"
+    if legal(fact.from_state, fact.to_state, cluster.version):
+        if gap is None:
+            verdicts.kept(rule)
+        else:
+            verdicts.broken(_not_logged(rule, subject, gap))
+        return
     verdicts.broken(
         Finding(
             rule, "illegal_transition", "error", fact.at,
@@ -50,6 +58,24 @@ def _judge_transition(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) 
             f" {fact.to_state}, which no version from {cluster.version} allows.",
             (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
         )
+    )  # fmt: skip
+
+
+def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
+    """A hole in the evidence, not a fault of Kafka's: the line between is not in what was given."""
+    line, before = gap.line, gap.before
+    if before is not None:
+        left = f"the line before it ({utc(before.at)}) had left {subject} in {before.to_state}"
+    else:
+        left = f"it is the first about {subject} in the tenure, which begins with Online, ineligible or no replicas"
+    return Finding(
+        rule, "transition_not_logged", "info", line.at,
+        f"a transition from {gap.expected}", f"{line.from_state} to {line.to_state}",
+        f"Controller {line.controller_id} (epoch {line.controller_epoch}) moved {subject} from {line.from_state} to"
+        f" {line.to_state} ({utc(line.at)}), but {left}. This version logs every transition: the line between is"
+        " missing from what was given.",
+        (*((before.evidence_id,) if before is not None else ()), line.evidence_id), broker_id=line.controller_id,
+        replica_id=line.replica_id,
     )  # fmt: skip
 
 

@@ -1,0 +1,202 @@
+"""One transition of one partition, done again by the model of the controller: which requests it must send.
+
+The controller is built from what its log says just before: states, assignment, leader and ISR, live brokers. The model
+(:mod:`reconstruct.model.controller`) then moves the partition or the replica. What the log does not say (the occasion
+of an election, who is shutting down, whether the topic is being deleted) is tried in each way that fits what was
+logged; only what every way sends *must* be sent.
+
+All is pure and depends on few values, so runs are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from reconstruct.model.controller import partition_state_machine, replica_state_machine
+from reconstruct.model.controller.context import ControllerContext, Settings
+from reconstruct.model.controller.leader_election import Election
+from reconstruct.model.controller.outputs import (
+    LeaderAndIsrRequest,
+    Request,
+    Result,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from reconstruct.model.controller.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    PartitionAndReplica,
+    ReplicaAssignment,
+    TopicPartition,
+)
+from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_path
+from reconstruct.model.elections import ElectionKind
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import KafkaVersion
+
+_PARTITION = TopicPartition("t", 0)
+_EPOCH = 1
+
+
+class Told(NamedTuple):
+    """One request to one broker; ``is_delete`` is of StopReplica."""
+
+    kind: str
+    broker_id: int
+    is_delete: bool = False
+
+
+class Leadership(NamedTuple):
+    """A leader, its epoch and its ISR, as a line shows them."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+
+
+class Known(NamedTuple):
+    """What the controller holds just before: its version, the assignment, who is live, who leads (None: nobody yet)."""
+
+    version: KafkaVersion
+    replicas: tuple[int, ...]
+    live: frozenset[int]
+    leadership: Leadership | None
+    is_deleted: bool = False
+
+
+def told_by_replica(known: Known, replica_id: int, from_state: str, to_state: str) -> frozenset[Told] | None:
+    """What the transition of a replica sends; None where the model refuses it."""
+    return _told_by_replica(_at_epoch_0(known), replica_id, from_state, to_state)
+
+
+def told_by_creation(known: Known, decided: Leadership) -> frozenset[Told] | None:
+    """What a new partition's first leader sends; None where the model decides otherwise."""
+    return _told_by_creation(known._replace(leadership=None), decided)
+
+
+def told_by_election(
+    known: Known, from_state: str, decided: Leadership, unclean: bool | None
+) -> frozenset[Told] | None:
+    """What an election sends in every way that gives ``decided``; None where none does."""
+    return _told_by_election(_at_epoch_0(known), from_state, decided._replace(leader_epoch=1), unclean)
+
+
+def _at_epoch_0(known: Known) -> Known:
+    """To whom is told does not depend on the epoch: the same run serves all."""
+    held = known.leadership
+    return known if held is None else known._replace(leadership=held._replace(leader_epoch=0))
+
+
+@lru_cache(maxsize=1 << 14)
+def _told_by_replica(known: Known, replica_id: int, from_state: str, to_state: str) -> frozenset[Told] | None:
+    replica = PartitionAndReplica(_PARTITION, replica_id)
+    context = _context(known, replica_states={replica: ReplicaState(from_state)})
+    result = replica_state_machine.handle_state_changes(
+        context, _zookeeper(known.leadership), (replica,), ReplicaState(to_state)
+    )
+    if result.failures or not result.transitions:
+        return None
+    return _told(result.requests)
+
+
+@lru_cache(maxsize=1 << 14)
+def _told_by_creation(known: Known, decided: Leadership) -> frozenset[Told] | None:
+    context = _context(known, partition_state=PartitionState.NEW)
+    result = partition_state_machine.handle_state_changes(
+        context, ZooKeeper(), (_PARTITION,), PartitionState.ONLINE, partition_state_machine.OFFLINE_ELECTION
+    )
+    return _told(result.requests) if _decides(result, decided) else None
+
+
+@lru_cache(maxsize=1 << 14)
+def _told_by_election(
+    known: Known, from_state: str, decided: Leadership, unclean: bool | None
+) -> frozenset[Told] | None:
+    before = known.leadership
+    if before is None:
+        return None
+    leaving = {frozenset[int](), frozenset({before.leader}), known.live - set(decided.isr) - {decided.leader}}
+    fitting: list[frozenset[Told]] = []
+    for isr in _isrs_before(before, decided):
+        held = known._replace(leadership=before._replace(isr=isr))
+        for shutting_down in leaving:
+            for election in _elections(unclean):
+                result = _elected(held, from_state, election, shutting_down)
+                if _decides(result, decided) or (result.transitions and not result.elected):
+                    fitting.append(_told(result.requests))
+    return frozenset.intersection(*fitting) if fitting else None
+
+
+def _isrs_before(before: Leadership, decided: Leadership) -> list[tuple[int, ...]]:
+    """A leader may have changed the ISR since the controller heard of it."""
+    isrs = (before.isr, decided.isr, tuple(dict.fromkeys((*before.isr, *decided.isr))))
+    return list({frozenset(isr): isr for isr in isrs}.values())
+
+
+def _elections(unclean: bool | None) -> list[Election]:
+    allowed = (False, True) if unclean is None else (unclean,)
+    offline = [Election(ElectionKind.OFFLINE_PARTITION, allow_unclean=is_allowed) for is_allowed in allowed]
+    return [*offline, *(Election(kind) for kind in ElectionKind if kind is not ElectionKind.OFFLINE_PARTITION)]
+
+
+def _elected(known: Known, from_state: str, election: Election, shutting_down: frozenset[int]) -> Result:
+    context = _context(known, PartitionState(from_state), shutting_down=shutting_down)
+    return partition_state_machine.handle_state_changes(
+        context, _zookeeper(known.leadership), (_PARTITION,), PartitionState.ONLINE, election
+    )
+
+
+def _decides(result: Result, decided: Leadership) -> bool:
+    info = result.context.leadership.get(_PARTITION)
+    return (
+        info is not None
+        and bool(result.transitions)
+        and info.leader == decided.leader
+        and info.leader_and_isr.leader_epoch == decided.leader_epoch
+        and set(info.isr) == set(decided.isr)
+    )
+
+
+def _context(
+    known: Known,
+    partition_state: PartitionState = PartitionState.ONLINE,
+    replica_states: dict[PartitionAndReplica, ReplicaState] | None = None,
+    shutting_down: frozenset[int] = frozenset(),
+) -> ControllerContext:
+    info = known.leadership
+    return ControllerContext(
+        settings=Settings(version=known.version, unclean_leader_election_enable=False),
+        epoch=_EPOCH,
+        live_broker_epochs=dict.fromkeys(known.live, 0),
+        shutting_down_broker_ids=shutting_down,
+        all_topics=frozenset({_PARTITION.topic}),
+        assignments={_PARTITION: ReplicaAssignment(known.replicas)},
+        leadership={} if info is None else {_PARTITION: _info(info)},
+        partition_states={_PARTITION: partition_state},
+        replica_states=replica_states or {},
+        topics_to_be_deleted=frozenset({_PARTITION.topic} if known.is_deleted else ()),
+    )
+
+
+def _zookeeper(leadership: Leadership | None) -> ZooKeeper:
+    if leadership is None:
+        return ZooKeeper()
+    return ZooKeeper().with_znodes({partition_state_path(_PARTITION): _info(leadership)})
+
+
+def _info(leadership: Leadership) -> LeaderIsrAndControllerEpoch:
+    return LeaderIsrAndControllerEpoch(LeaderAndIsr(leadership.leader, leadership.isr, leadership.leader_epoch), _EPOCH)
+
+
+def _told(requests: Iterable[Request]) -> frozenset[Told]:
+    found: set[Told] = set()
+    for request in requests:
+        if isinstance(request, StopReplicaRequest):
+            found.update(Told("stop_replica_sent", request.broker_id, p.delete_partition) for p in request.partitions)
+        elif isinstance(request, LeaderAndIsrRequest):
+            found.add(Told("leader_and_isr_sent", request.broker_id))
+        elif isinstance(request, UpdateMetadataRequest) and request.partitions:
+            found.add(Told("update_metadata_sent", request.broker_id))
+    return frozenset(found)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reconstruct.explain.refusals import IGNORED
 from reconstruct.findings import Finding
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
@@ -36,6 +37,8 @@ class PlainCapture:
 
     facts: dict[Partition, list[Evidence]]
     cluster: ClusterHistory
+    #: requests that brokers ignored as a whole: they name no partition.
+    refused_requests: list[Evidence]
 
     @property
     def view(self) -> ClusterView:
@@ -63,7 +66,7 @@ def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainC
     text = capture if isinstance(capture, CaptureText) else CaptureText.read(capture)
     lines = list(matched_lines(text))
     writes = read_writes(text) if znodes else []
-    return PlainCapture(_by_partition(lines, writes), plain_cluster(text, lines, writes))
+    return PlainCapture(_by_partition(lines, writes), plain_cluster(text, lines, writes), _refused(lines))
 
 
 def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list[Evidence]]:
@@ -84,23 +87,30 @@ def _by_partition(lines: list[Line], writes: list[Write]) -> dict[Partition, lis
 
 def _facts(line: Line) -> Iterator[tuple[Partition, Evidence]]:
     is_for_leader = (line.source_kind, line.event_type) == ("controller_log", "isr_update_committed")
+    kind = "isr_update_committed_for_leader" if is_for_leader else line.event_type
     for partition, fields in by_partition(line.fields):
-        if partition is None:
-            continue
-        own = fields.get("broker_id")
-        yield (
-            partition,
-            Evidence(
-                evidence_id=line.id,
-                kind="isr_update_committed_for_leader" if is_for_leader else line.event_type,
-                at=line.at,
-                file=line.file,
-                offset=line.number,
-                source_kind=line.source_kind,
-                log_level=line.level,
-                shape_id=line.shape_id,
-                broker_id=line.broker_id if own is None else int(own),
-                cause=line.cause,
-                **typed(fields),
-            ),
-        )
+        if partition is not None:
+            yield partition, _fact(line, kind, fields)
+
+
+def _fact(line: Line, kind: str, fields: Mapping[str, str]) -> Evidence:
+    own = fields.get("broker_id")
+    return Evidence(
+        evidence_id=line.id,
+        kind=kind,
+        at=line.at,
+        file=line.file,
+        offset=line.number,
+        source_kind=line.source_kind,
+        log_level=line.level,
+        shape_id=line.shape_id,
+        broker_id=line.broker_id if own is None else int(own),
+        cause=line.cause,
+        **typed(fields),
+    )
+
+
+def _refused(lines: list[Line]) -> list[Evidence]:
+    ignored = [line for line in lines if line.event_type in IGNORED and line.source_kind == "state_change_log"]
+    whole = [line for line in ignored if [partition for partition, _ in by_partition(line.fields)] == [None]]
+    return [_fact(line, line.event_type, line.fields) for line in whole]

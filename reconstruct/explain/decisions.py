@@ -1,0 +1,263 @@
+"""Elections, and changes of the ISR or of the leader that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from reconstruct.explain.story import Chapter, Section, clock, ids, section
+from reconstruct.findings import Finding
+from reconstruct.history.case import Case
+from reconstruct.history.election_inputs import NEW_PARTITION, ElectionInputs
+from reconstruct.history.elections import Election
+from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED
+from reconstruct.history.intervals import Interval
+from reconstruct.history.leader_and_isr import LeaderAndIsr
+from reconstruct.history.sightings import NO_LEADER
+from reconstruct.model.election_reasons import Reasoning, reasons
+from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView
+from reconstruct.model.states import ReplicaState
+
+_KINDS: Final = {
+    NEW_PARTITION: "the choice of the first leader",
+    ElectionKind.OFFLINE_PARTITION: "an election because the partition had no leader",
+    ElectionKind.REASSIGNED_PARTITION: "an election for a reassignment",
+    ElectionKind.PREFERRED_REPLICA: "a preferred election",
+    ElectionKind.CONTROLLED_SHUTDOWN: "an election because the leader shuts down",
+}
+#: The steps of one procedure follow each other within this time.
+_STEP_US: Final = 1_000_000
+#: Requests of a decision, and what brokers did with them, within this time.
+_ANSWERED_US: Final = 30_000_000
+
+
+def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
+    """Every state that was decided, in order."""
+    held = {(election.leader_epoch, election.observed_leader): election for election in case.elections}
+    before: Interval[LeaderAndIsr] | None = None
+    for state in case.decided:
+        election = held.get((state.value.leader_epoch, state.value.leader))
+        if election is not None and election.at == state.start:
+            yield _election(case, election, before, state, findings)
+        else:
+            yield _change(case, before, state, findings)
+        before = state
+
+
+def _election(
+    case: Case,
+    election: Election,
+    before: Interval[LeaderAndIsr] | None,
+    state: Interval[LeaderAndIsr],
+    findings: Sequence[Finding],
+) -> Chapter:
+    unclean = ", uncleanly" if election.is_unclean else ""
+    title = f"leader {election.observed_leader} elected{unclean}, leader epoch {election.leader_epoch}"
+    return Chapter(
+        election.at,
+        title,
+        (
+            section("What the controller had", _inputs(case, election, before)),
+            section("What the rules give", _reasoning(election)),
+            section("What was decided", [_state(state.value), *_by_whom(case, election)]),
+            section("What came of it", _told(case, state)),
+            _found(findings, {election.at, election.decision.at}),
+        ),
+    )
+
+
+def _inputs(case: Case, election: Election, before: Interval[LeaderAndIsr] | None) -> Iterator[str]:
+    yield f"occasion         {_KINDS.get(election.kind, 'not known from the evidence')}"
+    yield f"state before     {_state(before.value) if before else 'none: the partition was new'}"
+    inputs = election.inputs
+    if inputs is None:
+        yield "assignment       not known"
+        return
+    yield f"assignment       {' or '.join(map(ids, inputs.assignments))}"
+    if inputs.targets:
+        yield f"reassigned to    {' or '.join(map(ids, inputs.targets))}"
+    for replica in inputs.replicas:
+        if replica != NO_LEADER:
+            yield f"broker {replica:<10}{' or '.join(sorted(seen.value for seen in inputs.seen[replica]))}"
+    allowed = " or ".join("allowed" if value else "not allowed" for value in inputs.unclean)
+    yield f"unclean election {allowed} (unclean.leader.election.enable)"
+    yield f"Kafka            {case.cluster.version}"
+
+
+def _reasoning(election: Election) -> Iterator[str]:
+    inputs = election.inputs
+    if inputs is None:
+        yield "Without the assignment nothing can be said."
+        return
+    if election.kind == NEW_PARTITION:
+        yield "The first live assigned replica leads, all live ones are the ISR."
+    else:
+        found = list(_possible(inputs))
+        fitting = [told for told in found if _gives(told, election)] or found
+        if fitting:
+            yield from fitting[0].steps
+        results = {told.steps[-1] for told in found}
+        if len(results) > 1:
+            yield f"The evidence leaves {len(results)} outcomes open; these are the steps of one that fits best."
+    observed = election.observed_leader
+    if observed in election.allowed:
+        only = "the only leader" if len(election.allowed) == 1 else f"one of the leaders {ids(election.allowed)}"
+        yield f"Observed: leader {observed}, {only} that the rules allow."
+    else:
+        yield f"Observed: leader {observed}; the rules allow {ids(election.allowed)}."
+
+
+def _possible(inputs: ElectionInputs) -> Iterator[Reasoning]:
+    """The reasoning for every input that the evidence allows."""
+    for brokers in inputs.possible_brokers():
+        for assigned in inputs.assignments:
+            for kind in inputs.kinds:
+                yield from _of_kind(inputs, ElectionKind(kind), assigned, brokers)
+
+
+def _of_kind(
+    inputs: ElectionInputs, kind: ElectionKind, assigned: tuple[int, ...], brokers: Brokers
+) -> Iterator[Reasoning]:
+    targets = inputs.targets or (assigned,)
+    for target in targets if kind is ElectionKind.REASSIGNED_PARTITION else (assigned,):
+        view = PartitionView(assigned, inputs.isr, inputs.leader, inputs.leader_epoch, target)
+        for version in inputs.versions:
+            for unclean in inputs.unclean:
+                yield reasons(kind, view, brokers, unclean, version)
+
+
+def _gives(told: Reasoning, election: Election) -> bool:
+    result = told.result
+    return isinstance(result, Elected) and (result.leader, frozenset(result.isr)) == election.outcome
+
+
+def _by_whom(case: Case, election: Election) -> Iterator[str]:
+    decision = election.decision
+    if decision.controller_id is not None:
+        came = f", from {decision.from_state}" if decision.from_state else ""
+        yield f"by controller {decision.controller_id}, controller epoch {decision.controller_epoch}{came}"
+        return
+    tenure = case.cluster.tenure_at(election.at)
+    if tenure is not None:
+        yield f"while broker {tenure.controller_id} was controller, epoch {tenure.controller_epoch}"
+
+
+def _change(
+    case: Case, before: Interval[LeaderAndIsr] | None, state: Interval[LeaderAndIsr], findings: Sequence[Finding]
+) -> Chapter:
+    """A write that elected nobody: an ISR change, a leader lost, an epoch raised."""
+    new = state.value
+    old = before.value if before else None
+    return Chapter(
+        state.start,
+        _title(old, new),
+        (
+            section("Before", [_state(old)] if old else ["nothing is known"]),
+            section("Why", _why(case, old, state)),
+            section("What was decided", [_state(new)]),
+            section("What came of it", _learned(case, state)),
+            _found(findings, {state.start}),
+        ),
+    )
+
+
+def _title(old: LeaderAndIsr | None, new: LeaderAndIsr) -> str:
+    if old is None:
+        return f"first known state, leader {new.leader}, leader epoch {new.leader_epoch}"
+    if new.leader == NO_LEADER:
+        return f"no leader, leader epoch {new.leader_epoch}"
+    gone, come = set(old.isr) - set(new.isr), set(new.isr) - set(old.isr)
+    if come and not gone:
+        return f"replica {ids(sorted(come))} joins the ISR"
+    if gone and not come:
+        return f"replica {ids(sorted(gone))} leaves the ISR"
+    return f"leader epoch {new.leader_epoch}, leader {new.leader}, ISR {ids(new.isr)}"
+
+
+def _why(case: Case, old: LeaderAndIsr | None, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+    new = state.value
+    if old is None:
+        return
+    if new.leader_epoch == old.leader_epoch:
+        yield "The leader epoch is the same: the leader asked for the change."
+        gone = sorted(set(old.isr) - set(new.isr))
+        if gone:
+            yield f"It found replica {ids(gone)} too far behind (replica.lag.time.max.ms, in 0.8 also .max.messages)."
+        elif set(new.isr) - set(old.isr):
+            yield "The replica had caught up with the leader's high watermark."
+        return
+    yield f"The leader epoch rose from {old.leader_epoch} to {new.leader_epoch}: a controller decided."
+    gone = sorted(set(old.isr) - set(new.isr))
+    if _is_deleted_then(case, state.start):
+        yield "The topic is being deleted: its replicas are taken offline, one after the other."
+    elif new.leader == NO_LEADER:
+        yield f"Leader {old.leader} went offline, and nobody could be elected."
+    elif gone:
+        yield f"Replica {ids(gone)} went offline: OfflineReplica takes it out of the ISR."
+
+
+def _is_deleted_then(case: Case, at: int) -> bool:
+    """Whether the deletion of the topic had been asked for, or its first step came right after."""
+    started = [
+        fact.at
+        for fact in case.facts
+        if fact.kind == ZNODE_DELETION_REQUESTED
+        or (fact.kind == "replica_state_change" and fact.to_state == ReplicaState.DELETION_STARTED)
+    ]
+    return any(began - _STEP_US <= at for began in started)
+
+
+def _state(state: LeaderAndIsr) -> str:
+    version = "" if state.partition_epoch is None else f", partition epoch {state.partition_epoch}"
+    return f"leader {state.leader}, leader epoch {state.leader_epoch}, ISR {ids(state.isr)}{version}"
+
+
+def _told(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+    """Who was told, and who acted, in the order of the brokers."""
+    until = min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
+    epoch, since = state.value.leader_epoch, state.start - 1_000_000
+    sent: dict[int, int] = {}
+    for fact in case.facts:
+        if fact.kind == "leader_and_isr_sent" and fact.leader_epoch == epoch and since <= fact.at <= until:
+            for broker_id in fact.to_broker_ids or ():
+                sent.setdefault(broker_id, fact.at)
+    acted: dict[int, str] = {}
+    for broker_id, timeline in case.roles.items():
+        for role in timeline:
+            if role.value.leader_epoch == epoch and since <= role.start <= until:
+                acted.setdefault(broker_id, f"{role.value.role} at {clock(role.start)}")
+    cached = [
+        broker_id
+        for broker_id, timeline in case.caches.items()
+        if any(role.value.leader_epoch == epoch and since <= role.start <= until for role in timeline)
+    ]
+    for broker_id in sorted({*sent, *acted}):
+        told = f"told at {clock(sent[broker_id])}" if broker_id in sent else "told (the sending is not in the evidence)"
+        yield f"broker {broker_id}: {told}, {acted.get(broker_id, 'no change of its role is logged')}"
+    if cached:
+        yield f"metadata caches that took it over: brokers {ids(sorted(cached))}"
+
+
+def _learned(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+    """Who learned of an ISR that no election made."""
+    isr, until = frozenset(state.value.isr), min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
+    learned = [
+        broker_id
+        for broker_id, timeline in case.caches.items()
+        if any(
+            role.value.leader_epoch == state.value.leader_epoch
+            and role.value.isr is not None
+            and frozenset(role.value.isr) == isr
+            and state.start - 1_000_000 <= role.start <= until
+            for role in timeline
+        )
+    ]
+    if learned:
+        yield f"metadata caches that took it over: brokers {ids(sorted(learned))}"
+
+
+def _found(findings: Sequence[Finding], instants: Collection[int]) -> Section:
+    told = [
+        f"{finding.rule_id} {finding.severity}: {finding.explanation}" for finding in findings if finding.at in instants
+    ]
+    return section("Findings", dict.fromkeys(told))

@@ -1,0 +1,75 @@
+"""From a partition's history and an instant to the explanation of what was decided then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.explain.decisions import decisions
+from reconstruct.explain.refusals import refusals
+from reconstruct.explain.story import Chapter, text
+from reconstruct.history.evidence import Evidence
+from reconstruct.history.fold import PartitionHistory
+from reconstruct.history.instants import utc
+from reconstruct.history.intervals import as_of
+
+#: More decisions in the span that was asked for than this are counted, not told.
+_MOST_TOLD: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The instants that a time as people write it may mean: [``start``, ``end``), µs since the epoch."""
+
+    start: int
+    end: int
+
+
+def explanation(heading: str, history: PartitionHistory, span: Span, of_no_partition: Sequence[Evidence] = ()) -> str:
+    """What was decided, or refused, in the span; where that is nothing, the last before it.
+
+    ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition.
+    """
+    told = sorted(
+        [*decisions(history.case, history.verdicts.findings), *refusals(history.case, of_no_partition)],
+        key=lambda chapter: chapter.at,
+    )
+    chosen = [chapter for chapter in told if span.start <= chapter.at < span.end]
+    before = [chapter for chapter in told if chapter.at < span.start]
+    after = [chapter for chapter in told if chapter.at >= span.end]
+    notes = []
+    if not chosen and before:
+        notes.append(f"Nothing was decided or refused then; the last before it was at {utc(before[-1].at)}:")
+        chosen = [chapter for chapter in before if chapter.at == before[-1].at]
+        before = [chapter for chapter in before if chapter.at != chosen[0].at]
+    elif not chosen:
+        notes.append("Nothing is known of this partition at that time or before it.")
+    return text(
+        heading,
+        [*_in_force(history, span), *notes],
+        chosen[:_MOST_TOLD],
+        [*_left_out(chosen), *_neighbours(before, after)],
+    )
+
+
+def _in_force(history: PartitionHistory, span: Span) -> list[str]:
+    state = as_of(history.leader_and_isr, span.end - 1)
+    if state is None:
+        return []
+    value = state.value
+    until = "" if state.end is None else f" until {utc(state.end)}"
+    return [
+        f"In force: leader {value.leader}, leader epoch {value.leader_epoch}, ISR {','.join(map(str, value.isr))},"
+        f" since {utc(state.start)}{until}."
+    ]
+
+
+def _left_out(chosen: Sequence[Chapter]) -> list[str]:
+    more = len(chosen) - _MOST_TOLD
+    return [f"{more} more in that time: ask for a shorter one."] if more > 0 else []
+
+
+def _neighbours(before: Sequence[Chapter], after: Sequence[Chapter]) -> list[str]:
+    lines = [f"before: {utc(chapter.at)}  {chapter.title}" for chapter in before[-1:]]
+    return lines + [f"after:  {utc(chapter.at)}  {chapter.title}" for chapter in after[:1]]

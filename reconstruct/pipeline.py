@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,32 +18,43 @@ from ingest.tables.bronze import (
     LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
     OFFSET_PROBES,
+    REJECTED_RECORDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
 )
-from ingest.tables.gold import DIVERGENCES
+from ingest.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.tables.silver import (
+    ASSIGNMENT_TIMELINE,
     CONTROLLER_EVENTS,
     LEADER_AND_ISR_TIMELINE,
     OFFSET_OBSERVATIONS,
+    REPLICA_OFFSET_TIMELINE,
     REPLICATION_EVENTS,
     STATE_CHANGE_EVENTS,
     TOPIC_INCARNATIONS,
     ZNODE_CHANGES,
 )
 from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
+from reconstruct.judgement import Counts, Judgement, judging
+from reconstruct.silver.checkpoint_health import checkpoint_findings
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
 from reconstruct.silver.incarnations import incarnation_rows
+from reconstruct.silver.isr_moves import with_isr_moves
 from reconstruct.silver.offset_context import offset_contexts
 from reconstruct.silver.offset_evidence_rows import offset_evidence
 from reconstruct.silver.offset_job import OFFSET_TABLES, fold_offsets
 from reconstruct.silver.offsets import offset_sightings
-from reconstruct.silver.partition_job import FOLDED_TABLES, VERDICTS, finding_row, fold_partitions, rows_of
+from reconstruct.silver.partition_job import FOLDED_TABLES, fold_partitions, rows_of
+from reconstruct.silver.propagation import controller_requests
+from reconstruct.silver.propagation_job import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.silver.risk_job import fold_risks
 from reconstruct.silver.unrecognised import unrecognised_templates
 from reconstruct.silver.znodes import znode_changes
+
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class ReconstructReport:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> ReconstructReport:
+def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructReport:
     """Rebuild silver and gold from bronze. The same bronze gives the same rows.
 
     Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new.
@@ -70,23 +79,20 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
     lake.overwrite(znode_changes(lake.read(ZNODE_SNAPSHOTS), lake.read(ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
 
     progress("clocks of the brokers, topics and their incarnations")
-    with shared_inputs(lake) as inputs:
+    with shared_inputs(lake) as inputs, judging(lake) as judgement:
         progress("typed events")
-        sightings = _sightings(lake, inputs)
-        lake.overwrite_all(
-            [
-                (TOPIC_INCARNATIONS, incarnation_rows(inputs.incarnations)),
-                (STATE_CHANGE_EVENTS, state_change_events(inputs.records, inputs.incarnations)),
-                (CONTROLLER_EVENTS, controller_events(inputs.records, inputs.incarnations)),
-                (REPLICATION_EVENTS, replication_events(inputs.records, inputs.incarnations)),
-                (OFFSET_OBSERVATIONS, sightings.select(*OFFSET_OBSERVATIONS.column_names)),
-            ]
-        )
+        sightings = _typed_events(lake, inputs)
         progress("controllers and brokers")
         histories = cluster_histories(lake)
         lake.overwrite_all(cluster_rows(lake.spark, histories))
-        counts = _partition_timelines(lake, inputs, histories, progress)
-        _offset_timelines(lake, sightings, inputs, histories, progress)
+        judgement.add_clusters(histories)
+        progress("requests of the controllers")
+        _requests(lake, histories, judgement)
+        progress("timelines and findings of each partition")
+        _partition_timelines(lake, inputs, histories, judgement)
+        progress("offsets of each replica")
+        _offset_timelines(lake, sightings, inputs, histories, judgement)
+        counts = judgement.write()
 
         progress("coverage")
         files = lake.read(INGESTED_FILES)
@@ -96,90 +102,78 @@ def reconstruct(lake: Lake, *, full: bool, progress: Callable[[str], None]) -> R
                 (UNRECOGNISED_TEMPLATES, unrecognised_templates(lake.read(LOG_RECORDS), files)),
             ]
         )
-    _append_metrics(lake, run_id, histories, counts)
-    rows = {spec.full_name: lake.read(spec).count() for spec in (*FOLDED_TABLES, *OFFSET_TABLES)}
+    _append_metrics(lake, run_id, counts)
+    made = (*FOLDED_TABLES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     return ReconstructReport(
-        rows=rows,
+        rows={spec.full_name: lake.read(spec).count() for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
         versions={history.cluster_id: str(history.view.version) for history in histories},
     )
 
 
-def _sightings(lake: Lake, inputs: Inputs) -> DataFrame:
+def _typed_events(lake: Lake, inputs: Inputs) -> DataFrame:
+    """Write the typed events and the sightings of offsets; return the latter as they are judged."""
     checkpoints, lineages = lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS)
-    return offset_sightings(
+    sightings = offset_sightings(
         checkpoints, lineages, lake.read(LOG_SEGMENTS), inputs.incarnations, inputs.said, lake.read(OFFSET_PROBES)
     )
+    lake.overwrite_all(
+        [
+            (TOPIC_INCARNATIONS, incarnation_rows(inputs.incarnations)),
+            (STATE_CHANGE_EVENTS, state_change_events(inputs.records, inputs.incarnations)),
+            (CONTROLLER_EVENTS, controller_events(inputs.records, inputs.incarnations)),
+            (REPLICATION_EVENTS, replication_events(inputs.records, inputs.incarnations)),
+            (OFFSET_OBSERVATIONS, sightings.select(*OFFSET_OBSERVATIONS.column_names)),
+        ]
+    )
+    return sightings
 
 
-def _partition_timelines(
-    lake: Lake, inputs: Inputs, histories: list[ClusterHistory], progress: Callable[[str], None]
-) -> Counter[tuple[str, str, str]]:
-    """Write the folded tables; return how often each (cluster, rule, verdict) occurred."""
-    progress("timelines and findings of each partition")
-    evidence = evidence_of_partitions(lake, inputs.incarnations)
-    folded = fold_partitions(evidence, {h.cluster_id: h.view for h in histories})
-    folded = folded.persist(StorageLevel.MEMORY_AND_DISK)
+def _requests(lake: Lake, histories: list[ClusterHistory], judgement: Judgement) -> None:
+    """Write how requests spread; tell the clusters' views which logs are proven to lack lines."""
+    views = {history.cluster_id: history.view for history in histories}
+    requests = controller_requests(lake.read(STATE_CHANGE_EVENTS), lake.read(INGESTED_FILES), views).persist()
     try:
-        # the first action runs the fold, once; the writes after it read what it left in memory
-        judged = (
-            folded.where(F.col("table_name") == VERDICTS)
-            .groupBy("cluster_id", "rule", "verdict")
-            .agg(F.sum("times").alias("times"))
-            .collect()
-        )
-        tables = [(spec, rows_of(folded, spec)) for spec in FOLDED_TABLES if spec is not DIVERGENCES]
-        findings = rows_of(folded, DIVERGENCES).unionByName(_cluster_findings(lake, histories))
-        lake.overwrite_all([*tables, (DIVERGENCES, findings)])
+        lossy = lossy_logs(requests, views)
+        for history in histories:
+            history.view = with_lossy_logs(history.view, lossy)
+        views = {history.cluster_id: history.view for history in histories}
+        judged = judgement.keep(judged_requests(requests, views))
+        lake.overwrite(rows_of(judged, PROPAGATION_DELAYS), PROPAGATION_DELAYS)
     finally:
-        folded.unpersist()
-    counts = Counter({(row["cluster_id"], row["rule"], row["verdict"]): row["times"] for row in judged})
-    for history in histories:
-        for (rule_id, verdict), times in history.verdicts.counts.items():
-            counts[history.cluster_id, rule_id, verdict] += times
-    return counts
+        requests.unpersist()
+
+
+def _partition_timelines(lake: Lake, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement) -> None:
+    """Write the folded tables."""
+    evidence = evidence_of_partitions(lake, inputs.incarnations)
+    # counting runs the fold, once; the writes after it read what it left in memory
+    folded = judgement.keep(fold_partitions(evidence, {history.cluster_id: history.view for history in histories}))
+    lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in FOLDED_TABLES if spec is not DIVERGENCES])
 
 
 def _offset_timelines(
-    lake: Lake,
-    sightings: DataFrame,
-    inputs: Inputs,
-    histories: list[ClusterHistory],
-    progress: Callable[[str], None],
+    lake: Lake, sightings: DataFrame, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement
 ) -> None:
-    """Write what is proven of each replica's offsets, and what elections lost."""
-    progress("offsets of each replica")
-    contexts = offset_contexts(
-        {h.cluster_id: h.view for h in histories},
-        lake.read(REPLICATION_EVENTS),
-        lake.read(ZNODE_SNAPSHOTS),
-        lake.read(BROKER_CONFIGS),
+    """Write what is proven of each replica's offsets, what elections lost, and what a failure would lose."""
+    views = {history.cluster_id: history.view for history in histories}
+    files, events = lake.read(INGESTED_FILES), lake.read(REPLICATION_EVENTS)
+    contexts = offset_contexts(views, events, lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS))
+    decided = lake.read(LEADER_AND_ISR_TIMELINE)
+    evidence = offset_evidence(sightings, files, inputs.said, inputs.incarnations, decided)
+    folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts))
+    lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in OFFSET_TABLES])
+    offsets, assignments = lake.read(REPLICA_OFFSET_TIMELINE), lake.read(ASSIGNMENT_TIMELINE)
+    judgement.keep(
+        checkpoint_findings(
+            files, lake.read(REJECTED_RECORDS), sightings, events, inputs.records, assignments, offsets, contexts
+        )
     )
-    evidence = offset_evidence(
-        sightings, lake.read(INGESTED_FILES), inputs.said, inputs.incarnations, lake.read(LEADER_AND_ISR_TIMELINE)
-    )
-    folded = fold_offsets(evidence, contexts).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        for spec in OFFSET_TABLES:  # one after the other: the first runs the fold, the second reads what it left
-            lake.overwrite(rows_of(folded, spec), spec)
-    finally:
-        folded.unpersist()
+    lake.overwrite(fold_risks(offsets, decided, assignments, views), RECORDS_AT_RISK)
 
 
-def _cluster_findings(lake: Lake, histories: list[ClusterHistory]) -> DataFrame:
-    nothing = dict.fromkeys(DIVERGENCES.column_names)
-    rows = [
-        {**nothing, **finding_row(finding), "cluster_id": history.cluster_id}
-        for history in histories
-        for finding in history.verdicts.findings
-    ]
-    return lake.spark.createDataFrame(rows, DIVERGENCES.struct)
-
-
-def _append_metrics(
-    lake: Lake, run_id: str, histories: list[ClusterHistory], counts: Counter[tuple[str, str, str]]
-) -> None:
+def _append_metrics(lake: Lake, run_id: str, counts: Counts) -> None:
     """Verdicts by rule and the share of records typed, by cluster: what a trend is drawn from."""
     typed = (
         lake.read(LOG_RECORDS)

@@ -113,14 +113,19 @@ def _cut(begin: int, end: int, leader: int, decided: Sequence[DecidedState]) -> 
 
 
 def _proven(stint: Stint, seen: Sequence[Held], begin: int) -> Stint:
-    lowest: int | None = None
-    for held in sorted(seen, key=lambda h: (h.earliest, h.latest)):
+    """With the earliest proof: a value, and a higher one after it."""
+    lowest: Held | None = None
+    proof: Stint = stint
+    for held in sorted(seen, key=lambda h: (h.earliest, h.latest, h.offset)):
         if held.earliest < begin or held.latest >= stint.end or held.is_minimum:
             continue
-        if lowest is not None and held.offset > lowest:
-            return replace(stint, proven_from=held.latest, proven_offset=held.offset)
-        lowest = held.offset if lowest is None else min(lowest, held.offset)
-    return stint
+        if lowest is not None and held.offset > lowest.offset:
+            over = max(held.latest, lowest.latest)
+            if over < proof.proven_from:
+                proof = replace(stint, proven_from=over, proven_offset=held.offset if over == held.latest else None)
+        if lowest is None or held.offset < lowest.offset:
+            lowest = held
+    return proof
 
 
 def log_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:
@@ -144,14 +149,21 @@ def high_watermark_drops(
     for stint in stints:
         if stint.replica_id != replica or stint.is_leader:
             continue
-        begin, end = stint.start - LINE_TO_ACT_US, min(stint.proven_from, _next_role(evidence, replica, stint))
-        proof = stint.proven_offset if end == stint.proven_from else None
+        proven = _first_proof(stints, stint)
+        begin, end = stint.start - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, replica, stint))
+        proof = proven.proven_offset if end == proven.proven_from else None
         floor = floors.get((stint.leader, stint.start))
         for cut in cuts:
             if floor is not None and begin <= cut.at <= end:
                 floor = None if cut.offset is None else min(floor, cut.offset)
         drops.append(Drop(begin, end, floor, proof))
     return sorted(drops, key=lambda drop: (drop.start, drop.end))
+
+
+def _first_proof(stints: Sequence[Stint], stint: Stint) -> Stint:
+    """Of the stints from ``stint`` on, the one whose first fetch is proven first: by then it was over in all before."""
+    later = [s for s in stints if s.replica_id == stint.replica_id and not s.is_leader and s.start >= stint.start]
+    return min(later, key=lambda s: (s.proven_from, s.start), default=stint)
 
 
 def _next_role(evidence: OffsetEvidence, replica: int, stint: Stint) -> int:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-MODEL_VERSION: Final = "1"
+MODEL_VERSION: Final = "2"

@@ -28,18 +28,25 @@ NOTICED_AFTER_US: Final = 4_000_000
 _BROKER_PATH: Final = "^/brokers/ids/([0-9]+)$"
 _INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 _TIMEOUT: Final = "zookeeper.session.timeout.ms"
+_LAG_TIME: Final = "replica.lag.time.max.ms"
 #: Kafka's defaults; of the timeout the longest that any version has.
 _INTERVAL_DEFAULT_MS: Final = 5_000
 _TIMEOUT_DEFAULT_MS: Final = 18_000
+#: The shortest that any version has by default (until 2.5, KIP-537).
+_LAG_TIME_DEFAULT_MS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetContext:
-    """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`."""
+    """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
+
+    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest.
+    """
 
     view: ClusterView
     covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
+    lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
 
 
 def offset_contexts(
@@ -72,7 +79,12 @@ def offset_contexts(
             broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())])
             for broker, of_broker in spans.items()
         }
-        result[cluster_id] = OffsetContext(view, covered, schedules)
+        lag_times = {
+            row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS)
+            for row in settings
+            if row["cluster_id"] == cluster_id
+        }
+        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times)
     return result
 
 
@@ -112,14 +124,17 @@ def _session_spans(snapshots: DataFrame) -> DataFrame:
 
 
 def _settings(configs: DataFrame) -> DataFrame:
-    """Of each broker whose server.properties was given; of several copies the longest times count."""
+    """Of each broker whose server.properties was given; of several copies the longest times count, of lag the least."""
 
-    def longest(key: str, name: str) -> Column:
-        value = F.col("config_value").try_cast("int")
-        return F.max(F.when(F.col("config_key") == key, value)).alias(name)
+    def value_of(key: str) -> Column:
+        return F.when(F.col("config_key") == key, F.col("config_value").try_cast("int"))
 
     return (
         configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
-        .agg(longest(_INTERVAL, "interval_ms"), longest(_TIMEOUT, "timeout_ms"))
+        .agg(
+            F.max(value_of(_INTERVAL)).alias("interval_ms"),
+            F.max(value_of(_TIMEOUT)).alias("timeout_ms"),
+            F.min(value_of(_LAG_TIME)).alias("lag_time_ms"),
+        )
     )

@@ -1,7 +1,9 @@
-"""The bounds of every partition's offsets on Spark: evidence in, the rows of both tables about offsets out.
+"""The bounds of every partition's offsets on Spark: evidence in, the rows of both tables about offsets, findings and
+verdicts out.
 
-The adapter knows nothing of Kafka: it turns rows into :class:`OffsetEvidence`, calls :func:`bound_offsets` and
-:func:`find_losses`, and turns what they give into rows of one wide schema, told apart by ``table_name``.
+The adapter knows nothing of Kafka: it turns rows into :class:`OffsetEvidence`, calls :func:`bound_offsets`,
+:func:`find_losses` and :func:`judge_offsets`, and turns what they give into rows of one wide schema, told apart by
+``table_name``.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from ingest.tables.gold import DATA_LOSS_BOUNDS
+from ingest.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
 from ingest.tables.silver import REPLICA_OFFSET_TIMELINE
 from ingest.tables.spec import SPARK_TYPES
+from reconstruct.findings import Verdicts
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.instants import to_datetime
 from reconstruct.history.offset_bounds import bound_offsets
@@ -28,18 +31,22 @@ from reconstruct.history.offset_evidence import (
     ReplicaEventKind,
 )
 from reconstruct.history.offset_losses import OffsetLoss, find_losses
+from reconstruct.history.offset_rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.model.replication.rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, rules_of
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.silver.isr_moves import ISR_MOVE
 from reconstruct.silver.offset_context import OffsetContext
 from reconstruct.silver.offset_evidence_rows import DECIDED, EVENT, SIGHTING
 from reconstruct.silver.offset_hull import hull
 from reconstruct.silver.partition_evidence import KEY
+from reconstruct.silver.partition_job import VERDICTS, WIDE_COLUMNS, finding_row
 
-#: The tables that this fold makes.
+#: The tables that this fold alone makes; findings it adds to gold.divergences, verdicts under :data:`VERDICTS`.
 OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS)
 INFERRED: Final = "replication_rules"
 
-_COLUMNS: Final = {"table_name": "string"} | {c.name: c.type for spec in OFFSET_TABLES for c in spec.columns}
+_JUDGED: Final = {name: WIDE_COLUMNS[name] for name in (*DIVERGENCES.column_names, "rule", "verdict", "times")}
+_COLUMNS: Final = {"table_name": "string"} | {c.name: c.type for spec in OFFSET_TABLES for c in spec.columns} | _JUDGED
 _WIDE_SCHEMA: Final = T.StructType([T.StructField(n, SPARK_TYPES[t]) for n, t in _COLUMNS.items()])
 _ARROW_TYPES: Final = {
     "string": pa.string(),
@@ -53,8 +60,8 @@ _WIDE_ARROW: Final = pa.schema([(name, _ARROW_TYPES[type_]) for name, type_ in _
 
 
 def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
-    """Wide rows of both :data:`OFFSET_TABLES`, to be selected by ``table_name``; ``evidence`` as
-    :func:`offset_evidence` gives it."""
+    """Wide rows of both :data:`OFFSET_TABLES`, of ``gold.divergences`` and of :data:`VERDICTS`, to be selected by
+    ``table_name``; ``evidence`` as :func:`offset_evidence` and :func:`with_isr_moves` give it."""
     return evidence.groupBy(*KEY).applyInArrow(_folder(dict(contexts)), _WIDE_SCHEMA)
 
 
@@ -66,7 +73,10 @@ def _folder(contexts: Mapping[str, OffsetContext]) -> Callable[[pa.Table], pa.Ta
         context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
         evidence = _evidence(rows, context)
         bounds = _bounds(evidence, context.view)
-        made = [{**key, **row} for row in (*_bounds_rows(bounds), *_loss_rows(find_losses(evidence, bounds)))]
+        losses = find_losses(evidence, bounds)
+        verdicts = Verdicts()
+        judge_offsets(_case(key["topic"], rows, context, evidence, losses), verdicts)
+        made = [{**key, **row} for row in (*_bounds_rows(bounds), *_loss_rows(losses), *_verdict_rows(verdicts))]
         return pa.Table.from_pylist(made, schema=_WIDE_ARROW)
 
     return fold
@@ -109,6 +119,31 @@ def _evidence(rows: Sequence[Mapping[str, Any]], context: OffsetContext) -> Offs
         for at, record_id in starts
     ]
     return OffsetEvidence(sightings, events + began, decided, context.covered, context.schedules)
+
+
+def _case(
+    topic: str, rows: Sequence[Mapping[str, Any]], context: OffsetContext, evidence: OffsetEvidence,
+    losses: Sequence[OffsetLoss],
+) -> OffsetCase:  # fmt: skip
+    moves = [
+        IsrMove(
+            row["replica_id"], row["leader"], IsrMoveKind(row["kind"]), row["at"], row["offset"], row["evidence_id"]
+        )
+        for row in rows
+        if row["row_kind"] == ISR_MOVE
+    ]
+    decided: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        if row["row_kind"] == DECIDED and row["evidence_id"] is not None:
+            decided.setdefault((row["at"], row["leader_epoch"]), []).append(row["evidence_id"])
+    return OffsetCase(topic, context.view, evidence, losses, moves, context.lag_time_max_us, decided)
+
+
+def _verdict_rows(verdicts: Verdicts) -> Iterator[dict[str, Any]]:
+    for finding in verdicts.findings:
+        yield {"table_name": DIVERGENCES.full_name, **finding_row(finding)}
+    for (rule_id, verdict), times in sorted(verdicts.counts.items()):
+        yield {"table_name": VERDICTS, "rule": rule_id, "verdict": verdict, "times": times}
 
 
 def _bounds_rows(bounds: Sequence[OffsetBounds]) -> Iterator[dict[str, Any]]:

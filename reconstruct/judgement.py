@@ -1,0 +1,72 @@
+"""What every step of a run finds and counts: gold.divergences is written once, when all have judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.delta import Lake
+from ingest.tables.gold import DIVERGENCES
+from reconstruct.silver.cluster_rows import ClusterHistory
+from reconstruct.silver.partition_job import VERDICTS, finding_row, rows_of
+
+Counts = Mapping[tuple[str, str, str], int]
+
+
+class Judgement:
+    """Collects the wide rows of the steps: findings, and how often each (cluster, rule, verdict) occurred."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._kept: list[DataFrame] = []
+        self._findings: list[DataFrame] = []
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def keep(self, judged: DataFrame) -> DataFrame:
+        """Wide rows that hold findings and verdicts: kept in memory, so that they are made once, and counted."""
+        kept = judged.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(kept)
+        self._findings.append(rows_of(kept, DIVERGENCES))
+        verdicts = kept.where(F.col("table_name") == VERDICTS).groupBy("cluster_id", "rule", "verdict")
+        for row in verdicts.agg(F.sum("times").alias("times")).collect():
+            self._counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
+        return kept
+
+    def add_clusters(self, histories: Sequence[ClusterHistory]) -> None:
+        """What was judged of each cluster as a whole."""
+        nothing = dict.fromkeys(DIVERGENCES.column_names)
+        rows = [
+            {**nothing, **finding_row(finding), "cluster_id": history.cluster_id}
+            for history in histories
+            for finding in history.verdicts.findings
+        ]
+        self._findings.append(self._lake.spark.createDataFrame(rows, DIVERGENCES.struct))
+        for history in histories:
+            for (rule_id, verdict), times in history.verdicts.counts.items():
+                self._counts[history.cluster_id, rule_id, verdict] += times
+
+    def write(self) -> Counts:
+        """Write gold.divergences; return the counts."""
+        self._lake.overwrite(reduce(DataFrame.unionByName, self._findings), DIVERGENCES)
+        return self._counts
+
+    def release(self) -> None:
+        """Let go of what was kept."""
+        for frame in self._kept:
+            frame.unpersist()
+
+
+@contextmanager
+def judging(lake: Lake) -> Iterator[Judgement]:
+    """A judgement that is released whatever happens."""
+    judgement = Judgement(lake)
+    try:
+        yield judgement
+    finally:
+        judgement.release()

@@ -1,0 +1,153 @@
+"""Which mark of a sender belongs to which mark of a receiver: the order of one connection, looked at from its end.
+
+A *mark* is what one line says of one request: a ``place`` (a partition, or the whole request) and a ``content`` (what
+it says of it), both hashed.
+
+A controller keeps one request in flight on each connection, so that what it sends about one place arrives in that
+order, or, when the connection ends, not at all. Going back in time, each sent mark goes to the latest receipt that has
+none yet: the k-th from the end to the k-th from the end. A sent mark that finds no receipt waiting was not received; a
+receipt without a sent mark was sent again (the content was sent before, once), or never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+
+#: How much later than its receipt a mark may claim to have been sent, clock against clock: µs.
+CLOCK_SLACK_US: Final = 250_000
+
+#: What is tied by its order alone is no further apart: µs.
+TIED_WITHIN_US: Final = 600_000_000
+
+#: Columns of the marks to match; ``carried`` is the sender's, kept for the receiver; ``facts`` stand in one mark of a
+#: ref, and are handed on.
+MARK_COLUMNS: Final = ("connection", "place", "content", "is_receipt", "at", "ref", "carried", "facts")
+
+
+def match_marks(marks: DataFrame) -> DataFrame:
+    """One row per ``(connection, is_receipt, ref)`` of ``marks`` (:data:`MARK_COLUMNS`): how it was matched.
+
+    ``carried`` is the greatest of the sent marks matched to a receipt; NULL where none is. ``is_matched`` says whether
+    any mark of the ref was; ``is_repeated``, of a receipt, that its content was sent, but not once more.
+    Matched are marks of one place and content; then, among what is left over, those of one place.
+    """
+    placed = marks.withColumn(
+        "at", F.when(F.col("is_receipt"), F.col("at") + CLOCK_SLACK_US).otherwise(F.col("at"))
+    ).repartition("connection", "place")
+    exact = _backwards(placed, ("connection", "place", "content")).withColumnsRenamed(
+        {"is_matched": "is_exact", "number": "exact_number"}
+    )
+    repeated = F.col("is_receipt") & ~F.col("is_exact") & F.col("is_sent_at_all")
+    left_over = exact.withColumns(
+        {"is_repeated": repeated, "is_left": ~F.col("is_exact") & ~repeated}
+    ).drop("is_sent_at_all")  # fmt: skip
+    loose = _backwards(left_over, ("connection", "place", "is_left"))
+    is_loose = F.col("is_left") & F.col("is_matched")
+    exactly = F.struct(F.lit(0).alias("round"), "content", F.col("exact_number").alias("k"))
+    loosely = F.struct(F.lit(1).alias("round"), F.lit(0).cast("bigint").alias("content"), F.col("number").alias("k"))
+    pair = F.when(F.col("is_exact"), exactly).when(is_loose, loosely)
+    of_pair = Window.partitionBy("connection", "place", "pair")
+    return (
+        loose.withColumn("pair", pair)
+        .withColumn("carried", F.when(F.col("pair").isNotNull(), F.max("carried").over(of_pair)))
+        .groupBy("connection", "is_receipt", "ref")
+        .agg(
+            F.max("carried").alias("carried"),
+            F.bool_or(F.col("pair").isNotNull()).alias("is_matched"),
+            F.bool_or("is_repeated").alias("is_repeated"),
+            F.first("facts", ignorenulls=True).alias("facts"),
+        )
+    )
+
+
+def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """Each mark with ``is_matched`` and ``number``, the same for the two marks of a pair; ``is_sent_at_all``."""
+    group = Window.partitionBy(*key)
+    back = group.orderBy(F.col("at").desc(), F.col("is_receipt").desc(), "ref")
+    waiting = F.sum(F.when(F.col("is_receipt"), 1).otherwise(-1)).over(_rows(back))
+    counted = marks.withColumns(
+        {"waiting": waiting, "receipts": F.sum(F.col("is_receipt").cast("int")).over(_rows(back))}
+    )
+    lowest = F.least(F.lit(0), F.coalesce(F.min("waiting").over(_rows(back, -1)), F.lit(0)))
+    taken = counted.withColumn("is_taken", ~F.col("is_receipt") & (F.col("waiting") >= lowest))
+    numbered = taken.withColumns(
+        {
+            "taken": F.sum(F.col("is_taken").cast("int")).over(_rows(back)),
+            "all_taken": F.sum(F.col("is_taken").cast("int")).over(group),
+            "is_sent_at_all": F.max(~F.col("is_receipt")).over(group),
+        }
+    )
+    is_receipt = F.col("is_receipt")
+    return numbered.withColumns(
+        {
+            "is_matched": F.when(is_receipt, F.col("receipts") <= F.col("all_taken")).otherwise(F.col("is_taken")),
+            "number": F.when(is_receipt, F.col("receipts")).otherwise(F.col("taken")),
+        }
+    ).drop("waiting", "receipts", "is_taken", "taken", "all_taken")  # fmt: skip
+
+
+def _rows(order: WindowSpec, last: int = 0) -> WindowSpec:
+    return order.rowsBetween(Window.unboundedPreceding, last)
+
+
+def tie(
+    rows: DataFrame, key: Sequence[Column], is_receipt: Column, at: Column, ref: Column, gives: Column
+) -> DataFrame:
+    """``rows`` that are both sides of pairs, with ``partner``: what the row of its pair that gives something gives.
+
+    ``is_receipt`` is NULL for rows that take no part; ``is_tied`` says whether a row has a partner, no further off than
+    :data:`TIED_WITHIN_US`.
+    """
+    names = [f"key_{number}" for number in range(len(key))]
+    keyed = rows.withColumns(
+        {
+            **dict(zip(names, key, strict=True)),
+            "takes_part": is_receipt.isNotNull(),
+            "is_receipt": F.coalesce(is_receipt, F.lit(False)),
+            "ref": ref,
+            "gives": gives,
+        }
+    ).withColumn("at", at + F.when(F.col("is_receipt"), CLOCK_SLACK_US).otherwise(0))
+    paired = _backwards(keyed, (*names, "takes_part"))
+    pair = Window.partitionBy(*names, "takes_part", "is_matched", "number")
+    is_near = F.max("at").over(pair) - F.min("at").over(pair) <= TIED_WITHIN_US
+    is_tied = F.col("takes_part") & F.col("is_matched") & is_near
+    return paired.withColumns({"is_tied": is_tied, "partner": F.when(is_tied, F.max("gives").over(pair))}).drop(
+        *names, "takes_part", "is_receipt", "at", "ref", "gives", "is_matched", "number", "is_sent_at_all"
+    )
+
+
+def connection_of(*parts: str | Column) -> Column:
+    """A connection as one number: equal only where all parts are (NULL is a value)."""
+    return F.xxhash64(F.concat_ws("|", *(F.coalesce(_column(part).cast("string"), F.lit("-")) for part in parts)))
+
+
+def _column(part: str | Column) -> Column:
+    return F.col(part) if isinstance(part, str) else part
+
+
+def line_mark() -> Column:
+    """What a line says of one partition."""
+    return _mark(
+        F.xxhash64("topic", "partition_id"),
+        F.xxhash64("leader", "leader_epoch", F.sort_array("isr")),
+        F.unix_micros("corrected_time"),
+    )
+
+
+def batch_mark(batch: Column) -> Column:
+    """What a line says of a whole request: how many partitions it holds."""
+    return _mark(F.xxhash64(F.lit("batch")), F.xxhash64(batch), F.unix_micros("corrected_time"))
+
+
+def correlation_mark(at: Column) -> Column:
+    """The correlation id, which up to 0.8.2 both sides print."""
+    return _mark(F.xxhash64(F.lit("correlation id")), F.xxhash64("correlation_id"), at)
+
+
+def _mark(place: Column, content: Column, at: Column) -> Column:
+    return F.struct(place.alias("place"), content.alias("content"), at.alias("at"))

@@ -1,0 +1,289 @@
+"""The rules about data on histories small enough to read: what is broken, how bad by version, and what stays unjudged.
+
+Broker 1 leads from second 1 on, 2 follows it; both logs are complete. Instants are in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reconstruct.findings import CANNOT_BE_JUDGED, Verdicts
+from reconstruct.history import offset_evidence as oe
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.offset_curves import EVER_AFTER
+from reconstruct.history.offset_evidence import (
+    DecidedState,
+    OffsetEvidence,
+    OffsetSighting,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+from reconstruct.history.offset_losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
+from reconstruct.history.offset_rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
+
+SECOND = 1_000_000
+LEADS = ReplicaEvent(1, ReplicaEventKind.LEADS, SECOND, None, 1, 0, "leads")
+FOLLOWS = ReplicaEvent(2, ReplicaEventKind.FOLLOWS, SECOND, None, 1, 0, "follows")
+BOTH_IN_SYNC = DecidedState(SECOND, None, 1, 0, (1, 2))
+
+
+def seen(replica: int, kind: str, offset: int, at: float, *, lasts: float = 0.1) -> OffsetSighting:
+    """An answer given between ``at`` and ``lasts`` later."""
+    start, end = round(at * SECOND), round((at + lasts) * SECOND)
+    return OffsetSighting(replica, kind, offset, start, end, source=oe.PROBE, evidence_id=f"{replica}-{kind}-{at:g}")
+
+
+def started(replica: int, at: float) -> ReplicaEvent:
+    return ReplicaEvent(replica, ReplicaEventKind.STARTED, round(at * SECOND), evidence_id="start")
+
+
+def case(
+    *sightings: OffsetSighting, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
+) -> OffsetCase:
+    view = ClusterView("c", VersionRange.exactly(KafkaVersion.parse(version) or pytest.fail(version)))
+    evidence = OffsetEvidence(
+        sightings, [LEADS, FOLLOWS, *events], [BOTH_IN_SYNC], {1: [(0, EVER_AFTER)], 2: [(0, EVER_AFTER)]}
+    )
+    return replace(OffsetCase("t", view, evidence), **more)  # type: ignore[arg-type]
+
+
+def verdicts_of(judged: OffsetCase) -> Verdicts:
+    verdicts = Verdicts()
+    judge_offsets(judged, verdicts)
+    return verdicts
+
+
+def said(judged: OffsetCase) -> list[tuple[str, str]]:
+    """(divergence type, severity) of every finding, sorted."""
+    return sorted((finding.divergence_type, finding.severity) for finding in verdicts_of(judged).findings)
+
+
+HIGH_FALLS = (seen(1, oe.HIGH_WATERMARK, 10, 5), seen(1, oe.HIGH_WATERMARK, 7, 8))
+
+
+def test_a_high_watermark_that_falls_without_a_cause_is_an_error() -> None:
+    assert said(case(*HIGH_FALLS)) == [("high_watermark_decreased", "error")]
+
+
+def test_one_that_falls_at_a_start_is_told_with_its_cause() -> None:
+    verdicts = verdicts_of(case(*HIGH_FALLS, events=[started(1, 6)]))
+    assert [(f.divergence_type, f.severity) for f in verdicts.findings] == [("high_watermark_rolled_back", "info")]
+    assert "start" in verdicts.findings[0].evidence
+
+
+def test_one_that_may_have_risen_is_not_judged() -> None:
+    overlapping = (seen(1, oe.HIGH_WATERMARK, 10, 5, lasts=4), seen(1, oe.HIGH_WATERMARK, 7, 8))
+    assert said(case(*overlapping)) == []
+
+
+def test_nothing_is_said_of_a_fall_in_a_log_that_has_a_hole() -> None:
+    whole = case(*HIGH_FALLS)
+    holed = replace(whole.evidence, covered={1: [(0, 6 * SECOND), (7 * SECOND, EVER_AFTER)], 2: [(0, EVER_AFTER)]})
+    verdicts = verdicts_of(replace(whole, evidence=holed))
+    assert verdicts.findings == []
+    assert verdicts.counts["R30", CANNOT_BE_JUDGED] > 0
+
+
+def test_a_log_end_below_a_high_watermark_seen_before_is_an_error() -> None:
+    assert said(case(seen(1, oe.HIGH_WATERMARK, 10, 5), seen(1, oe.LOG_END_OFFSET, 9, 8))) == [
+        ("high_watermark_above_log_end", "error")
+    ]
+
+
+def test_a_recovery_point_above_the_log_end_of_later_is_an_error_unless_the_broker_started_between() -> None:
+    sightings = (seen(1, oe.RECOVERY_POINT, 10, 5), seen(1, oe.LOG_END_OFFSET, 9, 8))
+    assert said(case(*sightings)) == [("recovery_point_above_log_end", "error")]
+    assert said(case(*sightings, events=[started(1, 6)])) == []
+
+
+FOLLOWER_FETCHES = (seen(2, oe.HIGH_WATERMARK, 1, 2), seen(2, oe.HIGH_WATERMARK, 2, 3))
+
+
+def test_a_follower_above_its_leader_is_an_error_once_its_first_fetch_is_proven() -> None:
+    above = (seen(2, oe.HIGH_WATERMARK, 12, 5), seen(1, oe.HIGH_WATERMARK, 10, 8))
+    assert said(case(*FOLLOWER_FETCHES, *above)) == [("follower_high_watermark_above_leader", "error")]
+    assert said(case(*above)) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "severity"), [("0.10.2.1", "info"), ("1.1.1", "warning"), ("2.0.1", "warning"), ("3.9.1", "error")]
+)
+def test_a_member_of_the_isr_that_is_behind_is_as_bad_as_its_version_makes_it(version: str, severity: str) -> None:
+    behind = (seen(1, oe.HIGH_WATERMARK, 10, 5), seen(2, oe.LOG_END_OFFSET, 8, 7))
+    assert said(case(*behind, version=version)) == [("isr_member_behind_high_watermark", severity)]
+
+
+def test_a_member_that_started_meanwhile_may_have_lost_what_was_not_flushed() -> None:
+    behind = (seen(1, oe.HIGH_WATERMARK, 10, 5), seen(2, oe.LOG_END_OFFSET, 8, 7))
+    assert said(case(*behind, events=[started(2, 6)])) == [("isr_member_behind_high_watermark", "warning")]
+
+
+def test_a_member_that_its_leader_took_out_meanwhile_is_not_accused() -> None:
+    behind = (seen(1, oe.HIGH_WATERMARK, 10, 5), seen(2, oe.LOG_END_OFFSET, 8, 7))
+    left = IsrMove(1, 2, IsrMoveKind.LEFT, 6 * SECOND, None, "shrink")
+    assert said(case(*behind, isr_moves=[left])) == []
+
+
+def shrink(end_offset: int, at: float = 20) -> dict[str, Sequence[IsrMove]]:
+    return {"isr_moves": [IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), end_offset, "shrink")]}
+
+
+PRINTED = tuple(
+    OffsetSighting(1, kind, offset, 20 * SECOND, source="log_record", evidence_id="shrink")
+    for kind, offset in ((oe.HIGH_WATERMARK, 10), (oe.LOG_END_OFFSET, 12))
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "end_offset", "expected"),
+    [
+        ("3.9.1", 11, []),
+        ("3.9.1", 12, [("isr_shrink_without_reason", "error")]),
+        ("2.8.2", 12, [("isr_shrink_without_reason", "warning")]),
+        ("2.8.2", 13, [("isr_shrink_without_reason", "error")]),
+        ("3.9.1", 9, [("leader_high_watermark_above_isr", "error")]),
+    ],
+)
+def test_a_shrink_is_judged_by_what_its_line_prints(
+    version: str, end_offset: int, expected: list[tuple[str, str]]
+) -> None:
+    assert said(case(*PRINTED, version=version, **shrink(end_offset))) == expected
+
+
+@pytest.mark.parametrize(
+    ("at", "lag_times", "expected"),
+    [
+        (5.0, {1: 10 * SECOND}, [("isr_shrink_without_reason", "warning")]),
+        (12.0, {1: 10 * SECOND}, []),
+        (5.0, {}, []),
+    ],
+)
+def test_a_shrink_needs_the_lag_time_since_the_election(
+    at: float, lag_times: dict[int, int], expected: list[tuple[str, str]]
+) -> None:
+    begin = OffsetSighting(
+        1, oe.LOG_END_OFFSET, 0, SECOND, leader_epoch=0, source="log_record", evidence_id=LEADS.evidence_id
+    )
+    move = IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), None, "shrink")
+    assert said(case(begin, isr_moves=[move], lag_time_max_us=lag_times)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (4.0, 8.0, [("isr_join_too_early", "error")]),
+        (5.0, 6.5, [("isr_join_too_early", "warning")]),
+        (5.8, 6.2, []),
+    ],
+)
+def test_a_replica_joins_only_with_all_that_was_committed(
+    before: float, after: float, expected: list[tuple[str, str]]
+) -> None:
+    """Seen a quarter of a second around the line, a clock that is a little off explains it."""
+    join = IsrMove(1, 2, IsrMoveKind.JOINED, 6 * SECOND, None, "expand")
+    early = (seen(1, oe.HIGH_WATERMARK, 10, before), seen(2, oe.LOG_END_OFFSET, 8, after))
+    judged = case(*early, isr_moves=[join])
+    alone = replace(judged.evidence, decided=[replace(BOTH_IN_SYNC, isr=(1,))])
+    assert said(replace(judged, evidence=alone)) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "cause", "events", "expected"),
+    [
+        ("3.9.1", CLEAN_ELECTION, [], ("error", None)),
+        ("3.9.1", CLEAN_ELECTION, [started(2, 6)], ("warning", None)),
+        ("1.1.1", CLEAN_ELECTION, [], ("warning", "KIP-279")),
+        ("0.9.0.1", CLEAN_ELECTION, [], ("warning", "KIP-101")),
+        ("3.9.1", UNCLEAN_ELECTION, [], ("warning", None)),
+        ("3.9.1", SAME_LEADER, [], ("warning", None)),
+    ],
+)
+def test_a_loss_is_as_bad_as_its_cause(
+    version: str, cause: str, events: Sequence[ReplicaEvent], expected: tuple[str, str | None]
+) -> None:
+    states = [replace(BOTH_IN_SYNC, valid_to=9 * SECOND), DecidedState(9 * SECOND, None, 2, 1, (2,))]
+    loss = OffsetLoss(9 * SECOND, cause, 2, 1, 1, 5, 9, 9, 5, 5, evidence=("begin",))
+    judged = case(events=events, version=version, losses=[loss])
+    verdicts = verdicts_of(replace(judged, evidence=replace(judged.evidence, decided=states)))
+    assert [(f.severity, f.known_issue) for f in verdicts.findings] == [expected]
+    forbids = replace(judged.view, broker_unclean_election=False)
+    verdicts = verdicts_of(replace(judged, view=forbids, evidence=replace(judged.evidence, decided=states)))
+    assert cause != UNCLEAN_ELECTION or [f.severity for f in verdicts.findings] == ["error"]
+
+
+def test_an_election_that_may_have_lost_something_is_not_judged() -> None:
+    states = [replace(BOTH_IN_SYNC, valid_to=9 * SECOND), DecidedState(9 * SECOND, None, 2, 1, (2,))]
+    judged = case(losses=[OffsetLoss(9 * SECOND, UNCLEAN_ELECTION, 2, 1, 1, 5, None, 9, 0, 5)])
+    verdicts = verdicts_of(replace(judged, evidence=replace(judged.evidence, decided=states)))
+    assert verdicts.findings == []
+    assert verdicts.counts["R35", CANNOT_BE_JUDGED] == 1
+
+
+def lineage(replica: int, *entries: tuple[int, int]) -> list[OffsetSighting]:
+    return [
+        OffsetSighting(
+            replica, oe.EPOCH_START, start, 50 * SECOND, 51 * SECOND, epoch, "leader_epoch_checkpoint",
+            evidence_id=f"{replica}:{epoch}",
+        )
+        for epoch, start in entries
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "version", "expected"),
+    [
+        ([(0, 0), (1, 10)], [(0, 0), (1, 10)], "3.9.1", []),
+        ([(0, 0), (1, 10)], [(0, 0), (1, 12)], "3.9.1", ["warning"]),
+        ([(1, 10), (2, 20)], [(1, 15), (2, 20)], "3.9.1", []),
+        ([(0, 0), (1, 10), (2, 20)], [(0, 0), (2, 20)], "3.9.1", ["warning"]),
+        ([(0, 0), (2, 20)], [(0, 0), (2, 20)], "3.9.1", []),
+        ([(0, 5), (1, 5)], [], "3.9.1", ["error"]),
+        ([(0, 5), (1, 5)], [], "1.1.1", []),
+        ([(0, 5), (1, 4)], [], "1.1.1", ["error"]),
+    ],
+)
+def test_lineages_agree(
+    one: list[tuple[int, int]], other: list[tuple[int, int]], version: str, expected: list[str]
+) -> None:
+    found = said(case(*lineage(1, *one), *lineage(2, *other), version=version))
+    assert found == [("epoch_lineage_conflict", severity) for severity in expected]
+
+
+def test_no_epoch_begins_below_where_its_leader_says() -> None:
+    begin = OffsetSighting(
+        1, oe.LOG_END_OFFSET, 10, SECOND, leader_epoch=1, source="log_record", evidence_id=LEADS.evidence_id
+    )
+    assert said(case(begin, *lineage(2, (0, 0), (1, 9)))) == [("epoch_lineage_conflict", "error")]
+    assert said(case(begin, *lineage(2, (0, 0), (1, 11)))) == []
+
+
+def test_writes_with_acks_all_fail_while_the_isr_is_too_small() -> None:
+    states = [replace(BOTH_IN_SYNC, valid_to=5 * SECOND), DecidedState(5 * SECOND, 9 * SECOND, 1, 0, (1,))]
+    given = case(decided_evidence={(5 * SECOND, 0): ("shrunk",)})
+    given = replace(given, evidence=replace(given.evidence, decided=states))
+    assert said(given) == []
+    strict = replace(given, view=replace(given.view, min_insync_replicas={"t": 2}))
+    finding = verdicts_of(strict).findings[0]
+    assert (finding.divergence_type, finding.severity) == ("acks_all_unavailable", "warning")
+    assert finding.evidence == ("shrunk",)
+    assert "for 4.000 s" in finding.explanation
+    impossible = replace(given, view=replace(given.view, min_insync_replicas={"t": 3}))
+    assert said(impossible) == []
+
+
+def test_of_an_unknown_version_the_mildest_is_said() -> None:
+    behind = case(seen(1, oe.HIGH_WATERMARK, 10, 5), seen(2, oe.LOG_END_OFFSET, 8, 7))
+    unknown = replace(behind, view=replace(behind.view, version=ANY_VERSION))
+    assert said(unknown) == [("isr_member_behind_high_watermark", "info")]
+
+
+def test_the_order_of_the_evidence_changes_nothing() -> None:
+    first = case(*HIGH_FALLS, *FOLLOWER_FETCHES, *PRINTED, **shrink(9))
+    turned = replace(
+        first.evidence, sightings=list(reversed(first.evidence.sightings)), events=list(reversed(first.evidence.events))
+    )
+    assert verdicts_of(replace(first, evidence=turned)).findings == verdicts_of(first).findings

@@ -1,0 +1,251 @@
+"""What is judged of one request: each finding, beside the legal neighbour that must not be one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconstruct.findings import Finding, Verdicts
+from reconstruct.history.cluster import ClusterView, LiveView, LogSpan, Registration, Tenure
+from reconstruct.history.intervals import Interval
+from reconstruct.history.lossy_logs import MissingLines, lossy_brokers, missing_lines
+from reconstruct.history.propagation import Request, judge_propagation, outcome_of
+from reconstruct.history.request_acceptance import judge_acceptance
+from reconstruct.model.versions import VersionRange, v
+
+S = 1_000_000
+START = 1_000 * S
+END = START + 3_600 * S
+
+
+def view(version: tuple[int, ...] = (1, 1, 1)) -> ClusterView:
+    """Three brokers, live and logging at TRACE all the time, broker 1 the controller at epoch 4."""
+    return ClusterView(
+        "c",
+        version=VersionRange.exactly(v(*version)),
+        tenures=(Tenure(1, 4, START, None, ("elected",), "TRACE"),),
+        liveness={b: (Interval(START, None, Registration(), ()),) for b in (1, 2, 3)},
+        process_starts={b: ((START - S, f"start-{b}"),) for b in (1, 2, 3)},
+        logs={b: (LogSpan(START - S, END, "TRACE"),) for b in (1, 2, 3)},
+    )
+
+
+SENT = Request(
+    "c", 1, 4, 2, "LEADER_AND_ISR", partitions=2, sent_at=START + 60 * S, sent_ref="sent",
+    next_received_at=START + 61 * S,
+)  # fmt: skip
+DONE = replace(
+    SENT, correlation_id=7, received_at=START + 60 * S + 5_000, received_ref="received", lines=2, received_lines=2,
+    started=2, completed=2, applied_lines=2, applied_at=START + 60 * S + 9_000, applied_ref="completed",
+    acknowledged_at=START + 60 * S + 10_000, acknowledged_ref="answer", response_error=0, accepts=True,
+)  # fmt: skip
+
+
+def findings(request: Request, cluster: ClusterView) -> list[Finding]:
+    verdicts = Verdicts()
+    judge_propagation(request, cluster, verdicts)
+    judge_acceptance(request, cluster, verdicts)
+    return verdicts.findings
+
+
+def types(request: Request, cluster: ClusterView) -> list[tuple[str, str]]:
+    return [(f.divergence_type, f.severity) for f in findings(request, cluster)]
+
+
+def counts(request: Request, cluster: ClusterView) -> dict[tuple[str, str], int]:
+    verdicts = Verdicts()
+    judge_propagation(request, cluster, verdicts)
+    judge_acceptance(request, cluster, verdicts)
+    return dict(verdicts.counts)
+
+
+def test_a_request_that_is_sent_received_handled_and_answered_keeps_all_rules() -> None:
+    assert counts(DONE, view()) == {("R23", "kept"): 1, ("R12", "kept"): 1}
+    assert outcome_of(DONE, view()) == "applied"
+
+
+def test_a_request_that_a_live_broker_with_a_whole_log_never_received_is_found() -> None:
+    (finding,) = findings(SENT, view())
+    assert (finding.rule_id, finding.divergence_type, finding.severity) == ("R23", "request_not_received", "warning")
+    assert finding.broker_id == 2
+    assert finding.evidence == ("sent",)
+    assert outcome_of(SENT, view()) == "not_received"
+
+
+DIED = {2: (Interval(START, START + 60 * S + 500_000, Registration("session_expired"), ()),)}
+CONTROLLER_DIED = {1: (Interval(START, START + 60 * S + 1, Registration(), ()),)}
+RESTARTED = {2: ((START - S, "start-2"), (START + 60 * S + 500_000, "again"))}
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        pytest.param(replace(view(), liveness={**view().liveness, **DIED}), id="the broker died soon after"),
+        pytest.param(replace(view(), liveness={**view().liveness, 2: ()}), id="nothing tells whether it was live"),
+        pytest.param(replace(view(), process_starts=RESTARTED), id="its process was started again"),
+        pytest.param(replace(view(), shutdown_requests={2: ((START + 60 * S, "asked"),)}), id="it was shutting down"),
+        pytest.param(
+            replace(view(), live_views=(LiveView(START + 61 * S, 1, frozenset({1, 3}), "listed"),)),
+            id="the controller did not list it",
+        ),
+        pytest.param(
+            replace(view(), tenures=(*view().tenures, Tenure(3, 5, START + 61 * S, None, (), "TRACE"))),
+            id="another controller took over",
+        ),
+        pytest.param(
+            replace(view(), liveness={**view().liveness, **CONTROLLER_DIED}),
+            id="the controller died",
+        ),
+        pytest.param(replace(view(), lossy_logs=frozenset({2})), id="its log lacks lines"),
+        pytest.param(
+            replace(view(), logs={**view().logs, 2: (LogSpan(START, END, "INFO"),)}), id="its log is of level INFO"
+        ),
+        pytest.param(
+            replace(view(), logs={**view().logs, 2: (LogSpan(START, START + 60 * S, "TRACE"),)}), id="its log ends"
+        ),
+    ],
+)  # fmt: skip
+def test_a_request_that_may_have_been_dropped_or_gone_unlogged_accuses_nobody(cluster: ClusterView) -> None:
+    assert counts(SENT, cluster) == {("R23", "cannot_be_judged"): 1}
+    assert outcome_of(SENT, cluster) == "unknown"
+
+
+def test_a_request_without_partitions_leaves_no_line_at_its_broker() -> None:
+    empty = replace(SENT, api="UPDATE_METADATA", partitions=0)
+    assert counts(empty, view()) == {("R23", "cannot_be_judged"): 1}
+    answered = replace(empty, acknowledged_at=START + 61 * S, response_error=0)
+    assert counts(answered, view()) == {("R23", "kept"): 1}
+    assert outcome_of(answered, view()) == "applied"
+
+
+def test_a_request_to_a_former_registration_leaves_no_line_from_2_2_on() -> None:
+    just_back = {**view().process_starts, 2: ((START + 50 * S, "again"),)}
+    assert types(SENT, replace(view((2, 1, 1)), process_starts=just_back)) == [("request_not_received", "warning")]
+    assert types(SENT, replace(view((2, 2, 0)), process_starts=just_back)) == []
+
+
+def test_the_last_request_of_a_connection_is_lost_only_after_two_minutes() -> None:
+    last = replace(SENT, next_received_at=None)
+    assert types(last, view()) == [("request_not_received", "warning")]
+    short = replace(view(), logs={**view().logs, 2: (LogSpan(START, START + 150 * S, "TRACE"),)})
+    assert counts(last, short) == {("R23", "cannot_be_judged"): 1}
+
+
+UNSENT = replace(DONE, sent_at=None, sent_ref=None)
+
+
+def test_a_request_that_its_controller_never_sent_is_an_error() -> None:
+    (finding,) = findings(UNSENT, view())
+    assert (finding.divergence_type, finding.severity) == ("request_never_sent", "error")
+    # a log that begins in mid-tenure, but before what the broker received before
+    later = replace(view(), logs={**view().logs, 1: (LogSpan(START + 30 * S, END, "TRACE"),)})
+    assert types(replace(UNSENT, sent_before=START + 40 * S), later) == [("request_never_sent", "error")]
+    assert finding.evidence == ("received", "completed", "answer", "elected")
+
+
+@pytest.mark.parametrize(
+    ("request_", "cluster"),
+    [
+        pytest.param(replace(UNSENT, is_repeated=True), view(), id="sent again on another connection"),
+        pytest.param(UNSENT, replace(view(), lossy_logs=frozenset({1})), id="the controller's log lacks lines"),
+        pytest.param(
+            UNSENT, replace(view(), logs={**view().logs, 1: (LogSpan(START + 30 * S, END, "TRACE"),)}),
+            id="the controller's log begins in mid-tenure",
+        ),
+        pytest.param(replace(UNSENT, controller_id=3000), view(), id="a controller that is no broker"),
+        pytest.param(
+            replace(UNSENT, api="UPDATE_METADATA"), view((2, 6, 0)), id="a sending that names no partition"
+        ),
+    ],
+)  # fmt: skip
+def test_a_request_whose_sending_may_be_unlogged_accuses_nobody(request_: Request, cluster: ClusterView) -> None:
+    assert counts(request_, cluster)["R23", "cannot_be_judged"] == 1
+    assert not findings(request_, cluster)
+
+
+SILENT = replace(DONE, started=0, completed=0, applied_lines=0, applied_at=None, applied_ref=None)
+
+
+def test_a_request_that_is_received_and_not_handled_is_found() -> None:
+    assert types(SILENT, view()) == [("request_not_handled", "warning")]
+    assert types(replace(SILENT, ignored=2), view()) == []
+    assert types(replace(SILENT, skipped=2), view()) == []
+    died = replace(view(), liveness={**view().liveness, **DIED})
+    assert counts(SILENT, died)["R23", "cannot_be_judged"] == 1
+    assert outcome_of(replace(SILENT, ignored=2), view()) == "ignored_stale"
+    assert outcome_of(replace(SILENT, failed=1), view()) == "failed"
+
+
+def test_an_answer_that_is_missing_between_others_is_an_info() -> None:
+    unanswered = replace(DONE, acknowledged_at=None, acknowledged_ref=None, next_acknowledged_at=START + 70 * S)
+    assert types(unanswered, view()) == [("request_not_answered", "info")]
+    assert types(replace(unanswered, next_acknowledged_at=None), view()) == []
+    short = replace(view(), logs={**view().logs, 1: (LogSpan(START, START + 60 * S, "TRACE"),)})
+    assert types(unanswered, short) == []
+
+
+STALE = replace(
+    DONE, controller_epoch=4, accepted_epoch_before=5, accepted_at_before=START + 30 * S, accepted_ref_before="higher"
+)
+
+
+def with_successor(cluster: ClusterView) -> ClusterView:
+    return replace(cluster, tenures=(*cluster.tenures, Tenure(3, 5, START + 20 * S, None, (), "TRACE")))
+
+
+def test_a_broker_that_accepts_a_lower_controller_epoch_than_before_is_an_error() -> None:
+    (finding,) = findings(STALE, with_successor(view()))
+    assert (finding.rule_id, finding.divergence_type, finding.severity) == ("R12", "accepted_stale_controller", "error")
+    assert finding.evidence[-1] == "higher"
+
+
+def test_a_broker_that_was_started_again_knows_no_epoch() -> None:
+    again = {2: ((START - S, "start-2"), (START + 40 * S, "again"))}
+    assert types(STALE, replace(with_successor(view()), process_starts=again)) == []
+
+
+def test_what_a_broker_has_not_seen_it_need_not_refuse() -> None:
+    """A paused controller that accepts its own old UpdateMetadata, a successor being in office."""
+    own = replace(STALE, to_broker_id=1, accepted_epoch_before=4)
+    assert types(own, with_successor(view())) == []
+
+
+def test_up_to_0_8_1_requests_may_pass_each_other() -> None:
+    assert types(STALE, with_successor(view((0, 8, 1)))) == [("accepted_stale_controller", "warning")]
+    unknown = replace(with_successor(view()), process_starts={}, liveness={})
+    assert types(STALE, unknown) == [("accepted_stale_controller", "warning")]
+
+
+def test_a_cluster_created_again_counts_its_epochs_anew() -> None:
+    tenures = (Tenure(3, 5, START - 900 * S, None, ()), Tenure(1, 4, START, None, (), generation=1))
+    assert types(STALE, replace(view(), tenures=tenures)) == []
+
+
+def test_a_refusal_must_name_a_higher_epoch() -> None:
+    refused = replace(DONE, is_refused=True, accepts=False, known_epoch=5, completed=0, started=0, applied_lines=0)
+    assert counts(refused, view()) == {("R23", "kept"): 1, ("R21", "kept"): 1}
+    assert outcome_of(refused, view()) == "ignored_stale"
+    assert types(replace(refused, known_epoch=4), view()) == [("ignored_without_reason", "error")]
+    assert counts(replace(refused, known_epoch=None), view())["R21", "cannot_be_judged"] == 1
+
+
+def test_a_log_is_lossy_by_three_proofs_that_are_far_apart() -> None:
+    proofs = [MissingLines(2, START + n * 20 * S, (f"r{n}",)) for n in range(3)]
+    assert lossy_brokers(proofs) == {2: ("r0", "r1", "r2")}
+    assert lossy_brokers(proofs[:2]) == {}
+    at_once = [MissingLines(1, START + n, (f"r{n}",)) for n in range(50)]
+    assert lossy_brokers(at_once) == {}, "one line that is missing shows at every broker that it names"
+
+
+def test_what_proves_a_missing_line() -> None:
+    def proven(request: Request) -> list[int]:
+        return [proof.broker_id for proof in missing_lines(request, view())]
+
+    assert proven(DONE) == []
+    assert proven(replace(DONE, started=1)) == [2]
+    assert proven(UNSENT) == [1]
+    assert proven(replace(UNSENT, is_repeated=True)) == []
+    assert proven(replace(SENT, acknowledged_at=START + 61 * S, response_error=0)) == [2]
+    assert proven(SENT) == [], "a request may be dropped"
+    assert proven(replace(SENT, acknowledged_at=START + 61 * S, response_error=77)) == [], "an old registration"

@@ -27,8 +27,9 @@ from reconstruct.history.rules.replay.controller_log import (
 )
 from reconstruct.history.rules.replay.model_runs import Told
 from reconstruct.history.rules.replay.recipients import judge_recipients, named_replicas
-from reconstruct.history.rules.replay.reexecution import Redone, Step, is_surely_live, replayed, steady_brokers
+from reconstruct.history.rules.replay.reexecution import Redone, Step, is_surely_live, replayed
 from reconstruct.history.rules.replay.standing import Standing
+from reconstruct.history.rules.replay.surroundings import steady_brokers
 from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
 
 _NAMES: Final = {LEADER_AND_ISR: "LeaderAndIsr", UPDATE_METADATA: "UpdateMetadata", STOP_REPLICA: "StopReplica"}

@@ -20,8 +20,8 @@ from reconstruct.history.rules.replay.controller_log import (
     ControllerLog,
     logs_every_transition,
 )
-from reconstruct.history.rules.replay.reexecution import own_views
 from reconstruct.history.rules.replay.standing import Standing
+from reconstruct.history.rules.replay.surroundings import own_views
 from reconstruct.model.states import ReplicaState
 
 #: What a controller does about a broker it does at once; this long, and nothing, is never, µs.

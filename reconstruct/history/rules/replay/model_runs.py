@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext, Settings
-from reconstruct.model.controller.leader_election import Election
+from reconstruct.model.controller.leader_election import Election, choose
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
+    Reason,
     Request,
     Result,
     StopReplicaRequest,
@@ -64,6 +65,8 @@ class Known(NamedTuple):
     live: frozenset[int]
     leadership: Leadership | None
     is_deleted: bool = False
+    #: those that may be shutting down, besides the leader.
+    may_leave: frozenset[int] = frozenset()
 
 
 def told_by_replica(known: Known, replica_id: int, from_state: str, to_state: str) -> frozenset[Told] | None:
@@ -117,16 +120,30 @@ def _told_by_election(
     before = known.leadership
     if before is None:
         return None
-    leaving = {frozenset[int](), frozenset({before.leader}), known.live - set(decided.isr) - {decided.leader}}
+    leaving = {frozenset[int](), frozenset({before.leader}), known.may_leave - set(decided.isr) - {decided.leader}}
     fitting: list[frozenset[Told]] = []
     for isr in _isrs_before(before, decided):
-        held = known._replace(leadership=before._replace(isr=isr))
+        held = before._replace(isr=isr)
         for shutting_down in leaving:
+            context = _context(known._replace(leadership=held), PartitionState(from_state), shutting_down=shutting_down)
             for election in _elections(unclean):
-                result = _elected(held, from_state, election, shutting_down)
+                if not _may_decide(context, held, election, decided):
+                    continue
+                result = partition_state_machine.handle_state_changes(
+                    context, _zookeeper(held), (_PARTITION,), PartitionState.ONLINE, election
+                )
                 if _decides(result, decided) or (result.transitions and not result.elected):
                     fitting.append(_told(result.requests))
     return frozenset.intersection(*fitting) if fitting else None
+
+
+def _may_decide(context: ControllerContext, held: Leadership, election: Election, decided: Leadership) -> bool:
+    """Whether the election alone gives that leader and ISR, or counts as held without being needed (up to 1.0)."""
+    outcome = choose(context, _PARTITION, election).decide(_info(held))
+    if isinstance(outcome, LeaderAndIsr):
+        return outcome.leader == decided.leader and set(outcome.isr) == set(decided.isr)
+    is_not_needed = outcome is not None and outcome.reason is Reason.ELECTION_NOT_NEEDED
+    return is_not_needed and held.leader == decided.leader
 
 
 def _isrs_before(before: Leadership, decided: Leadership) -> list[tuple[int, ...]]:
@@ -139,13 +156,6 @@ def _elections(unclean: bool | None) -> list[Election]:
     allowed = (False, True) if unclean is None else (unclean,)
     offline = [Election(ElectionKind.OFFLINE_PARTITION, allow_unclean=is_allowed) for is_allowed in allowed]
     return [*offline, *(Election(kind) for kind in ElectionKind if kind is not ElectionKind.OFFLINE_PARTITION)]
-
-
-def _elected(known: Known, from_state: str, election: Election, shutting_down: frozenset[int]) -> Result:
-    context = _context(known, PartitionState(from_state), shutting_down=shutting_down)
-    return partition_state_machine.handle_state_changes(
-        context, _zookeeper(known.leadership), (_PARTITION,), PartitionState.ONLINE, election
-    )
 
 
 def _decides(result: Result, decided: Leadership) -> bool:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconstruct.history.case import Case
-from reconstruct.history.cluster import ClusterView, LiveView
-from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED, Evidence
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.evidence import Evidence
 from reconstruct.history.intervals import as_of
 from reconstruct.history.rules.replay.controller_log import (
     LEADER_AND_ISR,
     PARTITION,
     REPLICA,
-    STOP_REPLICA,
     UPDATE_METADATA,
     Block,
     ControllerLog,
@@ -33,8 +32,10 @@ from reconstruct.history.rules.replay.model_runs import (
     told_by_election,
     told_by_replica,
 )
+from reconstruct.history.rules.replay.surroundings import own_views, steady_brokers
 from reconstruct.history.sightings import LEADER_DURING_DELETE
-from reconstruct.model.controller.values import EPOCH_DURING_DELETE, without
+from reconstruct.model.controller.values import without
+from reconstruct.model.elections import SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
@@ -57,6 +58,7 @@ _GATES: Final = (
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     BROKER_CHANGE_TOLD_TO_ALL_SINCE,
     NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
+    SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
     ASYNC_CONTROLLER_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
@@ -75,12 +77,12 @@ _SILENT: Final = frozenset(
     }
 )
 _JOINS: Final = (ReplicaState.NEW, ReplicaState.ONLINE)
+#: A broker that asks for a controlled shutdown is gone within this time, or has given up.
+_SHUTDOWN_US: Final = 120_000_000
 #: From these a replica goes Online when its broker starts.
 _AWAY: Final = (ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE)
 #: More versions than this, and nothing is said.
-_MOST_VERSIONS: Final = 4
-#: A live list that changed within this time of a block does not say who was live in it.
-_VIEW_SLACK_US: Final = 2_000_000
+_MOST_VERSIONS: Final = 6
 #: Replicas go Offline at most this long before anything else tells of the deletion of their topic.
 _BEFORE_DELETION_US: Final = 5_000_000
 
@@ -129,28 +131,6 @@ def leadership_of(line: Evidence) -> Leadership | None:
     return Leadership(line.leader, line.leader_epoch, line.isr)
 
 
-def deletion_hint(case: Case) -> int | None:
-    """The first instant at which something tells that the topic is being deleted; None where nothing does."""
-    is_moving = bool(case.reassigning) or any(f.kind.startswith("reassignment_") for f in case.facts)
-    found = [fact.at for fact in case.facts if _tells_of_deletion(fact, is_moving)]
-    if case.deleted_at is not None:
-        found.append(case.deleted_at)
-    return min(found, default=None)
-
-
-def _tells_of_deletion(fact: Evidence, is_moving: bool) -> bool:
-    if fact.kind in (ZNODE_DELETION_REQUESTED, "topic_deletion_response", "metadata_deleted"):
-        return True
-    if fact.kind == STOP_REPLICA and fact.leader_epoch == EPOCH_DURING_DELETE:
-        return True
-    if fact.kind == UPDATE_METADATA and fact.leader == LEADER_DURING_DELETE:
-        return True
-    if fact.kind == REPLICA and fact.to_state == ReplicaState.DELETION_STARTED:
-        return not is_moving
-    is_end = fact.to_state in (ReplicaState.DELETION_INELIGIBLE, PartitionState.NON_EXISTENT)
-    return fact.kind in (PARTITION, REPLICA) and is_end
-
-
 def live_at(cluster: ClusterView, step: Step, line: Evidence) -> frozenset[int] | None:
     """The brokers live at a transition: those that the batch's UpdateMetadata went to, else as the controller listed
     them last; None where nothing says."""
@@ -175,29 +155,6 @@ def is_surely_live(cluster: ClusterView, step: Step, line: Evidence, broker: int
     ):
         return True
     return broker in steady_brokers(cluster, step.log, line.at)
-
-
-def steady_brokers(cluster: ClusterView, log: ControllerLog, at: int) -> frozenset[int]:
-    """The brokers that are in each list of live ones that the controller logged about then."""
-    views = own_views(cluster, log)
-    last = [view.live for view in views if view.at <= at - _VIEW_SLACK_US][-1:]
-    around = [view.live for view in views if abs(view.at - at) <= _VIEW_SLACK_US]
-    lists = [*last, *around]
-    return frozenset.intersection(*lists) if lists and any(view.at <= at for view in views) else frozenset()
-
-
-def own_views(cluster: ClusterView, log: ControllerLog) -> list[LiveView]:
-    """The lists of live brokers of the controller's tenure, in their order; none where it is not known."""
-    tenure = next((t for t in cluster.tenures if t.controller_epoch == log.controller_epoch), None)
-    if tenure is None:
-        return []
-    return [
-        view
-        for view in cluster.live_views
-        if view.controller_id == log.controller_id
-        and tenure.start <= view.at
-        and (tenure.end is None or view.at < tenure.end)
-    ]
 
 
 def _told_metadata(step: Step) -> frozenset[int] | None:
@@ -276,11 +233,24 @@ class _Redo:
         for version in self.versions:
             for is_deleted in (False, True) if self.may_be_deleted else (False,):
                 for replicas in self._assignments():
-                    known = Known(version, replicas, live, self.held, is_deleted)
+                    known = Known(version, replicas, live, self.held, is_deleted, self._may_leave(live))
                     run = self._run(known)
                     if run is not None:
                         runs.append(run)
         return frozenset.intersection(*runs) if runs else None
+
+    def _may_leave(self, live: frozenset[int]) -> frozenset[int]:
+        """The brokers that may be shutting down at an election: as the controllers' logs say, where they were given."""
+        cluster = self.case.cluster
+        if self.line.kind != PARTITION:
+            return frozenset()
+        if not own_views(cluster, self.step.log):
+            return live
+        return frozenset(
+            broker
+            for broker, asked in cluster.shutdown_requests.items()
+            if any(self.line.at - _SHUTDOWN_US <= at <= self.line.at + _BEFORE_DELETION_US for at, _ in asked)
+        )
 
     def _assignments(self) -> list[tuple[int, ...]]:
         """Before an election that ends a reassignment the cache's assignment changes without a line."""

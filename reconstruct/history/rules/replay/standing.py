@@ -19,7 +19,7 @@ from reconstruct.history.rules.replay.controller_log import (
     is_whole,
 )
 from reconstruct.history.rules.replay.model_runs import Told
-from reconstruct.history.rules.replay.reexecution import deletion_hint
+from reconstruct.history.rules.replay.surroundings import deletion_hint
 from reconstruct.history.sightings import LEADER_DURING_DELETE
 from reconstruct.model.versions import OFFLINE_LOG_DIRS_SINCE
 

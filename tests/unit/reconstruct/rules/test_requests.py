@@ -12,7 +12,8 @@ from reconstruct.history.evidence import Evidence, in_order
 from reconstruct.history.fold import fold_partition
 from reconstruct.history.rules.replay.controller_log import controller_logs
 from reconstruct.history.rules.replay.model_runs import Known, Leadership, Told, told_by_election, told_by_replica
-from reconstruct.history.rules.replay.reexecution import deletion_hint, replayed
+from reconstruct.history.rules.replay.reexecution import replayed
+from reconstruct.history.rules.replay.surroundings import deletion_hint
 from reconstruct.model.versions import ANY_VERSION, v
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import Partition
@@ -139,10 +140,11 @@ def test_a_request_to_a_broker_that_the_controller_holds_for_dead(unpacked: Unpa
                 for each in subject.view.live_views
             ),
         )
+        is_receipt = is_receipt_of(request, (request.to_broker_ids or (0,))[0])
         bent = [
-            replace(fact, to_broker_ids=(gone.replica_id,)) if fact is request else fact
+            replace(fact, to_broker_ids=(gone.replica_id or 0,)) if fact is request else fact
             for fact in subject.facts
-            if fact.broker_id != gone.replica_id
+            if fact.broker_id != gone.replica_id and not is_receipt(fact)
         ]
         found = findings(subject, bent, view)
         wrong = {f.severity for f in found if f.divergence_type == "request_to_wrong_broker"}
@@ -167,8 +169,10 @@ def test_a_replica_that_goes_offline_and_stays_in_the_isr(name: str, number: int
     ]
     assert after
     assert gone.replica_id in (held.isr or ())
-    values = {"leader": held.leader, "leader_epoch": held.leader_epoch, "isr": held.isr}
-    bent = [replace(fact, **values) if fact in after else fact for fact in subject.facts]
+    bent = [
+        replace(fact, leader=held.leader, leader_epoch=held.leader_epoch, isr=held.isr) if fact in after else fact
+        for fact in subject.facts
+    ]
     assert "isr_not_shrunk" in {f.divergence_type for f in findings(subject, bent)}
     assert "isr_not_shrunk" not in {f.divergence_type for f in findings(subject)}
 
@@ -195,8 +199,8 @@ def brokers(told: frozenset[Told] | None, kind: str = LEADER_AND_ISR) -> set[int
 
 
 def test_to_whom_a_shrunk_isr_is_told() -> None:
-    def offline(*parts: int, **values: bool) -> frozenset[Told] | None:
-        return told_by_replica(known(*parts, **values), 3, "OnlineReplica", "OfflineReplica")
+    def offline(*parts: int, is_deleted: bool = False) -> frozenset[Told] | None:
+        return told_by_replica(known(*parts, is_deleted=is_deleted), 3, "OnlineReplica", "OfflineReplica")
 
     assert brokers(offline(0, 8, 1)) == {1}
     assert brokers(offline(0, 8, 2)) == {1, 2}

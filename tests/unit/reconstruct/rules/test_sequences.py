@@ -115,8 +115,9 @@ def moves(*rows: str) -> list[Evidence]:
 
 
 def judged(version: KafkaVersion | VersionRange, rows: list[Evidence], **values: object) -> list[Finding]:
+    known = version if isinstance(version, VersionRange) else VersionRange.exactly(version)
     view = ClusterView(
-        "c", version if isinstance(version, VersionRange) else VersionRange.exactly(version), (Tenure(1, 1, 0, None, (), "TRACE"),),
+        "c", known, (Tenure(1, 1, 0, None, (), "TRACE"),),
         logs={1: (LogSpan(0, 60_000_000, "TRACE"),)},
     )  # fmt: skip
     return steps(fold_partition("t", rows, replace(view, **values)).verdicts.findings)  # type: ignore[arg-type]

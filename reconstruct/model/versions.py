@@ -133,8 +133,8 @@ REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(1, 1)
 UNCLEAN_ELECTION_CONFIGURABLE_SINCE: Final = v(0, 8, 2)
 #: Its default became false (KIP-106).
 UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE: Final = v(0, 11)
-#: A broker checks, caches and logs an UpdateMetadata under the lock that its LeaderAndIsr requests take too; before, two
-#: requests may overtake each other between the check and the line (ReplicaManager.maybeUpdateMetadataCache).
+#: A broker checks, caches and logs an UpdateMetadata under the lock that its LeaderAndIsr requests take too; before,
+#: two requests may overtake each other between the check and the line (ReplicaManager.maybeUpdateMetadataCache).
 UPDATE_METADATA_LOCKED_SINCE: Final = v(0, 8, 2)
 
 # --- the controller, in the order of its releases (reconstruct/model/controller) -------------------------------------

@@ -62,6 +62,7 @@ def test_the_timelines_are_those_of_the_design() -> None:
         "silver.controller_epoch_timeline", "silver.broker_liveness_timeline", "silver.partition_state_timeline",
         "silver.replica_state_timeline", "silver.leader_and_isr_timeline", "silver.assignment_timeline",
         "silver.replica_role_timeline", "silver.replica_offset_timeline", "gold.availability_intervals",
+        "gold.records_at_risk",
     }  # fmt: skip
     assert set(ALLOWED_GAPS) < {spec.full_name for spec in TIMELINES}
 

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
-from reconstruct.model import states, versions
+from reconstruct.model import versions
 from reconstruct.model.versions import KafkaVersion
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "controller-model.md").read_text(encoding="utf-8")
-TABLES = {
-    "Partition states": (states.VALID_PREVIOUS_PARTITION_STATES, states.VALID_PREVIOUS_PARTITION_STATES_0_8_0),
-    "Replica states": (
-        states.VALID_PREVIOUS_REPLICA_STATES,
-        states.VALID_PREVIOUS_REPLICA_STATES_0_8_1,
-        states.VALID_PREVIOUS_REPLICA_STATES_0_8_0,
-    ),
-}
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -28,18 +17,6 @@ def rows(heading: str) -> list[list[str]]:
     section = PAGE.split(f"## {heading}\n", 1)[1]
     lines = section[section.index("\n|") + 1 :].split("\n\n", 1)[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-
-
-@pytest.mark.parametrize("heading", TABLES)
-def test_the_transitions_are_those_of_the_dictionaries(heading: str) -> None:
-    columns: list[Mapping[str, set[str]]] = [{} for _ in TABLES[heading]]
-    for target, *cells in rows(heading):
-        for column, cell in zip(columns, cells, strict=True):
-            column[target.strip("`")] = set(re.findall(r"`(\w+)`", cell))  # type: ignore[index]
-    for column, table in zip(columns, TABLES[heading], strict=True):
-        assert {target: found for target, found in column.items() if found} == {
-            str(target): {str(state) for state in previous} for target, previous in table.items()
-        }
 
 
 def test_every_gate_is_listed_with_its_release() -> None:

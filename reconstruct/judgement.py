@@ -32,11 +32,16 @@ class Judgement:
         """Wide rows that hold findings and verdicts: kept in memory, so that they are made once, and counted."""
         kept = judged.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(kept)
-        self._findings.append(rows_of(kept, DIVERGENCES))
+        self._findings.append(self._without_plan(rows_of(kept, DIVERGENCES)))
         verdicts = kept.where(F.col("table_name") == VERDICTS).groupBy("cluster_id", "rule", "verdict")
         for row in verdicts.agg(F.sum("times").alias("times")).collect():
             self._counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
         return kept
+
+    def _without_plan(self, findings: DataFrame) -> DataFrame:
+        """The same rows behind a plan of one step: findings are few, and the plans of all steps together do not fit
+        into a driver's memory."""
+        return self._lake.spark.createDataFrame(findings.rdd, DIVERGENCES.struct)
 
     def add_clusters(self, histories: Sequence[ClusterHistory]) -> None:
         """What was judged of each cluster as a whole."""

@@ -83,7 +83,8 @@ def _folder(views: Mapping[str, ClusterView]) -> Callable[[pa.Table], pa.Table]:
         rows = group.to_pylist()
         key = {name: rows[0][name] for name in KEY}
         view = views.get(key["cluster_id"]) or ClusterView(key["cluster_id"])
-        made = [{**key, **row} for row in _rows(_risks(rows, view))]
+        shown = sorted((row["from_us"], row["evidence"]) for row in rows if row["row_kind"] == _DECIDED)
+        made = [{**key, **row} for row in _rows(_risks(rows, view), shown)]
         return pa.Table.from_pylist(made, schema=_ARROW)
 
     return fold
@@ -106,12 +107,15 @@ def _risks(rows: Sequence[Mapping[str, Any]], view: ClusterView) -> list[Records
     return records_at_risk(decided, bounds, assigned, live, view.version)
 
 
-def _rows(risks: Sequence[RecordsAtRisk]) -> Iterator[dict[str, Any]]:
+def _rows(risks: Sequence[RecordsAtRisk], shown: Sequence[tuple[int, list[str]]]) -> Iterator[dict[str, Any]]:
+    """``shown``: since when each state was decided, and what shows it; the evidence where no offset is known."""
     for sequence, risk in enumerate(risks):
+        begun = [evidence for start, evidence in shown if start <= risk.valid_from]
+        decided = begun[-1] if begun else shown[0][1] if shown else []
         yield {
             **{name: getattr(risk, name) for name in _VALUES}, "sequence": sequence,
             "valid_from": to_datetime(risk.valid_from),
             "valid_to": None if risk.valid_to is None else to_datetime(risk.valid_to),
-            "isr": list(risk.isr), "held_by": list(risk.held_by), "evidence": list(risk.evidence),
+            "isr": list(risk.isr), "held_by": list(risk.held_by), "evidence": list(risk.evidence) or decided[:1],
             "inferred_from": INFERRED, "model_version": MODEL_VERSION,
         }  # fmt: skip

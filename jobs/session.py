@@ -44,6 +44,12 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.files.maxPartitionBytes": "16m",
     "spark.ui.enabled": "false",
+    # with no page to show them on, what is kept of finished queries only fills the driver's memory
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.maxPlanStringLength": "4096",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }

@@ -73,10 +73,23 @@ _ISSUES: Final = (
         ("R16",),
     ),
     KnownIssue(
+        "KAFKA-7128", "a replica joins the ISR before it has what the leader's epoch began with",
+        OLDEST, v(2, 1),
+        "a member of the ISR does not have what the leader showed as committed, after successive elections",
+        ("R33",),
+    ),
+    KnownIssue(
         "KAFKA-7415", "a new leader without records of its epoch answers that it does not know the epoch",
-        v(1, 1), v(2, 1),
-        "a follower of a new leader truncates to its high watermark although both know leader epochs",
-        ("R33", "R35"),
+        v(0, 11), v(2, 1),
+        "after a clean election a replica cuts its log to its high watermark though both sides know leader epochs, and"
+        " committed records are gone",
+        ("R35",),
+    ),
+    KnownIssue(
+        "KIP-101", "followers cut their logs to their own high watermark",
+        OLDEST, v(0, 11),
+        "committed records lost after clean elections, or replicas that keep records of their own",
+        ("R33", "R35", "R36"),
     ),
     KnownIssue(
         "KAFKA-9672", "a leader keeps replicas in the ISR that are assigned no more",

@@ -20,6 +20,7 @@ from reconstruct.history.checkpoint_starts import ENTRIES_LOST_ON_KILLS_UNTIL, K
 from reconstruct.history.checkpoint_verdicts import RULE, CheckpointVerdicts
 from reconstruct.history.checkpoint_view import BrokerView
 from reconstruct.history.instants import utc
+from reconstruct.known_issues import known_issue
 
 #: A line and the act it tells of lie within this.
 LINE_TO_ACT_US: Final = 1_000_000
@@ -167,7 +168,7 @@ def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> 
         f"Broker {view.seen.broker_id}'s {name} had {named(had, had)} ({utc(first.before.taken_at)}) and then, copied"
         f" at {utc(first.at)}, {shows}{f', and later {named(later, later)} again' if later else ''}: {first.why}. A"
         f" hard restart with it: {restart_with(first.kind, lowest, view.seen.version)}.{tale}",
-        evidence, replicas, KNOWN_ISSUE if is_lost and not found else None,
+        evidence, replicas, known_issue(KNOWN_ISSUE, view.seen.version) if is_lost and not found else None,
     )  # fmt: skip
 
 

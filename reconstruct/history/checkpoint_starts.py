@@ -11,6 +11,7 @@ from reconstruct.history.checkpoint_evidence import HIGH_WATERMARKS, LineKind, R
 from reconstruct.history.checkpoint_verdicts import RULE, CheckpointVerdicts
 from reconstruct.history.checkpoint_view import BrokerView
 from reconstruct.history.instants import utc
+from reconstruct.known_issues import known_issue
 from reconstruct.model.versions import KafkaVersion, v
 
 #: Until then a broker killed soon after a start could lose entries: the file was written before all replicas were made.
@@ -158,7 +159,7 @@ def _judge_missing(
             f"{why} What the restart did: {tale.text}. By the rules "
             f"{restart_with(HIGH_WATERMARKS, None, view.seen.version)}.",
             [*(had[r].evidence_id for r in replicas[:4] if r in had), *tale.evidence], replicas,
-            KNOWN_ISSUE if may_be_lost else None,
+            known_issue(KNOWN_ISSUE, view.seen.version) if may_be_lost else None,
         )  # fmt: skip
         out.told |= {(replica, start) for replica in replicas}
     if not missed:

@@ -13,6 +13,7 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.instants import utc
 from reconstruct.history.propagation import REQUEST_KINDS, Request
+from reconstruct.known_issues import known_issue
 from reconstruct.model.versions import v
 
 #: From here on one lock orders all requests of controllers that a broker handles (``replicaStateChangeLock``).
@@ -53,7 +54,7 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
             f"Broker {request.to_broker_id} had acted upon a request of controller epoch {before} ({utc(at)}) and then"
             f" acted upon a {REQUEST_KINDS[request.api]} request of epoch {epoch}.{reason}{race}",
             (*request.evidence, *filter(None, (request.accepted_ref_before,))),
-            broker_id=request.to_broker_id, known_issue="KAFKA-6082",
+            broker_id=request.to_broker_id, known_issue=known_issue("KAFKA-6082", cluster.version),
         )
     )  # fmt: skip
 

@@ -343,6 +343,31 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
         assert sorted(theirs) == sorted(ours), spec.full_name
 
 
+def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mapping[str, Truth]) -> None:
+    from reconstruct.explain.explain import Span
+    from reconstruct.explain.from_lake import NothingKnown, Question, explain
+
+    name = "unclean-3.9.1-info"
+    cluster = measured.clusters[Given(Sources.ALL, name)]
+    elected = next(
+        state
+        for state in truths[name].states_by_partition()["ledger", 0]
+        if state.state[0] == 2 and state.state[1] == 2
+    )
+    at = int(elected.write.time_ms) * 1000
+    text = explain(measured.lake, Question("ledger", 0, Span(at, at + 1000), cluster))
+    assert "leader 2 elected, uncleanly, leader epoch 2" in text
+    assert "1: not live." in text
+    assert "Leader 2, uncleanly, ISR 2, leader epoch 2; told: 2." in text
+    for question, sentence in (
+        (Question("nothing", 0, Span(at, at + 1), cluster), "no topic nothing is known"),
+        (Question("ledger", 7, Span(at, at + 1), cluster), "nothing is known of partition 7"),
+        (Question("ledger", 0, Span(at, at + 1)), "clusters have that topic: say --cluster"),
+    ):
+        with pytest.raises(NothingKnown, match=sentence):
+            explain(measured.lake, question)
+
+
 def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Every row of silver and gold, by table, as text."""
     from ingest.tables import TABLES

@@ -11,6 +11,7 @@ from reconstruct.history.instants import utc
 from reconstruct.history.offset_evidence import DecidedState, ReplicaEventKind
 from reconstruct.history.offset_rules.case import Curves, Extreme, IsrMoveKind, OffsetCase, end_of, names
 from reconstruct.history.offset_spans import LINE_TO_ACT_US, Held
+from reconstruct.known_issues import known_issue
 from reconstruct.model.replication.rules import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 
 
@@ -118,9 +119,17 @@ def _behind(
 
 def _how_bad(case: OffsetCase, since: int, replica_id: int, value: Held) -> tuple[str, str, str | None]:
     if case.version.may_be_before(TRUNCATION_BY_LEADER_EPOCH_SINCE):
-        return "info", "Up to 0.10 a follower cuts its log to its own high watermark while it is in the ISR.", "KIP-101"
+        return (
+            "info",
+            "Up to 0.10 a follower cuts its log to its own high watermark while it is in the ISR.",
+            known_issue("KIP-101", case.version),
+        )
     if case.version.may_be_before(FETCHES_ARE_FENCED_SINCE):
-        return "warning", "Before 2.1 successive elections could leave that behind.", "KAFKA-7128"
+        return (
+            "warning",
+            "Before 2.1 successive elections could leave that behind.",
+            known_issue("KAFKA-7128", case.version),
+        )
     lost = case.events_of(replica_id, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
     if not case.is_covered(replica_id, since, value.latest) or any(
         since - LINE_TO_ACT_US <= event.at <= value.latest + LINE_TO_ACT_US for event in lost

@@ -18,7 +18,8 @@ from reconstruct.history.offset_losses import (
 )
 from reconstruct.history.offset_rules.case import Curves, OffsetCase, names
 from reconstruct.history.offset_spans import LINE_TO_ACT_US
-from reconstruct.model.replication.rules import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
+from reconstruct.known_issues import known_issue
+from reconstruct.model.replication.rules import FETCHES_ARE_FENCED_SINCE
 
 _HOW: Final = {
     UNCLEAN_ELECTION: "It was not in the ISR: an unclean election.",
@@ -59,10 +60,10 @@ def _elections(case: OffsetCase) -> dict[int, DecidedState]:
 
 
 def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
-    severity, known_issue = "warning", None
+    severity, issue = "warning", None
     if loss.cause not in _HOW:
         if case.version.may_be_before(FETCHES_ARE_FENCED_SINCE):
-            known_issue = "KIP-101" if case.version.may_be_before(TRUNCATION_BY_LEADER_EPOCH_SINCE) else "KIP-279"
+            issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
         elif _kept_running(case, loss):
             severity = "error"
     elif loss.cause == UNCLEAN_ELECTION and case.view.unclean_election_allowed(case.topic) is False:
@@ -76,7 +77,7 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
         f"Leader {loss.previous_leader} had committed up to offset {loss.lost_to_offset_lower}; leader {loss.leader}"
         f" began leader epoch {loss.leader_epoch} at {loss.lost_from_offset}. Lost are at least {loss.lost_count_lower}"
         f" records{upper}, from offset {loss.lost_from_offset} on. {how}",
-        names(loss.evidence), broker_id=loss.leader, replica_id=loss.leader, known_issue=known_issue,
+        names(loss.evidence), broker_id=loss.leader, replica_id=loss.leader, known_issue=issue,
     )  # fmt: skip
 
 
@@ -88,7 +89,6 @@ def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:
 
 
 def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Finding:
-    known_issue = "KIP-101" if case.version.may_be_before(TRUNCATION_BY_LEADER_EPOCH_SINCE) else None
     return Finding(
         "R36", "replica_diverged_silently", "warning", kept.since,
         f"replica {kept.replica_id} without records of its own from {kept.from_offset} on",
@@ -98,7 +98,7 @@ def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Fin
         f" offsets {kept.from_offset} to {kept.to_offset - 1} hold other records there than on the leader, and nothing"
         " in Kafka says so.",
         names(kept.evidence, loss.evidence), broker_id=kept.replica_id, replica_id=kept.replica_id,
-        known_issue=known_issue,
+        known_issue=known_issue("KIP-101", case.version),
     )  # fmt: skip
 
 
@@ -151,8 +151,8 @@ def _why_cut(case: OffsetCase, cut: ReplicaEvent, high_watermark: int) -> tuple[
             why = f"The {word} of leader {loss.leader} (leader epoch {loss.leader_epoch}) had lost them already."
             return "warning", why, None
     if case.version.may_be_before(FETCHES_ARE_FENCED_SINCE):
-        known_issue = "KIP-101" if case.version.may_be_before(TRUNCATION_BY_LEADER_EPOCH_SINCE) else "KIP-279"
-        return "warning", "Before 2.1 successive elections could bring that about.", known_issue
+        issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
+        return "warning", "Before 2.1 successive elections could bring that about.", issue
     if not _all_decided_clean(case, cut):
         return "warning", "Not every election before it is known to be clean.", None
     return "error", "No unclean election explains it.", None

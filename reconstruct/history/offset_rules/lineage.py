@@ -14,9 +14,9 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.offset_evidence import OffsetSighting
 from reconstruct.history.offset_rules.case import OffsetCase, names
+from reconstruct.known_issues import known_issue
 from reconstruct.model.replication.rules import (
     EPOCH_ASSIGNED_AT_ELECTION_SINCE,
-    TRUNCATION_BY_EPOCH_LINEAGE_SINCE,
 )
 
 #: One replica's lineage as one copy of its file has it: by epoch.
@@ -129,7 +129,6 @@ def _judge_pair(
 
 
 def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSighting) -> Finding:
-    known_issue = "KIP-279" if case.version.may_be_before(TRUNCATION_BY_EPOCH_LINEAGE_SINCE) else None
     return Finding(
         "R36", "epoch_lineage_conflict", "warning", _seen_at(case, early, late),
         f"leader epoch {epoch} begins at one offset on all replicas",
@@ -138,7 +137,8 @@ def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSig
         f" {late.offset} in replica {late.replica_id}'s. Offsets {early.offset} to {late.offset - 1} are of epoch"
         f" {epoch} on the one and of an older one on the other: unless the topic is compacted, the two logs differ"
         " there.",
-        names((early.evidence_id, late.evidence_id)), replica_id=late.replica_id, known_issue=known_issue,
+        names((early.evidence_id, late.evidence_id)), replica_id=late.replica_id,
+        known_issue=known_issue("KAFKA-6361", case.version),
     )  # fmt: skip
 
 

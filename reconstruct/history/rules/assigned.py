@@ -11,7 +11,8 @@ from reconstruct.history.case import Case
 from reconstruct.history.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE
 from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr
-from reconstruct.model.versions import LEADER_DROPS_REMOVED_REPLICAS_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
+from reconstruct.known_issues import known_issue
+from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 
 
 def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
@@ -36,15 +37,14 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
         if not all(outside):
             verdicts.kept("R04")
             continue
-        known_issue = None
+        issue = None
         severity = "error" if enclosing[-1].start > state.start else "warning"
         if severity != "error" and _may_be_assigned(outside[-1], state.value.leader, case):
             verdicts.unjudged("R04")
             continue
         if case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
             severity = "info"
-            if case.cluster.version.may_be_before(LEADER_DROPS_REMOVED_REPLICAS_SINCE):
-                known_issue = "KAFKA-9672"
+            issue = known_issue("KAFKA-9672", case.cluster.version)
         replicas = ",".join(map(str, overlapping[0].value.replicas))
         verdicts.broken(
             Finding(
@@ -52,7 +52,7 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
                 f"ISR within the assigned replicas {replicas}", f"ISR {','.join(map(str, state.value.isr))}",
                 f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
                 " the znodes show both.",
-                (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=known_issue,
+                (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=issue,
             )
         )  # fmt: skip
 

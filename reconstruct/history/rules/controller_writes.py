@@ -15,6 +15,7 @@ from reconstruct.history.case import Case
 from reconstruct.history.instants import utc
 from reconstruct.history.rules.exact_states import severity, states_by_version
 from reconstruct.history.sightings import NO_LEADER, TOLD_OF_LEADER, Rank, Sighting
+from reconstruct.known_issues import known_issue
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 
 _CONTROLLER: Final = "controller"
@@ -193,5 +194,5 @@ def _stale_finding(
         f"controller epoch {epoch} at partition epoch {after.partition_epoch}",
         f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch} ({when})."
         f" {note}",
-        evidence, known_issue="KAFKA-6082" if is_unchecked else None,
+        evidence, known_issue=known_issue("KAFKA-6082", case.cluster.version),
     )  # fmt: skip

@@ -196,8 +196,8 @@ def test_a_replica_joins_only_with_all_that_was_committed(
     [
         ("3.9.1", CLEAN_ELECTION, [], ("error", None)),
         ("3.9.1", CLEAN_ELECTION, [started(2, 6)], ("warning", None)),
-        ("1.1.1", CLEAN_ELECTION, [], ("warning", "KIP-279")),
-        ("0.9.0.1", CLEAN_ELECTION, [], ("warning", "KIP-101")),
+        ("1.1.1", CLEAN_ELECTION, [], ("warning", "KAFKA-7415 (since 0.11, fixed in 2.1)")),
+        ("0.9.0.1", CLEAN_ELECTION, [], ("warning", "KIP-101 (fixed in 0.11)")),
         ("3.9.1", UNCLEAN_ELECTION, [], ("warning", None)),
         ("3.9.1", SAME_LEADER, [], ("warning", None)),
     ],

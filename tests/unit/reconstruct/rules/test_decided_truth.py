@@ -207,7 +207,8 @@ def test_a_line_about_an_isr_that_was_left_as_it_was_is_no_decision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "severity", "issue"), [("lifecycle-1.1.1", "warning", "KAFKA-6082 (fixed in 2.1)"), ("lifecycle-3.9.1", "error", None)]
+    ("name", "severity", "issue"),
+    [("lifecycle-1.1.1", "warning", "KAFKA-6082 (fixed in 2.1)"), ("lifecycle-3.9.1", "error", None)],
 )
 def test_a_deposed_controller_wrote(name: str, severity: str, issue: str | None, captured: Captured) -> None:
     subject = Subject.of(captured(name), ("orders", 1))

@@ -10,6 +10,16 @@ from reconstruct.history.case import Case
 from reconstruct.history.controller_view import Decision, seen_by_controller
 from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.history.instants import utc
+from reconstruct.model.broker_requests import (
+    NO_EPOCH,
+    Answer,
+    BrokerState,
+    HeldReplica,
+    ToldState,
+    handle_leader_and_isr,
+    handle_stop_replica,
+    handle_update_metadata,
+)
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TOPIC_DELETION_SINCE
 
@@ -19,6 +29,11 @@ _REQUESTS: Final = {
     "leader_and_isr_ignored": "LeaderAndIsr",
     "stop_replica_ignored": "StopReplica",
     "update_metadata_ignored": "UpdateMetadata",
+}
+_WORDS: Final = {
+    Answer.STALE_CONTROLLER_EPOCH: "Its epoch is lower: rightly ignored; whoever sent it had been deposed.",
+    Answer.LEADER_EPOCH_SMALLER: "Its epoch is lower: rightly ignored; its sender was deposed, or repeats itself.",
+    Answer.LEADER_EPOCH_MATCHES: "It is the epoch the broker has: rightly ignored, nothing has changed since.",
 }
 _FAILED: Final = ("partition_state_change_failed", "replica_state_change_failed")
 
@@ -50,25 +65,41 @@ def _ignored(case: Case, fact: Evidence) -> Chapter:
         f"broker {fact.broker_id} ignores a {request} of {sender}",
         (
             section("What the broker had", inputs),
-            section("What the rules give", _judgement(which, asked, known)),
+            section("What the rules give", _judgement(case, fact)),
             section("Who was controller", _tenures(case, fact) if by_controller else ()),
         ),
     )
 
 
-def _judgement(which: str, asked: int | None, known: int | None) -> Iterator[str]:
-    if which == "controller epoch":
+def _judgement(case: Case, fact: Evidence) -> Iterator[str]:
+    """What the model of a broker answers to the same request, by the epochs that the line prints."""
+    if fact.known_controller_epoch is not None:
         yield "A broker takes no request of a lower controller epoch than it has seen since it started."
     else:
-        yield "A broker takes a LeaderAndIsr for a partition only with a higher leader epoch than it has."
-    if asked is None or known is None:
+        yield "A broker takes a request for a partition only with a higher leader epoch than it has."
+    answers = _answers(case, fact)
+    if not answers:
         yield "The line does not print both epochs: whether it was right is judged from the broker's own log."
-    elif asked < known:
-        yield f"{asked} is lower than {known}: rightly ignored; whoever sent it had been deposed, or repeats itself."
-    elif asked == known and which == "leader epoch":
-        yield f"{asked} is the epoch the broker has: rightly ignored, nothing has changed since."
-    else:
-        yield f"{asked} is not lower than {known}: the broker should have taken it."
+    for answer in sorted(answers):
+        yield _WORDS.get(answer, "The broker should have taken it.")
+
+
+def _answers(case: Case, fact: Evidence) -> set[Answer]:
+    """By the lowest and the highest version that the cluster may be of."""
+    name, own = (case.topic, 0), fact.broker_id if fact.broker_id is not None else NO_EPOCH
+    if fact.known_controller_epoch is not None and fact.controller_epoch is not None:
+        broker = BrokerState(own, fact.known_controller_epoch)
+        return {handle_update_metadata(broker, fact.controller_epoch).answer}
+    if fact.known_leader_epoch is None or fact.leader_epoch is None:
+        return set()
+    broker = BrokerState(own, replicas={name: HeldReplica(None, fact.known_leader_epoch)})
+    told = ToldState(own, fact.leader_epoch, (own,))
+    return {
+        handle_stop_replica(broker, 0, name, fact.leader_epoch, bool(fact.is_delete), version).answer
+        if fact.kind == "stop_replica_ignored"
+        else handle_leader_and_isr(broker, 0, name, told, version).answer
+        for version in (case.cluster.version.low, case.cluster.version.high)
+    }
 
 
 def _tenures(case: Case, fact: Evidence) -> Iterator[str]:

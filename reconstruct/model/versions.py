@@ -133,6 +133,18 @@ REQUEST_RESTATES_CONTROLLER_EPOCH_SINCE: Final = v(1, 1)
 UNCLEAN_ELECTION_CONFIGURABLE_SINCE: Final = v(0, 8, 2)
 #: Its default became false (KIP-106).
 UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE: Final = v(0, 11)
+#: A broker asks whether it is assigned before it takes a partition of a LeaderAndIsr request (ReplicaManager 0.8.1).
+ASSIGNED_REPLICAS_CHECKED_SINCE: Final = v(0, 8, 1)
+#: A follower whose new leader is not live makes its replica and keeps its epoch (KAFKA-1647).
+REPLICA_MADE_WITHOUT_LEADER_SINCE: Final = v(0, 8, 2)
+#: A follower that missed a leader epoch of the same leader goes through all steps (Partition.makeFollower 2.0.1).
+MISSED_EPOCHS_MADE_UP_SINCE: Final = v(2, 0, 1)
+#: Until then a follower that already follows the new leader skips its steps (Partition.makeFollower 2.1.0).
+SAME_LEADER_FOLLOWED_ON_UNTIL: Final = v(2, 1)
+#: A replica that is at a newer partition epoch is left as it is (Partition.makeLeader, makeFollower 3.3.0).
+PARTITION_EPOCH_CHECKED_SINCE: Final = v(3, 3)
+#: A StopReplica with the leader epoch that the replica has is taken (KAFKA-13972).
+EQUAL_EPOCH_STOPS_SINCE: Final = v(3, 4, 1)
 #: A broker checks, caches and logs an UpdateMetadata under the lock that its LeaderAndIsr requests take too; before,
 #: two requests may overtake each other between the check and the line (ReplicaManager.maybeUpdateMetadataCache).
 UPDATE_METADATA_LOCKED_SINCE: Final = v(0, 8, 2)

@@ -69,9 +69,23 @@ def test_a_zombie_s_refused_request(unpacked: Unpacker) -> None:
     text = told(capture.fold_one(("orders", 0)), Span(refused.at, refused.at + 1), [refused])
     assert "ignores a UpdateMetadata of controller 2" in text
     assert "request          UpdateMetadata of controller 2, controller epoch 2" in text
-    assert "2 is lower than 3: rightly ignored" in text
+    assert "broker 1 held    controller epoch 3" in text
+    assert "Its epoch is lower: rightly ignored; whoever sent it had been deposed." in text
     assert "a zombie, which had not noticed yet" in text
     assert "epoch 3: broker 3 from" in text
+
+
+@pytest.mark.parametrize("name", ["lifecycle-0.8.2.2", "lifecycle-1.1.1"])
+def test_a_request_that_a_broker_has_seen_already(name: str, unpacked: Unpacker) -> None:
+    capture = plain_capture(unpacked(name))
+    told_of = 0
+    for history in capture.fold().values():
+        for fact in history.case.facts:
+            if fact.kind == "leader_and_isr_ignored" and fact.known_leader_epoch == fact.leader_epoch:
+                text = told(history, Span(fact.at, fact.at + 1))
+                assert "It is the epoch the broker has: rightly ignored, nothing has changed since." in text
+                told_of += 1
+    assert told_of > 3
 
 
 @pytest.mark.parametrize("name", ["lifecycle-0.8.2.2", "lifecycle-1.1.1", "lifecycle-3.9.1"])

@@ -50,6 +50,7 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "500",
     "spark.sql.maxPlanStringLength": "4096",
+    "spark.sql.ui.explainMode": "simple",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }

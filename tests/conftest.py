@@ -47,7 +47,7 @@ def spark():
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
-        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g", **SHORT_RUN_CONFIG},
+        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "3g", **SHORT_RUN_CONFIG},
     )
     yield session
     session.stop()

@@ -31,6 +31,9 @@ from tests.support.truth import Truth, read_truth
 
 __all__ = ["unpacked"]
 
+#: The first test pays for the lake of all captures.
+pytestmark = pytest.mark.timeout(1800)
+
 ALL: Final = [Given(Sources.ALL, name) for name in capture_names()]
 NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in capture_names()]
 ONE_SIDE: Final = [

@@ -198,7 +198,7 @@ def test_an_isr_outside_the_assignment_is_judged_by_version() -> None:
     assert [(f.rule_id, f.severity) for f in fold(table).verdicts.findings] == [("R04", "error")]
     newer = replace(ONE_CONTROLLER, version=VersionRange.exactly(v(2, 8, 2)))
     (finding,) = fold(table, newer).verdicts.findings
-    assert (finding.severity, finding.known_issue) == ("info", "KAFKA-9672")
+    assert (finding.severity, finding.known_issue) == ("info", "KAFKA-9672 (since 2.4, fixed in 3.0)")
 
 
 def test_an_isr_within_the_assignment_before_a_reassignment_is_kept() -> None:

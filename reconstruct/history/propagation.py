@@ -219,13 +219,13 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
         return
     verdicts.broken(
         Finding(
-            "R23", "request_never_sent", "error", request.received_at,
+            "R23", "request_never_sent", "warning", request.received_at,
             f"controller {request.controller_id} logs what it sends, for each partition, before it sends it",
             f"{request.name} was received {utc(request.received_at)} and never sent",
             f"Broker {request.to_broker_id} received a {REQUEST_KINDS[request.api]} request for {request.lines}"
             f" partitions from controller {request.controller_id}, epoch {request.controller_epoch}. The whole TRACE"
             f" log of that controller, from {utc(sendable_from(request, tenure))} on, shows none with these contents"
-            " to that broker.",
+            " to that broker: nobody sent it, or a line of that log is lost.",
             (*request.evidence, *tenure.evidence[:2]), broker_id=request.to_broker_id,
         )
     )  # fmt: skip

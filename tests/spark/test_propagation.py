@@ -192,7 +192,7 @@ def test_a_request_that_was_not_received_is_found(judged: Judged) -> None:
 
 @pytest.mark.parametrize(("name", "rows"), [("never sent", 4), ("never sent, 0.8", 4)])
 def test_a_request_that_was_never_sent_is_found(judged: Judged, name: str, rows: int) -> None:
-    assert found(judged, name) == [("R23", "request_never_sent", "error")]
+    assert found(judged, name) == [("R23", "request_never_sent", "warning")]
     assert len(judged.delays[name]) == rows
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from ingest.delta import Lake
@@ -18,6 +15,7 @@ from reconstruct.silver.cluster_rows import ClusterHistory
 from reconstruct.silver.incarnations import topic_incarnations
 from reconstruct.silver.offset_records import said_of_offsets
 from reconstruct.silver.partition_evidence import partition_evidence
+from reconstruct.staging import Staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +28,17 @@ class Inputs:
     said: DataFrame
 
 
-@contextmanager
-def shared_inputs(lake: Lake) -> Iterator[Inputs]:
+def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
     """The inputs of a run, once ``silver.znode_changes`` is written."""
     printed, znodes = lake.read(LOG_RECORDS), lake.read(ZNODE_CHANGES)
-    clocks = clocks_of(printed, znodes).persist(StorageLevel.MEMORY_AND_DISK)
-    kept = [clocks]
-    try:
-        records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
-        kept.append(topic_incarnations(records, znodes).persist(StorageLevel.MEMORY_AND_DISK))
-        kept.append(said_of_offsets(records).persist(StorageLevel.MEMORY_AND_DISK))
-        yield Inputs(clocks, records, *kept[1:])
-    finally:
-        for frame in kept:
-            frame.unpersist()
+    clocks = stage.keep(clocks_of(printed, znodes), "clocks")
+    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
+    return Inputs(
+        clocks,
+        records,
+        stage.keep(topic_incarnations(records, znodes), "incarnations"),
+        stage.keep(said_of_offsets(records), "said_of_offsets"),
+    )
 
 
 def cluster_histories(lake: Lake) -> list[ClusterHistory]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -15,6 +13,7 @@ from ingest.delta import Lake
 from ingest.tables.gold import DIVERGENCES
 from reconstruct.silver.cluster_rows import ClusterHistory
 from reconstruct.silver.partition_job import VERDICTS, finding_row, rows_of
+from reconstruct.staging import Staging
 
 Counts = Mapping[tuple[str, str, str], int]
 
@@ -22,26 +21,20 @@ Counts = Mapping[tuple[str, str, str], int]
 class Judgement:
     """Collects the wide rows of the steps: findings, and how often each (cluster, rule, verdict) occurred."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, stage: Staging) -> None:
         self._lake = lake
-        self._kept: list[DataFrame] = []
+        self._stage = stage
         self._findings: list[DataFrame] = []
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
-    def keep(self, judged: DataFrame) -> DataFrame:
-        """Wide rows that hold findings and verdicts: kept in memory, so that they are made once, and counted."""
-        kept = judged.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept.append(kept)
-        self._findings.append(self._without_plan(rows_of(kept, DIVERGENCES)))
+    def keep(self, judged: DataFrame, name: str) -> DataFrame:
+        """Wide rows that hold findings and verdicts: staged, so that they are made once, and counted."""
+        kept = self._stage.keep(judged, name)
+        self._findings.append(rows_of(kept, DIVERGENCES))
         verdicts = kept.where(F.col("table_name") == VERDICTS).groupBy("cluster_id", "rule", "verdict")
         for row in verdicts.agg(F.sum("times").alias("times")).collect():
             self._counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
         return kept
-
-    def _without_plan(self, findings: DataFrame) -> DataFrame:
-        """The same rows behind a plan of one step: findings are few, and the plans of all steps together do not fit
-        into a driver's memory."""
-        return self._lake.spark.createDataFrame(findings.rdd, DIVERGENCES.struct)
 
     def add_clusters(self, histories: Sequence[ClusterHistory]) -> None:
         """What was judged of each cluster as a whole."""
@@ -60,18 +53,3 @@ class Judgement:
         """Write gold.divergences; return the counts."""
         self._lake.overwrite(reduce(DataFrame.unionByName, self._findings), DIVERGENCES)
         return self._counts
-
-    def release(self) -> None:
-        """Let go of what was kept."""
-        for frame in self._kept:
-            frame.unpersist()
-
-
-@contextmanager
-def judging(lake: Lake) -> Iterator[Judgement]:
-    """A judgement that is released whatever happens."""
-    judgement = Judgement(lake)
-    try:
-        yield judgement
-    finally:
-        judgement.release()

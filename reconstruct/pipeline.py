@@ -36,7 +36,7 @@ from ingest.tables.silver import (
     ZNODE_CHANGES,
 )
 from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
-from reconstruct.judgement import Counts, Judgement, judging
+from reconstruct.judgement import Counts, Judgement
 from reconstruct.silver.checkpoint_health import checkpoint_findings
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
@@ -53,6 +53,7 @@ from reconstruct.silver.propagation_job import judged_requests, lossy_logs, with
 from reconstruct.silver.risk_job import fold_risks
 from reconstruct.silver.unrecognised import unrecognised_templates
 from reconstruct.silver.znodes import znode_changes
+from reconstruct.staging import Staging, staging
 
 Progress = Callable[[str], None]
 
@@ -79,15 +80,16 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructRep
     lake.overwrite(znode_changes(lake.read(ZNODE_SNAPSHOTS), lake.read(ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
 
     progress("clocks of the brokers, topics and their incarnations")
-    with shared_inputs(lake) as inputs, judging(lake) as judgement:
+    with staging(lake, run_id) as stage:
+        inputs, judgement = shared_inputs(lake, stage), Judgement(lake, stage)
         progress("typed events")
-        sightings = _typed_events(lake, inputs)
+        sightings = _typed_events(lake, inputs, stage)
         progress("controllers and brokers")
         histories = cluster_histories(lake)
         lake.overwrite_all(cluster_rows(lake.spark, histories))
         judgement.add_clusters(histories)
         progress("requests of the controllers")
-        _requests(lake, histories, judgement)
+        _requests(lake, histories, judgement, stage)
         progress("timelines and findings of each partition")
         _partition_timelines(lake, inputs, histories, judgement)
         progress("offsets of each replica")
@@ -112,12 +114,12 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructRep
     )
 
 
-def _typed_events(lake: Lake, inputs: Inputs) -> DataFrame:
+def _typed_events(lake: Lake, inputs: Inputs, stage: Staging) -> DataFrame:
     """Write the typed events and the sightings of offsets; return the latter as they are judged."""
     checkpoints, lineages = lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS)
-    sightings = offset_sightings(
-        checkpoints, lineages, lake.read(LOG_SEGMENTS), inputs.incarnations, inputs.said, lake.read(OFFSET_PROBES)
-    )
+    segments, probes = lake.read(LOG_SEGMENTS), lake.read(OFFSET_PROBES)
+    made = offset_sightings(checkpoints, lineages, segments, inputs.incarnations, inputs.said, probes)
+    sightings = stage.keep(made, "offset_sightings")
     lake.overwrite_all(
         [
             (TOPIC_INCARNATIONS, incarnation_rows(inputs.incarnations)),
@@ -130,26 +132,24 @@ def _typed_events(lake: Lake, inputs: Inputs) -> DataFrame:
     return sightings
 
 
-def _requests(lake: Lake, histories: list[ClusterHistory], judgement: Judgement) -> None:
+def _requests(lake: Lake, histories: list[ClusterHistory], judgement: Judgement, stage: Staging) -> None:
     """Write how requests spread; tell the clusters' views which logs are proven to lack lines."""
     views = {history.cluster_id: history.view for history in histories}
-    requests = controller_requests(lake.read(STATE_CHANGE_EVENTS), lake.read(INGESTED_FILES), views).persist()
-    try:
-        lossy = lossy_logs(requests, views)
-        for history in histories:
-            history.view = with_lossy_logs(history.view, lossy)
-        views = {history.cluster_id: history.view for history in histories}
-        judged = judgement.keep(judged_requests(requests, views))
-        lake.overwrite(rows_of(judged, PROPAGATION_DELAYS), PROPAGATION_DELAYS)
-    finally:
-        requests.unpersist()
+    made = controller_requests(lake.read(STATE_CHANGE_EVENTS), lake.read(INGESTED_FILES), views)
+    requests = stage.keep(made, "controller_requests")
+    lossy = lossy_logs(requests, views)
+    for history in histories:
+        history.view = with_lossy_logs(history.view, lossy)
+    views = {history.cluster_id: history.view for history in histories}
+    judged = judgement.keep(judged_requests(requests, views), "judged_requests")
+    lake.overwrite(rows_of(judged, PROPAGATION_DELAYS), PROPAGATION_DELAYS)
 
 
 def _partition_timelines(lake: Lake, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement) -> None:
     """Write the folded tables."""
     evidence = evidence_of_partitions(lake, inputs.incarnations)
-    # counting runs the fold, once; the writes after it read what it left in memory
-    folded = judgement.keep(fold_partitions(evidence, {history.cluster_id: history.view for history in histories}))
+    views = {history.cluster_id: history.view for history in histories}
+    folded = judgement.keep(fold_partitions(evidence, views), "partition_histories")
     lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in FOLDED_TABLES if spec is not DIVERGENCES])
 
 
@@ -162,13 +162,14 @@ def _offset_timelines(
     contexts = offset_contexts(views, events, lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS))
     decided = lake.read(LEADER_AND_ISR_TIMELINE)
     evidence = offset_evidence(sightings, files, inputs.said, inputs.incarnations, decided)
-    folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts))
+    folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts), "offset_histories")
     lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in OFFSET_TABLES])
     offsets, assignments = lake.read(REPLICA_OFFSET_TIMELINE), lake.read(ASSIGNMENT_TIMELINE)
     judgement.keep(
         checkpoint_findings(
             files, lake.read(REJECTED_RECORDS), sightings, events, inputs.records, assignments, offsets, contexts
-        )
+        ),
+        "checkpoint_findings",
     )
     lake.overwrite(fold_risks(offsets, decided, assignments, views), RECORDS_AT_RISK)
 

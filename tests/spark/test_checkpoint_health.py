@@ -40,6 +40,7 @@ from reconstruct.silver.offset_context import offset_contexts
 from reconstruct.silver.offsets import offset_sightings
 from reconstruct.silver.partition_job import VERDICTS, rows_of
 from reconstruct.silver.risk_job import fold_risks
+from reconstruct.staging import staging
 from tests.support.bent_checkpoints import BENDS, places
 from tests.support.captures import TRUTH, Unpacker, unpack, unpacked
 from tests.support.plain_checkpoints import checkpoint_files, plain_checkpoints
@@ -78,7 +79,8 @@ def made(spark: Any, captures: dict[str, Path], tmp_path_factory: pytest.TempPat
         ingest_paths(lake, [str(folder)], IngestOptions(cluster_id=name), lambda _: None)
     reconstruct(lake, full=True, progress=lambda _: None)
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
-    with shared_inputs(lake) as inputs:
+    with staging(lake, "test") as stage:
+        inputs = shared_inputs(lake, stage)
         files = lake.read(INGESTED_FILES)
         sightings = offset_sightings(
             lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), lake.read(LOG_SEGMENTS),

@@ -1,0 +1,65 @@
+"""What a run keeps beside the lake's tables: read back as it was, and gone when the run ends."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from pyspark.sql import functions as F
+
+from ingest.delta import Lake
+from reconstruct.staging import ABANDONED_AFTER_S, FOLDER, staging
+
+
+@pytest.fixture
+def bare_lake(spark, tmp_path):
+    return Lake(spark, str(tmp_path / "lake"))
+
+
+def test_rows_come_back_as_they_were_and_behind_a_plan_of_one_step(spark, bare_lake):
+    kinds = "id bigint, at timestamp, ids array<int>, fields map<string,string>"
+    made = spark.range(5).select(
+        "id",
+        F.timestamp_micros(F.lit(1_700_000_000_123_457) + F.col("id")).alias("at"),
+        F.when(F.col("id") > 1, F.array(F.col("id").cast("int"), F.lit(None))).alias("ids"),
+        F.create_map(F.lit("id"), F.col("id").cast("string")).alias("fields"),
+    )
+    with staging(bare_lake, "run") as stage:
+        kept = stage.keep(made.union(made), "rows")
+        assert kept.dtypes == spark.createDataFrame([], kinds).dtypes
+        assert sorted(kept.collect(), key=str) == sorted(made.union(made).collect(), key=str)
+        plan = kept._jdf.queryExecution().optimizedPlan().toString()
+        assert "Union" not in plan
+        assert "Range" not in plan
+        with pytest.raises(ValueError, match="rows is kept already"):
+            stage.keep(made, "rows")
+
+
+def test_rows_without_any_row_have_their_columns(spark, bare_lake):
+    with staging(bare_lake, "run") as stage:
+        kept = stage.keep(spark.createDataFrame([], "topic string, leader int"), "none")
+        assert (kept.columns, kept.count()) == (["topic", "leader"], 0)
+
+
+def test_nothing_stays_when_a_run_ends_or_fails(spark, bare_lake, tmp_path):
+    def fail() -> None:
+        with staging(bare_lake, "run") as stage:
+            stage.keep(spark.range(3), "rows")
+            assert (tmp_path / "lake" / FOLDER / "run" / "rows").is_dir()
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail()
+    assert not (tmp_path / "lake" / FOLDER).exists()
+
+
+def test_another_runs_rows_stay_until_they_are_a_day_old(spark, bare_lake, tmp_path):
+    for name, age in (("killed", ABANDONED_AFTER_S + 60), ("running", 60)):
+        folder = tmp_path / "lake" / FOLDER / name
+        folder.mkdir(parents=True)
+        os.utime(folder, (time.time() - age,) * 2)
+    with staging(bare_lake, "mine") as stage:
+        stage.keep(spark.range(3), "rows")
+        assert {p.name for p in (tmp_path / "lake" / FOLDER).iterdir()} == {"running", "mine"}
+    assert {p.name for p in (tmp_path / "lake" / FOLDER).iterdir()} == {"running"}

@@ -34,7 +34,6 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
     "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -43,6 +42,8 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.files.maxPartitionBytes": "16m",
+    # each broadcast table and each sort takes a whole page: by default up to 64 MiB of the driver's memory for one row
+    "spark.buffer.pageSize": "2m",
     "spark.ui.enabled": "false",
     # with no page to show them on, what is kept of finished queries only fills the driver's memory
     "spark.sql.ui.retainedExecutions": "5",
@@ -54,17 +55,28 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-#: Expressions are interpreted: generating and compiling code for them takes most of the time of a small lake.
-INTERPRETED: Final[Mapping[str, str]] = {
+#: For a small lake: expressions are interpreted, since to compile them takes longer than to run them, and plans are
+#: made once, since to make them anew after each stage takes longer than the stage.
+PLANNED_ONCE: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
-#: Above this much text, compiled expressions win back what compiling them costs.
+#: For more text than :data:`SMALL_LAKE_BYTES`.
+PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+}
+#: Above this much text, compiled expressions and adaptive plans win back what they cost.
 SMALL_LAKE_BYTES: Final = 256 << 20
 _JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
 #: For a run of a minute or two: Java's first compiler alone, which starts faster than its second runs.
 SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
-    "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
+    "spark.driver.extraJavaOptions": (
+        f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
+    ),
 }
 _KEPT_LOG_FILES: Final = 20
 
@@ -119,11 +131,10 @@ def build_session(
 
 
 def suit_to_size(spark: SparkSession, text_bytes: int) -> None:
-    """Interpret or compile expressions, whichever is faster for a lake of so much text; on a local master only."""
+    """Plan in the way that is faster for a lake of so much text; on a local master only."""
     if _is_local(spark.conf.get("spark.master", "") or ""):
-        is_small = text_bytes < SMALL_LAKE_BYTES
-        spark.conf.set("spark.sql.codegen.wholeStage", "false" if is_small else "true")
-        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if is_small else "FALLBACK")
+        for name, value in (PLANNED_ONCE if text_bytes < SMALL_LAKE_BYTES else PLANNED_WITH_CARE).items():
+            spark.conf.set(name, value)
 
 
 def default_log_file() -> Path:
@@ -157,9 +168,9 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
     if _is_local(chosen):
         warehouse = tempfile.mkdtemp(prefix="kafka-state-replay-warehouse-")
         _remove_at_exit(warehouse)
-        settings |= {**LOCAL_CONFIG, **INTERPRETED}
+        settings |= {**LOCAL_CONFIG, **PLANNED_ONCE}
         settings |= {
-            "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 4), 16)),
+            "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 2), 16)),
             "spark.driver.memory": default_driver_memory(),
             "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
             "spark.sql.warehouse.dir": warehouse,

@@ -42,12 +42,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def spark():
     """The one local session of this test process."""
-    from jobs.session import SHORT_RUN_CONFIG, build_session
+    from jobs.session import build_session
 
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
-        config={"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "3g", **SHORT_RUN_CONFIG},
+        config={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "3g",
+            "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+        },
     )
     yield session
     session.stop()

@@ -12,7 +12,6 @@ from jobs.session import build_session
 
 def test_settings_that_the_rows_depend_on(spark):
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
     assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"

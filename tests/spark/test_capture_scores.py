@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.alignment import Score
+from tests.support.budget import IS_HARD
 from tests.support.capture_lake import WRONG_BY, Given, Sources, lay_out, row_texts, rows_by_cluster
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.score import (
@@ -35,15 +36,23 @@ __all__ = ["unpacked"]
 pytestmark = pytest.mark.timeout(1800)
 
 ALL: Final = [Given(Sources.ALL, name) for name in capture_names()]
-NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in capture_names()]
+#: Captures that are read with less than all their sources; with HYPOTHESIS_PROFILE=hard every one is read so.
+FEWER_SOURCES: Final = (
+    capture_names() if IS_HARD else ("failover-0.8.2.2", "reassign_busy-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
+)
+NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in FEWER_SOURCES]
 ONE_SIDE: Final = [
     Given(sources, name)
     for sources in (Sources.CONTROLLER, Sources.BROKERS)
-    for name in ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
+    for name in (
+        ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
+        if IS_HARD
+        else ("failover-1.1.1",)
+    )
 ]
 TRANSACTIONS: Final = [
     Given(Sources.TRANSACTIONS, name)
-    for name in ("lifecycle-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
+    for name in ("lifecycle-0.8.2.2", "lifecycle-3.9.1", *(("failover-1.1.1", "unclean-3.9.1-info") if IS_HARD else ()))
 ]
 WRONG_CLOCKS: Final = [Given(Sources.WRONG_CLOCKS, name) for name in ("failover-1.1.1", "lifecycle-3.9.1")]
 GIVEN: Final = [*ALL, *NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS]
@@ -316,6 +325,8 @@ def test_wrong_clocks_are_found_and_corrected(given: Given, measured: Measured) 
 
 
 def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) -> None:
+    from pyspark.sql import functions as F
+
     from ingest.tables import TABLES
     from ingest.tables.gold import DIVERGENCES
     from reconstruct.inputs import cluster_histories, evidence_of_partitions
@@ -326,7 +337,8 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
     incarnations = stored_incarnations(lake.read(TABLES["silver.topic_incarnations"]))
     partitions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in evidence_of_partitions(lake, incarnations).collect():
+    folded = [measured.clusters[given] for given in ALL]
+    for row in evidence_of_partitions(lake, incarnations).where(F.col("cluster_id").isin(folded)).collect():
         key = (row["cluster_id"], row["topic"], row["topic_incarnation"], row["partition_id"])
         partitions.setdefault(key, []).append(row.asDict())
     plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in FOLDED_TABLES}
@@ -335,12 +347,13 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
         for made in history_rows(history_of(rows, clusters)):
             if made["table_name"] in plain:
                 plain[made["table_name"]].append({**made, **named})
-    assert len(partitions) > 100
+    assert len(partitions) > 50
     for spec in FOLDED_TABLES:
         columns = spec.column_names
         tuples = [tuple(row.get(name) for name in columns) for row in plain[spec.full_name]]
         ours = row_texts(lake.spark.createDataFrame(tuples, spec.struct), ())
-        theirs = row_texts(lake.read(spec).select(*columns), ())
+        of_clusters = lake.read(spec).where(F.col("cluster_id").isin(folded))
+        theirs = row_texts(of_clusters.select(*columns), ())
         if spec is DIVERGENCES:  # it also holds the findings of clusters, requests, offsets and checkpoints
             theirs = [text for text in theirs if text in set(ours)]
         assert sorted(theirs) == sorted(ours), spec.full_name

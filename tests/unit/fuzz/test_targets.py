@@ -5,7 +5,6 @@ With ``HYPOTHESIS_PROFILE=hard`` (``make test-hard``) there are many more of the
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +14,10 @@ import pytest
 from tests.fuzz.mutation import mutated
 from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import TARGETS
+from tests.support.budget import IS_HARD
 
 ROOT = Path(__file__).resolve().parents[3]
-HARD = os.environ.get("HYPOTHESIS_PROFILE") == "hard"
-CASES = 5000 if HARD else 200
+CASES = 5000 if IS_HARD else 200
 FUZZ_SECONDS = 30
 
 
@@ -35,7 +34,7 @@ def test_the_changes_are_always_the_same() -> None:
     assert list(mutated([b"one", b"two"], 50)) == list(mutated([b"one", b"two"], 50))
 
 
-if HARD:
+if IS_HARD:
 
     @pytest.mark.parametrize("name", TARGETS)
     def test_the_fuzzer_finds_nothing(name: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.support.bend_tools import Subject
 from tests.support.bends import KINDS, Outcome, outcomes, recall_table
+from tests.support.budget import IS_HARD
 from tests.support.capture_text import CaptureText
 from tests.support.captures import Unpacker, capture_names, unpacked
 
@@ -25,8 +24,7 @@ def subjects(unpacked: Unpacker) -> list[Subject]:
 
 @pytest.fixture(scope="module")
 def bent(subjects: list[Subject]) -> list[Outcome]:
-    is_hard = os.environ.get("HYPOTHESIS_PROFILE") == "hard"
-    found = outcomes(subjects, MANY_PLACES if is_hard else PLACES)
+    found = outcomes(subjects, MANY_PLACES if IS_HARD else PLACES)
     print(recall_table(found))
     return found
 

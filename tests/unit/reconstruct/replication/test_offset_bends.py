@@ -6,19 +6,18 @@ there are ten of each kind in each capture, at other places every time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.support.budget import IS_HARD
 from tests.support.calm import CalmCapture
 from tests.support.captures import capture_names, unpack
 from tests.support.offset_bends import SEED, Kind, Score, Unbent, all_kinds, bend, chosen, table
 from tests.support.offset_cases import judged
 
-IS_HARD = os.environ.get("HYPOTHESIS_PROFILE") == "hard"
 ENOUGH = 0.95
 #: Lost by unclean elections, which both scenarios were made for; up to 0.10 the old leader's log then differs silently.
 TRUE_FINDINGS = {

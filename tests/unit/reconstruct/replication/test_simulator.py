@@ -6,7 +6,6 @@ is in every suite, always the same ones; with ``HYPOTHESIS_PROFILE=hard`` each m
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -19,8 +18,8 @@ from reconstruct.model.replication.cluster import Cluster, new_cluster, step
 from reconstruct.model.replication.invariants import INVARIANTS
 from reconstruct.model.replication.rules import ReplicationConfig, ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion
+from tests.support.budget import IS_HARD
 
-IS_HARD = os.environ.get("HYPOTHESIS_PROFILE") == "hard"
 RUNS = 10_000 if IS_HARD else 25
 VERSIONS = ("0.8.2.2", "0.10.2.2", "1.1.1", "2.0.0", "2.1.1", "2.8.2", "3.9.1")
 PROMISING = ("2.1.1", "2.8.2", "3.9.1")

@@ -56,11 +56,11 @@ class Lake:
 
     def append(self, rows: DataFrame, spec: TableSpec) -> None:
         """Add rows."""
-        self._conform(rows, spec).write.format("delta").mode("append").save(self.path(spec))
+        self.conformed(rows, spec).write.format("delta").mode("append").save(self.path(spec))
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""
-        self._conform(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
+        self.conformed(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
 
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
@@ -71,7 +71,7 @@ class Lake:
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
-        writer = self._conform(rows, spec).write.format("delta").mode("overwrite")
+        writer = self.conformed(rows, spec).write.format("delta").mode("overwrite")
         writer.option("replaceWhere", predicate).save(self.path(spec))
 
     def delete(self, spec: TableSpec, predicate: str) -> None:
@@ -115,7 +115,8 @@ class Lake:
         return str(value.get()) if value.isDefined() else None
 
     @staticmethod
-    def _conform(rows: DataFrame, spec: TableSpec) -> DataFrame:
+    def conformed(rows: DataFrame, spec: TableSpec) -> DataFrame:
+        """The rows with the table's columns in its order and types; raises :class:`ValueError` where one is missing."""
         missing = [name for name in spec.column_names if name not in rows.columns]
         if missing:
             raise ValueError(f"rows for {spec.full_name} lack {', '.join(missing)}")

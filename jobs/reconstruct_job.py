@@ -8,7 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import Common, Job, Report, RunReport, lake_of, main_of, parse, require_lake, silent, suit_session_to
+from jobs.job import (
+    DONE,
+    GATE_FAILED,
+    Common,
+    Job,
+    Report,
+    RunReport,
+    lake_of,
+    main_of,
+    parse,
+    require_lake,
+    silent,
+    suit_session_to,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,14 +48,29 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
-    return RunReport(summary_of(reconstruct(lake_of(spark, params.lake), params.full, progress)))
+    report = reconstruct(lake_of(spark, params.lake), params.full, progress)
+    return RunReport(summary_of(report), refusals(report), GATE_FAILED if report.refused else DONE)
 
 
 def reconstruct(lake: Any, full: bool, progress: Report) -> Any:
+    """Gold is published only if its critical checks hold."""
+    from checks.audit import audit_gold
     from reconstruct import pipeline
 
     suit_session_to(lake)
-    return pipeline.reconstruct(lake, full=full, progress=progress)
+    return pipeline.reconstruct(
+        lake, full=full, progress=progress, audit=lambda candidate: audit_gold(candidate, progress)
+    )
+
+
+def refusals(report: Any) -> tuple[str, ...]:
+    """Why gold was not published, and where what was refused lies; nothing where it was."""
+    from reconstruct.publication import REFUSED
+
+    if not report.refused:
+        return ()
+    kept = f"gold stays as it was before this run: what it would have been lies in the lake's {REFUSED}"
+    return (*(f"gate failed: {sentence}" for sentence in report.refused), kept)
 
 
 def summary_of(report: Any) -> tuple[str, ...]:

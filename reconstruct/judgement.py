@@ -1,4 +1,4 @@
-"""What every step of a run finds and counts: gold.divergences is written once, when all have judged."""
+"""What every step of a run finds and counts: gold.divergences is made once, when all have judged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Judgement:
     """Collects the wide rows of the steps: findings, and how often each (cluster, rule, verdict) occurred."""
 
     def __init__(self, lake: Lake, stage: Staging) -> None:
-        self._lake = lake
+        self._spark = lake.spark
         self._stage = stage
         self._findings: list[DataFrame] = []
         self._counts: Counter[tuple[str, str, str]] = Counter()
@@ -44,12 +44,16 @@ class Judgement:
             for history in histories
             for finding in history.verdicts.findings
         ]
-        self._findings.append(self._lake.spark.createDataFrame(rows, DIVERGENCES.struct))
+        self._findings.append(self._spark.createDataFrame(rows, DIVERGENCES.struct))
         for history in histories:
             for (rule_id, verdict), times in history.verdicts.counts.items():
                 self._counts[history.cluster_id, rule_id, verdict] += times
 
-    def write(self) -> Counts:
-        """Write gold.divergences; return the counts."""
-        self._lake.overwrite(reduce(DataFrame.unionByName, self._findings), DIVERGENCES)
+    def findings(self) -> DataFrame:
+        """All that was found, as rows of gold.divergences."""
+        return reduce(DataFrame.unionByName, self._findings)
+
+    @property
+    def counts(self) -> Counts:
+        """How often each (cluster, rule, verdict) occurred."""
         return self._counts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.delta import Lake
+from ingest.tables import TableSpec
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
     INGESTED_FILES,
@@ -37,6 +38,7 @@ from ingest.tables.silver import (
 )
 from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
 from reconstruct.judgement import Counts, Judgement
+from reconstruct.publication import Audit, Publication, no_audit
 from reconstruct.silver.checkpoint_health import checkpoint_findings
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
@@ -60,17 +62,22 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ReconstructReport:
-    """Rows of each table made, findings by severity, and what the clusters' versions were taken to be."""
+    """Rows of each table made, findings by severity, and what the clusters' versions were taken to be.
+
+    ``refused`` says why gold was not published, a sentence each; the rows and findings are then those of before.
+    """
 
     rows: Mapping[str, int] = field(default_factory=dict)
     findings: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
 
 
-def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructReport:
+def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no_audit) -> ReconstructReport:
     """Rebuild silver and gold from bronze. The same bronze gives the same rows.
 
-    Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new.
+    Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new. Gold is
+    published only if ``audit`` finds nothing in it; see :mod:`reconstruct.publication`.
     """
     del full
     lake.ensure()
@@ -81,7 +88,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructRep
 
     progress("clocks of the brokers, topics and their incarnations")
     with staging(lake, run_id) as stage:
-        inputs, judgement = shared_inputs(lake, stage), Judgement(lake, stage)
+        inputs, judgement, gold = shared_inputs(lake, stage), Judgement(lake, stage), Publication(lake)
         progress("typed events")
         sightings = _typed_events(lake, inputs, stage)
         progress("controllers and brokers")
@@ -89,12 +96,13 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructRep
         lake.overwrite_all(cluster_rows(lake.spark, histories))
         judgement.add_clusters(histories)
         progress("requests of the controllers")
-        _requests(lake, histories, judgement, stage)
+        _requests(lake, histories, judgement, gold, stage)
         progress("timelines and findings of each partition")
-        _partition_timelines(lake, inputs, histories, judgement)
+        _partition_timelines(lake, inputs, histories, judgement, gold)
         progress("offsets of each replica")
-        _offset_timelines(lake, sightings, inputs, histories, judgement)
-        counts = judgement.write()
+        _offset_timelines(lake, sightings, inputs, histories, judgement, gold, stage)
+        gold.offer(DIVERGENCES, judgement.findings())
+        refused = gold.publish(audit)
 
         progress("coverage")
         files = lake.read(INGESTED_FILES)
@@ -104,13 +112,15 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress) -> ReconstructRep
                 (UNRECOGNISED_TEMPLATES, unrecognised_templates(lake.read(LOG_RECORDS), files)),
             ]
         )
-    _append_metrics(lake, run_id, counts)
+    # verdicts belong to the findings beside them
+    _append_metrics(lake, run_id, {} if refused else judgement.counts)
     made = (*FOLDED_TABLES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     return ReconstructReport(
         rows={spec.full_name: lake.read(spec).count() for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
         versions={history.cluster_id: str(history.view.version) for history in histories},
+        refused=refused,
     )
 
 
@@ -132,8 +142,10 @@ def _typed_events(lake: Lake, inputs: Inputs, stage: Staging) -> DataFrame:
     return sightings
 
 
-def _requests(lake: Lake, histories: list[ClusterHistory], judgement: Judgement, stage: Staging) -> None:
-    """Write how requests spread; tell the clusters' views which logs are proven to lack lines."""
+def _requests(
+    lake: Lake, histories: list[ClusterHistory], judgement: Judgement, gold: Publication, stage: Staging
+) -> None:
+    """Offer how requests spread; tell the clusters' views which logs are proven to lack lines."""
     views = {history.cluster_id: history.view for history in histories}
     made = controller_requests(lake.read(STATE_CHANGE_EVENTS), lake.read(INGESTED_FILES), views)
     requests = stage.keep(made, "controller_requests")
@@ -142,19 +154,27 @@ def _requests(lake: Lake, histories: list[ClusterHistory], judgement: Judgement,
         history.view = with_lossy_logs(history.view, lossy)
     views = {history.cluster_id: history.view for history in histories}
     judged = judgement.keep(judged_requests(requests, views), "judged_requests")
-    lake.overwrite(rows_of(judged, PROPAGATION_DELAYS), PROPAGATION_DELAYS)
+    gold.offer(PROPAGATION_DELAYS, rows_of(judged, PROPAGATION_DELAYS))
 
 
-def _partition_timelines(lake: Lake, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement) -> None:
-    """Write the folded tables."""
+def _partition_timelines(
+    lake: Lake, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement, gold: Publication
+) -> None:
+    """Write the folded tables of silver, offer those of gold."""
     evidence = evidence_of_partitions(lake, inputs.incarnations)
     views = {history.cluster_id: history.view for history in histories}
     folded = judgement.keep(fold_partitions(evidence, views), "partition_histories")
-    lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in FOLDED_TABLES if spec is not DIVERGENCES])
+    _write_and_offer(lake, gold, folded, [spec for spec in FOLDED_TABLES if spec is not DIVERGENCES])
 
 
 def _offset_timelines(
-    lake: Lake, sightings: DataFrame, inputs: Inputs, histories: list[ClusterHistory], judgement: Judgement
+    lake: Lake,
+    sightings: DataFrame,
+    inputs: Inputs,
+    histories: list[ClusterHistory],
+    judgement: Judgement,
+    gold: Publication,
+    stage: Staging,
 ) -> None:
     """Write what is proven of each replica's offsets, what elections lost, and what a failure would lose."""
     views = {history.cluster_id: history.view for history in histories}
@@ -163,7 +183,7 @@ def _offset_timelines(
     decided = lake.read(LEADER_AND_ISR_TIMELINE)
     evidence = offset_evidence(sightings, files, inputs.said, inputs.incarnations, decided)
     folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts), "offset_histories")
-    lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in OFFSET_TABLES])
+    _write_and_offer(lake, gold, folded, OFFSET_TABLES)
     offsets, assignments = lake.read(REPLICA_OFFSET_TIMELINE), lake.read(ASSIGNMENT_TIMELINE)
     judgement.keep(
         checkpoint_findings(
@@ -171,7 +191,15 @@ def _offset_timelines(
         ),
         "checkpoint_findings",
     )
-    lake.overwrite(fold_risks(offsets, decided, assignments, views), RECORDS_AT_RISK)
+    gold.offer(RECORDS_AT_RISK, stage.keep(fold_risks(offsets, decided, assignments, views), "records_at_risk"))
+
+
+def _write_and_offer(lake: Lake, gold: Publication, folded: DataFrame, specs: Sequence[TableSpec]) -> None:
+    """Of the wide rows those of silver are written, those of gold offered."""
+    lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in specs if spec.schema != "gold"])
+    for spec in specs:
+        if spec.schema == "gold":
+            gold.offer(spec, rows_of(folded, spec))
 
 
 def _append_metrics(lake: Lake, run_id: str, counts: Counts) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 CRITICAL: Final = "critical"  # fails the gate
 WARNING: Final = "warning"  # is reported
@@ -64,7 +64,17 @@ class Pass:
     checks: tuple[Check, ...]
 
 
-def fingerprint(checks: Iterable[Check], passes: Iterable[Pass], rule_ids: Iterable[str]) -> str:
+class Query(Protocol):
+    """What gives cases: a pass, of checks or of metrics."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def cases(self) -> str: ...
+
+
+def fingerprint(checks: Iterable[Check], passes: Iterable[Query], rule_ids: Iterable[str]) -> str:
     """Hash of everything that decides a verdict: results of equal fingerprint are comparable between runs."""
     judged = [
         sorted([c.check_id, c.severity, c.applies, c.broken] for c in checks),

@@ -22,7 +22,12 @@ from checks.measure import Measurement
 
 _SITE: Final = "data_docs"
 #: The schema of the tables judged, and the point of the pipeline at which a checkpoint stands.
-CHECKPOINTS: Final = (("bronze", "after_ingest"), ("silver", "after_reconstruct"), ("gold", "before_publish"))
+CHECKPOINTS: Final = (
+    ("bronze", "after_ingest"),
+    ("silver", "after_reconstruct"),
+    ("gold", "before_publish"),
+    ("quality", "after_measuring"),
+)
 
 
 class GateError(Exception):

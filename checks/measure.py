@@ -40,13 +40,13 @@ def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> 
     A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
     Raises :class:`~ingest.delta.LakeError` where a table is missing.
     """
-    tables = {name: _read(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
+    tables = {name: read_table(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
     found: list[Measurement] = []
     unusable: set[str] = set()
     for check in registry.schema_checks:
         problems = schema_problems(tables[check.table].schema, TABLES[check.table])
         found.append(Measurement(check, len(TABLES[check.table].columns), len(problems), tuple(problems)))
-        if any('"found":"nothing"' in problem or '"declared_type"' in problem for problem in problems):
+        if is_unusable(problems):
             unusable.add(check.table)
     for stage in dict.fromkeys(each.stage for each in registry.passes):
         passes = [each for each in registry.passes if each.stage == stage]
@@ -133,6 +133,11 @@ def schema_problems(found: T.StructType, spec: TableSpec) -> list[str]:
     return problems
 
 
+def is_unusable(problems: Iterable[str]) -> bool:
+    """Whether a table of these :func:`schema_problems` cannot be queried: a column is missing, or of another type."""
+    return any('"found":"nothing"' in problem or '"declared_type"' in problem for problem in problems)
+
+
 def _problem(column: str, found: str, declared: str) -> str:
     kind, _, value = declared.partition(":")
     return f'{{"column":"{column}","found":"{found}","{kind}":"{value}"}}'
@@ -158,7 +163,8 @@ def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, Da
     return lake.spark.sql(query, **frames)
 
 
-def _read(lake: Lake, spec: TableSpec) -> DataFrame:
+def read_table(lake: Lake, spec: TableSpec) -> DataFrame:
+    """The table; raises :class:`~ingest.delta.LakeError` where it is missing."""
     try:
         frame = lake.read(spec)
         frame.schema  # noqa: B018 - a table that is not there shows itself here

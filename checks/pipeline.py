@@ -9,6 +9,10 @@ from typing import Final
 
 from checks.catalog import CRITICAL, INFO
 from checks.measure import Measurement, measure
+from checks.metrics.judge import judge_values, metric_checks
+from checks.metrics.measure import measure_metrics
+from checks.metrics.passes import metric_passes
+from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult
 from checks.rules import RuleOutcome, rule_ids, rule_outcomes
@@ -20,22 +24,29 @@ from reconstruct.model.rules_version import MODEL_VERSION
 _SHOWN_LENGTH: Final = 400
 
 
-def run_checks(lake: Lake, *, docs_dir: str | None, progress: Callable[[str], None]) -> CheckReport:
+def run_checks(
+    lake: Lake, *, docs_dir: str | None, progress: Callable[[str], None], thresholds: Thresholds | None = None
+) -> CheckReport:
     """Check every table of ``lake``, add the results to ``quality.check_results``, and say which gates fail.
 
     Spark counts, Great Expectations judges. Data Docs are built in the local folder ``docs_dir`` if it is given.
+    Metrics are measured too, added to ``quality.run_metrics`` and judged by ``thresholds`` (None: the defaults).
     Kafka's rules are recorded too, with severity info. The tables must be there (:meth:`ingest.delta.Lake.ensure`);
     otherwise :class:`ingest.delta.LakeError` is raised.
     """
     from checks.data_docs import make_offline
     from checks.gate import judge  # Great Expectations takes seconds to import: not before it is needed
 
-    checks = registry()
+    checks, of_metrics = registry(), metric_checks(metric_passes(), thresholds or Thresholds())
     run_at = datetime.now(UTC)
     stamp = _Stamp(
-        f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", run_at, checks.fingerprint(rule_ids())
+        f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+        run_at,
+        checks.fingerprint(rule_ids(), [each.check for each in of_metrics], metric_passes()),
     )
     measurements = measure(lake, checks, progress)
+    metrics = measure_metrics(lake, stamp.run_id, run_at, progress)
+    measurements += judge_values(of_metrics, metrics.values, metrics.earlier, metrics.unmeasured)
     progress("Great Expectations" if docs_dir is None else "Great Expectations and its Data Docs")
     holds = judge(measurements, docs_dir)
     index = None if docs_dir is None else make_offline(docs_dir)

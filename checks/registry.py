@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from checks.catalog import Check, Pass, fingerprint
+from checks.catalog import Check, Pass, Query, fingerprint
 from checks.from_specs import row_pass, schema_check
 from checks.relations import relation_passes
 from ingest.tables import TABLES, TableSpec
@@ -29,9 +30,10 @@ class Registry:
         order = {spec.full_name: position for position, spec in enumerate(CHECKED_TABLES)}
         return tuple(sorted(found, key=lambda check: order[check.table]))
 
-    def fingerprint(self, rule_ids: tuple[str, ...]) -> str:
-        """Of these checks and of those rules; see :func:`checks.catalog.fingerprint`."""
-        return fingerprint(self.checks, self.passes, rule_ids)
+    def fingerprint(self, rule_ids: tuple[str, ...], metrics: Iterable[Check], queries: Iterable[Query]) -> str:
+        """Of these checks, of those rules, and of the metrics' checks (thresholds included) and their queries; see
+        :func:`checks.catalog.fingerprint`."""
+        return fingerprint((*self.checks, *metrics), (*self.passes, *queries), rule_ids)
 
 
 @cache

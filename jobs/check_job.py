@@ -15,6 +15,7 @@ from jobs.job import (
     Job,
     Report,
     RunReport,
+    UsageError,
     local_path,
     main_of,
     parse,
@@ -28,17 +29,37 @@ from jobs.job import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from checks.metrics.thresholds import Thresholds
+
 
 @dataclass(frozen=True)
 class Params:
-    """``docs_dir``: where Data Docs go; None writes none."""
+    """``docs_dir``: where Data Docs go; None writes none. ``thresholds``: of the metrics; None are the defaults."""
 
     lake: str
     docs_dir: str | None = None
+    thresholds: Thresholds | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--docs", metavar="DIR", help="write Great Expectations' Data Docs into this folder")
+    add_threshold_argument(parser)
+
+
+def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--thresholds", metavar="FILE", help="thresholds of the metrics, as TOML (default: our own)")
+
+
+def thresholds_of(options: argparse.Namespace) -> Thresholds | None:
+    """The thresholds given, None where none are; raises :class:`~jobs.job.UsageError` where they cannot be used."""
+    if options.thresholds is None:
+        return None
+    from checks.metrics.thresholds import ThresholdError, read_thresholds
+
+    try:
+        return read_thresholds(options.thresholds)
+    except ThresholdError as error:
+        raise UsageError(f"--thresholds: {error}") from error
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
@@ -46,11 +67,11 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     docs_dir = local_path(options.docs, common) if options.docs else None
     if docs_dir:
         require_folder(docs_dir, "--docs")
-    return Params(common.lake, docs_dir)
+    return Params(common.lake, docs_dir, thresholds_of(options))
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
-    report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress)
+    report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress, params.thresholds)
     return RunReport(
         summary=(checks_line(report),),
         problems=gate_problems(report),
@@ -58,11 +79,11 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     )
 
 
-def check(lake: Any, docs_dir: str | None, progress: Report) -> Any:
+def check(lake: Any, docs_dir: str | None, progress: Report, thresholds: Thresholds | None = None) -> Any:
     from checks.pipeline import run_checks
 
     suit_session_to(lake)
-    return run_checks(lake, docs_dir=docs_dir, progress=progress)
+    return run_checks(lake, docs_dir=docs_dir, progress=progress, thresholds=thresholds)
 
 
 def checks_line(report: Any) -> str:

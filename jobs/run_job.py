@@ -14,6 +14,8 @@ from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from checks.metrics.thresholds import Thresholds
+
 
 @dataclass(frozen=True)
 class Params:
@@ -23,17 +25,20 @@ class Params:
     out_dir: str
     full: bool = False
     title: str | None = None
+    thresholds: Thresholds | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     ingest_job.add_source_arguments(parser)
     reconstruct_job.add_arguments(parser)
+    check_job.add_threshold_argument(parser)
     report_job.add_arguments(parser)
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     out_dir = report_job.out_dir_of(options, common)
-    return Params(ingest_job.to_params(options, common), out_dir, options.full, options.title)
+    thresholds = check_job.thresholds_of(options)
+    return Params(ingest_job.to_params(options, common), out_dir, options.full, options.title, thresholds)
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
@@ -43,7 +48,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     if ingested.exit_code != DONE:
         return ingested
     reconstructed = reconstruct_job.reconstruct(lake, params.full, progress)
-    checked = check_job.check(lake, None, progress)
+    checked = check_job.check(lake, None, progress, params.thresholds)
     written = report_job.write(lake, params.out_dir, params.title, progress)
     return RunReport(
         summary=(
@@ -54,8 +59,8 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
             f"lake      {params.ingest.lake}",
             report_job.report_line(written),
         ),
-        problems=ingested.problems + check_job.gate_problems(checked),
-        exit_code=GATE_FAILED if checked.failed_gates else DONE,
+        problems=ingested.problems + reconstruct_job.refusals(reconstructed) + check_job.gate_problems(checked),
+        exit_code=GATE_FAILED if reconstructed.refused or checked.failed_gates else DONE,
     )
 
 

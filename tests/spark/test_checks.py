@@ -14,6 +14,9 @@ from pyspark.sql import types as T
 
 from checks.catalog import CRITICAL
 from checks.measure import measure
+from checks.metrics.judge import metric_checks
+from checks.metrics.passes import metric_passes
+from checks.metrics.thresholds import Thresholds
 from checks.pipeline import run_checks
 from checks.registry import Registry, registry
 from checks.results import CheckReport
@@ -57,7 +60,8 @@ def sound() -> Rows:
     """A small history in which every check has something to judge, the allowed gaps included."""
     return {
         "bronze.ingested_files": [file("f1", "state_change_log", 3, 2, 1), file("f2", "server_properties", 2, 2)],
-        "bronze.log_records": read_from("state_change_log", "f1", "r1", "r2", event_type="unrecognised"),
+        "bronze.log_records": read_from("state_change_log", "f1", "r1", "r2", event_type="unrecognised",
+                                        shape_id="a-shape"),
         "bronze.rejected_records": read_from("state_change_log", "f1", "r3"),
         "bronze.broker_configs": read_from("server_properties", "f2", "r4", "r5"),
         "silver.state_change_events": [
@@ -302,7 +306,8 @@ def test_a_sound_lake_passes_and_its_results_are_kept(lake: Lake, tmp_path: Path
     report = run_checks(lake, docs_dir=str(tmp_path / "docs"), progress=said.append)
 
     assert report.failed_gates == ()
-    assert [r.check_id for r in report.results if r.verdict == "broken"] == ["R01"]
+    broken = [r.check_id for r in report.results if r.verdict == "broken"]
+    assert broken == ["quality.run_metrics.rejected_records_ratio_warning", "R01"], "one record of three is rejected"
     assert said
     assert report.docs_index is not None
     assert Path(report.docs_index).is_file()
@@ -313,7 +318,8 @@ def test_a_sound_lake_passes_and_its_results_are_kept(lake: Lake, tmp_path: Path
     assert counts["silver.leader_and_isr_timeline.leader_not_null"] == 2
 
     kept = lake.read(CHECK_RESULTS).collect()
-    assert {row["check_id"] for row in kept} == {c.check_id for c in registry().checks} | set(RULES)
+    of_metrics = {each.check.check_id for each in metric_checks(metric_passes(), Thresholds())}
+    assert {row["check_id"] for row in kept} == {c.check_id for c in registry().checks} | of_metrics | set(RULES)
     assert len(kept) == len(report.results)
     assert {row["run_id"] for row in kept} == {report.run_id}
     assert {row["rules_fingerprint"] for row in kept} == {report.rules_fingerprint}
@@ -346,7 +352,8 @@ def test_a_damage_is_reported(damaged: CheckReport, expected: dict[str, int]) ->
 
 
 def test_nothing_else_is_reported(damaged: CheckReport) -> None:
-    broken = {r.check_id for r in damaged.results if r.verdict == "broken" and r.check_id not in RULES}
+    of_tables = [r for r in damaged.results if r.check_id not in RULES and r.table_name != "quality.run_metrics"]
+    broken = {r.check_id for r in of_tables if r.verdict == "broken"}
     expected = {check_id for _, _, counts in DAMAGES for check_id in counts}
     unguarded = {f"{name}.schema" for _, added, _ in DAMAGES for name in added}
     assert broken == expected | unguarded, "the tables written without NOT NULL have another schema"

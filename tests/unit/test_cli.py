@@ -10,7 +10,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs import cli, demo_job, ingest_job, java, job, reconstruct_job, run_job, sql_job, sql_output, sql_read_only
+from jobs import (
+    check_job,
+    cli,
+    demo_job,
+    ingest_job,
+    java,
+    job,
+    reconstruct_job,
+    run_job,
+    sql_job,
+    sql_output,
+    sql_read_only,
+)
 from jobs.delta_jars import JarsMissing, _proxy_options, delta_jars
 from jobs.progress import Progress
 from jobs.sql_text import split_statements
@@ -123,6 +135,40 @@ def test_an_offset_is_a_time_zone():
 def test_run_takes_the_options_of_its_parts():
     params = run_job.parse_args([".", "--full", "--out", "o", "--title", "T"])
     assert (params.full, params.title, params.out_dir.endswith("/o")) == (True, "T", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[metrics.nothing]\nwarning = 1", "there is no metric 'nothing'"),
+        ("[metrics.rejected_records_ratio]\nwarning = 'much'", "give a number, or false for none"),
+        (
+            "[metrics.rejected_records_ratio]\ncritical = 0.001",
+            "critical = 0.001 is below warning = 0.01 (the default)",
+        ),
+        ("[metrics.rejected_records_ratio", "no valid TOML"),
+    ],
+)
+def test_thresholds_that_cannot_be(capsys, tmp_path, text, words):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "t.toml").write_text(text)
+    for command in (("check",), ("run", ".")):
+        sentence = error_of(capsys, *command, "--thresholds", "t.toml")
+        assert words in sentence
+        assert "--thresholds: t.toml: " in sentence
+    assert "cannot read none.toml" in error_of(capsys, "check", "--thresholds", "none.toml")
+
+
+def test_check_and_run_take_thresholds(tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "t.toml").write_text("[metrics.rejected_records_ratio]\ncritical = 0.5\n")
+    for params in (
+        check_job.parse_args(["--thresholds", "t.toml"]),
+        run_job.parse_args([".", "--thresholds", "t.toml"]),
+    ):
+        assert params.thresholds.given["rejected_records_ratio"].critical == 0.5
+    assert check_job.parse_args([]).thresholds is None
+    assert run_job.parse_args(["."]).thresholds is None
 
 
 def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):

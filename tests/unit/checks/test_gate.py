@@ -22,18 +22,21 @@ HOSTILE = "</script><script>document.title='PWNED'</script>$explanation{{7*7}}"
 SOUND = Check("silver.assignment_timeline", "unique_key", CRITICAL, "no two rows share a key", "copies > 1")
 BROKEN = Check("silver.assignment_timeline", "order", CRITICAL, "valid_from <= valid_to", "valid_from > valid_to")
 WARNED = Check("gold.divergences", "unique_key", WARNING, "no two rows share a key", "copies > 1")
+METRIC = Check("quality.run_metrics", "kept_ratio_trend", WARNING, f"share kept: {HOSTILE}: 0.1", "value below 0.9")
 BLIND = Check("bronze.log_records", "unique_key", CRITICAL, "no two rows share a key", "copies > 1")
 MEASUREMENTS = (
     Measurement(SOUND, 12, 0),
     Measurement(BROKEN, 12, 2, (json.dumps({"topic": HOSTILE, "sequence": 3}), '{"topic":"cut off in the mid')),
     Measurement(WARNED, 5, 1, ('{"divergence_id":"d1","copies":2}',)),
     Measurement(BLIND, None, None),
+    Measurement(METRIC, 3, 1, ('{"subject":"3.9.1","value":0.1}',)),
 )
 
 
 def test_a_check_holds_where_it_was_judged_and_no_case_breaks_it() -> None:
     assert judge(MEASUREMENTS) == {
         SOUND.check_id: True, BROKEN.check_id: False, WARNED.check_id: False, BLIND.check_id: False,
+        METRIC.check_id: False,
     }  # fmt: skip
 
 
@@ -79,7 +82,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_data_docs_load_nothing_from_elsewhere(docs: Path) -> None:
     pages = sorted(docs.rglob("*.html"))
-    assert len(pages) == 7, "a page per suite, a page per validation, the index"
+    assert len(pages) == 9, "a page per suite, a page per validation, the index"
     loaded = re.compile(r"<(?:link|script|img)\b[^>]*?(?:href|src)=[\"']([^\"']+)")
     for page in pages:
         targets = loaded.findall(page.read_text(encoding="utf-8"))
@@ -96,6 +99,8 @@ def test_data_docs_show_verdict_examples_and_no_markup_of_a_log(docs: Path) -> N
     assert "&lt;/script&gt;&lt;script&gt;document.title=" in text
     assert "<script>document.title" not in text
     assert "valid_from &lt;= valid_to" in text
+    for page in docs.rglob("*quality.run_metrics*.html"):  # its explanation names subjects, which come from logs
+        assert "<script>document.title" not in page.read_text(encoding="utf-8")
 
 
 def test_pages_lose_what_has_no_copy_and_keep_the_rest() -> None:

@@ -58,7 +58,8 @@ def files_by_kind(source: Source) -> dict[str, list[dict[str, Any]]]:
 
 
 def evidence_intervals(source: Source) -> dict[str, list[dict[str, Any]]]:
-    """Intervals in which evidence exists, by broker and kind: of each log file, of all copies of other files.
+    """Intervals in which evidence exists, by broker and kind: of each log file, of all copies of other files; and of
+    logs those that are missing or too coarse.
 
     They are those of ``quality.evidence_coverage``; of a cluster that has none there, the spans of its files.
     """
@@ -68,6 +69,7 @@ def evidence_intervals(source: Source) -> dict[str, list[dict[str, Any]]]:
         "broker_id",
         "source_file",
         "coverage",
+        "gap_reason",
         "level_floor",
         "valid_from",
         "valid_to",
@@ -91,6 +93,7 @@ def evidence_intervals(source: Source) -> dict[str, list[dict[str, Any]]]:
             F.coalesce("broker_id", F.lit(-1)).alias("broker_id"),
             "source_file",
             F.lit("covered").alias("coverage"),
+            F.lit(None).cast("string").alias("gap_reason"),
             "level_floor",
             F.col("first_event_time").alias("valid_from"),
             F.col("last_event_time").alias("valid_to"),
@@ -120,7 +123,7 @@ def clocks(source: Source) -> dict[str, list[dict[str, Any]]]:
 
 def _intervals(source: Source, rows: DataFrame) -> dict[str, list[dict[str, Any]]]:
     log = F.when(F.col("source_kind").isin(list(bronze.LOG_KINDS)), F.col("source_file")).otherwise(F.lit(""))
-    group = ("cluster_id", "source_kind", "broker_id", "coverage", "level_floor")
+    group = ("cluster_id", "source_kind", "broker_id", "coverage", "gap_reason", "level_floor")
     grouped = (
         rows.withColumn("file", log)
         .groupBy(*group, "file")

@@ -140,6 +140,7 @@ def cluster_payload(cluster: Mapping[str, Any]) -> dict[str, Any]:
                 r["files"],
                 visible(r["file"]),
                 r["level_floor"],
+                r["gap_reason"],
             ]
             for r in cluster["coverage"]
         ],

@@ -11,7 +11,9 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from dashboards import coverage_data, curve_data, finding_data, lane_data, unrecognised_data
+from dashboards import coverage_data, curve_data, finding_data, lane_data, limits_data, unrecognised_data
+from dashboards.limits_words import cannot_be_said
+from dashboards.payload import broker_ids
 from dashboards.source import Limits, Source, by_cluster, ms, together, top
 from ingest.delta import Lake
 from ingest.tables import bronze, silver
@@ -33,6 +35,8 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
             "files": lambda: coverage_data.files_by_kind(source),
             "coverage": lambda: coverage_data.evidence_intervals(source),
             "clocks": lambda: coverage_data.clocks(source),
+            "held": lambda: limits_data.held_evidence(source),
+            "holes": lambda: limits_data.evidence_holes(source),
             "rejected": lambda: coverage_data.rejected_groups(source),
             "unrecognised": lambda: unrecognised_data.unrecognised_templates(source),
             "controllers": lambda: _tenures(source),
@@ -69,6 +73,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
     for cluster in source.clusters:
         own = {name: rows.get(cluster, []) for name, rows in tables.items()}
         own |= {"cluster_id": cluster, "totals": totals.get(cluster, {}), "records": records}
+        own["unsaid"] = cannot_be_said(own, broker_ids(own))
         clusters.append(own | {"span": _span(own, spans[cluster])})
     return {"checks": checks, "clusters": clusters, "clusters_total": len(names), "limits": source.limits}
 

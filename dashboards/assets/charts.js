@@ -129,8 +129,8 @@ function addCoverage(chart, box) {
   }
   for (const parts of groups.values()) {
     const [kind, broker] = parts[0];
-    const items = parts.map(([, , from, to, coverage, records, files, file, level]) => [from, to, () => [
-      `${kind.replaceAll("_", " ")}${broker >= 0 ? ` of broker ${broker}` : ""}: ${coverage.replaceAll("_", " ")}`,
+    const items = parts.map(([, , from, to, coverage, records, files, file, level, reason]) => [from, to, () => [
+      `${kind.replaceAll("_", " ")}${broker >= 0 ? ` of broker ${broker}` : ""}: ${coverage.replaceAll("_", " ")}${reason ? `, ${reason.replaceAll("_", " ")}` : ""}`,
       [...chart.spell(from, to), ["records", records.toLocaleString("en")], ["files", file || String(files)], ["lowest level", level || "–"]]]]);
     chart.add(box, [kind.replaceAll("_", " "), el("small", {}, broker >= 0 ? ` broker ${broker}` : "")], 16, (context, width, height, view, colours) => {
       for (const [, , from, to, coverage] of parts) {

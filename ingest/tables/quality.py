@@ -58,26 +58,43 @@ CLOCK_VERDICTS: Final = ("agrees", "skewed", "other_zone", "unbounded", "unknown
 #: In ``evidence_coverage.source_kind``: an interval of a broker's clock.
 CLOCK: Final = "clock"
 
+#: Why a span of a log counts as a gap; reconstruct/log_gaps.py says what makes each.
+GAP_REASONS: Final = ("missing_number", "no_later_file", "unread_file", "missing_period")
+
 EVIDENCE_COVERAGE: Final = TableSpec(
     "quality",
     "evidence_coverage",
-    "one row per (source, broker, interval) in which evidence exists, and per interval of a broker's clock",
-    ("cluster_id", "source_kind", "broker_id", "source_file", "valid_from"),
+    "one row per (source, broker, interval) in which evidence exists, per span of a broker's log that is missing or"
+    " whose level leaves out what rules need, and per interval of a broker's clock",
+    ("cluster_id", "source_kind", "broker_id", "source_file", "coverage", "valid_from"),
     (
         CLUSTER,
         col("source_kind", "string", "Kind of source, or 'clock' for an interval of a broker's clock.", nullable=False),
         col("broker_id", "int", "Broker; -1 for what belongs to none.", nullable=False),
-        col("source_file", "string", "File; 'segment N' of a clock.", nullable=False),
+        col(
+            "source_file",
+            "string",
+            "File; 'segment N' of a clock; of a gap the file before it, or the one not read; of too_coarse the first.",
+            nullable=False,
+        ),
         col(
             "coverage",
             "string",
-            "covered, gap or too_coarse.",
+            "covered: a file that was read, or a clock. gap: lines are missing. too_coarse: beside covered, nothing"
+            " below level_floor was seen and rules need it.",
             nullable=False,
             vocabulary=("covered", "gap", "too_coarse"),
         ),
+        col(
+            "gap_reason",
+            "string",
+            "What proves the gap (missing_number, no_later_file, unread_file) or strongly suggests it (missing_period);"
+            " NULL for what is no gap.",
+            vocabulary=GAP_REASONS,
+        ),
         col("level_floor", "string", "Lowest log level seen; NULL for what has none."),
-        col("valid_from", "timestamp", "First instant.", nullable=False),
-        col("valid_to", "timestamp", "Last instant.", nullable=False),
+        col("valid_from", "timestamp", "First instant, as printed and in UTC.", nullable=False),
+        col("valid_to", "timestamp", "Last instant, as printed and in UTC.", nullable=False),
         col("records_count", "bigint", "Records in it.", nullable=False),
         col("clock_verdict", "string", "How the broker's clock stood; NULL for files.", vocabulary=CLOCK_VERDICTS),
         col("clock_reference", "int", "Clock that offsets are relative to: -1 ZooKeeper's, else a broker's."),
@@ -88,7 +105,7 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
         col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
-    version=2,
+    version=3,
 )
 
 UNRECOGNISED_TEMPLATES: Final = TableSpec(

@@ -1,24 +1,56 @@
-"""What each source covers: the spans that evidence exists for, by broker and file; and how right clocks were."""
+"""What each source covers: the spans that evidence exists for, by broker and file, and what is missing or too coarse
+between them; and how right clocks were."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from ingest.tables.bronze import LOG_KINDS
 from ingest.tables.quality import CLOCK, EVIDENCE_COVERAGE
+from reconstruct.history.instants import to_datetime, to_micros
+from reconstruct.log_gaps import LogFile, gaps
+from reconstruct.log_levels import coarse_spans
+
+_NO_BROKER: Final = -1
+_GIVEN: Final = (
+    "cluster_id",
+    "broker_id",
+    "source_kind",
+    "source_file",
+    "status",
+    "first_event_time",
+    "last_event_time",
+    "records_kept_count",
+    "level_floor",
+    "time_zone",
+)
+_ARROW_TYPES: Final = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+_ARROW: Final = pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in EVIDENCE_COVERAGE.columns])
+_NULLABLE: Final = T.StructType([T.StructField(f.name, f.dataType) for f in EVIDENCE_COVERAGE.struct.fields])
 
 
 def evidence_coverage(files: DataFrame, clocks: DataFrame) -> DataFrame:
-    """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; and one
-    per segment of a broker's clock, the open ends of which are those of the broker's logs."""
-    known = files.where("status = 'ingested' AND first_event_time IS NOT NULL").withColumn(
-        "broker_id", F.coalesce("broker_id", F.lit(-1))
-    )
-    return _of_files(known).unionByName(_of_clocks(known, clocks))
+    """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
+    span of a broker's log that is a gap (:mod:`reconstruct.log_gaps`) or too coarse (:mod:`reconstruct.log_levels`);
+    and one per segment of a broker's clock, the open ends of which are those of the broker's logs."""
+    every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
+    known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
+    return _of_files(known).unionByName(_of_logs(every)).unionByName(_of_clocks(known, clocks))
 
 
 def _of_files(known: DataFrame) -> DataFrame:
-    clock = [c for c in EVIDENCE_COVERAGE.columns if c.name.startswith("clock_")]
+    empty = [c for c in EVIDENCE_COVERAGE.columns if c.name.startswith("clock_") or c.name == "gap_reason"]
     return known.withColumns(
         {
             "coverage": F.lit("covered"),
@@ -26,12 +58,51 @@ def _of_files(known: DataFrame) -> DataFrame:
             "valid_to": F.col("last_event_time"),
             "records_count": F.col("records_kept_count"),
         }
-        | {column.name: F.lit(None).cast(column.type) for column in clock}
+        | {column.name: F.lit(None).cast(column.type) for column in empty}
     ).select(*EVIDENCE_COVERAGE.column_names)
 
 
+def _of_logs(every: DataFrame) -> DataFrame:
+    """Gaps and coarse spans. A broker's logs are a group: a row per file, of which a broker has thousands at most."""
+    logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | (F.col("status") != "ingested")).select(*_GIVEN)
+    return logs.groupBy("cluster_id", "broker_id").applyInArrow(_fold, _NULLABLE)
+
+
+def _fold(group: pa.Table) -> pa.Table:
+    rows = group.to_pylist()
+    whose = {"cluster_id": rows[0]["cluster_id"], "broker_id": rows[0]["broker_id"]}
+    made = [whose | row for row in _rows([_log_file(row) for row in rows], whose["broker_id"] != _NO_BROKER)]
+    return pa.Table.from_pylist(made, schema=_ARROW)
+
+
+def _rows(files: Sequence[LogFile], is_one_broker: bool) -> Iterator[dict[str, Any]]:
+    # files of no known broker may be of several, whose names say nothing of one another
+    for gap in gaps(files, LOG_KINDS) if is_one_broker else ():
+        yield {
+            "source_kind": gap.source_kind, "source_file": gap.source_file, "coverage": "gap",
+            "gap_reason": gap.reason, "valid_from": to_datetime(gap.start), "valid_to": to_datetime(gap.end),
+            "records_count": 0,
+        }  # fmt: skip
+    for span in coarse_spans(files):
+        yield {
+            "source_kind": span.source_kind, "source_file": span.source_file, "coverage": "too_coarse",
+            "level_floor": span.level_floor, "valid_from": to_datetime(span.start),
+            "valid_to": to_datetime(span.end), "records_count": span.records,
+        }  # fmt: skip
+
+
+def _log_file(row: Mapping[str, Any]) -> LogFile:
+    is_read = row["status"] == "ingested"
+    first, last = ((row[name] if is_read else None) for name in ("first_event_time", "last_event_time"))
+    return LogFile(
+        row["source_kind"], row["source_file"], row["status"],
+        None if first is None else to_micros(first), None if last is None else to_micros(last),
+        row["records_kept_count"], row["level_floor"], row["time_zone"],
+    )  # fmt: skip
+
+
 def _of_clocks(known: DataFrame, clocks: DataFrame) -> DataFrame:
-    logs = known.where(F.col("source_kind").endswith("_log") & (F.col("broker_id") >= 0))
+    logs = known.where(F.col("source_kind").isin(*LOG_KINDS) & (F.col("broker_id") >= 0))
     spans = logs.groupBy("cluster_id", "broker_id").agg(
         F.min("first_event_time").alias("first"), F.max("last_event_time").alias("last")
     )
@@ -43,6 +114,7 @@ def _of_clocks(known: DataFrame, clocks: DataFrame) -> DataFrame:
                 "source_kind": F.lit(CLOCK),
                 "source_file": F.concat(F.lit("segment "), F.col("sequence").cast("string")),
                 "coverage": F.lit("covered"),
+                "gap_reason": F.lit(None).cast("string"),
                 "level_floor": F.lit(None).cast("string"),
                 "valid_from": begins,
                 "valid_to": F.greatest(begins, _instant("to_us", "last")),

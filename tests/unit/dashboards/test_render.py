@@ -43,7 +43,9 @@ PLACE = {"topic": "ledger", "topic_incarnation": "7", "partition_id": 0}
 def cluster(**tables):
     span = {"from_ms": 1000, "to_ms": 9000, "first_ms": 0, "last_ms": 9000, "known": True}
     return (
-        {"cluster_id": "c", "totals": {}, "span": span, "records": {}, "counts": {}} | {n: [] for n in EMPTY} | tables
+        {"cluster_id": "c", "totals": {}, "span": span, "records": {}, "counts": {}, "unsaid": {"told": [], "more": 0}}
+        | {n: [] for n in EMPTY}
+        | tables
     )
 
 

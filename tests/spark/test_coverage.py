@@ -1,0 +1,149 @@
+"""``quality.evidence_coverage`` from hand-made rows of ``bronze.ingested_files``, and what the report gathers of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dashboards import coverage_data, limits_data
+from dashboards.limits_words import cannot_be_said
+from dashboards.source import Limits, Source
+from ingest.delta import Lake
+from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.tables.quality import EVIDENCE_COVERAGE
+from reconstruct.silver.clock_steps import SEGMENT_COLUMNS
+from reconstruct.silver.coverage import evidence_coverage
+from tests.support.lake_fixture import append
+
+DAY = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def at(hours: float) -> datetime:
+    return DAY + timedelta(minutes=round(hours * 60))
+
+
+def file(name: str, first: float | None, last: float | None, **values: Any) -> dict[str, Any]:
+    """One row of bronze.ingested_files: a server.log of broker 1, in UTC."""
+    return {
+        "cluster_id": "c", "file_id": f"{values.get('broker_id', 1)}-{name}", "broker_id": 1,
+        "source_kind": "server_log", "source_file": f"broker-{values.get('broker_id', 1)}/logs/{name}",
+        "compression": "none", "status": "ingested", "records_read_count": 500, "records_kept_count": 500,
+        "first_event_time": None if first is None else at(first),
+        "last_event_time": None if last is None else at(last), "level_floor": "INFO", "time_zone": "UTC",
+    } | values  # fmt: skip
+
+
+STATE = {"source_kind": "state_change_log"}
+FILES = (
+    # broker 1: hours 8 to 9 and 11 to 12, its controller.log was begun anew in hour 10; the log itself is there
+    *(file(f"server.log.2026-11-21-{h:02}", h + 0.1, h + 0.9) for h in (8, 9, 11, 12)),
+    file("server.log", 13.1, 13.4),
+    file("controller.log.1", 8.0, 10.5, source_kind="controller_log", level_floor="TRACE"),
+    file("controller.log", 10.5, 13.0, source_kind="controller_log", level_floor="TRACE"),
+    file("state-change.log", 8.0, 13.0, level_floor="TRACE", **STATE),
+    # broker 2: numbered, with a hole; state-change.log at INFO in two files; one hour that could not be read
+    file("server.log", 12.0, 13.0, broker_id=2),
+    file("server.log.2", 9.0, 9.9, broker_id=2),
+    file("state-change.log.2026-11-21-08", 8.1, 8.9, broker_id=2, **STATE),
+    file("state-change.log.2026-11-21-09", None, None, broker_id=2, source_kind="unrecognised", status="rejected"),
+    file("state-change.log", 10.1, 13.0, broker_id=2, **STATE),
+    # files of no known broker: their names say nothing of one another
+    file("server.log", 12.0, 13.0, broker_id=None, file_id="n1", source_file="x/server.log"),
+    file("server.log.2", 9.0, 9.9, broker_id=None, file_id="n2", source_file="x/server.log.2"),
+    file("snapshot", 9.0, 9.0, broker_id=None, file_id="z", source_kind="znode_snapshot", level_floor=None),
+    # another cluster, in which nothing is missing
+    file("server.log", 8.0, 13.0, cluster_id="whole"),
+    file("state-change.log", 8.0, 13.0, cluster_id="whole", level_floor="TRACE", **STATE),
+)
+
+
+@pytest.fixture(scope="module")
+def lake(spark, empty_lake_dir, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("coverage") / "lake"
+    shutil.copytree(empty_lake_dir, folder)
+    made = Lake(spark, str(folder))
+    append(made, INGESTED_FILES, FILES)
+    append(made, LOG_RECORDS, [
+        {"cluster_id": "c", "record_id": f"{broker}{kind}{level}", "broker_id": broker, "source_kind": kind,
+         "event_time": at(hours), "log_level": level}
+        for broker, kind, level, hours in (
+            (1, "server_log", "INFO", 8), (1, "controller_log", "TRACE", 8), (1, "state_change_log", "TRACE", 9),
+            (2, "server_log", "WARN", 9), (2, "server_log", "INFO", 13), (2, "state_change_log", "INFO", 8.1),
+            (2, "state_change_log", "ERROR", 13),
+        )
+    ])  # fmt: skip
+    clocks = spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
+    made.overwrite(evidence_coverage(made.read(INGESTED_FILES), clocks), EVIDENCE_COVERAGE)
+    return made
+
+
+@pytest.fixture(scope="module")
+def rows(lake):
+    return lake.read(EVIDENCE_COVERAGE).collect()
+
+
+def test_every_file_with_instants_is_covered_once(rows):
+    covered = Counter((row["cluster_id"], row["broker_id"]) for row in rows if row["coverage"] == "covered")
+    assert covered == {("c", 1): 8, ("c", 2): 4, ("c", -1): 3, ("whole", 1): 2}
+
+
+def test_gaps_are_found_with_their_reasons(rows):
+    gaps = [
+        (row["broker_id"], row["source_kind"], row["gap_reason"], row["valid_from"], row["valid_to"])
+        for row in rows
+        if row["coverage"] == "gap"
+    ]
+    naive = {hours: at(hours).replace(tzinfo=None) for hours in (9, 9.9, 10, 11, 12)}
+    assert sorted(gaps) == [
+        (1, "server_log", "missing_period", naive[10], naive[11]),
+        (2, "server_log", "missing_number", naive[9.9], naive[12]),
+        (2, "state_change_log", "unread_file", naive[9], naive[10]),
+    ]
+
+
+def test_spans_that_are_too_coarse_are_joined(rows):
+    coarse = [
+        (row["cluster_id"], row["broker_id"], row["source_kind"], row["level_floor"], row["records_count"])
+        for row in rows
+        if row["coverage"] == "too_coarse"
+    ]
+    assert coarse == [("c", 2, "state_change_log", "INFO", 1000)]
+
+
+def test_rows_keep_the_spec(rows):
+    keys = Counter(tuple(row[name] for name in EVIDENCE_COVERAGE.key) for row in rows)
+    assert max(keys.values()) == 1
+    assert all(row["valid_from"] <= row["valid_to"] for row in rows)
+    assert all((row["gap_reason"] is not None) == (row["coverage"] == "gap") for row in rows)
+
+
+def test_the_order_of_the_files_does_not_matter(lake, rows):
+    files = lake.read(INGESTED_FILES).repartition(7, "file_id").orderBy("file_id", ascending=False)
+    clocks = lake.spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
+    again = evidence_coverage(files, clocks).collect()
+    assert sorted(map(repr, again)) == sorted(map(repr, rows))
+
+
+def test_the_report_gathers_it_and_says_it(lake):
+    source = Source(lake, Limits(), ("c", "whole"))
+    drawn = coverage_data.evidence_intervals(source)["c"]
+    assert {row["gap_reason"] for row in drawn if row["coverage"] == "gap"} == {
+        "missing_period", "missing_number", "unread_file",
+    }  # fmt: skip
+    held, holes = limits_data.held_evidence(source), limits_data.evidence_holes(source)
+    floors = {(row["broker_id"], row["source_kind"]): row["level_floor"] for row in held["c"]}
+    assert floors[2, "state_change_log"] == "INFO"
+    assert floors[-1, "znode_snapshot"] is None
+    assert {row["cause"] for row in holes["c"]} == {"gap", "too_coarse", "silence"}
+    assert "whole" not in holes
+    cluster = {"held": held["c"], "holes": holes["c"], "totals": {"versions": ["3.9.1"]}}
+    told = [line["text"] for line in cannot_be_said(cluster, [1, 2, 3])["told"]]
+    assert told[0].startswith("No log of broker 3 was given:")
+    assert any("server.log of broker 1 are most likely missing from 2026-11-21 10:00" in text for text in told)
+    assert any("state-change.log of broker 2 holds nothing below INFO:" in text for text in told)
+    assert any("No controller.log of broker 2 was given" in text for text in told)
+    assert not any(text.startswith("No file of the server.log of broker 2") for text in told)

@@ -1,0 +1,130 @@
+"""What the report says that it cannot say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dashboards.limits_words import TOLD, cannot_be_said, sentence
+from dashboards.render import render
+from ingest.tables.quality import GAP_REASONS
+from reconstruct.coverage_limits import Limit
+from tests.unit.dashboards.test_render import cluster, data
+
+#: 2026-11-21 10:00 UTC
+TEN = 1_795_255_200_000
+HOUR = 3_600_000
+
+
+def held(broker: int, kind: str, floor: str | None = None, begin: float = TEN, end: float = TEN + HOUR):
+    return {"broker_id": broker, "source_kind": kind, "level_floor": floor, "from_ms": begin, "to_ms": end}
+
+
+def hole(cause: str, broker: int, **values: Any) -> dict[str, Any]:
+    return {
+        "cause": cause, "broker_id": broker, "source_kind": "server_log", "reason": None, "level_floor": None,
+        "from_ms": TEN, "to_ms": TEN + HOUR, "total": 1,
+    } | values  # fmt: skip
+
+
+def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) -> Limit:
+    return Limit(cause, brokers, kind, "why it matters", **values)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (limit("no_logs", 4, kind="logs"), "No log of broker 4 was given: why it matters."),
+        (
+            limit("missing", 2, 3, kind="state_change_log"),
+            "No state-change.log of brokers 2 and 3 was given: why it matters.",
+        ),
+        (limit("missing", kind="znodes"), "No znodes were given: why it matters."),
+        (
+            limit("missing", kind="znode_transaction_log"),
+            "Znodes were given as snapshots, without ZooKeeper's transaction logs: why it matters.",
+        ),
+        (
+            limit("missing", 1, kind="log_end"),
+            "No segment and no probe of the log's end of broker 1 was given: why it matters.",
+        ),
+        (
+            limit("unknown_broker"),
+            "A server.log was given of which nothing tells whose it is: why it matters (--broker ID=PATH says whose).",
+        ),
+        (
+            limit("too_coarse", 1, 2, kind="state_change_log", level_floor="INFO"),
+            "The state-change.log of brokers 1 and 2 holds nothing below INFO: why it matters.",
+        ),
+        (
+            limit("gap", 1, reason="missing_number", from_ms=TEN, to_ms=TEN + HOUR),
+            "Lines of the server.log of broker 1 are missing from 2026-11-21 10:00:00.000 to 11:00:00.000 UTC"
+            " (1 h 00 min; the files are numbered, and one between two of them is not there): why it matters.",
+        ),
+        (
+            limit("gap", 1, reason="missing_period", from_ms=TEN, to_ms=TEN + 15 * HOUR),
+            "Lines of the server.log of broker 1 are most likely missing from 2026-11-21 10:00:00.000"
+            " to 2026-11-22 01:00:00.000 UTC (15 h 00 min; it wrote much in the hours before and after, another of the"
+            " broker's logs was written then, and there is no file): why it matters.",
+        ),
+        (
+            limit("silence", 1, from_ms=TEN, to_ms=TEN + HOUR),
+            "No file of the server.log of broker 1 speaks from 2026-11-21 10:00:00.000 to 11:00:00.000 UTC"
+            " (1 h 00 min): nothing was logged, or files are missing; why it matters.",
+        ),
+    ],
+)
+def test_a_limit_in_words(made: Limit, text: str) -> None:
+    assert sentence(made) == text
+
+
+def test_every_reason_of_a_gap_has_words() -> None:
+    told = {sentence(limit("gap", 1, reason=reason, from_ms=TEN, to_ms=TEN + HOUR)) for reason in GAP_REASONS}
+    assert len(told) == len(GAP_REASONS)
+    assert not any("a gap" in text for text in told)
+
+
+def test_what_a_cluster_lacks_is_told_with_the_rules_and_questions_it_leaves_open() -> None:
+    kinds = ("controller_log", "replication_offset_checkpoint", "leader_epoch_checkpoint", "offset_probe",
+             "server_properties")  # fmt: skip
+    evidence = [held(1, kind) for kind in kinds] + [held(1, "state_change_log", "INFO"), held(1, "server_log", "INFO")]
+    rows = [hole("gap", 1, reason="no_later_file"), hole("too_coarse", 1, source_kind="state_change_log",
+                                                          level_floor="INFO")]  # fmt: skip
+    told = cannot_be_said(
+        {"held": [*evidence, held(-1, "znode_transaction_log")], "holes": rows, "totals": {"versions": ["3.9.1"]}}, [1]
+    )
+    assert told["more"] == 0
+    gap, coarse = told["told"]
+    assert gap["text"].startswith("Lines of the server.log of broker 1 are missing")
+    assert "R38" in gap["rules"]
+    assert coarse["text"].startswith("The state-change.log of broker 1 holds nothing below INFO:")
+    assert "how late each broker learned each change" in coarse["questions"]
+
+
+def test_a_cluster_without_evidence_is_told_nothing() -> None:
+    assert cannot_be_said({"held": [], "holes": [], "totals": {}}, [1]) == {"told": [], "more": 0}
+
+
+def test_what_is_not_told_is_counted() -> None:
+    shown = [hole("silence", 1, from_ms=TEN + n * 9 * HOUR, to_ms=TEN + n * 9 * HOUR + HOUR, total=70)
+             for n in range(50)]  # fmt: skip
+    evidence = [held(1, kind) for kind in ("state_change_log", "controller_log", "server_log")]
+    told = cannot_be_said({"held": evidence, "holes": shown, "totals": {}}, [1])
+    assert len(told["told"]) == TOLD
+    missing = 5  # checkpoints, lineages, the log's end, server.properties, znodes
+    assert told["more"] == 70 + missing - TOLD
+
+
+def test_the_page_says_it_and_escapes_it() -> None:
+    hostile = "</script><script>document.title='PWNED'</script>"
+    rows = [hole("too_coarse", 1, level_floor=hostile, source_kind="server_log")]
+    evidence = [held(1, "server_log", "INFO", 0, 0)]
+    unsaid = cannot_be_said({"held": evidence, "holes": rows, "totals": {}}, [1])
+    page = render(data(cluster(unsaid=unsaid)), "t")
+    assert "What cannot be said" in page
+    assert "No state-change.log of broker 1 was given" in page
+    assert "the high watermark" in page
+    assert hostile not in page
+    assert '<abbr title="the lag' not in page
+    assert '<abbr title="replicas agree on the leader epochs' in page

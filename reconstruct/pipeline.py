@@ -179,7 +179,8 @@ def _offset_timelines(
     """Write what is proven of each replica's offsets, what elections lost, and what a failure would lose."""
     views = {history.cluster_id: history.view for history in histories}
     files, events = lake.read(INGESTED_FILES), lake.read(REPLICATION_EVENTS)
-    contexts = offset_contexts(views, events, lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS))
+    snapshots, configs = lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)
+    contexts = offset_contexts(views, events, snapshots, configs, inputs.clocks)
     decided = lake.read(LEADER_AND_ISR_TIMELINE)
     evidence = offset_evidence(sightings, files, inputs.said, inputs.incarnations, decided)
     folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts), "offset_histories")

@@ -14,7 +14,9 @@ Five rules then carry facts between quantities and replicas, each where it is pr
 * an epoch begins at its leader's log end (``leader-epoch-checkpoint``);
 * a leader knows its followers' log ends from below (what an ISR shrink prints).
 
-Nothing is claimed of a time that a broker's log does not cover.
+Nothing is claimed of a time that a broker's log does not cover, nor of a replica whose broker's clock nothing bounds:
+every bound needs to know when its offsets may have fallen. All that is compared here is of the cluster's time, to which
+lines belong as exactly as their broker's clock is known (:mod:`reconstruct.history.offset_clocks`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Final
 
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.offset_answers import with_answers
+from reconstruct.history.offset_clocks import DECISIONS, earlier, later
 from reconstruct.history.offset_curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
 from reconstruct.history.offset_evidence import (
     OffsetBounds,
@@ -111,18 +114,18 @@ def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list
             _carry_between_replicas(facts, stints)
             _carry_over_isr(facts, evidence, stints)
         floors = _floors(facts, stints)
-    return {replica: _bounds_of(replica, facts) for replica in replicas}
+    timed = evidence.clocks.is_bounded
+    return {replica: _bounds_of(replica, facts) if timed(replica) else [] for replica in replicas}
 
 
 def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
-    return OffsetEvidence(
+    return replace(
+        evidence,
         sightings=sorted(
             evidence.sightings, key=lambda s: (s.replica_id, s.offset_kind, s.observed_at, s.source, s.evidence_id)
         ),
         events=sorted(evidence.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
         decided=sorted(evidence.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
-        covered=evidence.covered,
-        schedules=evidence.schedules,
     )
 
 
@@ -148,16 +151,26 @@ def _add_held(facts: _Facts, key: Key, values: Iterable[Held]) -> None:
     """A value that may be of before or after a drop is at most of use down to the drop's floor."""
     drops = facts.drops.get(key, ())
     for held in values:
-        crossed = [drop for drop in drops if drop.end > held.earliest and drop.start < held.latest]
+        crossed = [drop for drop in drops if held.may_cross(drop)]
         offset: int | None = held.offset
         for drop in crossed:
             if (drop.end, drop.last_offset) == (held.latest, held.offset):
                 continue  # this value is what shows that the drop was over
             offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
+        by_latest, by_earliest = (
+            ([], []) if not held.slack_us else (_over(drops, held.latest), _over(drops, held.earliest))
+        )
+        for drop in by_latest:
+            offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
         if offset is not None:
             facts.at_least(key, Fact(held.latest, offset, held.evidence))
-        if not crossed and not held.is_minimum and held.earliest > EVER_BEFORE:
+        if not crossed and not by_earliest and not held.is_minimum and held.earliest > EVER_BEFORE:
             facts.at_most(key, Fact(held.earliest, held.offset, held.evidence))
+
+
+def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
+    """The drops that may be at ``instant``, also where they are of other lines than the value of just then."""
+    return [drop for drop in drops if drop.start <= instant <= drop.end]
 
 
 def _floors(facts: _Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int]:
@@ -167,11 +180,11 @@ def _floors(facts: _Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int
         if stint.is_leader:
             continue
         key = (stint.leader, oe.HIGH_WATERMARK)
-        begin = stint.start - 2 * LINE_TO_VALUE_US
+        begin = stint.begun - 2 * LINE_TO_VALUE_US
         known = at(facts.lower_of(key), begin)
-        falls = any(drop.end >= begin and drop.start < stint.end for drop in facts.drops.get(key, ()))
+        falls = any(drop.end >= begin and drop.start < stint.ended for drop in facts.drops.get(key, ()))
         if known is not None and not falls:
-            result[stint.leader, stint.start] = known.offset
+            result[stint.leader, stint.begun] = known.offset
     return result
 
 
@@ -198,13 +211,15 @@ def _carry_within_replica(
 def _may_be_above(evidence: OffsetEvidence, replica: int, stints: Sequence[Stint]) -> list[tuple[int, int]]:
     """Spans from a truncation to the next proven fetch or start: there the high watermark may be above the log."""
     events = [event for event in evidence.events if event.replica_id == replica]
-    healed = [event.at for event in events if event.kind is ReplicaEventKind.STARTED]
-    healed += [stint.proven_from for stint in stints if stint.replica_id == replica and not stint.is_leader]
-    return [
-        (event.at, min((at for at in healed if at > event.at), default=EVER_AFTER))
-        for event in events
-        if event.kind is ReplicaEventKind.TRUNCATED
-    ]
+    slack = evidence.clocks.slack_us(replica)
+    starts = [event.at for event in events if event.kind is ReplicaEventKind.STARTED]
+    fetched = [stint.proven_from for stint in stints if stint.replica_id == replica and not stint.is_leader]
+    result = []
+    for cut in events:
+        if cut.kind is ReplicaEventKind.TRUNCATED:
+            healed = [at + slack for at in starts if at > cut.at] + [at for at in fetched if at > cut.at + slack]
+            result.append((cut.at - slack, min(healed, default=EVER_AFTER)))
+    return result
 
 
 def _carry_between_replicas(facts: _Facts, stints: Sequence[Stint]) -> None:
@@ -227,6 +242,7 @@ def _carry_over_isr(facts: _Facts, evidence: OffsetEvidence, stints: Sequence[St
 
     A reign ends, for this, where another leader is decided, heard of or not: its followers may have cut their logs.
     """
+    slack = evidence.clocks.slack_us(DECISIONS)
     for stint in stints:
         if not stint.is_leader:
             continue
@@ -235,11 +251,11 @@ def _carry_over_isr(facts: _Facts, evidence: OffsetEvidence, stints: Sequence[St
         instants = [fact.at for fact in reached]
         began = stint.start
         for state in evidence.decided:
-            until = min(EVER_AFTER if state.valid_to is None else state.valid_to, stint.end)
+            valid_to = EVER_AFTER if state.valid_to is None else state.valid_to
             if state.leader != stint.leader:
-                began = max(began, until)
+                began = max(began, min(later(valid_to, slack), stint.end))
                 continue
-            start = max(state.valid_from, began)
+            start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), stint.end)
             for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
                 for member in state.isr:
                     if member != stint.leader and _rose_since(facts, member, committed, began, fact):

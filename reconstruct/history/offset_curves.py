@@ -30,13 +30,15 @@ class Drop:
     """Between ``start`` and ``end``, both inclusive, the quantity may fall, but not below ``floor`` (None: anywhere).
 
     A floor says: whatever it was, it stays at least the smaller of that and the floor. ``last_offset`` is what the
-    quantity is known to have had when the drop was over, where the sighting of just that shows that it was.
+    quantity is known to have had when the drop was over, where the sighting of just that shows that it was. Where the
+    ends are of lines of the replica's own log, ``slack_us`` is by how much its clock widened them, on either side.
     """
 
     start: int
     end: int
     floor: int | None = None
     last_offset: int | None = None
+    slack_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

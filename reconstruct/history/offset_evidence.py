@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from reconstruct.history.offset_clocks import OffsetClocks
+
 HIGH_WATERMARK = "high_watermark"
 LOG_END_OFFSET = "log_end_offset"
 LOG_START_OFFSET = "log_start_offset"
@@ -104,7 +106,8 @@ class OffsetEvidence:
 
     ``covered`` holds, by replica, the spans in which its broker's server.log is complete: there, what it does not say
     did not happen. Outside them every offset of that replica may fall at any instant. ``schedules`` by replica are
-    optional; with them every copy of a high watermark file counts, those with an unchanged content too.
+    optional; with them every copy of a high watermark file counts, those with an unchanged content too. ``clocks`` says
+    how far lines, copies and decided states may be off each other in time.
     """
 
     sightings: Sequence[OffsetSighting] = ()
@@ -112,6 +115,7 @@ class OffsetEvidence:
     decided: Sequence[DecidedState] = ()
     covered: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
+    clocks: OffsetClocks = field(default_factory=OffsetClocks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""From sightings to values held: each with the earliest and the latest instant at which the offset had it."""
+"""From sightings to values held: each with the earliest and the latest instant at which the offset had it.
+
+These instants are of the cluster's time: what a line says is widened by what is not known of its broker's clock.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,27 @@ Key = tuple[int, str]
 
 
 def held_values(evidence: OffsetEvidence) -> dict[Key, list[Held]]:
-    """By (replica, quantity): the values that sightings prove, with the earliest and latest instant they may be of."""
+    """By (replica, quantity): the values that sightings prove, with the earliest and latest instant they may be of.
+
+    None of a replica whose broker's clock nothing bounds: what lowers its offsets may have been at any time.
+    """
     result: dict[Key, list[Held]] = {}
     starts = _process_starts(evidence)
     roles = _role_lines(evidence)
     previous: dict[tuple[int, str, str], OffsetSighting] = {}
     for sighting in evidence.sightings:
-        if sighting.offset_kind == oe.EPOCH_START:
+        if sighting.offset_kind == oe.EPOCH_START or not evidence.clocks.is_bounded(sighting.replica_id):
             continue
+        slack = evidence.clocks.slack_us(sighting.replica_id)
         key = (sighting.replica_id, sighting.offset_kind)
         if sighting.source in oe.FILE_SOURCES:
-            began = _began_acting(sighting, starts.get(sighting.replica_id, ()), roles.get(sighting.replica_id, ()))
+            own = starts.get(sighting.replica_id, ()), roles.get(sighting.replica_id, ())
+            began = _began_acting(sighting, *own, slack)
             due = _due(sighting, evidence.schedules.get(sighting.replica_id), began)
             held = _from_file(sighting, previous.get((*key, sighting.source)), due)
             previous[(*key, sighting.source)] = sighting
         else:
-            held = _from_line_or_answer(sighting, starts.get(sighting.replica_id, ()))
+            held = _from_line_or_answer(sighting, starts.get(sighting.replica_id, ()), slack)
         if held is not None:
             result.setdefault(key, []).append(held)
     for key, held in _epoch_starts(evidence):
@@ -71,13 +79,14 @@ def _due(sighting: OffsetSighting, schedule: CheckpointSchedule | None, began: i
     return instant if lived and began <= instant else None
 
 
-def _began_acting(sighting: OffsetSighting, starts: Sequence[int], roles: Sequence[int]) -> int | None:
-    """When the process that the copy is of first took a role: from then on it writes the file."""
-    started = max((start for start in starts if start <= sighting.observed_at), default=EVER_BEFORE)
-    return min((at for at in roles if started <= at <= sighting.observed_at), default=None)
+def _began_acting(sighting: OffsetSighting, starts: Sequence[int], roles: Sequence[int], slack_us: int) -> int | None:
+    """By when the process that the copy is of had taken a role: from then on it writes the file."""
+    started = max((start for start in starts if start - slack_us <= sighting.observed_at), default=EVER_BEFORE)
+    acted = [at + slack_us for at in roles if started <= at]
+    return min((at for at in acted if at <= sighting.observed_at), default=None)
 
 
-def _from_line_or_answer(sighting: OffsetSighting, starts: Sequence[int]) -> Held:
+def _from_line_or_answer(sighting: OffsetSighting, starts: Sequence[int], slack_us: int) -> Held:
     """A line prints a value of about its own time, of the process that wrote it; an answer one between its two ends."""
     if sighting.observed_at_upper is not None:
         return Held(
@@ -85,8 +94,9 @@ def _from_line_or_answer(sighting: OffsetSighting, starts: Sequence[int]) -> Hel
         )
     instant = sighting.observed_at
     started = max((start for start in starts if start <= instant), default=EVER_BEFORE)
-    earliest = max(instant - LINE_TO_VALUE_US, started)
-    return Held(earliest, instant + LINE_TO_VALUE_US, sighting.offset, sighting.is_minimum, _ids(sighting))
+    earliest = max(instant - LINE_TO_VALUE_US, started) - slack_us
+    latest = instant + LINE_TO_VALUE_US + slack_us
+    return Held(earliest, latest, sighting.offset, sighting.is_minimum, _ids(sighting), slack_us)
 
 
 def _ids(sighting: OffsetSighting) -> tuple[str, ...]:
@@ -119,7 +129,11 @@ def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, Held]]:
     for event in evidence.events:
         if event.kind is not ReplicaEventKind.LEADS or event.leader_epoch is None:
             continue
+        if not evidence.clocks.is_bounded(event.replica_id):
+            continue
         entry = entries.get((event.replica_id, event.leader_epoch))
         if entry is not None:
-            held = Held(event.at - LINE_TO_ACT_US, event.at, entry.offset, evidence=_ids(entry))
+            slack = evidence.clocks.slack_us(event.replica_id)
+            earliest, latest = event.at - LINE_TO_ACT_US - slack, event.at + slack
+            held = Held(earliest, latest, entry.offset, evidence=_ids(entry), slack_us=slack)
             yield (event.replica_id, oe.LOG_END_OFFSET), held

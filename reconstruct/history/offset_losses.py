@@ -5,6 +5,9 @@ to what its high watermark is proven to have reached, at most up to its own log 
 returns then keeps some of those records if it does not cut its log down to where the epoch began: up to 0.10 it cuts to
 its own high watermark, and to its new leader's log end where its own is longer, and keeps its own records below it.
 Nothing in Kafka tells that they differ.
+
+Bounds are of the cluster's time, lines of their broker's clock, decisions of another: what is before or after what is
+taken as known only where no clock can be so far off that it was otherwise. What epochs tie together needs no clock.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.history import offset_evidence as oe
+from reconstruct.history.offset_clocks import DECISIONS, earlier
 from reconstruct.history.offset_curves import EVER_AFTER
 from reconstruct.history.offset_evidence import (
     DecidedState,
@@ -95,7 +99,8 @@ def _judge(
     if start is None:
         return None
     start_lower, start_upper, ids = start
-    committed, committed_ids = _committed(rows, last.leader, reign_began, state.valid_from)
+    slack = evidence.clocks.slack_us(DECISIONS)
+    committed, committed_ids = _committed(rows, last.leader, reign_began + slack, state.valid_from - slack)
     end = _log_end(evidence, last.leader, state.valid_from)
     count_lower = 0
     if committed is not None and start_upper is not None:
@@ -117,12 +122,13 @@ def _judge(
 
 def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
     """The new leader's own line of its becoming leader, the first after the decision."""
-    until = EVER_AFTER if state.valid_to is None else state.valid_to
+    slack = evidence.clocks.between_us(state.leader, DECISIONS)
+    since, until = state.valid_from + slack, earlier(_end(state), slack)
     found = [
         event
         for event in evidence.events
         if (event.replica_id, event.kind) == (state.leader, ReplicaEventKind.LEADS)
-        and (event.leader_epoch == state.leader_epoch or state.valid_from <= event.at < until)
+        and (event.leader_epoch == state.leader_epoch or since <= event.at < until)
     ]
     return min(found, key=lambda event: event.at, default=None)
 
@@ -149,10 +155,13 @@ def _epoch_start(
     loaded = _loaded_before(evidence, began)
     if loaded is not None:
         return loaded.offset, loaded.offset, (loaded.evidence_id,)
-    row = _row_at(rows, state.leader, began.at)
-    if row is None or row.log_end_offset_lower is None:
+    over = _rows_about(rows, state.leader, began.at, evidence.clocks.slack_us(state.leader))
+    least = _least_log_end(over)
+    highest = [row.log_end_offset_upper for row in over if row.log_end_offset_upper is not None]
+    if least is None:
         return None
-    return row.log_end_offset_lower, row.log_end_offset_upper, row.evidence
+    ids = tuple(sorted({name for row in over for name in row.evidence}))
+    return least, max(highest) if len(highest) == len(over) else None, ids
 
 
 def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSighting | None:
@@ -167,13 +176,29 @@ def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSight
     return max(found, key=lambda s: s.observed_at, default=None)
 
 
-def _row_at(rows: Sequence[OffsetBounds], replica: int, instant: int) -> OffsetBounds | None:
+def _rows_about(rows: Sequence[OffsetBounds], replica: int, instant: int, slack: int) -> list[OffsetBounds]:
+    """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
+    first, last = instant - slack, instant + slack
+    found = []
+    reached = first
     for row in rows:
-        if row.replica_id == replica and row.valid_from <= instant < (
-            EVER_AFTER if row.valid_to is None else row.valid_to
-        ):
-            return row
-    return None
+        until = EVER_AFTER if row.valid_to is None else row.valid_to
+        if row.replica_id != replica or until <= first or row.valid_from > last or row.valid_from == row.valid_to:
+            continue
+        if row.valid_from > reached:
+            return []
+        found.append(row)
+        reached = until
+    return found if reached > last else []
+
+
+def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
+    least = [row.log_end_offset_lower for row in over if row.log_end_offset_lower is not None]
+    return min(least) if least and len(least) == len(over) else None
+
+
+def _end(state: DecidedState) -> int:
+    return EVER_AFTER if state.valid_to is None else state.valid_to
 
 
 def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
@@ -196,12 +221,11 @@ def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | No
     Of a power failure, in which records go that were never on disk, this would say too little; of a killed process it
     is exact.
     """
+    slack = evidence.clocks.between_us(leader, DECISIONS)
     starts = sorted(e.at for e in evidence.events if (e.replica_id, e.kind) == (leader, ReplicaEventKind.STARTED))
-    after = [s for s in starts if s >= decided_at]
-    before = [s for s in starts if s < decided_at]
-    since = after[0] if after else before[-1] if before else None
-    if since is None:
-        return None
+    since = next((at for at in starts if at + slack >= decided_at), None)
+    if since is None or since - slack < decided_at:
+        return None  # it did not return, or nobody knows whether it did
     acts = [e.at for e in evidence.events if e.replica_id == leader and e.kind in _ROLES and e.at > since]
     until = min(acts, default=EVER_AFTER)
     loaded = [
@@ -210,22 +234,30 @@ def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | No
         if s.replica_id == leader and s.offset_kind == oe.LOG_END_OFFSET and since <= s.observed_at <= until
         and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
     ]  # fmt: skip
-    return max(loaded, default=None) if after else None
+    return max(loaded, default=None)
 
 
 def _diverging(
     evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, start: int
 ) -> Iterable[DivergingReplica]:
     """Replicas that followed the new leader with records of their own above where its epoch began."""
-    until = EVER_AFTER if state.valid_to is None else state.valid_to
+    until = _end(state)
     replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
     for replica in replicas:
-        acts = [e for e in evidence.events if e.replica_id == replica and e.at >= state.valid_from]
-        follows = next((e for e in acts if (e.kind, e.leader) == (ReplicaEventKind.FOLLOWS, state.leader)), None)
+        slack = evidence.clocks.between_us(replica, DECISIONS)
+        acts = [e for e in evidence.events if e.replica_id == replica and e.at >= state.valid_from - slack]
+        follows = next(
+            (
+                e
+                for e in acts
+                if (e.kind, e.leader) == (ReplicaEventKind.FOLLOWS, state.leader) and e.at >= state.valid_from + slack
+            ),
+            None,
+        )
         had = _log_end(evidence, replica, state.valid_from)
         if had is None:
-            row = _row_at(rows, replica, state.valid_from)
-            had = None if row is None else row.log_end_offset_lower
+            decisions = evidence.clocks.slack_us(DECISIONS)
+            had = _least_log_end(_rows_about(rows, replica, state.valid_from, decisions))
         if follows is None or had is None or had <= start:
             continue
         cuts = [e for e in acts if e.kind is ReplicaEventKind.TRUNCATED and e.offset is not None]

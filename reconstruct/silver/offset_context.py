@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.delta import collect_all
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.offset_clocks import OffsetClocks, remaining_us
 from reconstruct.history.offset_curves import EVER_AFTER
 from reconstruct.history.offset_evidence import CheckpointSchedule
 
@@ -40,24 +41,34 @@ _LAG_TIME_DEFAULT_MS: Final = 10_000
 class OffsetContext:
     """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
 
-    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest.
+    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest. ``clocks`` is what
+    remains unknown of each broker's clock after its correction; exact where nothing was given.
     """
 
     view: ClusterView
     covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
     lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
+    clocks: OffsetClocks = field(default_factory=OffsetClocks)
 
 
 def offset_contexts(
-    views: Mapping[str, ClusterView], replication_events: DataFrame, snapshots: DataFrame, configs: DataFrame
+    views: Mapping[str, ClusterView],
+    replication_events: DataFrame,
+    snapshots: DataFrame,
+    configs: DataFrame,
+    segments: DataFrame | None = None,
 ) -> dict[str, OffsetContext]:
-    """By cluster id, from ``silver.replication_events``, ``bronze.znode_snapshots`` and ``bronze.broker_configs``."""
-    files, sessions, settings = collect_all(
-        [_log_spans(replication_events), _session_spans(snapshots), _settings(configs)]
-    )
+    """By cluster id, from ``silver.replication_events``, ``bronze.znode_snapshots`` and ``bronze.broker_configs``.
+
+    ``segments`` are those of every broker's clock, as :func:`reconstruct.silver.clock_steps.clocks_of` gives them, by
+    which the events' times were corrected; without them every clock is taken to be right.
+    """
+    needed = [_log_spans(replication_events), _session_spans(snapshots), _settings(configs)]
+    files, sessions, settings, *timed = collect_all(needed if segments is None else [*needed, _clocks(segments)])
     result = {}
     for cluster_id, view in views.items():
+        clocks = uncertain_clocks(row.asDict() for rows in timed for row in rows if row["cluster_id"] == cluster_id)
         spans: dict[int, list[Span]] = {}
         for row in files:
             if row["cluster_id"] == cluster_id:
@@ -76,7 +87,7 @@ def offset_contexts(
             if row["cluster_id"] == cluster_id
         }
         covered = {
-            broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())])
+            broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())], clocks.slack_us(broker))
             for broker, of_broker in spans.items()
         }
         lag_times = {
@@ -84,15 +95,25 @@ def offset_contexts(
             for row in settings
             if row["cluster_id"] == cluster_id
         }
-        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times)
+        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, clocks)
     return result
 
 
-def covered_spans(files: Iterable[Span], registrations: Iterable[int]) -> list[Span]:
+def uncertain_clocks(segments: Iterable[Mapping[str, Any]]) -> OffsetClocks:
+    """The clocks of one cluster, from rows with the columns of a segment; of a clock that was set, the worst counts."""
+    result: dict[int, int] = {}
+    for row in segments:
+        remaining = remaining_us(row["offset_lower_ms"], row["offset_upper_ms"], row["correction_us"], row["verdict"])
+        result[row["broker_id"]] = max(remaining, result.get(row["broker_id"], 0))
+    return OffsetClocks(result)
+
+
+def covered_spans(files: Iterable[Span], registrations: Iterable[int], slack_us: int = 0) -> list[Span]:
     """When a broker's server.log is complete, from the first and last instants of its files.
 
     The newest file is the one still written: what it does not say did not happen. That fails where the broker
     registered itself later than the file's end, as only a process does whose lines are missing: then it ends there.
+    ``slack_us`` is by how much the clock of its lines may be off that of the registrations.
     """
     merged: list[Span] = []
     for first, last in sorted(files):
@@ -100,7 +121,7 @@ def covered_spans(files: Iterable[Span], registrations: Iterable[int]) -> list[S
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    if merged and all(at <= merged[-1][1] + REGISTERED_WITHIN_US for at in registrations):
+    if merged and all(at + slack_us <= merged[-1][1] + REGISTERED_WITHIN_US for at in registrations):
         merged[-1] = (merged[-1][0], EVER_AFTER)
     return merged
 
@@ -111,6 +132,10 @@ def _log_spans(replication_events: DataFrame) -> DataFrame:
     return named.groupBy("cluster_id", "broker_id", "file_id").agg(
         F.min(at).alias("first_us"), F.max(at).alias("last_us")
     )
+
+
+def _clocks(segments: DataFrame) -> DataFrame:
+    return segments.select("cluster_id", "broker_id", "offset_lower_ms", "offset_upper_ms", "correction_us", "verdict")
 
 
 def _session_spans(snapshots: DataFrame) -> DataFrame:

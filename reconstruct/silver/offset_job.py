@@ -9,6 +9,7 @@ The adapter knows nothing of Kafka: it turns rows into :class:`OffsetEvidence`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -66,20 +67,24 @@ def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> 
 
 
 def _folder(contexts: Mapping[str, OffsetContext]) -> Callable[[pa.Table], pa.Table]:
-    def fold(group: pa.Table) -> pa.Table:
-        rows = group.to_pylist()
-        key = {name: rows[0][name] for name in KEY}
-        cluster_id = key["cluster_id"]
-        context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
-        evidence = _evidence(rows, context)
-        bounds = _bounds(evidence, context.view)
-        losses = find_losses(evidence, bounds)
-        verdicts = Verdicts()
-        judge_offsets(_case(key["topic"], rows, context, evidence, losses), verdicts)
-        made = [{**key, **row} for row in (*_bounds_rows(bounds), *_loss_rows(losses), *_verdict_rows(verdicts))]
-        return pa.Table.from_pylist(made, schema=_WIDE_ARROW)
+    return lambda group: fold_group(group, contexts)
 
-    return fold
+
+def fold_group(group: pa.Table, contexts: Mapping[str, OffsetContext]) -> pa.Table:
+    """The wide rows of one partition incarnation; ``group`` is all its evidence."""
+    rows = group.to_pylist()
+    key = {name: rows[0][name] for name in KEY}
+    cluster_id = key["cluster_id"]
+    context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
+    evidence = _evidence(rows, context)
+    # what is shown rests on clocks that nothing speaks against; what anybody is accused of does not
+    shown = replace(evidence, clocks=context.clocks.taken_for_right())
+    bounds = _bounds(shown, context.view)
+    losses = find_losses(shown, bounds)
+    verdicts = Verdicts()
+    judge_offsets(_case(key["topic"], rows, context, evidence, losses), verdicts)
+    made = [{**key, **row} for row in (*_bounds_rows(bounds), *_loss_rows(losses), *_verdict_rows(verdicts))]
+    return pa.Table.from_pylist(made, schema=_WIDE_ARROW)
 
 
 def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
@@ -118,7 +123,7 @@ def _evidence(rows: Sequence[Mapping[str, Any]], context: OffsetContext) -> Offs
         for broker_id, starts in context.view.process_starts.items()
         for at, record_id in starts
     ]
-    return OffsetEvidence(sightings, events + began, decided, context.covered, context.schedules)
+    return OffsetEvidence(sightings, events + began, decided, context.covered, context.schedules, context.clocks)
 
 
 def _case(

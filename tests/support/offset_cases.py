@@ -14,12 +14,13 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.instants import to_micros
 from reconstruct.history.offset_bounds import bound_offsets
+from reconstruct.history.offset_clocks import OffsetClocks
 from reconstruct.history.offset_evidence import OffsetEvidence
 from reconstruct.history.offset_losses import find_losses
 from reconstruct.history.offset_rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.model.replication.rules import ReplicationRules
 from reconstruct.model.versions import VersionRange
-from tests.support.offset_truth import read_evidence
+from tests.support.offset_truth import RIGHT, read_evidence
 
 Partition = tuple[str, int]
 _LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
@@ -40,10 +41,13 @@ class Inputs:
 Known = dict[Partition, tuple[Inputs, list[Finding]]]
 
 
-def judged(capture: Path, *, with_probes: bool = True, known: Known | None = None) -> list[tuple[Partition, Finding]]:
+def judged(
+    capture: Path, *, with_probes: bool = True, known: Known | None = None, clocks: OffsetClocks = RIGHT
+) -> list[tuple[Partition, Finding]]:
     """Every finding about a capture's offsets, with the partition that it is of; from its logs, checkpoints, snapshots,
-    settings and, unless not wanted, probes. ``known`` is read and, where empty for a partition, filled."""
-    found = read_evidence(capture, with_probes=with_probes)
+    settings and, unless not wanted, probes. ``known`` is read and, where empty for a partition, filled; ``clocks`` are
+    what is unknown of the brokers'."""
+    found = read_evidence(capture, with_probes=with_probes, clocks=clocks)
     settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
     min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
     view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)

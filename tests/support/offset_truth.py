@@ -29,6 +29,7 @@ from reconstruct.history import offset_evidence as oe
 from reconstruct.history.instants import to_micros
 from reconstruct.history.leader_and_isr import reconstruct_leader_and_isr
 from reconstruct.history.offset_bounds import bound_offsets
+from reconstruct.history.offset_clocks import OffsetClocks
 from reconstruct.history.offset_curves import EVER_AFTER
 from reconstruct.history.offset_evidence import (
     CheckpointSchedule,
@@ -54,6 +55,8 @@ _KINDS: Final = {
 _CHECKPOINT_INTERVAL_US: Final = 1_000_000
 #: ZooKeeper expires a session at the next tick after its timeout.
 _NOTICED_AFTER_US: Final = 4_000_000
+#: All clocks agree.
+RIGHT: Final = OffsetClocks()
 
 
 @dataclass(slots=True)
@@ -81,8 +84,8 @@ class Probe:
     line: int
 
 
-def read_evidence(capture: Path, *, with_probes: bool = False) -> CaptureEvidence:
-    """Everything but the probes, unless asked for them too."""
+def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClocks = RIGHT) -> CaptureEvidence:
+    """Everything but the probes, unless asked for them too; ``clocks`` are taken as given."""
     version = KafkaVersion.parse(capture.name.removesuffix("-info"))
     assert version is not None, f"{capture.name} does not end in a version"
     sightings: dict[Partition, list[OffsetSighting]] = {}
@@ -118,7 +121,7 @@ def read_evidence(capture: Path, *, with_probes: bool = False) -> CaptureEvidenc
         began = [ReplicaEvent(b, ReplicaEventKind.STARTED, at) for b, instants in starts.items() for at in instants]
         found.partitions[partition] = OffsetEvidence(
             sightings.get(partition, []), events.get(partition, []) + began, decided.get(partition, []), covered,
-            _schedules(capture),
+            _schedules(capture), clocks,
         )  # fmt: skip
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.instants import utc
+from reconstruct.history.offset_clocks import DECISIONS, earlier
 from reconstruct.history.offset_evidence import DecidedState, ReplicaEventKind
 from reconstruct.history.offset_rules.case import Curves, Extreme, IsrMoveKind, OffsetCase, end_of, names
 from reconstruct.history.offset_spans import LINE_TO_ACT_US, Held
@@ -47,7 +48,8 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
 def judge_isr_members(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
     """R33: a member of the ISR has every record below the leader's high watermark."""
     states = sorted(case.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
-    begins = [state.valid_from for state in states]
+    slack = case.clocks.slack_us(DECISIONS)
+    begins = [state.valid_from + slack for state in states]
     for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.LOG_END_OFFSET}):
         reported: DecidedState | None = None
         for value in curves.of(replica_id, oe.LOG_END_OFFSET):
@@ -75,11 +77,13 @@ def _is_member(case: OffsetCase, state: DecidedState, replica_id: int, value: He
     A change of the ISR may be known only from a snapshot, later than it was: so the leader's own log must be complete
     from the state's begin on and show neither that it took the replica out nor that it began another epoch.
     """
-    if state.leader == replica_id or replica_id not in state.isr or end_of(state.valid_to) <= value.latest:
+    ends = earlier(end_of(state.valid_to), case.clocks.slack_us(DECISIONS))
+    if state.leader == replica_id or replica_id not in state.isr or ends <= value.latest:
         return False
-    if not case.is_covered(state.leader, state.valid_from, value.latest):
+    if not case.is_covered(state.leader, state.valid_from, value.latest, DECISIONS):
         return False
-    since, until = state.valid_from - LINE_TO_ACT_US, value.latest + LINE_TO_ACT_US
+    slack = LINE_TO_ACT_US + case.clocks.between_us(state.leader, DECISIONS)
+    since, until = state.valid_from - slack, value.latest + slack
     left = any(
         (move.leader, move.member, move.kind) == (state.leader, replica_id, IsrMoveKind.LEFT)
         and since <= move.at <= until
@@ -131,8 +135,9 @@ def _how_bad(case: OffsetCase, since: int, replica_id: int, value: Held) -> tupl
             known_issue("KAFKA-7128", case.version),
         )
     lost = case.events_of(replica_id, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
-    if not case.is_covered(replica_id, since, value.latest) or any(
-        since - LINE_TO_ACT_US <= event.at <= value.latest + LINE_TO_ACT_US for event in lost
+    slack = LINE_TO_ACT_US + case.clocks.between_us(replica_id, DECISIONS)
+    if not case.is_covered(replica_id, since, value.latest, DECISIONS) or any(
+        since - slack <= event.at <= value.latest + slack for event in lost
     ):
         return "warning", "It started or cut its log meanwhile: what was not flushed is lost with a machine.", None
     return "error", "It neither started nor cut its log meanwhile.", None

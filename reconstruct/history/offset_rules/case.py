@@ -4,17 +4,21 @@ A rule that compares two quantities must not read one out of the other. So the c
 sightings of one quantity of one replica and of the drops of :mod:`reconstruct.history.offset_spans` alone; the bounds
 of :mod:`reconstruct.history.offset_bounds`, which carry facts between quantities by the very rules that are judged
 here, are not used. A sighting is an interval: a rule is broken only where it is at every instant of it.
+
+Intervals and curves are of the cluster's time, widened by what is not known of the clocks they are of; acts are at the
+times of their lines, and compared with anything of another clock within the slack of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.offset_clocks import CAPTURER, OffsetClocks
 from reconstruct.history.offset_curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, upper_steps
 from reconstruct.history.offset_evidence import OffsetEvidence, ReplicaEvent, ReplicaEventKind
 from reconstruct.history.offset_held import Key, held_values
@@ -70,9 +74,16 @@ class OffsetCase:
         found = [e for e in self.evidence.events if e.replica_id == replica_id and (not kinds or e.kind in kinds)]
         return sorted(found, key=lambda e: (e.at, e.kind, e.evidence_id))
 
-    def is_covered(self, replica_id: int, start: int, end: int) -> bool:
-        """Whether the broker's server.log is complete from ``start`` to ``end``."""
-        return any(first <= start and end <= last for first, last in self.evidence.covered.get(replica_id, ()))
+    @property
+    def clocks(self) -> OffsetClocks:
+        return self.evidence.clocks
+
+    def is_covered(self, replica_id: int, start: int, end: int, clock: int = CAPTURER) -> bool:
+        """Whether the broker's server.log is complete from ``start`` to ``end``, which are instants of ``clock``."""
+        slack = self.clocks.between_us(replica_id, clock)
+        return any(
+            first <= start - slack and end + slack <= last for first, last in self.evidence.covered.get(replica_id, ())
+        )
 
     def min_insync_replicas(self, leader: int) -> int | None:
         """``min.insync.replicas`` as the topic's or the leader's configuration has it; None where neither says.
@@ -178,9 +189,7 @@ def _crosses(held: Held, drops: Sequence[Drop], *, is_proof: bool = False) -> bo
     """A value that may be of before or after a drop bounds nothing here; but for ``is_proof``, where just this value
     shows that the drop was over."""
     return any(
-        drop.end > held.earliest
-        and drop.start < held.latest
-        and not (is_proof and (drop.end, drop.last_offset) == (held.latest, held.offset))
+        held.may_cross(drop) and not (is_proof and (drop.end, drop.last_offset) == (held.latest, held.offset))
         for drop in drops
     )
 
@@ -207,15 +216,14 @@ def _over(steps: Sequence[Step], start: int, end: int) -> list[Step]:
 
 
 def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
-    return OffsetEvidence(
+    return replace(
+        evidence,
         sightings=sorted(
             evidence.sightings,
             key=lambda s: (s.replica_id, s.offset_kind, s.observed_at, s.source, s.evidence_id, s.offset),
         ),
         events=sorted(evidence.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
         decided=sorted(evidence.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
-        covered=evidence.covered,
-        schedules=evidence.schedules,
     )
 
 

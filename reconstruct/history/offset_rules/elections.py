@@ -8,6 +8,7 @@ from typing import Final
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.instants import utc
+from reconstruct.history.offset_clocks import DECISIONS
 from reconstruct.history.offset_evidence import DecidedState, ReplicaEvent, ReplicaEventKind
 from reconstruct.history.offset_losses import (
     NO_LEADER,
@@ -16,7 +17,7 @@ from reconstruct.history.offset_losses import (
     DivergingReplica,
     OffsetLoss,
 )
-from reconstruct.history.offset_rules.case import Curves, OffsetCase, names
+from reconstruct.history.offset_rules.case import Curves, Extreme, OffsetCase, names
 from reconstruct.history.offset_spans import LINE_TO_ACT_US
 from reconstruct.known_issues import known_issue
 from reconstruct.model.replication.rules import FETCHES_ARE_FENCED_SINCE
@@ -109,7 +110,7 @@ def judge_truncations(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> N
             if cut.offset is None:
                 continue
             instant = _before_cut(case, cut)
-            known = None if instant is None else curves.least(replica_id, oe.HIGH_WATERMARK, instant, instant)
+            known = None if instant is None else _reached(case, curves, replica_id, instant)
             if known is None:
                 verdicts.unjudged("R35")
             elif known.offset <= cut.offset:
@@ -143,10 +144,27 @@ def _before_cut(case: OffsetCase, cut: ReplicaEvent) -> int | None:
     return None if any(instant <= event.at <= cut.at for event in starts) else instant
 
 
+def _reached(case: OffsetCase, curves: Curves, replica_id: int, instant: int) -> Extreme | None:
+    """What the high watermark was at least at ``instant`` of its broker's clock.
+
+    That is as much as it surely was at the earliest time this may have been, if it did not fall between.
+    """
+    slack = case.clocks.slack_us(replica_id)
+    fell = [
+        drop
+        for drop in curves.drops.get((replica_id, oe.HIGH_WATERMARK), ())
+        if drop.start + slack <= instant and drop.end >= instant - slack
+    ]
+    if slack and fell:
+        return None
+    return curves.least(replica_id, oe.HIGH_WATERMARK, instant - slack, instant - slack)
+
+
 def _why_cut(case: OffsetCase, cut: ReplicaEvent, high_watermark: int) -> tuple[str, str, str | None]:
     assert cut.offset is not None
     for loss in case.losses:
-        if loss.event_at <= cut.at and loss.lost_from_offset <= high_watermark:
+        slack = case.clocks.between_us(cut.replica_id, DECISIONS)
+        if loss.event_at - slack <= cut.at and loss.lost_from_offset <= high_watermark:
             word = "unclean election" if loss.cause == UNCLEAN_ELECTION else "election"
             why = f"The {word} of leader {loss.leader} (leader epoch {loss.leader_epoch}) had lost them already."
             return "warning", why, None
@@ -160,8 +178,9 @@ def _why_cut(case: OffsetCase, cut: ReplicaEvent, high_watermark: int) -> tuple[
 
 def _all_decided_clean(case: OffsetCase, cut: ReplicaEvent) -> bool:
     """Whether every election up to the cut is known, epoch by epoch, and took its leader from the ISR before."""
+    slack = LINE_TO_ACT_US + case.clocks.between_us(cut.replica_id, DECISIONS)
     states = sorted(
-        (s for s in case.evidence.decided if s.valid_from <= cut.at + LINE_TO_ACT_US),
+        (s for s in case.evidence.decided if s.valid_from <= cut.at + slack),
         key=lambda s: (s.leader_epoch, s.valid_from),
     )
     if not states or states[0].leader_epoch != 0:
@@ -173,12 +192,12 @@ def _all_decided_clean(case: OffsetCase, cut: ReplicaEvent) -> bool:
             return False
     leaders = {state.leader for state in states} - {NO_LEADER}
     since = states[0].valid_from
-    return not any(_may_have_lost(case, leader, since, cut.at) for leader in leaders)
+    return not any(_may_have_lost(case, leader, since, cut.at + slack - LINE_TO_ACT_US) for leader in leaders)
 
 
 def _may_have_lost(case: OffsetCase, replica_id: int, since: int, until: int) -> bool:
-    """Whether the broker started in that time: a machine that went down takes with it what was not flushed."""
-    starts = case.events_of(replica_id, ReplicaEventKind.STARTED)
-    return not case.is_covered(replica_id, since, until) or any(
-        since <= event.at <= until + LINE_TO_ACT_US for event in starts
+    """Whether the broker started between two decisions: a machine that went down takes with it what was not flushed."""
+    starts, slack = case.events_of(replica_id, ReplicaEventKind.STARTED), case.clocks.between_us(replica_id, DECISIONS)
+    return not case.is_covered(replica_id, since, until, DECISIONS) or any(
+        since - slack <= event.at <= until + slack + LINE_TO_ACT_US for event in starts
     )

@@ -80,10 +80,11 @@ def _judge_fall(
 
 def _causes(case: OffsetCase, replica_id: int, before: Held, value: Held) -> list[ReplicaEvent]:
     """What the replica did between two values that may lower a high watermark: the last of each kind."""
+    slack = case.clocks.slack_us(replica_id) + LINE_TO_ACT_US
     found = [
         event
         for event in case.events_of(replica_id, *_EXPLANATIONS)
-        if before.earliest - LINE_TO_ACT_US <= event.at <= value.latest + LINE_TO_ACT_US
+        if before.earliest - slack <= event.at <= value.latest + slack
         and (
             event.kind is not ReplicaEventKind.TRUNCATED or (event.offset is not None and event.offset < before.offset)
         )

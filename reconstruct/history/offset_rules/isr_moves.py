@@ -73,10 +73,11 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
         return
     lost = case.events_of(move.member, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
     since = max((e.at for e in case.events_of(move.leader, ReplicaEventKind.LEADS) if e.at <= move.at), default=None)
+    slack = case.clocks.between_us(move.member, move.leader)
     is_proven = (
         since is not None
-        and case.is_covered(move.member, since, move.at)
-        and not any(since - LINE_TO_ACT_US <= event.at <= move.at for event in lost)
+        and case.is_covered(move.member, since, move.at, move.leader)
+        and not any(since - LINE_TO_ACT_US - slack <= event.at <= move.at + slack for event in lost)
     )
     why = "It neither started nor cut its log" if is_proven else "It may have lost records, by a start or a truncation,"
     verdicts.broken(
@@ -130,16 +131,17 @@ def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
             found = None
         elif event.evidence_id in printed and event.leader_epoch is not None:
             found = event
-    return found if found is not None and case.is_covered(move.leader, found.at, move.at) else None
+    return found if found is not None and case.is_covered(move.leader, found.at, move.at, move.leader) else None
 
 
 def judge_joins(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
     """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
     up to the begin of the leader's epoch."""
     for move in _moves(case, IsrMoveKind.JOINED):
+        slack = case.clocks.slack_us(move.leader)
         start, end = move.at - LINE_TO_VALUE_US, move.at + LINE_TO_VALUE_US
-        had = curves.most(move.member, oe.LOG_END_OFFSET, end, end)
-        needed = curves.least(move.leader, oe.HIGH_WATERMARK, start, start)
+        had = curves.most(move.member, oe.LOG_END_OFFSET, end - slack, end + slack)
+        needed = curves.least(move.leader, oe.HIGH_WATERMARK, start - slack, start + slack)
         began = _epoch_begin(case, move)
         if began is not None and (needed is None or began.offset > needed.offset):
             needed = began

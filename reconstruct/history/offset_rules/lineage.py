@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history import offset_evidence as oe
-from reconstruct.history.offset_evidence import OffsetSighting
+from reconstruct.history.offset_evidence import OffsetSighting, ReplicaEventKind
 from reconstruct.history.offset_rules.case import OffsetCase, names
 from reconstruct.known_issues import known_issue
 from reconstruct.model.replication.rules import (
@@ -25,11 +25,12 @@ Lineage = Mapping[int, OffsetSighting]
 
 def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
     """R36, of every copy of every replica's ``leader-epoch-checkpoint``."""
+    leads = {(e.replica_id, e.evidence_id) for e in case.evidence.events if e.kind is ReplicaEventKind.LEADS}
     began: dict[int | None, OffsetSighting] = {
         s.leader_epoch: s
         for s in sorted(case.evidence.sightings, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
-        if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and s.source not in oe.FILE_SOURCES
-    }
+        if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
+    }  # a follower's line prints the epoch too, and where its own log ended
     latest: dict[int, Lineage] = {}
     for (_, replica_id), entries in _copies(case):
         lineage = {entry.leader_epoch or 0: entry for entry in entries}

@@ -9,6 +9,7 @@ from itertools import pairwise
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.instants import utc
+from reconstruct.history.offset_clocks import DECISIONS, earlier
 from reconstruct.history.offset_evidence import DecidedState
 from reconstruct.history.offset_losses import NO_LEADER
 from reconstruct.history.offset_rules.case import Curves, OffsetCase, end_of, names
@@ -81,12 +82,13 @@ def judge_high_watermark_stands(case: OffsetCase, curves: Curves, verdicts: Verd
         if required is None or len(state.isr) >= required:
             continue
         # the leader knows of the change within this; its log, where it is complete, tells when the ISR grew again
-        start, end = state.valid_from + LINE_TO_ACT_US, end_of(state.valid_to) - LINE_TO_ACT_US
+        slack = case.clocks.slack_us(DECISIONS)
+        start, end = state.valid_from + slack + LINE_TO_ACT_US, earlier(end_of(state.valid_to), slack) - LINE_TO_ACT_US
         values = [
             value
             for value in curves.of(state.leader, oe.HIGH_WATERMARK)
             if start <= value.earliest and value.latest <= end
-            and case.is_covered(state.leader, state.valid_from, value.latest)
+            and case.is_covered(state.leader, state.valid_from, value.latest, DECISIONS)
             and curves.leading(state.leader, value.earliest, value.latest) is not None
         ]  # fmt: skip
         for first, value in pairwise(values):

@@ -94,8 +94,8 @@ def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, u
     stint = curves.following(replica_id, value.earliest, value.latest)
     if stint is None:
         return False
-    cuts = case.events_of(replica_id, ReplicaEventKind.TRUNCATED)
-    return not any(stint.proven_from <= cut.at <= value.latest for cut in cuts)
+    cuts, slack = case.events_of(replica_id, ReplicaEventKind.TRUNCATED), case.clocks.slack_us(replica_id)
+    return not any(stint.proven_from <= cut.at + slack and cut.at - slack <= value.latest for cut in cuts)
 
 
 def _finding(divergence_type: str, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme) -> Finding:

@@ -2,19 +2,21 @@
 
 A random history is played, one event every three seconds; beside it, what its brokers would have left behind: copies of
 the checkpoint files, the lines of role changes, truncations and loaded logs, the decided states. From those alone the
-bounds are made, and the replicas' real offsets must lie within them at every instant.
+bounds are made, and the replicas' real offsets must lie within them at every instant; also where the brokers' clocks
+are wrong, each by no more than is said of it.
 """
 
 from __future__ import annotations
 
-import os
 import random
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from reconstruct.history import offset_evidence as oe
 from reconstruct.history.offset_bounds import bound_offsets
+from reconstruct.history.offset_clocks import UNBOUNDED_US, OffsetClocks
 from reconstruct.history.offset_curves import EVER_AFTER
 from reconstruct.history.offset_evidence import (
     DecidedState,
@@ -29,9 +31,11 @@ from reconstruct.model.replication.cluster import Cluster, new_cluster, step
 from reconstruct.model.replication.replica import Replica, Role
 from reconstruct.model.replication.rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
+from tests.support.budget import IS_HARD
 
 SECOND = 1_000_000
-RUNS = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "hard" else 40
+HOUR = 3_600 * SECOND
+RUNS = 2_000 if IS_HARD else 40
 STEPS = 100
 
 
@@ -135,7 +139,36 @@ def some_events(source: random.Random, cluster: Cluster) -> list[e.Event]:
     return source.choice(rare)
 
 
-def play(version: str, seed: int, *, with_probes: bool = False) -> tuple[list[tuple[int, Cluster]], list[OffsetBounds]]:
+def as_timed(evidence: OffsetEvidence, source: random.Random, uncertain: Mapping[int, int]) -> OffsetEvidence:
+    """``evidence`` as clocks tell it that are wrong by no more than ``uncertain``: each broker's lines by as much all
+    along, decided states each by whatever some broker's clock allows."""
+    wrong = {
+        broker: source.randint(-most, most) if most < UNBOUNDED_US else -HOUR for broker, most in uncertain.items()
+    }
+    worst = max(abs(by) for by in wrong.values())
+    decided: list[DecidedState] = []
+    for state in evidence.decided:
+        told = state.valid_from + source.randint(-worst, worst)
+        if decided:
+            told = max(told, decided[-1].valid_from)
+            decided[-1] = replace(decided[-1], valid_to=told)
+        decided.append(replace(state, valid_from=told))
+    return replace(
+        evidence,
+        sightings=[
+            s if s.observed_at_upper is not None else replace(s, observed_at=s.observed_at + wrong[s.replica_id])
+            for s in evidence.sightings
+        ],
+        events=[replace(event, at=event.at + wrong[event.replica_id]) for event in evidence.events],
+        decided=decided,
+        covered={broker: [(wrong[broker], EVER_AFTER)] for broker in evidence.covered},
+        clocks=OffsetClocks(uncertain),
+    )
+
+
+def play(
+    version: str, seed: int, *, with_probes: bool = False, uncertain: Mapping[int, int] | None = None
+) -> tuple[list[tuple[int, Cluster]], list[OffsetBounds]]:
     """One history: the states from their instants on, and the bounds made without them."""
     parsed = KafkaVersion.parse(version)
     assert parsed is not None
@@ -161,15 +194,42 @@ def play(version: str, seed: int, *, with_probes: bool = False) -> tuple[list[tu
             if with_probes and source.random() < 0.5:
                 witness.probe(source, before, cluster, at)
             at += 3 * SECOND
-    return states, bound_offsets(witness.evidence(), rules)
+    evidence = witness.evidence()
+    return states, bound_offsets(as_timed(evidence, source, uncertain) if uncertain else evidence, rules)
 
 
 @pytest.mark.parametrize("with_probes", [False, True], ids=["without probes", "with probes"])
 @pytest.mark.parametrize("version", ["0.8.2.2", "0.10.2.2", "1.1.1", "2.1.1", "2.8.2", "3.9.1"])
 def test_real_offsets_lie_within_the_bounds_of_any_history(version: str, with_probes: bool) -> None:
+    lower, upper = claims_of(version, with_probes=with_probes)
+    assert min(lower, upper) > 25 * RUNS, "bounds that say nothing are no test"
+
+
+@pytest.mark.parametrize("with_probes", [False, True], ids=["without probes", "with probes"])
+@pytest.mark.parametrize("seconds", [0.2, 2, 20])
+@pytest.mark.parametrize("version", ["0.8.2.2", "1.1.1", "3.9.1"])
+def test_real_offsets_lie_within_the_bounds_also_where_clocks_are_wrong(
+    version: str, seconds: float, with_probes: bool
+) -> None:
+    uncertain = {broker: round(seconds * SECOND) for broker in (1, 2, 3)}
+    lower, upper = claims_of(version, with_probes=with_probes, uncertain=uncertain)
+    assert min(lower, upper) > 20 * RUNS, "bounds that say nothing are no test"
+
+
+@pytest.mark.parametrize("version", ["0.8.2.2", "1.1.1", "3.9.1"])
+def test_nothing_is_claimed_of_a_broker_whose_clock_nothing_bounds_and_what_is_true_of_the_others(version: str) -> None:
+    uncertain = {1: UNBOUNDED_US, 2: 0, 3: 0}
+    assert not any(row.replica_id == 1 for row in play(version, 0, uncertain=uncertain)[1])
+    assert min(claims_of(version, uncertain=uncertain)) > 6 * RUNS, "bounds that say nothing are no test"
+
+
+def claims_of(
+    version: str, *, with_probes: bool = False, uncertain: Mapping[int, int] | None = None
+) -> tuple[int, int]:
+    """How many high watermarks of running replicas the bounds of all runs claim from below and from above: all true."""
     lower = upper = 0
     for seed in range(RUNS):
-        states, bounds = play(version, seed, with_probes=with_probes)
+        states, bounds = play(version, seed, with_probes=with_probes, uncertain=uncertain)
         for at, cluster in states:
             instant = at + SECOND + SECOND // 2
             for row in bounds:
@@ -182,7 +242,7 @@ def test_real_offsets_lie_within_the_bounds_of_any_history(version: str, with_pr
                 assert is_within(row.log_end_offset_lower, replica.log_end_offset, row.log_end_offset_upper), where
                 lower += (row.high_watermark_lower or 0) > 0
                 upper += row.high_watermark_upper is not None
-    assert min(lower, upper) > 25 * RUNS, "bounds that say nothing are no test"
+    return lower, upper
 
 
 def is_within(lower: int | None, offset: int, upper: int | None) -> bool:

@@ -1,0 +1,116 @@
+"""A capture of which one broker's clock was wrong: its logs printed so much later, all else as it was.
+
+    python -m tests.support.offset_shift CAPTURE...
+
+CAPTURE is a capture's folder. Printed is, for each broker, each of :data:`SHIFTS` and each way to know of it, how many
+probes lie outside the bounds and which findings above info are new: with the clock believed, with its uncertainty
+given, and with a clock that nothing bounds.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from reconstruct.findings import Finding
+from reconstruct.history.offset_clocks import UNBOUNDED_US, OffsetClocks
+from tests.support.capture_lake import set_clock
+from tests.support.offset_cases import Partition, judged
+from tests.support.offset_truth import RIGHT, Measure, bounds_of, measure, read_evidence
+
+SHIFTS: Final = (timedelta(seconds=-60), timedelta(seconds=-3), timedelta(seconds=1.5), timedelta(hours=1))
+#: A finding: its partition, rule, type and replica.
+Named = tuple[Partition, str, str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What the program is told of the shifted broker's clock."""
+
+    name: str
+    clocks: OffsetClocks
+
+
+def known_of(broker: int, shift: timedelta) -> list[Knowledge]:
+    """That it is right; by how much it may be wrong; nothing."""
+    uncertain = abs(round(shift / timedelta(microseconds=1)))
+    return [
+        Knowledge("believed", RIGHT),
+        Knowledge("uncertain", OffsetClocks({broker: uncertain})),
+        Knowledge("unbounded", OffsetClocks({broker: UNBOUNDED_US})),
+    ]
+
+
+def shifted(capture: Path, broker: int, shift: timedelta, folder: Path) -> Path:
+    """A copy of ``capture`` below ``folder`` in which all logs of ``broker`` print ``shift`` more."""
+    target = folder / capture.name
+    shutil.copytree(capture, target, copy_function=_link)
+    for log in target.glob(f"broker-{broker}/logs/*.log"):
+        log.unlink()
+        shutil.copyfile(capture / log.relative_to(target), log)
+        set_clock(log, shift)
+    return target
+
+
+def _link(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)
+
+
+def told(capture: Path, clocks: OffsetClocks = RIGHT) -> Counter[Named]:
+    """The findings above info, with the probes among the evidence and without."""
+    found: Counter[Named] = Counter()
+    for with_probes in (False, True):
+        found |= Counter(
+            _named(partition, finding)
+            for partition, finding in judged(capture, with_probes=with_probes, clocks=clocks)
+            if finding.severity != "info"
+        )
+    return found
+
+
+def _named(partition: Partition, finding: Finding) -> Named:
+    return partition, finding.rule_id, finding.divergence_type, finding.replica_id
+
+
+def measured(capture: Path, clocks: OffsetClocks, *, with_probes: bool) -> Measure:
+    """The bounds of ``capture`` against its probes."""
+    return measure(capture, bounds_of(read_evidence(capture, with_probes=with_probes, clocks=clocks)))
+
+
+def brokers(capture: Path) -> Iterator[int]:
+    return (int(path.name.removeprefix("broker-")) for path in sorted(capture.glob("broker-*")))
+
+
+def main(arguments: Sequence[str]) -> int:
+    for capture in map(Path, arguments):
+        before = told(capture)
+        for broker in brokers(capture):
+            for shift in SHIFTS:
+                with tempfile.TemporaryDirectory(dir=capture.parent) as folder:
+                    bent = shifted(capture, broker, shift, Path(folder))
+                    for known in known_of(broker, shift):
+                        outside, widths = [], []
+                        for with_probes in (False, True):
+                            result = measured(bent, known.clocks, with_probes=with_probes)
+                            outside.append(len(result.outside))
+                            widths.append(median(result.widths))
+                        new = told(bent, known.clocks) - before
+                        rules = Counter(f"{rule} {kind}" for (_, rule, kind, _), n in new.items() for _ in range(n))
+                        print(
+                            f"{capture.name:20} broker {broker} {shift.total_seconds():+8g} s {known.name:10}"
+                            f" outside {outside} width {widths} new {dict(rules)}",
+                            flush=True,
+                        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

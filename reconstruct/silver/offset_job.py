@@ -81,8 +81,9 @@ def fold_group(group: pa.Table, contexts: Mapping[str, OffsetContext]) -> pa.Tab
     shown = replace(evidence, clocks=context.clocks.taken_for_right())
     bounds = _bounds(shown, context.view)
     losses = find_losses(shown, bounds)
+    sure = losses if shown.clocks == evidence.clocks else find_losses(evidence, _bounds(evidence, context.view))
     verdicts = Verdicts()
-    judge_offsets(_case(key["topic"], rows, context, evidence, losses), verdicts)
+    judge_offsets(_case(key["topic"], rows, context, evidence, sure), verdicts)
     made = [{**key, **row} for row in (*_bounds_rows(bounds), *_loss_rows(losses), *_verdict_rows(verdicts))]
     return pa.Table.from_pylist(made, schema=_WIDE_ARROW)
 

@@ -41,8 +41,13 @@ def is_timeline(spec: TableSpec) -> bool:
 def schema_check(spec: TableSpec) -> Check:
     """The table's columns, their types and their nullability against the declaration; a case is a column."""
     declared = ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in spec.columns)
-    return Check(spec.full_name, "schema", CRITICAL, "columns, types and NOT NULL are as the table declares them",
-                 broken=f"is not: {declared}")
+    return Check(
+        spec.full_name,
+        "schema",
+        CRITICAL,
+        "columns, types and NOT NULL are as the table declares them",
+        broken=f"is not: {declared}",
+    )
 
 
 def row_pass(spec: TableSpec) -> Pass:
@@ -55,8 +60,14 @@ def row_pass(spec: TableSpec) -> Pass:
     ]
     if "evidence" in spec.column_names:
         checks.append(
-            Check(spec.full_name, "evidence_not_empty", CRITICAL, "every row names the bronze records it comes from",
-                  "coalesce(size(evidence), 0) <= 0", shows=("evidence",))
+            Check(
+                spec.full_name,
+                "evidence_not_empty",
+                CRITICAL,
+                "every row names the bronze records it comes from",
+                "coalesce(size(evidence), 0) <= 0",
+                shows=("evidence",),
+            )
         )
     cases = f"SELECT * FROM {{{spec.name}}}"
     if is_timeline(spec):
@@ -69,24 +80,45 @@ def row_pass(spec: TableSpec) -> Pass:
 
 def _unique_key(spec: TableSpec) -> Check:
     key = ", ".join(spec.key)
-    return Check(spec.full_name, "unique_key", CRITICAL, f"no two rows share ({key})", f"repeats ({key})",
-                 unique=spec.key)
+    return Check(
+        spec.full_name, "unique_key", CRITICAL, f"no two rows share ({key})", f"repeats ({key})", unique=spec.key
+    )
 
 
 def _not_null(spec: TableSpec, column: Column) -> Check:
-    return Check(spec.full_name, f"{column.name}_not_null", CRITICAL, f"{column.name} is never NULL",
-                 f"{column.name} IS NULL", not_null=column.name)
+    return Check(
+        spec.full_name,
+        f"{column.name}_not_null",
+        CRITICAL,
+        f"{column.name} is never NULL",
+        f"{column.name} IS NULL",
+        not_null=column.name,
+    )
 
 
 def _vocabulary(spec: TableSpec, column: Column) -> Check:
     words = literals(column.vocabulary)
-    return Check(spec.full_name, f"{column.name}_vocabulary", CRITICAL, f"{column.name} is one of {words}",
-                 f"{column.name} NOT IN ({words})", f"{column.name} IS NOT NULL", (column.name,))
+    return Check(
+        spec.full_name,
+        f"{column.name}_vocabulary",
+        CRITICAL,
+        f"{column.name} is one of {words}",
+        f"{column.name} NOT IN ({words})",
+        f"{column.name} IS NOT NULL",
+        (column.name,),
+    )
 
 
 def _elements(spec: TableSpec, column: Column) -> Check:
-    return Check(spec.full_name, f"{column.name}_elements_not_null", CRITICAL, f"no element of {column.name} is NULL",
-                 f"exists({column.name}, element -> element IS NULL)", f"{column.name} IS NOT NULL", (column.name,))
+    return Check(
+        spec.full_name,
+        f"{column.name}_elements_not_null",
+        CRITICAL,
+        f"no element of {column.name} is NULL",
+        f"exists({column.name}, element -> element IS NULL)",
+        f"{column.name} IS NOT NULL",
+        (column.name,),
+    )
 
 
 def _constraint(spec: TableSpec, name: str, condition: str) -> Check:
@@ -115,21 +147,51 @@ def _interval_checks(spec: TableSpec) -> list[Check]:
     table, interval = spec.full_name, ("valid_from", "valid_to", "_previous")
     timeline = ", ".join(name for name in spec.key if name != "sequence")
     checks = [
-        Check(table, "unique_key", CRITICAL, f"no two rows share ({', '.join(spec.key)})",
-              "_previous.sequence = sequence", shows=interval),
-        Check(table, "sequence_consecutive", CRITICAL, f"sequence counts the intervals of one ({timeline}) from 0",
-              "sequence <> _position", shows=(*interval, "_position")),
-        Check(table, "intervals_do_not_overlap", CRITICAL, f"intervals of one ({timeline}) do not overlap",
-              "_latest_end > valid_from", shows=(*interval, "_latest_end")),
-        Check(table, "one_open_interval", CRITICAL, f"at most one interval of one ({timeline}) is open",
-              "valid_to IS NULL AND _open_before > 0", "valid_to IS NULL", interval),
+        Check(
+            table,
+            "unique_key",
+            CRITICAL,
+            f"no two rows share ({', '.join(spec.key)})",
+            "_previous.sequence = sequence",
+            shows=interval,
+        ),
+        Check(
+            table,
+            "sequence_consecutive",
+            CRITICAL,
+            f"sequence counts the intervals of one ({timeline}) from 0",
+            "sequence <> _position",
+            shows=(*interval, "_position"),
+        ),
+        Check(
+            table,
+            "intervals_do_not_overlap",
+            CRITICAL,
+            f"intervals of one ({timeline}) do not overlap",
+            "_latest_end > valid_from",
+            shows=(*interval, "_latest_end"),
+        ),
+        Check(
+            table,
+            "one_open_interval",
+            CRITICAL,
+            f"at most one interval of one ({timeline}) is open",
+            "valid_to IS NULL AND _open_before > 0",
+            "valid_to IS NULL",
+            interval,
+        ),
     ]
     allowed = ALLOWED_GAPS.get(table)
     if allowed is not None:
         checks.append(
-            Check(table, "intervals_are_contiguous", CRITICAL,
-                  "an interval begins where the one before it ended, but after a deletion or a gap that a row marks",
-                  f"_previous.valid_to < valid_from AND NOT coalesce({allowed}, false)",
-                  "_previous IS NOT NULL", interval)
+            Check(
+                table,
+                "intervals_are_contiguous",
+                CRITICAL,
+                "an interval begins where the one before it ended, but after a deletion or a gap that a row marks",
+                f"_previous.valid_to < valid_from AND NOT coalesce({allowed}, false)",
+                "_previous IS NOT NULL",
+                interval,
+            )
         )
     return checks

@@ -89,19 +89,46 @@ class _Stamp:
         check = measurement.check
         verdict = CANNOT_BE_JUDGED if measurement.broken_count is None else KEPT if holds else BROKEN
         counts = (measurement.checked_count, measurement.broken_count)
-        return self._result(check.check_id, check.table, check.severity, verdict, counts, measurement.examples,
-                            check.explanation)
+        return self._result(
+            check.check_id, check.table, check.severity, verdict, counts, measurement.examples, check.explanation
+        )
 
     def of_rule(self, outcome: RuleOutcome) -> CheckResult:
         counts = (outcome.kept_count + outcome.broken_count, outcome.broken_count)
-        return self._result(outcome.rule.rule_id, outcome.rule.table, INFO, outcome.verdict, counts, outcome.examples,
-                            outcome.explanation)
+        return self._result(
+            outcome.rule.rule_id,
+            outcome.rule.table,
+            INFO,
+            outcome.verdict,
+            counts,
+            outcome.examples,
+            outcome.explanation,
+        )
 
-    def _result(self, check_id: str, table: str, severity: str, verdict: str, counts: tuple[int | None, int | None],
-                examples: Sequence[str], explanation: str) -> CheckResult:
+    def _result(
+        self,
+        check_id: str,
+        table: str,
+        severity: str,
+        verdict: str,
+        counts: tuple[int | None, int | None],
+        examples: Sequence[str],
+        explanation: str,
+    ) -> CheckResult:
         shown = f"[{','.join(examples)}]" if examples else None
-        return CheckResult(self.run_id, check_id, table, severity, verdict, *counts, shown, explanation,
-                           self.fingerprint, MODEL_VERSION, self.run_at)
+        return CheckResult(
+            self.run_id,
+            check_id,
+            table,
+            severity,
+            verdict,
+            *counts,
+            shown,
+            explanation,
+            self.fingerprint,
+            MODEL_VERSION,
+            self.run_at,
+        )
 
 
 __all__ = ["gate_sentence", "run_checks", "write_results"]

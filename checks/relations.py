@@ -50,14 +50,32 @@ def _files() -> Pass:
     counts = ("source_kind", "source_file", "records_read_count", "kept_rows", "rejected_rows")
     known = "records_read_count IS NOT NULL"
     checks = (
-        Check(table, "read_is_kept_and_rejected", CRITICAL,
-              "records read from a file = its rows in the bronze tables + its rows in bronze.rejected_records",
-              "records_read_count <> kept_rows + rejected_rows", known, counts),
-        Check(table, "rejected_rows_are_there", CRITICAL,
-              "records rejected from a file = its rows in bronze.rejected_records",
-              "records_rejected_count <> rejected_rows", known, (*counts, "records_rejected_count")),
-        Check(table, "rows_have_a_file", CRITICAL, "the file of every bronze row is in bronze.ingested_files",
-              "records_read_count IS NULL", shows=("kept_rows", "rejected_rows")),
+        Check(
+            table,
+            "read_is_kept_and_rejected",
+            CRITICAL,
+            "records read from a file = its rows in the bronze tables + its rows in bronze.rejected_records",
+            "records_read_count <> kept_rows + rejected_rows",
+            known,
+            counts,
+        ),
+        Check(
+            table,
+            "rejected_rows_are_there",
+            CRITICAL,
+            "records rejected from a file = its rows in bronze.rejected_records",
+            "records_rejected_count <> rejected_rows",
+            known,
+            (*counts, "records_rejected_count"),
+        ),
+        Check(
+            table,
+            "rows_have_a_file",
+            CRITICAL,
+            "the file of every bronze row is in bronze.ingested_files",
+            "records_read_count IS NULL",
+            shows=("kept_rows", "rejected_rows"),
+        ),
     )
     reads = (table, *(spec.full_name for spec in RECORD_TABLES))
     return Pass("files and their records", "bronze", reads, cases, ("cluster_id", "file_id"), checks)
@@ -72,8 +90,14 @@ def _evidence() -> Pass:
         f" LEFT JOIN ({records}) AS known ON claims.record_id = known.record_id"
     )
     checks = tuple(
-        Check(spec.full_name, "evidence_exists", CRITICAL, "every record that a row names as evidence is in bronze",
-              "is_orphan", f"table_name = '{spec.full_name}'")
+        Check(
+            spec.full_name,
+            "evidence_exists",
+            CRITICAL,
+            "every record that a row names as evidence is in bronze",
+            "is_orphan",
+            f"table_name = '{spec.full_name}'",
+        )
         for spec in EVIDENCE_TABLES
     )
     reads = tuple(spec.full_name for spec in (*RECORD_TABLES, *EVIDENCE_TABLES))
@@ -96,8 +120,15 @@ def _events() -> Pass:
         " WHERE source_kind = 'state_change_log' OR event_type <> 'unrecognised'"
     )
     checks = tuple(
-        Check(table, "no_record_lost", CRITICAL, f"every record that belongs into {table} has at least one row there",
-              "is_lost", f"source_kind = '{kind}'", ("source_file", "source_line", "message"))
+        Check(
+            table,
+            "no_record_lost",
+            CRITICAL,
+            f"every record that belongs into {table} has at least one row there",
+            "is_lost",
+            f"source_kind = '{kind}'",
+            ("source_file", "source_line", "message"),
+        )
         for kind, table in _EVENT_TABLES
     )
     reads = (LOG_RECORDS.full_name, *(table for _, table in _EVENT_TABLES))
@@ -124,7 +155,9 @@ def _indexes() -> Pass:
     )
     table = LOG_SEGMENTS.full_name
     check = Check(
-        table, "indexes_point_into_their_segment", WARNING,
+        table,
+        "indexes_point_into_their_segment",
+        WARNING,
         "what the last entry of an offset index names is in the segment beside it; where it is not, the index is"
         " corrupt, or was copied later than the segment",
         "last_indexed_offset >= next_offset OR last_indexed_position >= valid_bytes",
@@ -144,8 +177,13 @@ def _timelines_of_assigned() -> Pass:
     )
     cases = f"SELECT * FROM (SELECT DISTINCT {columns} FROM {{assignment_timeline}}) {joins}"
     checks = tuple(
-        Check(t, "knows_every_assigned_partition", WARNING,
-              f"every partition of silver.assignment_timeline has an interval in {t}", f"in_{TABLES[t].name} IS NULL")
+        Check(
+            t,
+            "knows_every_assigned_partition",
+            WARNING,
+            f"every partition of silver.assignment_timeline has an interval in {t}",
+            f"in_{TABLES[t].name} IS NULL",
+        )
         for t in others
     )
     reads = ("silver.assignment_timeline", *others)

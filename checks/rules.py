@@ -17,7 +17,14 @@ from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.rule_book import RULES, Rule
 
 _SHOWN: Final = (
-    "divergence_id", "cluster_id", "topic", "partition_id", "broker_id", "severity", "detected_at", "explanation",
+    "divergence_id",
+    "cluster_id",
+    "topic",
+    "partition_id",
+    "broker_id",
+    "severity",
+    "detected_at",
+    "explanation",
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dashboards import words
-from reconstruct.coverage_limits import QUESTIONS, Held, Hole, Limit, limits
+from reconstruct.coverage.limits import QUESTIONS, Held, Hole, Limit, limits
 
 #: So many sentences are told of a cluster; the others are counted.
 TOLD: Final = 40

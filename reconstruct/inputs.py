@@ -13,8 +13,8 @@ from reconstruct.silver.clock_steps import as_printed, clocks_of, is_any_correct
 from reconstruct.silver.cluster_facts import gather
 from reconstruct.silver.cluster_rows import ClusterHistory
 from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.offset_records import said_of_offsets
-from reconstruct.silver.partition_evidence import partition_evidence
+from reconstruct.silver.offsets.records import said_of_offsets
+from reconstruct.silver.partitions.evidence import partition_evidence
 from reconstruct.staging import Staging
 
 

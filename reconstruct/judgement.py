@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ingest.delta import Lake
 from ingest.tables.gold import DIVERGENCES
 from reconstruct.silver.cluster_rows import ClusterHistory
-from reconstruct.silver.partition_job import VERDICTS, finding_row, rows_of
+from reconstruct.silver.partitions.job import VERDICTS, finding_row, rows_of
 from reconstruct.staging import Staging
 
 Counts = Mapping[tuple[str, str, str], int]

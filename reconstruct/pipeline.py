@@ -39,20 +39,20 @@ from ingest.tables.silver import (
 from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
 from reconstruct.judgement import Counts, Judgement
 from reconstruct.publication import Audit, Publication, no_audit
-from reconstruct.silver.checkpoint_health import checkpoint_findings
+from reconstruct.silver.checkpoints.health import checkpoint_findings
 from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
 from reconstruct.silver.incarnations import incarnation_rows
-from reconstruct.silver.isr_moves import with_isr_moves
-from reconstruct.silver.offset_context import offset_contexts
-from reconstruct.silver.offset_evidence_rows import offset_evidence
-from reconstruct.silver.offset_job import OFFSET_TABLES, fold_offsets
-from reconstruct.silver.offsets import offset_sightings
-from reconstruct.silver.partition_job import FOLDED_TABLES, fold_partitions, rows_of
-from reconstruct.silver.propagation import controller_requests
-from reconstruct.silver.propagation_job import judged_requests, lossy_logs, with_lossy_logs
-from reconstruct.silver.risk_job import fold_risks
+from reconstruct.silver.offsets.context import offset_contexts
+from reconstruct.silver.offsets.evidence_rows import offset_evidence
+from reconstruct.silver.offsets.isr_moves import with_isr_moves
+from reconstruct.silver.offsets.job import OFFSET_TABLES, fold_offsets
+from reconstruct.silver.offsets.observations import offset_sightings
+from reconstruct.silver.offsets.risk_job import fold_risks
+from reconstruct.silver.partitions.job import FOLDED_TABLES, fold_partitions, rows_of
+from reconstruct.silver.requests.job import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.silver.requests.propagation import controller_requests
 from reconstruct.silver.unrecognised import unrecognised_templates
 from reconstruct.silver.znodes import znode_changes
 from reconstruct.staging import Staging, staging

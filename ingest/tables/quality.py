@@ -58,7 +58,7 @@ CLOCK_VERDICTS: Final = ("agrees", "skewed", "other_zone", "unbounded", "unknown
 #: In ``evidence_coverage.source_kind``: an interval of a broker's clock.
 CLOCK: Final = "clock"
 
-#: Why a span of a log counts as a gap; reconstruct/log_gaps.py says what makes each.
+#: Why a span of a log counts as a gap; reconstruct/coverage/gaps.py says what makes each.
 GAP_REASONS: Final = ("missing_number", "no_later_file", "unread_file", "missing_period")
 
 EVIDENCE_COVERAGE: Final = TableSpec(

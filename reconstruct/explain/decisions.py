@@ -8,8 +8,8 @@ from typing import Final
 from reconstruct.explain.story import Chapter, Section, clock, ids, section
 from reconstruct.findings import Finding
 from reconstruct.history.case import Case
-from reconstruct.history.election_inputs import NEW_PARTITION, ElectionInputs
-from reconstruct.history.elections import Election
+from reconstruct.history.elections.inputs import NEW_PARTITION, ElectionInputs
+from reconstruct.history.elections.judging import Election
 from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED
 from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr

@@ -23,8 +23,8 @@ from reconstruct.history.evidence import Evidence
 from reconstruct.history.instants import to_micros
 from reconstruct.inputs import cluster_histories
 from reconstruct.silver.incarnations import stored_incarnations
-from reconstruct.silver.partition_evidence import partition_evidence
-from reconstruct.silver.partition_job import history_of
+from reconstruct.silver.partitions.evidence import partition_evidence
+from reconstruct.silver.partitions.job import history_of
 
 #: Requests that name no partition concern it where they came so near to the time asked for.
 _NEAR_US: Final = 60_000_000

@@ -7,7 +7,7 @@ from typing import Final
 
 from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.history.case import Case
-from reconstruct.history.controller_view import Decision, seen_by_controller
+from reconstruct.history.elections.controller_view import Decision, seen_by_controller
 from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.history.instants import utc
 from reconstruct.model.broker_requests import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reconstruct.history.assignment import Assignment
 from reconstruct.history.availability import Window
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.elections import Election
+from reconstruct.history.elections.judging import Election
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.intervals import Interval
 from reconstruct.history.leader_and_isr import LeaderAndIsr, LeaderAndIsrHistory

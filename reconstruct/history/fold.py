@@ -1,7 +1,7 @@
 """The history of one partition: every timeline and every verdict, from all its evidence at once.
 
 :func:`fold_partition` is pure and total: the same facts in any order give the same history. Spark runs it for each
-partition (:mod:`reconstruct.silver.partition_job`); tests, and small incidents, run it as it is.
+partition (:mod:`reconstruct.silver.partitions.job`); tests, and small incidents, run it as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reconstruct.history.assignment import (
 from reconstruct.history.availability import Unavailability, availability
 from reconstruct.history.case import Case
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.elections import Election, elections
+from reconstruct.history.elections.judging import Election, elections
 from reconstruct.history.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
 from reconstruct.history.intervals import Change, Interval, close_intervals
 from reconstruct.history.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr

@@ -1,8 +1,8 @@
 """Clocks on Spark: causal pairs out of the silver tables, segments of each broker's clock, corrected times.
 
 What is kept of the pairs grows with the clocks and not with the logs: of each two clocks, the tightest of at most
-:data:`BUCKETS` stretches of time. The rules are those of :mod:`reconstruct.history.clock_pairs`, the solving that of
-:mod:`reconstruct.history.clocks`.
+:data:`BUCKETS` stretches of time. The rules are those of :mod:`reconstruct.history.clocks.pairs`, the solving that of
+:mod:`reconstruct.history.clocks.solving`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from reconstruct.history.clock_pairs import (
+from reconstruct.history.clocks.pairs import (
     ANNOUNCES_REGISTRATION,
     BROKER_PATH,
     EVENT_TYPES,
@@ -27,7 +27,7 @@ from reconstruct.history.clock_pairs import (
     log_marks,
     znode_marks,
 )
-from reconstruct.history.clocks import CausalPair, correction_us, solve_clocks
+from reconstruct.history.clocks.solving import CausalPair, correction_us, solve_clocks
 
 #: Of each two clocks and direction, pairs are kept for so many stretches of time, and so many of each stretch.
 BUCKETS: Final = 200
@@ -237,7 +237,7 @@ def _mark_row(cluster_id: str, mark: Mark) -> dict[str, Any]:
 
 
 def _paired(marks: DataFrame) -> DataFrame:
-    """The pairs of :func:`reconstruct.history.clock_pairs.pair_up`, as a join."""
+    """The pairs of :func:`reconstruct.history.clocks.pairs.pair_up`, as a join."""
     key = ["cluster_id", "rule", "key"]
     in_order = F.struct("at_us", "evidence_id")
     sides = marks.groupBy(*key, "is_earlier", "clock").agg(

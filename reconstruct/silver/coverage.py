@@ -13,9 +13,9 @@ from pyspark.sql import types as T
 
 from ingest.tables.bronze import LOG_KINDS
 from ingest.tables.quality import CLOCK, EVIDENCE_COVERAGE
+from reconstruct.coverage.gaps import LogFile, gaps
+from reconstruct.coverage.levels import coarse_spans
 from reconstruct.history.instants import to_datetime, to_micros
-from reconstruct.log_gaps import LogFile, gaps
-from reconstruct.log_levels import coarse_spans
 
 _NO_BROKER: Final = -1
 _GIVEN: Final = (
@@ -42,8 +42,9 @@ _NULLABLE: Final = T.StructType([T.StructField(f.name, f.dataType) for f in EVID
 
 def evidence_coverage(files: DataFrame, clocks: DataFrame) -> DataFrame:
     """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
-    span of a broker's log that is a gap (:mod:`reconstruct.log_gaps`) or too coarse (:mod:`reconstruct.log_levels`);
-    and one per segment of a broker's clock, the open ends of which are those of the broker's logs."""
+    span of a broker's log that is a gap (:mod:`reconstruct.coverage.gaps`) or too coarse
+    (:mod:`reconstruct.coverage.levels`); and one per segment of a broker's clock, the
+    open ends of which are those of the broker's logs."""
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
     return _of_files(known).unionByName(_of_logs(every)).unionByName(_of_clocks(known, clocks))

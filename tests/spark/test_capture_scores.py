@@ -331,7 +331,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     from ingest.tables.gold import DIVERGENCES
     from reconstruct.inputs import cluster_histories, evidence_of_partitions
     from reconstruct.silver.incarnations import stored_incarnations
-    from reconstruct.silver.partition_job import FOLDED_TABLES, history_of, history_rows
+    from reconstruct.silver.partitions.job import FOLDED_TABLES, history_of, history_rows
 
     lake = measured.lake
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}

@@ -29,17 +29,17 @@ from ingest.tables.silver import (
     REPLICATION_EVENTS,
 )
 from reconstruct.findings import BROKEN, KEPT, Finding
-from reconstruct.history.checkpoint_evidence import HIGH_WATERMARKS
-from reconstruct.history.checkpoint_rules import judge_checkpoints
+from reconstruct.history.checkpoints.evidence import HIGH_WATERMARKS
+from reconstruct.history.checkpoints.rules import judge_checkpoints
 from reconstruct.history.instants import to_datetime
 from reconstruct.inputs import cluster_histories, shared_inputs
 from reconstruct.pipeline import reconstruct
-from reconstruct.silver.checkpoint_corners import checkpoint_copies, corner_entries
-from reconstruct.silver.checkpoint_health import checkpoint_findings
-from reconstruct.silver.offset_context import offset_contexts
-from reconstruct.silver.offsets import offset_sightings
-from reconstruct.silver.partition_job import VERDICTS, rows_of
-from reconstruct.silver.risk_job import fold_risks
+from reconstruct.silver.checkpoints.corners import checkpoint_copies, corner_entries
+from reconstruct.silver.checkpoints.health import checkpoint_findings
+from reconstruct.silver.offsets.context import offset_contexts
+from reconstruct.silver.offsets.observations import offset_sightings
+from reconstruct.silver.offsets.risk_job import fold_risks
+from reconstruct.silver.partitions.job import VERDICTS, rows_of
 from reconstruct.staging import staging
 from tests.support.bent_checkpoints import BENDS, places
 from tests.support.captures import TRUTH, Unpacker, unpack, unpacked

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from reconstruct.history.clocks import solve_clocks
+from reconstruct.history.clocks.solving import solve_clocks
 from reconstruct.history.instants import to_datetime
 from reconstruct.silver.clock_steps import SEGMENT_COLUMNS, causal_pairs, clock_segments, with_corrected_time
 from tests.support.captures import Unpacker, unpacked

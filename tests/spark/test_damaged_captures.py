@@ -258,7 +258,7 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     from dashboards.limits_data import evidence_holes, held_evidence
     from dashboards.source import Limits, Source
     from ingest.tables import TABLES
-    from reconstruct.coverage_limits import Held, Hole, limits
+    from reconstruct.coverage.limits import Held, Hole, limits
 
     told: dict[str, Told] = defaultdict(Told)
     for name, table in _TABLES.items():

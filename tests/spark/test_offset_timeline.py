@@ -21,14 +21,14 @@ from ingest.shapes import SHAPES
 from ingest.tables.gold import DATA_LOSS_BOUNDS
 from ingest.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
 from reconstruct.history.instants import to_micros
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
-from reconstruct.history.offset_losses import find_losses
-from reconstruct.history.offset_messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
+from reconstruct.history.offsets.losses import find_losses
+from reconstruct.history.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
 from reconstruct.pipeline import reconstruct
-from reconstruct.silver.offset_context import covered_spans
-from reconstruct.silver.offset_hull import hull
-from reconstruct.silver.offset_records import REPLICA_EVENT_TYPES, _said
+from reconstruct.silver.offsets.context import covered_spans
+from reconstruct.silver.offsets.hull import hull
+from reconstruct.silver.offsets.records import REPLICA_EVENT_TYPES, _said
 from tests.support.captures import TRUTH, Unpacker, unpacked
 from tests.support.offset_truth import (
     CaptureEvidence,

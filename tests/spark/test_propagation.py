@@ -20,9 +20,9 @@ from reconstruct.history.intervals import Interval
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.silver.events import state_change_events
 from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.partition_job import VERDICTS, rows_of
-from reconstruct.silver.propagation import controller_requests
-from reconstruct.silver.propagation_job import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.silver.partitions.job import VERDICTS, rows_of
+from reconstruct.silver.requests.job import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.silver.requests.propagation import controller_requests
 from tests.support.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
 
 BEGIN: Final = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

@@ -14,8 +14,8 @@ from reconstruct.history.cluster import ClusterView
 from reconstruct.silver.clock_steps import as_printed
 from reconstruct.silver.events import controller_events, state_change_events
 from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.partition_evidence import partition_evidence
-from reconstruct.silver.partition_job import _fact, fold_partitions, history_rows
+from reconstruct.silver.partitions.evidence import partition_evidence
+from reconstruct.silver.partitions.job import _fact, fold_partitions, history_rows
 from reconstruct.silver.znodes import znode_changes
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

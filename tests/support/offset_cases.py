@@ -13,11 +13,11 @@ from ingest.shapes import match
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.instants import to_micros
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_clocks import OffsetClocks
-from reconstruct.history.offset_evidence import OffsetEvidence
-from reconstruct.history.offset_losses import find_losses
-from reconstruct.history.offset_rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.clocks import OffsetClocks
+from reconstruct.history.offsets.evidence import OffsetEvidence
+from reconstruct.history.offsets.losses import find_losses
+from reconstruct.history.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.model.replication.rules import ReplicationRules
 from reconstruct.model.versions import VersionRange
 from tests.support.offset_truth import RIGHT, read_evidence

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Final
 
 from reconstruct.findings import Finding
-from reconstruct.history.offset_clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
 from tests.support.capture_lake import set_clock
 from tests.support.offset_cases import Partition, judged
 from tests.support.offset_truth import RIGHT, Measure, bounds_of, measure, read_evidence

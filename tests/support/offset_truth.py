@@ -25,13 +25,13 @@ from statistics import median
 from typing import Any, Final
 
 from ingest.shapes import match
-from reconstruct.history import offset_evidence as oe
 from reconstruct.history.instants import to_micros
 from reconstruct.history.leader_and_isr import reconstruct_leader_and_isr
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_clocks import OffsetClocks
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.clocks import OffsetClocks
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import (
     CheckpointSchedule,
     DecidedState,
     OffsetBounds,
@@ -40,7 +40,7 @@ from reconstruct.history.offset_evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offset_messages import offset_sightings_of, replica_events_of
+from reconstruct.history.offsets.messages import offset_sightings_of, replica_events_of
 from reconstruct.model.replication.rules import ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from tests.support.plain_evidence import plain_evidence

@@ -13,7 +13,7 @@ from typing import Final
 from ingest.log_dirs import checkpoints
 from ingest.shapes import match
 from ingest.work import Kept, WorkItem
-from reconstruct.history.checkpoint_evidence import (
+from reconstruct.history.checkpoints.evidence import (
     AssignedSpan,
     BadEntry,
     BrokerCheckpoints,
@@ -25,7 +25,7 @@ from reconstruct.history.checkpoint_evidence import (
     mark_runs,
 )
 from reconstruct.history.instants import to_micros
-from reconstruct.history.offset_curves import EVER_AFTER
+from reconstruct.history.offsets.curves import EVER_AFTER
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from tests.support.captures import kafka_version
 

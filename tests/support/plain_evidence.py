@@ -16,7 +16,7 @@ from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.silver.cluster_rows import ClusterHistory
-from reconstruct.silver.partition_evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from reconstruct.silver.partitions.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
 from tests.support.capture_text import CaptureText
 from tests.support.plain_cluster import plain_cluster
 from tests.support.plain_lines import Line, Partition, by_partition, matched_lines, typed

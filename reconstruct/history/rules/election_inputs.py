@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Final
 
-from reconstruct.history.controller_view import Seen
-from reconstruct.history.election_inputs import NEW_PARTITION, ElectionInputs, Outcome
+from reconstruct.history.elections.controller_view import Seen
+from reconstruct.history.elections.inputs import NEW_PARTITION, ElectionInputs, Outcome
 from reconstruct.model.elections import ElectionKind
 
 _OCCASIONS: Final = {

@@ -7,8 +7,8 @@ from typing import Final
 
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
-from reconstruct.history.controller_view import VIEW_SLACK_US, Seen, registered_since_list
-from reconstruct.history.elections import NEW_PARTITION, UNKNOWN_KIND, Election, all_elections, unclean_setting
+from reconstruct.history.elections.controller_view import VIEW_SLACK_US, Seen, registered_since_list
+from reconstruct.history.elections.judging import NEW_PARTITION, UNKNOWN_KIND, Election, all_elections, unclean_setting
 from reconstruct.history.instants import utc
 from reconstruct.history.intervals import as_of
 from reconstruct.history.rules.election_inputs import what_would_explain

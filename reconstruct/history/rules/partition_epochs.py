@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
-from reconstruct.history.elections import unclean_setting
+from reconstruct.history.elections.judging import unclean_setting
 from reconstruct.history.instants import utc
 from reconstruct.history.rules.exact_states import all_sightings, severity, states_by_version
 from reconstruct.history.sightings import NO_LEADER, Rank, Sighting

@@ -9,7 +9,7 @@ import pytest
 from dashboards.limits_words import TOLD, cannot_be_said, sentence
 from dashboards.render import render
 from ingest.tables.quality import GAP_REASONS
-from reconstruct.coverage_limits import Limit
+from reconstruct.coverage.limits import Limit
 from tests.unit.dashboards.test_render import cluster, data
 
 #: 2026-11-21 10:00 UTC

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from ingest.shapes import match
 from ingest.tables.quality import CLOCK_VERDICTS
-from reconstruct.history import clock_bounds, clocks
-from reconstruct.history.clock_pairs import (
+from reconstruct.history.clocks import bounds as clock_bounds
+from reconstruct.history.clocks import solving as clocks
+from reconstruct.history.clocks.pairs import (
     RULES,
     LogFact,
     ZnodeFact,
@@ -28,7 +29,7 @@ from reconstruct.history.clock_pairs import (
     with_previous,
     znode_marks,
 )
-from reconstruct.history.clocks import (
+from reconstruct.history.clocks.solving import (
     TOLERANCE_MS,
     VERDICTS,
     ZOOKEEPER,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.history.cluster import ClusterView, Registration
-from reconstruct.history.elections import Election
+from reconstruct.history.elections.judging import Election
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.history.intervals import Interval
 from reconstruct.model.versions import VersionRange, v

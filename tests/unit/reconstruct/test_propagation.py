@@ -9,9 +9,9 @@ import pytest
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.cluster import ClusterView, LiveView, LogSpan, Registration, Tenure
 from reconstruct.history.intervals import Interval
-from reconstruct.history.lossy_logs import MissingLines, lossy_brokers, missing_lines
-from reconstruct.history.propagation import Request, judge_propagation, outcome_of
-from reconstruct.history.request_acceptance import judge_acceptance
+from reconstruct.history.requests.acceptance import judge_acceptance
+from reconstruct.history.requests.lossy_logs import MissingLines, lossy_brokers, missing_lines
+from reconstruct.history.requests.propagation import Request, judge_propagation, outcome_of
 from reconstruct.model.versions import VersionRange, v
 
 S = 1_000_000

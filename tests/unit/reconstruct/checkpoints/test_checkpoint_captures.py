@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from reconstruct.findings import Finding
-from reconstruct.history.checkpoint_rules import judge_checkpoints
+from reconstruct.history.checkpoints.rules import judge_checkpoints
 from tests.support.bent_checkpoints import BENDS, places
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_checkpoints import checkpoint_files, plain_checkpoints, read_checkpoints

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.findings import Finding
-from reconstruct.history.checkpoint_evidence import (
+from reconstruct.history.checkpoints.evidence import (
     AssignedSpan,
     BrokerCheckpoints,
     BrokerLine,
@@ -17,7 +17,7 @@ from reconstruct.history.checkpoint_evidence import (
     Replica,
     lines_of,
 )
-from reconstruct.history.checkpoint_rules import judge_checkpoints
+from reconstruct.history.checkpoints.rules import judge_checkpoints
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from tests.support.plain_checkpoints import Files, read_checkpoints
 

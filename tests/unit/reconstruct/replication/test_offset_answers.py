@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.history import offset_evidence as oe
-from reconstruct.history.offset_answers import with_answers
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.answers import with_answers
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import (
     OffsetBounds,
     OffsetEvidence,
     OffsetSighting,
@@ -17,7 +17,7 @@ from reconstruct.history.offset_evidence import (
 )
 from reconstruct.model.replication.rules import rules_of
 from reconstruct.model.versions import v
-from reconstruct.silver.offset_hull import hull
+from reconstruct.silver.offsets.hull import hull
 
 OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
 

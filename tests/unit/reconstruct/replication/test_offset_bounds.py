@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconstruct.history import offset_evidence as oe
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
+from reconstruct.history.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -19,8 +19,8 @@ from reconstruct.history.offset_evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offset_losses import DivergingReplica, find_losses
-from reconstruct.history.offset_messages import offset_sightings_of, replica_events_of
+from reconstruct.history.offsets.losses import DivergingReplica, find_losses
+from reconstruct.history.offsets.messages import offset_sightings_of, replica_events_of
 from reconstruct.model.replication.rules import rules_of
 from reconstruct.model.versions import v
 

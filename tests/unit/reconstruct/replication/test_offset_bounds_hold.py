@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconstruct.history import offset_evidence as oe
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,

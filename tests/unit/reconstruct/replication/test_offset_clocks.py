@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from reconstruct.findings import CANNOT_BE_JUDGED
-from reconstruct.history import offset_evidence as oe
-from reconstruct.history.offset_bounds import bound_offsets
-from reconstruct.history.offset_clocks import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.bounds import bound_offsets
+from reconstruct.history.offsets.clocks import (
     CAPTURER,
     DECISIONS,
     NEGLIGIBLE_US,
@@ -18,8 +18,8 @@ from reconstruct.history.offset_clocks import (
     OffsetClocks,
     remaining_us,
 )
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -27,9 +27,9 @@ from reconstruct.history.offset_evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offset_losses import find_losses
-from reconstruct.history.offset_rules import OffsetCase
-from reconstruct.silver.offset_context import covered_spans, uncertain_clocks
+from reconstruct.history.offsets.losses import find_losses
+from reconstruct.history.offsets.rules import OffsetCase
+from reconstruct.silver.offsets.context import covered_spans, uncertain_clocks
 from tests.unit.reconstruct.replication.test_offset_bounds import (
     COVERED,
     FOLLOWER,

@@ -11,18 +11,18 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.findings import CANNOT_BE_JUDGED, Verdicts
-from reconstruct.history import offset_evidence as oe
 from reconstruct.history.cluster import ClusterView
-from reconstruct.history.offset_curves import EVER_AFTER
-from reconstruct.history.offset_evidence import (
+from reconstruct.history.offsets import evidence as oe
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import (
     DecidedState,
     OffsetEvidence,
     OffsetSighting,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offset_losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
-from reconstruct.history.offset_rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.history.offsets.losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
+from reconstruct.history.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 
 SECOND = 1_000_000

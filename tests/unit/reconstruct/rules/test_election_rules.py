@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reconstruct.history.cluster import ClusterView, LiveView, Tenure
-from reconstruct.history.controller_view import Decision, Seen, seen_by_controller
-from reconstruct.history.elections import Election, all_elections
+from reconstruct.history.elections.controller_view import Decision, Seen, seen_by_controller
+from reconstruct.history.elections.judging import Election, all_elections
 from reconstruct.model.versions import VersionRange, v
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import PlainCapture, plain_capture

@@ -11,7 +11,7 @@ from reconstruct.history.cluster import ClusterView, Registration
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.fold import PartitionHistory, fold_partition
 from reconstruct.history.intervals import Interval
-from reconstruct.silver.partition_job import history_rows
+from reconstruct.silver.partitions.job import history_rows
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, types
 from tests.unit.reconstruct.tables import facts

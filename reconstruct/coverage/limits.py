@@ -1,0 +1,277 @@
+"""What cannot be said of a cluster, and why: from what its evidence covers, to rules and questions.
+
+A rule needs lines, and a line that is not there proves something only where its log was given, at a level that holds
+such lines. :func:`limits` says, in one sentence each, which sources are missing, which have gaps, which are too coarse,
+and which rules (:mod:`reconstruct.rule_book`) and questions (:data:`QUESTIONS`) are then left open, or answered only
+in part. A rule named here may still be kept or broken on other evidence: each verdict says so itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reconstruct.coverage.levels import hides
+from reconstruct.model.versions import KafkaVersion
+
+#: Why something cannot be said, in the order told.
+CAUSES: Final = ("no_logs", "gap", "missing", "unknown_broker", "too_coarse", "silence")
+#: The epochs of leaders are checkpointed since then.
+LEADER_EPOCHS_SINCE: Final = KafkaVersion((0, 11, 0))  # KIP-101
+NO_BROKER: Final = -1
+#: Kinds that stand for several: what either of them tells.
+LOG_END, ZNODES, ZNODE_TRANSACTIONS = "log_end", "znodes", "znode_transaction_log"
+_STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
+    LOG_END: frozenset({"log_segment", "offset_probe"}),
+    ZNODES: frozenset({"znode_snapshot", "znode_snapshot_binary", ZNODE_TRANSACTIONS}),
+}
+_LOGS: Final = ("state_change_log", "controller_log", "server_log")
+_OF_BROKERS: Final = (
+    *_LOGS, "replication_offset_checkpoint", "leader_epoch_checkpoint", LOG_END, "server_properties",
+)  # fmt: skip
+_OF_CLUSTER: Final = (ZNODES, ZNODE_TRANSACTIONS)
+
+#: The questions that missing evidence leaves open, by their number.
+QUESTIONS: Final[Mapping[int, str]] = {
+    2: "which writes with acks=all could not succeed",
+    3: "who shrank each ISR, and how far behind the follower was",
+    4: "whose ISRs flap",
+    5: "which elections were unclean, and what each lost",
+    6: "whether a high watermark went back and records were cut off",
+    7: "which replicas disagree below the high watermark",
+    8: "how long a change of controller took",
+    9: "whether a deposed controller still sent or wrote",
+    10: "which leaders were stuck on a stale znode version",
+    11: "how late each broker learned each change",
+    12: "which requests were ignored, and whether rightly",
+    13: "whether a broker's cache holds what was never decided",
+    14: "which reassignments are stuck, and on which replica",
+    15: "which deletions are stuck, and why",
+    16: "which topics were created again",
+    18: "how each broker stopped and came back",
+    19: "whether a broker led with a short log",
+    20: "which leaders a controlled shutdown left behind",
+    21: "what a hard restart would cut off",
+    22: "where each replica's log ended, and which records are at risk",
+    23: "which disks or log directories failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Evidence that there is: one kind of source of one broker (-1: of none, or of one that nothing tells)."""
+
+    broker_id: int
+    source_kind: str
+    level_floor: str | None = None
+    from_ms: float | None = None
+    to_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A span of one broker's log: ``cause`` is ``gap`` (with its ``reason``), ``too_coarse`` or ``silence``: hours
+    that no file speaks of, and nothing tells whether one is missing."""
+
+    cause: str
+    broker_id: int
+    source_kind: str
+    from_ms: float
+    to_ms: float
+    level_floor: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One thing that cannot be said: of ``brokers`` (none: of the cluster), for want of ``source_kind``; from and to
+    are None where it is so throughout. ``why`` completes a sentence; rules and questions are left open, or answered
+    only in part."""
+
+    cause: str
+    brokers: tuple[int, ...]
+    source_kind: str
+    why: str
+    rules: tuple[str, ...] = ()
+    questions: tuple[int, ...] = ()
+    level_floor: str | None = None
+    reason: str | None = None
+    from_ms: float | None = None
+    to_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    why: str
+    rules: tuple[str, ...]
+    questions: tuple[int, ...]
+
+
+_WITHOUT: Final[Mapping[str, _Need]] = {
+    "state_change_log": _Need(
+        "what was received there about leaders and ISRs, and what a controller there decided and sent, is not known",
+        ("R13", "R14", "R15", "R16", "R20", "R21", "R22", "R23", "R24", "R25"),
+        (9, 11, 12, 13, 15),
+    ),
+    "controller_log": _Need(
+        "when a controller was there, and why it acted, is known only from other sources",
+        ("R07", "R09", "R11", "R16"),
+        (8, 14, 15, 18, 20),
+    ),
+    "server_log": _Need(
+        "why ISRs changed there, what was cut off, and where logs ended at a start is not known",
+        ("R30", "R35", "R38"),
+        (3, 4, 6, 10, 18, 19, 23),
+    ),
+    "replication_offset_checkpoint": _Need(
+        "the high watermarks that a start there would begin with are not known", ("R30", "R32", "R37"), (6, 21)
+    ),
+    "leader_epoch_checkpoint": _Need(
+        "from which offset on each leader's records are held there is not known", ("R36",), (7,)
+    ),
+    LOG_END: _Need(
+        "where logs ended there is known only as far as lines of logs and checkpoints limit it", ("R33", "R34"), (22,)
+    ),
+    "server_properties": _Need(
+        "whether unclean elections were allowed, the lag limits and min.insync.replicas are not known",
+        ("R08", "R38", "R39"),
+        (2, 5),
+    ),
+    ZNODES: _Need(
+        "what was decided is known only as far as logs tell it", ("R03", "R04", "R10", "R12"), (9, 16)
+    ),
+    ZNODE_TRANSACTIONS: _Need(
+        "of several writes between two snapshots only the last is seen, and who wrote is not told", ("R03", "R12"), (9,)
+    ),
+}  # fmt: skip
+#: What state-change.log leaves out at INFO; at a higher level it leaves out what matters altogether.
+_STATE_CHANGES_AT_INFO: Final = _Need(
+    "transitions of replicas, partitions that go offline, requests and what the metadata cache holds are logged at"
+    " TRACE only",
+    ("R13", "R14", "R15", "R16", "R21", "R22", "R23", "R24"),
+    (11, 12, 13, 15),
+)
+_NO_LOGS: Final = _Need(
+    "what was believed and done there, and what a controller there decided, is not known",
+    tuple(sorted({rule for kind in _LOGS for rule in _WITHOUT[kind].rules})),
+    tuple(sorted({question for kind in _LOGS for question in _WITHOUT[kind].questions})),
+)
+_SILENT: Final = "what is not said then proves nothing"
+
+
+def limits(
+    brokers: Collection[int], held: Sequence[Held], holes: Sequence[Hole], versions: Sequence[str] = ()
+) -> list[Limit]:
+    """What cannot be said of a cluster with these brokers, in the order of :data:`CAUSES` and of time. What is so of
+    several brokers, for one reason and at one time, is one limit. ``versions`` are Kafka's, as the files state them."""
+    there: dict[str, set[int]] = {}
+    for one in held:
+        there.setdefault(one.source_kind, set()).add(one.broker_id)
+    for stands, kinds in _STANDS_FOR.items():
+        there[stands] = {broker for kind in kinds for broker in there.get(kind, ())}
+    found = [
+        *_missing(sorted(brokers), there, versions),
+        *_of_no_known_broker(there),
+        *_of_cluster(there),
+        *_holes(held, holes),
+        *_coarse_streams(held, holes),
+    ]
+    return _grouped(found)
+
+
+def _missing(brokers: Sequence[int], there: Mapping[str, set[int]], versions: Sequence[str]) -> Iterator[Limit]:
+    is_old = _all_before(versions, LEADER_EPOCHS_SINCE)
+    anonymous = {kind for kind in _OF_BROKERS if NO_BROKER in there.get(kind, ())}
+    for broker in brokers:
+        if broker < 0:
+            continue
+        told = {kind for kind in _OF_BROKERS if broker in there.get(kind, ())}
+        if told.isdisjoint(_LOGS) and anonymous.isdisjoint(_LOGS):
+            yield _limit("no_logs", broker, "logs", _NO_LOGS)
+        for kind in _OF_BROKERS:
+            is_told = kind in told or kind in anonymous or (kind == "leader_epoch_checkpoint" and is_old)
+            if not is_told and not (kind in _LOGS and told.isdisjoint(_LOGS)):
+                yield _limit("missing", broker, kind, _WITHOUT[kind])
+
+
+def _all_before(versions: Sequence[str], bound: KafkaVersion) -> bool:
+    known = [version for version in map(KafkaVersion.parse, versions) if version is not None]
+    return bool(known) and all(version < bound for version in known)
+
+
+def _of_no_known_broker(there: Mapping[str, set[int]]) -> Iterator[Limit]:
+    for kind in _OF_BROKERS:
+        if NO_BROKER in there.get(kind, ()):
+            yield Limit("unknown_broker", (), kind, "it counts for no broker")
+
+
+def _of_cluster(there: Mapping[str, set[int]]) -> Iterator[Limit]:
+    kind = next((kind for kind in _OF_CLUSTER if not there.get(kind)), None)
+    if kind is not None:
+        yield replace(_limit("missing", NO_BROKER, kind, _WITHOUT[kind]), brokers=())
+
+
+def _limit(cause: str, broker: int, kind: str, need: _Need) -> Limit:
+    return Limit(cause, (broker,), kind, need.why, need.rules, need.questions)
+
+
+def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
+    if cause == "silence":
+        return _Need(_SILENT, (), ())
+    if cause == "too_coarse" and kind == "state_change_log" and level_floor in ("DEBUG", "INFO"):
+        return _STATE_CHANGES_AT_INFO
+    return _WITHOUT[kind]
+
+
+def _holes(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
+    spans = {(one.broker_id, one.source_kind): (one.from_ms, one.to_ms) for one in held}
+    gaps = [hole for hole in holes if hole.cause == "gap"]
+    for hole in holes:
+        if hole.source_kind not in _WITHOUT or (hole.cause == "silence" and _is_explained(hole, gaps)):
+            continue
+        begin, end = spans.get((hole.broker_id, hole.source_kind), (None, None))
+        is_whole = begin is not None and end is not None and hole.from_ms <= begin and end <= hole.to_ms
+        made = _limit(
+            hole.cause, hole.broker_id, hole.source_kind, _need_of(hole.cause, hole.source_kind, hole.level_floor)
+        )
+        yield replace(
+            made, brokers=made.brokers if hole.broker_id >= 0 else (), level_floor=hole.level_floor,
+            reason=hole.reason, from_ms=None if is_whole else hole.from_ms, to_ms=None if is_whole else hole.to_ms,
+        )  # fmt: skip
+
+
+def _is_explained(silence: Hole, gaps: Sequence[Hole]) -> bool:
+    """Whether a gap of the same log says more of the same hours."""
+    return any(
+        (gap.broker_id, gap.source_kind) == (silence.broker_id, silence.source_kind)
+        and gap.from_ms < silence.to_ms
+        and silence.from_ms < gap.to_ms
+        for gap in gaps
+    )
+
+
+def _coarse_streams(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
+    """Logs that came with others in one stream, whose own level no file shows."""
+    told = {(hole.broker_id, hole.source_kind) for hole in holes if hole.cause == "too_coarse"}
+    for one in held:
+        if (one.broker_id, one.source_kind) not in told and hides(one.source_kind, one.level_floor):
+            made = _limit(
+                "too_coarse", one.broker_id, one.source_kind, _need_of("too_coarse", one.source_kind, one.level_floor)
+            )
+            yield replace(made, brokers=made.brokers if one.broker_id >= 0 else (), level_floor=one.level_floor)
+
+
+def _grouped(found: Sequence[Limit]) -> list[Limit]:
+    same: dict[Limit, set[int]] = {}
+    for limit in found:
+        same.setdefault(replace(limit, brokers=()), set()).update(limit.brokers)
+    made = [replace(limit, brokers=tuple(sorted(brokers))) for limit, brokers in same.items()]
+    kinds = ("logs", *_OF_BROKERS, *_OF_CLUSTER)
+    return sorted(
+        made,
+        key=lambda one: (
+            CAUSES.index(one.cause), kinds.index(one.source_kind), one.from_ms or 0.0, one.to_ms or 0.0, one.brokers,
+            one.level_floor or "",
+        ),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a broker's checkpoint files say, and what a start made of them."""

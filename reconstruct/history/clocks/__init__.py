@@ -1,0 +1,1 @@
+"""What each broker's clock showed against true time."""

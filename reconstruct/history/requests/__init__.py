@@ -1,0 +1,1 @@
+"""Requests of controllers to brokers, from decision to answer."""

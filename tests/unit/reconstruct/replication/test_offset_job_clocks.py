@@ -1,0 +1,61 @@
+"""What a clock that nothing bounds leaves of one partition's rows: what is shown stays, accusations do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reconstruct.history.cluster import ClusterView
+from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.history.offsets.evidence import PROBE
+from reconstruct.history.offsets.messages import LOG_RECORD
+from reconstruct.silver.offsets.context import OffsetContext
+from reconstruct.silver.offsets.job import fold_group
+
+S = 1_000_000
+PLACE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0}
+NOTHING = dict.fromkeys(
+    ("kind", "offset", "leader", "leader_epoch", "at_upper", "written_after", "source", "isr", "replica_id")
+)
+
+
+def line(at: int, offset: int) -> dict[str, Any]:
+    """A line of broker 1's log that prints its high watermark."""
+    return {
+        **PLACE, **NOTHING, "row_kind": "sighting", "replica_id": 1, "kind": "high_watermark", "offset": offset,
+        "at": at * S, "source": LOG_RECORD, "evidence_id": f"line-{at}",
+    }  # fmt: skip
+
+
+def answer(at: int, offset: int) -> dict[str, Any]:
+    """What broker 1 answered to a probe, within a second of the capturer's clock."""
+    return line(at, offset) | {"at_upper": (at + 1) * S, "source": PROBE, "evidence_id": f"probe-{at}"}
+
+
+def made_of(uncertain_us: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Bounds and findings: a line of a log prints 100, later its broker answers 40, and nothing tells why."""
+    context = OffsetContext(ClusterView("c"), covered={1: [(0, EVER_AFTER)]}, clocks=OffsetClocks({1: uncertain_us}))
+    given = pa.Table.from_pylist([line(10, 100), answer(40, 40), answer(60, 45)])
+    rows = fold_group(given, {"c": context}).to_pylist()
+    tables = ("silver.replica_offset_timeline", "gold.divergences")
+    return tuple([row for row in rows if row["table_name"] == name] for name in tables)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("uncertain_us", [0, 20_000, 2 * S])
+def test_a_fall_that_no_possible_clock_explains_is_a_finding(uncertain_us: int) -> None:
+    bounds, findings = made_of(uncertain_us)
+    assert bounds
+    assert {row["rule_id"] for row in findings} == {"R30"}
+
+
+@pytest.mark.parametrize("uncertain_us", [120 * S, UNBOUNDED_US])
+def test_a_fall_that_a_wrong_clock_would_explain_accuses_nobody(uncertain_us: int) -> None:
+    _, findings = made_of(uncertain_us)
+    assert findings == []
+
+
+def test_bounds_are_shown_as_if_a_clock_that_nothing_bounds_were_right() -> None:
+    assert made_of(UNBOUNDED_US)[0] == made_of(0)[0] != []

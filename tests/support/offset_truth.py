@@ -337,12 +337,19 @@ def _union(rows: Sequence[OffsetBounds], probe: Probe) -> tuple[float, float]:
 
 
 def _ends(truth: Sequence[Probe]) -> dict[Partition, list[tuple[int, int]]]:
-    """By partition: (instant, log end offset) as probed, the largest of all replicas so far, in the order of time."""
+    """By partition: (instant, records that it got so far) in the order of time: what was added to the log of whichever
+    broker answered as leader, and, where that changed, what the next one had more than the one before."""
     result: dict[Partition, list[tuple[int, int]]] = {}
+    log_ends: dict[tuple[Partition, int], int] = {}
+    last: dict[Partition, int] = {}
     for probe in sorted(truth, key=lambda p: p.received_at):
         if probe.quantity == oe.LOG_END_OFFSET:
-            ends = result.setdefault(probe.partition, [])
-            ends.append((probe.received_at, max(probe.offset, ends[-1][1] if ends else 0)))
+            log_ends[probe.partition, probe.replica_id] = probe.offset
+            continue
+        log_end = log_ends.get((probe.partition, probe.replica_id), probe.offset)
+        got = result.setdefault(probe.partition, [])
+        got.append((probe.received_at, (got[-1][1] if got else 0) + max(0, log_end - last.get(probe.partition, 0))))
+        last[probe.partition] = log_end
     return result
 
 

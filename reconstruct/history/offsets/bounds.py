@@ -21,20 +21,18 @@ lines belong as exactly as their broker's clock is known (:mod:`reconstruct.hist
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Final
 
 from reconstruct.history.offsets import evidence as oe
 from reconstruct.history.offsets.answers import with_answers
-from reconstruct.history.offsets.clocks import DECISIONS, earlier, later
-from reconstruct.history.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
+from reconstruct.history.offsets.carrying import Facts, carry_between_replicas, carry_over_isr, carry_within_replica
+from reconstruct.history.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at
 from reconstruct.history.offsets.evidence import (
     OffsetBounds,
     OffsetEvidence,
-    ReplicaEventKind,
 )
 from reconstruct.history.offsets.held import Key, held_values
 from reconstruct.history.offsets.spans import (
@@ -48,27 +46,6 @@ from reconstruct.history.offsets.spans import (
 from reconstruct.model.replication.rules import ReplicationRules
 
 _ROUNDS: Final = 2
-
-
-@dataclass(slots=True)
-class _Facts:
-    """Facts by (replica, quantity), and the drops they stop at."""
-
-    lower: dict[Key, set[Fact]] = field(default_factory=dict)
-    upper: dict[Key, set[Fact]] = field(default_factory=dict)
-    drops: dict[Key, list[Drop]] = field(default_factory=dict)
-
-    def at_least(self, key: Key, fact: Fact) -> None:
-        self.lower.setdefault(key, set()).add(fact)
-
-    def at_most(self, key: Key, fact: Fact) -> None:
-        self.upper.setdefault(key, set()).add(fact)
-
-    def lower_of(self, key: Key) -> list[Step]:
-        return lower_steps(self.lower.get(key, ()), self.drops.get(key, ()))
-
-    def upper_of(self, key: Key) -> list[Step]:
-        return upper_steps(self.upper.get(key, ()), self.drops.get(key, ()))
 
 
 def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[OffsetBounds]:
@@ -104,15 +81,15 @@ def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list
     high_watermarks = {replica: held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
     stints = stints_of(evidence, high_watermarks)
     floors: dict[tuple[int, int], int] = {}
-    facts = _Facts()
+    facts = Facts()
     for _ in range(_ROUNDS):
-        facts = _Facts(drops=_drops(evidence, rules, replicas, stints, floors))
+        facts = Facts(drops=_drops(evidence, rules, replicas, stints, floors))
         for key, values in held.items():
             _add_held(facts, key, values)
         for _ in range(_ROUNDS):
-            _carry_within_replica(facts, evidence, rules, replicas, stints)
-            _carry_between_replicas(facts, stints)
-            _carry_over_isr(facts, evidence, stints)
+            carry_within_replica(facts, evidence, rules, replicas, stints)
+            carry_between_replicas(facts, stints)
+            carry_over_isr(facts, evidence, stints)
         floors = _floors(facts, stints)
     timed = evidence.clocks.is_bounded
     return {replica: _bounds_of(replica, facts) if timed(replica) else [] for replica in replicas}
@@ -147,7 +124,7 @@ def _drops(
     return result
 
 
-def _add_held(facts: _Facts, key: Key, values: Iterable[Held]) -> None:
+def _add_held(facts: Facts, key: Key, values: Iterable[Held]) -> None:
     """A value that may be of before or after a drop is at most of use down to the drop's floor."""
     drops = facts.drops.get(key, ())
     for held in values:
@@ -173,7 +150,7 @@ def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
     return [drop for drop in drops if drop.start <= instant <= drop.end]
 
 
-def _floors(facts: _Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int]:
+def _floors(facts: Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int]:
     """By (leader, begin of following it): what its high watermark surely was already, if it did not fall later."""
     result = {}
     for stint in stints:
@@ -188,92 +165,10 @@ def _floors(facts: _Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int
     return result
 
 
-# --- the rules that carry facts -------------------------------------------------------------------------------------
-
-
-def _carry_within_replica(
-    facts: _Facts, evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], stints: Sequence[Stint]
-) -> None:
-    """High watermark <= log end offset."""
-    for replica in replicas:
-        above = [] if rules.keeps_high_watermark_in_log else _may_be_above(evidence, replica, stints)
-        high_watermark, log_end = (replica, oe.HIGH_WATERMARK), (replica, oe.LOG_END_OFFSET)
-        for fact in list(facts.lower.get(high_watermark, ())):
-            if not any(start <= fact.at <= end for start, end in above):
-                facts.at_least(log_end, fact)
-        for fact in list(facts.upper.get(log_end, ())):
-            if not any(start <= fact.at <= end for start, end in above):
-                facts.at_most(high_watermark, fact)
-        for fact in list(facts.lower.get((replica, oe.RECOVERY_POINT), ())):
-            facts.at_least(log_end, fact)
-
-
-def _may_be_above(evidence: OffsetEvidence, replica: int, stints: Sequence[Stint]) -> list[tuple[int, int]]:
-    """Spans from a truncation to the next proven fetch or start: there the high watermark may be above the log."""
-    events = [event for event in evidence.events if event.replica_id == replica]
-    slack = evidence.clocks.slack_us(replica)
-    starts = [event.at for event in events if event.kind is ReplicaEventKind.STARTED]
-    fetched = [stint.proven_from for stint in stints if stint.replica_id == replica and not stint.is_leader]
-    result = []
-    for cut in events:
-        if cut.kind is ReplicaEventKind.TRUNCATED:
-            healed = [at + slack for at in starts if at > cut.at] + [at for at in fetched if at > cut.at + slack]
-            result.append((cut.at - slack, min(healed, default=EVER_AFTER)))
-    return result
-
-
-def _carry_between_replicas(facts: _Facts, stints: Sequence[Stint]) -> None:
-    """A proven follower's high watermark and log end are not above its leader's."""
-    for stint in stints:
-        if stint.is_leader or stint.proven_from >= stint.end:
-            continue
-        for quantity in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET):
-            own, leaders = (stint.replica_id, quantity), (stint.leader, quantity)
-            for fact in list(facts.lower.get(own, ())):
-                if stint.proven_from <= fact.at < stint.end:
-                    facts.at_least(leaders, fact)
-            for fact in list(facts.upper.get(leaders, ())):
-                if stint.proven_from <= fact.at < stint.end:
-                    facts.at_most(own, fact)
-
-
-def _carry_over_isr(facts: _Facts, evidence: OffsetEvidence, stints: Sequence[Stint]) -> None:
-    """Every member of the ISR has what the leader committed since this reign began and the member last lost anything.
-
-    A reign ends, for this, where another leader is decided, heard of or not: its followers may have cut their logs.
-    """
-    slack = evidence.clocks.slack_us(DECISIONS)
-    for stint in stints:
-        if not stint.is_leader:
-            continue
-        key = (stint.leader, oe.HIGH_WATERMARK)
-        committed, reached = facts.upper_of(key), sorted(facts.lower.get(key, ()))
-        instants = [fact.at for fact in reached]
-        began = stint.start
-        for state in evidence.decided:
-            valid_to = EVER_AFTER if state.valid_to is None else state.valid_to
-            if state.leader != stint.leader:
-                began = max(began, min(later(valid_to, slack), stint.end))
-                continue
-            start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), stint.end)
-            for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
-                for member in state.isr:
-                    if member != stint.leader and _rose_since(facts, member, committed, began, fact):
-                        facts.at_least((member, oe.LOG_END_OFFSET), fact)
-
-
-def _rose_since(facts: _Facts, member: int, committed: Sequence[Step], began: int, fact: Fact) -> bool:
-    """True where the leader's high watermark was lower both when the reign began and after the member's last drop."""
-    drops = [drop.end for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= fact.at]
-    since = max([began, *drops])
-    known = at(committed, since) if since < fact.at else None
-    return known is not None and known.offset < fact.offset
-
-
 # --- from facts to intervals ----------------------------------------------------------------------------------------
 
 
-def _bounds_of(replica: int, facts: _Facts) -> list[OffsetBounds]:
+def _bounds_of(replica: int, facts: Facts) -> list[OffsetBounds]:
     curves: dict[str, list[Step]] = {
         "high_watermark_lower": facts.lower_of((replica, oe.HIGH_WATERMARK)),
         "high_watermark_upper": facts.upper_of((replica, oe.HIGH_WATERMARK)),

@@ -53,7 +53,7 @@ class Step:
 
 def lower_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     """The best lower bound at every instant that has one, in order and without overlaps."""
-    timeline: list[tuple[int, int, Fact | Drop]] = [(fact.at, 1, fact) for fact in facts]
+    timeline: list[tuple[int, int, Fact | Drop]] = [(fact.at, 1, fact) for fact in sorted(facts)]
     timeline += [(drop.start, 0, drop) for drop in drops]
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
     active: list[Drop] = []
@@ -82,7 +82,7 @@ def _capped(fact: Fact | None, drops: Sequence[Drop]) -> Fact | None:
 
 def upper_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     """The best upper bound at every instant that has one: each fact holds back to the end of the last drop before."""
-    timeline: list[tuple[int, int, Fact | Drop]] = [(-fact.at, 0, fact) for fact in facts]
+    timeline: list[tuple[int, int, Fact | Drop]] = [(-fact.at, 0, fact) for fact in sorted(facts)]
     timeline += [(-drop.end, 1, drop) for drop in drops]
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
     active: list[Drop] = []

@@ -153,6 +153,32 @@ def test_a_member_of_the_isr_has_what_the_leader_committed_in_its_reign() -> Non
     assert rows(evidence, 3) == []
 
 
+def test_what_a_dying_leader_committed_is_in_the_log_with_which_a_member_of_its_isr_succeeds_it() -> None:
+    """No file tells how far broker 1 got after its last copy; that broker 2 begins epoch 1 at 42 does."""
+    shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
+    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
+    events = [*LEADER, *FOLLOWER, event(2, "leads", 12)]
+    sightings = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6), begins]
+    for isr, known in (((1, 2), 42), ((1,), None)):
+        decided = [DecidedState(S, int(11.5 * S), 1, 0, isr), DecidedState(int(11.5 * S), None, 2, 1, (2,))]
+        evidence = OffsetEvidence(sightings, events, decided, COVERED)
+        assert high_watermark_at(rows(evidence), 9) == (20, known)
+
+
+def test_a_high_watermark_from_before_the_reign_may_be_above_a_members_log() -> None:
+    shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 50, int(1.2 * S), source="log_record")
+    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
+    decided = [DecidedState(S, int(11.5 * S), 1, 0, (1, 2)), DecidedState(int(11.5 * S), None, 2, 1, (2,))]
+    evidence = OffsetEvidence([shrunk, begins], [*LEADER, *FOLLOWER, event(2, "leads", 12)], decided, COVERED)
+    assert high_watermark_at(rows(evidence), 9)[1] == 50
+
+
+def test_of_equal_facts_the_same_one_is_named_whatever_their_order() -> None:
+    facts = [Fact(20, 8, (name,)) for name in "bca"]
+    assert lower_steps(facts, ()) == lower_steps(facts[::-1], ()) == [Step(20, EVER_AFTER, 8, ("a",))]
+    assert upper_steps(facts, ()) == upper_steps(facts[::-1], ()) == [Step(EVER_BEFORE, 20, 8, ("a",))]
+
+
 def test_a_truncation_leaves_at_least_its_offset() -> None:
     sightings = [OffsetSighting(2, oe.LOG_END_OFFSET, 306, 2 * S, source="log_record")]
     events = [event(2, "started", 0), event(2, "truncated", 4, 289)]

@@ -11,9 +11,13 @@ from typing import Any, Final
 
 import great_expectations as gx
 import pandas as pd
-from great_expectations.checkpoint.actions import UpdateDataDocsAction, ValidationAction
 from great_expectations.core.run_identifier import RunIdentifier
-from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.data_context.types.base import (
+    DataContextConfig,
+    InMemoryStoreBackendDefaults,
+    ProgressBarsConfig,
+)
+from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier
 from great_expectations.expectations.metadata_types import FailureSeverity
 
 from checks.catalog import Check
@@ -21,6 +25,10 @@ from checks.expectations import ExpectNoCaseToBreakCheck
 from checks.measure import Measurement
 
 _SITE: Final = "data_docs"
+#: The folder of the validation results, below the Data Docs.
+_RESULTS: Final = "results"
+#: So many results the first page lists, the latest: some ten runs.
+_LISTED_COUNT: Final = 320
 #: The schema of the tables judged, and the point of the pipeline at which a checkpoint stands.
 CHECKPOINTS: Final = (
     ("bronze", "after_ingest"),
@@ -37,20 +45,36 @@ class GateError(Exception):
 def judge(measurements: Sequence[Measurement], docs_dir: str | None = None) -> dict[str, bool]:
     """Whether each check holds, by its id; Data Docs are written to ``docs_dir`` if it is given.
 
-    A check that cannot be judged does not hold. Raises :class:`GateError` where an expectation raised.
+    The results behind its pages are kept there too, so that the first page lists the runs before this one. A check that
+    cannot be judged does not hold. Raises :class:`GateError` where an expectation raised.
     """
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    if docs_dir is not None:
-        context.add_data_docs_site(_SITE, _site(docs_dir))
+    context: Any = gx.get_context(mode="ephemeral", project_config=_config(docs_dir))
     source = context.data_sources.add_pandas("measurements")
     verdicts: dict[str, bool] = {}
+    pages: list[Any] = []
     for schema, title in CHECKPOINTS:
         of_schema = [m for m in measurements if m.check.table.startswith(f"{schema}.")]
         if of_schema:
-            verdicts |= _run(context, source, title, of_schema, with_docs=docs_dir is not None)
+            outcome = _run(context, source, title, of_schema)
+            verdicts |= _verdicts(outcome)
+            pages += [*outcome.run_results, *(ExpectationSuiteIdentifier(m.check.table) for m in of_schema)]
+    if docs_dir is not None:
+        # Once: the action that Great Expectations has for it makes the first page anew after each suite.
+        context.build_data_docs(site_names=[_SITE], resource_identifiers=list(dict.fromkeys(pages)))
     return verdicts
+
+
+def _config(docs_dir: str | None) -> DataContextConfig:
+    """Nothing is kept but, where there are Data Docs, the validation results beside their pages."""
+    defaults: Any = InMemoryStoreBackendDefaults()
+    defaults.data_docs_sites = {}
+    if docs_dir is not None:
+        defaults.data_docs_sites = {_SITE: _site(docs_dir)}
+        defaults.stores[defaults.validation_results_store_name]["store_backend"] = _folder(f"{docs_dir}/{_RESULTS}")
+    return DataContextConfig(
+        store_backend_defaults=defaults, progress_bars=ProgressBarsConfig(globally=False), analytics_enabled=False
+    )
 
 
 def suite_of(table: str, checks: Sequence[Check]) -> gx.ExpectationSuite:
@@ -64,9 +88,7 @@ def suite_of(table: str, checks: Sequence[Check]) -> gx.ExpectationSuite:
     return gx.ExpectationSuite(name=table, expectations=expectations)
 
 
-def _run(
-    context: Any, source: Any, title: str, measurements: Sequence[Measurement], *, with_docs: bool
-) -> dict[str, bool]:
+def _run(context: Any, source: Any, title: str, measurements: Sequence[Measurement]) -> Any:
     """One checkpoint: a suite per table, all over the one batch of measurements."""
     definitions = []
     for table in dict.fromkeys(m.check.table for m in measurements):
@@ -74,11 +96,11 @@ def _run(
         suite = context.suites.add(suite_of(table, [m.check for m in measurements if m.check.table == table]))
         definition = gx.ValidationDefinition(name=table, data=batch, suite=suite)
         definitions.append(context.validation_definitions.add(definition))
-    actions: list[ValidationAction] = []
-    if with_docs:
-        actions.append(UpdateDataDocsAction(name="data_docs", site_names=[_SITE]))
-    checkpoint = context.checkpoints.add(gx.Checkpoint(name=title, validation_definitions=definitions, actions=actions))
-    outcome = checkpoint.run({"dataframe": _batch(measurements)}, run_id=RunIdentifier(run_name=title))
+    checkpoint = context.checkpoints.add(gx.Checkpoint(name=title, validation_definitions=definitions))
+    return checkpoint.run({"dataframe": _batch(measurements)}, run_id=RunIdentifier(run_name=title))
+
+
+def _verdicts(outcome: Any) -> dict[str, bool]:
     return {
         result.expectation_config.kwargs["check_id"]: _success(result)
         for of_table in outcome.run_results.values()
@@ -102,10 +124,14 @@ def _success(result: Any) -> bool:
     return bool(result.success)
 
 
-def _site(docs_dir: str) -> Any:
+def _site(docs_dir: str) -> dict[str, Any]:
     return {
         "class_name": "SiteBuilder",
-        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": docs_dir},
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder", "validation_results_limit": _LISTED_COUNT},
+        "store_backend": _folder(docs_dir),
         "show_how_to_buttons": False,
     }
+
+
+def _folder(path: str) -> dict[str, Any]:
+    return {"class_name": "TupleFilesystemStoreBackend", "base_directory": path}

@@ -15,6 +15,8 @@ from dashboards.source import Limits
 from ingest.delta import Lake
 
 _EXPLAINED = 3
+#: The folder of the checks' Data Docs, beside the page.
+DATA_DOCS = "data-docs"
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,14 @@ def write_report(
 ) -> ReportFile:
     """Write ``OUT_DIR/index.html`` from the lake as it is, checked or not; missing and empty tables are said so.
 
-    The same lake gives the same bytes. The file is replaced in one step. Raises ``OSError`` where ``out_dir``
-    cannot be written.
+    It links to the Data Docs of the checks where they lie beside it, in ``OUT_DIR/data-docs``. The same lake gives the
+    same bytes. The file is replaced in one step. Raises ``OSError`` where ``out_dir`` cannot be written.
     """
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)
     data = gather(lake, progress, limits)
+    docs = f"{DATA_DOCS}/index.html"
+    data = {**data, "checks": {**data["checks"], "docs": docs if (folder / docs).is_file() else None}}
     named = title or _title(data)
     progress("report: writing the page")
     page = folder / "index.html"

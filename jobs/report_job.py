@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,6 +64,13 @@ def write(lake: Any, out_dir: str, title: str | None, progress: Report) -> Any:
 
     suit_session_to(lake)
     return write_report(lake, out_dir, title=title, progress=progress)
+
+
+def data_docs_of(out_dir: str) -> str:
+    """Where the Data Docs of the checks lie beside the report, which then links to them."""
+    from dashboards.report import DATA_DOCS
+
+    return os.path.join(out_dir, DATA_DOCS)
 
 
 def report_line(report: Any) -> str:

@@ -48,7 +48,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     if ingested.exit_code != DONE:
         return ingested
     reconstructed = reconstruct_job.reconstruct(lake, params.full, progress)
-    checked = check_job.check(lake, None, progress, params.thresholds)
+    checked = check_job.check(lake, report_job.data_docs_of(params.out_dir), progress, params.thresholds)
     written = report_job.write(lake, params.out_dir, params.title, progress)
     return RunReport(
         summary=(

@@ -71,6 +71,8 @@ def test_the_installed_wheel_runs_the_demo(installed, tmp_path):
     report = tmp_path / "report" / "index.html"
     assert str(report) in finished.stdout
     assert report.stat().st_size > 10_000
+    assert '<a href="data-docs/index.html">' in report.read_text()
+    assert "gold.leader_elections" in (report.parent / "data-docs" / "index.html").read_text()
     assert (tmp_path / "lake" / "silver" / "leader_and_isr_timeline" / "_delta_log").is_dir()
     summary = finished.stdout
     assert "0 rejected" in summary

@@ -40,6 +40,15 @@ def test_a_check_holds_where_it_was_judged_and_no_case_breaks_it() -> None:
     }  # fmt: skip
 
 
+def test_the_first_page_of_the_data_docs_lists_the_runs_before(tmp_path: Path) -> None:
+    runs = [{check.check_id: True for check in (SOUND, WARNED)}, {SOUND.check_id: False, WARNED.check_id: True}]
+    for broken, expected in zip((0, 1), runs, strict=True):
+        assert judge((Measurement(SOUND, 12, broken), Measurement(WARNED, 5, 0)), str(tmp_path)) == expected
+    listed = re.findall(r"validations/[^ '\"]*\.html", (tmp_path / "index.html").read_text())
+    assert len(set(listed)) == 4
+    assert all((tmp_path / page).is_file() for page in listed)
+
+
 def test_telemetry_is_off_before_great_expectations_is_there() -> None:
     code = (
         "import os, sys, checks; assert 'great_expectations' not in sys.modules;"

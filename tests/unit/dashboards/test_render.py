@@ -206,6 +206,9 @@ def test_failed_checks_are_named():
     assert "1 check of these tables failed" in page
     assert "silver.x.unique" in page
     assert "This lake was not checked" not in page
+    assert "Great Expectations" not in page
+    checked["checks"]["docs"] = "data-docs/index.html"
+    assert '<a href="data-docs/index.html">' in render(checked, "t")
 
 
 def test_the_same_data_gives_the_same_bytes():

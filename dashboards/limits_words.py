@@ -72,6 +72,8 @@ def sentence(limit: Limit) -> str:
     if limit.cause == "too_coarse":
         floor = words.visible(limit.level_floor or "")
         return f"The {name}{whose} holds nothing below {floor}{when}: {why}."
+    if limit.cause == "out_of_order":
+        return f"The lines of the {name}{whose}{when} are not in the order of their times: {why}."
     if limit.cause == "silence":
         return f"No file of the {name}{whose} speaks{when}: nothing was logged, or files are missing; {why}."
     sure = "are most likely missing" if limit.reason == "missing_period" else "are missing"

@@ -44,6 +44,7 @@ from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.events import controller_events, replication_events, state_change_events
 from reconstruct.silver.incarnations import incarnation_rows
+from reconstruct.silver.line_order import jumps_of_files
 from reconstruct.silver.offsets.context import offset_contexts
 from reconstruct.silver.offsets.evidence_rows import offset_evidence
 from reconstruct.silver.offsets.isr_moves import with_isr_moves
@@ -108,7 +109,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no
         files = lake.read(INGESTED_FILES)
         lake.overwrite_all(
             [
-                (EVIDENCE_COVERAGE, evidence_coverage(files, inputs.clocks)),
+                (EVIDENCE_COVERAGE, evidence_coverage(files, inputs.clocks, jumps_of_files(inputs.records))),
                 (UNRECOGNISED_TEMPLATES, unrecognised_templates(lake.read(LOG_RECORDS), files)),
             ]
         )

@@ -80,10 +80,11 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col(
             "coverage",
             "string",
-            "covered: a file that was read, or a clock. gap: lines are missing. too_coarse: beside covered, nothing"
-            " below level_floor was seen and rules need it.",
+            "covered: a file that was read, or a clock. gap: lines are missing. Beside covered: too_coarse, nothing"
+            " below level_floor was seen and rules need it; out_of_order, the file's times jump back as no clock"
+            " explains.",
             nullable=False,
-            vocabulary=("covered", "gap", "too_coarse"),
+            vocabulary=("covered", "gap", "out_of_order", "too_coarse"),
         ),
         col(
             "gap_reason",
@@ -105,7 +106,7 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
         col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
-    version=3,
+    version=4,
 )
 
 UNRECOGNISED_TEMPLATES: Final = TableSpec(

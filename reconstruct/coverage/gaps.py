@@ -34,7 +34,10 @@ _HABITUAL: Final = "server_log"
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A row of ``bronze.ingested_files``; instants in µs, None where none is known (what could not be read)."""
+    """A row of ``bronze.ingested_files``; instants in µs, None where none is known (what could not be read).
+
+    ``jumps_back`` and ``far_jumps_back`` are as :func:`reconstruct.history.line_order.is_in_order` takes them.
+    """
 
     source_kind: str
     source_file: str
@@ -44,6 +47,8 @@ class LogFile:
     records: int = 0
     level_floor: str | None = None
     time_zone: str | None = None
+    jumps_back: int = 0
+    far_jumps_back: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from reconstruct.coverage.levels import hides
 from reconstruct.model.versions import KafkaVersion
 
 #: Why something cannot be said, in the order told.
-CAUSES: Final = ("no_logs", "gap", "missing", "unknown_broker", "too_coarse", "silence")
+CAUSES: Final = ("no_logs", "gap", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
 #: The epochs of leaders are checkpointed since then.
 LEADER_EPOCHS_SINCE: Final = KafkaVersion((0, 11, 0))  # KIP-101
 NO_BROKER: Final = -1
@@ -71,8 +71,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A span of one broker's log: ``cause`` is ``gap`` (with its ``reason``), ``too_coarse`` or ``silence``: hours
-    that no file speaks of, and nothing tells whether one is missing."""
+    """A span of one broker's log: ``cause`` is ``gap`` (with its ``reason``), ``out_of_order`` (a file whose lines are
+    not), ``too_coarse`` or ``silence``: hours that no file speaks of, and nothing tells whether one is missing."""
 
     cause: str
     broker_id: int
@@ -158,6 +158,13 @@ _NO_LOGS: Final = _Need(
     tuple(sorted({question for kind in _LOGS for question in _WITHOUT[kind].questions})),
 )
 _SILENT: Final = "what is not said then proves nothing"
+_ORDER_UNKNOWN: Final = "what stands before a line need not have come before it: nothing is concluded from that order"
+#: What is concluded from the order of the lines of state-change.log, or from what it does not say.
+_STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
+    f"{_ORDER_UNKNOWN} or from what the log does not say",
+    ("R01", "R03", "R12", "R13", "R14", "R15", "R16", "R21", "R23"),
+    (9, 11, 12, 13),
+)
 
 
 def limits(
@@ -219,6 +226,8 @@ def _limit(cause: str, broker: int, kind: str, need: _Need) -> Limit:
 def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
     if cause == "silence":
         return _Need(_SILENT, (), ())
+    if cause == "out_of_order":
+        return _STATE_CHANGES_OUT_OF_ORDER if kind == "state_change_log" else _Need(_ORDER_UNKNOWN, (), ())
     if cause == "too_coarse" and kind == "state_change_log" and level_floor in ("DEBUG", "INFO"):
         return _STATE_CHANGES_AT_INFO
     return _WITHOUT[kind]

@@ -44,11 +44,16 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class LogSpan:
-    """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it."""
+    """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it.
+
+    ``is_in_order``: its times allow that its lines stand in the order in which they were written
+    (:mod:`reconstruct.history.line_order`).
+    """
 
     start: int
     end: int
     level_floor: str | None
+    is_in_order: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,16 @@ class ClusterView:
     live_views: tuple[LiveView, ...] = ()
 
     def logs_all(self, broker_id: int, start: int, end: int) -> bool:
-        """Whether one file of the broker's state-change log, at TRACE and with no line known to be missing, covers all
-        of [start, end]: then what it does not say did not happen."""
+        """Whether one file of the broker's state-change log, at TRACE, in order and with no line known to be missing,
+        covers all of [start, end]: then what it does not say did not happen."""
         return broker_id not in self.lossy_logs and any(
-            span.level_floor == "TRACE" and span.start <= start and end <= span.end
+            span.level_floor == "TRACE" and span.is_in_order and span.start <= start and end <= span.end
             for span in self.logs.get(broker_id, ())
         )
+
+    def keeps_order(self, broker_id: int) -> bool:
+        """Whether the lines of the broker's state-change log stand in the order of what happened, in all its files."""
+        return all(span.is_in_order for span in self.logs.get(broker_id, ()))
 
     def unclean_election_allowed(self, topic: str) -> bool | None:
         """Whether the configuration allows an unclean election; None where the evidence does not say."""

@@ -18,6 +18,7 @@ from ingest.shapes import versions_of
 from reconstruct.history.brokers import BrokerFact
 from reconstruct.history.cluster import LiveView, LogSpan
 from reconstruct.history.controllers import LEVELS, ControllerFact
+from reconstruct.history.line_order import is_in_order
 from reconstruct.model.versions import (
     NEWEST,
     OLDEST,
@@ -25,6 +26,7 @@ from reconstruct.model.versions import (
     KafkaVersion,
     VersionRange,
 )
+from reconstruct.silver.line_order import jump_counts, with_jumps
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (
@@ -139,7 +141,7 @@ def gather(
         live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
     for row in spans:
-        of(row).log_spans.append((row["broker_id"], LogSpan(row["start"], row["end"], row["level_floor"])))
+        of(row).log_spans.append((row["broker_id"], _log_span(row)))
     for row in started:
         of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
     for row in settings:
@@ -211,17 +213,27 @@ def _level_floor() -> Column:
 def _log_spans(state_changes: DataFrame) -> DataFrame:
     """What each file of a state-change log covers; one file may hold the lines of several brokers."""
     speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
+    log = ("cluster_id", "broker_id", "file_id")
+    lines = state_changes.where(F.col("event_id").endswith(":0")).select(
+        "cluster_id", speaker.alias("broker_id"), "file_id", "byte_offset", "log_level", _at("corrected_time")
+    )
     return (
-        state_changes.withColumn("broker_id", speaker)
-        .where("broker_id IS NOT NULL AND corrected_time IS NOT NULL")
-        .groupBy("cluster_id", "broker_id", "file_id")
+        with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
+        .groupBy(*log)
         .agg(
-            F.unix_micros(F.min("corrected_time")).alias("start"),
-            F.unix_micros(F.max("corrected_time")).alias("end"),
+            F.min("at").alias("start"),
+            F.max("at").alias("end"),
+            F.count("*").alias("lines"),
+            *jump_counts(),
             _level_floor(),
         )
         .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
     )
+
+
+def _log_span(row: Row) -> LogSpan:
+    in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
+    return LogSpan(row["start"], row["end"], row["level_floor"], in_order)
 
 
 def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:

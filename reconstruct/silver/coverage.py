@@ -1,5 +1,5 @@
-"""What each source covers: the spans that evidence exists for, by broker and file, and what is missing or too coarse
-between them; and how right clocks were."""
+"""What each source covers: the spans that evidence exists for, by broker and file, and what is missing, out of order or
+too coarse between them; and how right clocks were."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ingest.tables.quality import CLOCK, EVIDENCE_COVERAGE
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
 from reconstruct.history.instants import to_datetime, to_micros
+from reconstruct.history.line_order import is_in_order
 
 _NO_BROKER: Final = -1
 _GIVEN: Final = (
@@ -29,6 +30,8 @@ _GIVEN: Final = (
     "records_kept_count",
     "level_floor",
     "time_zone",
+    "jumps_back",
+    "far_jumps_back",
 )
 _ARROW_TYPES: Final = {
     "string": pa.string(),
@@ -40,14 +43,15 @@ _ARROW: Final = pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in EVIDENCE_COVE
 _NULLABLE: Final = T.StructType([T.StructField(f.name, f.dataType) for f in EVIDENCE_COVERAGE.struct.fields])
 
 
-def evidence_coverage(files: DataFrame, clocks: DataFrame) -> DataFrame:
+def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame) -> DataFrame:
     """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
     span of a broker's log that is a gap (:mod:`reconstruct.coverage.gaps`) or too coarse
-    (:mod:`reconstruct.coverage.levels`); and one per segment of a broker's clock, the
-    open ends of which are those of the broker's logs."""
+    (:mod:`reconstruct.coverage.levels`); one per file whose lines are out of order
+    (:mod:`reconstruct.history.line_order`); and one per segment of a broker's clock, the open ends of which are those
+    of the broker's logs. ``jumps`` are :func:`reconstruct.silver.line_order.jumps_of_files`."""
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
-    return _of_files(known).unionByName(_of_logs(every)).unionByName(_of_clocks(known, clocks))
+    return _of_files(known).unionByName(_of_logs(every, jumps)).unionByName(_of_clocks(known, clocks))
 
 
 def _of_files(known: DataFrame) -> DataFrame:
@@ -63,9 +67,11 @@ def _of_files(known: DataFrame) -> DataFrame:
     ).select(*EVIDENCE_COVERAGE.column_names)
 
 
-def _of_logs(every: DataFrame) -> DataFrame:
-    """Gaps and coarse spans. A broker's logs are a group: a row per file, of which a broker has thousands at most."""
-    logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | (F.col("status") != "ingested")).select(*_GIVEN)
+def _of_logs(every: DataFrame, jumps: DataFrame) -> DataFrame:
+    """Gaps, coarse spans and files out of order. A broker's logs are a group: a row per file, of which a broker has
+    thousands at most."""
+    logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | (F.col("status") != "ingested"))
+    logs = logs.join(jumps, ["cluster_id", "file_id"], "left").select(*_GIVEN)
     return logs.groupBy("cluster_id", "broker_id").applyInArrow(_fold, _NULLABLE)
 
 
@@ -84,6 +90,14 @@ def _rows(files: Sequence[LogFile], is_one_broker: bool) -> Iterator[dict[str, A
             "gap_reason": gap.reason, "valid_from": to_datetime(gap.start), "valid_to": to_datetime(gap.end),
             "records_count": 0,
         }  # fmt: skip
+    for file in files:
+        if file.first is None or file.last is None or is_in_order(file.records, file.jumps_back, file.far_jumps_back):
+            continue
+        yield {
+            "source_kind": file.source_kind, "source_file": file.source_file, "coverage": "out_of_order",
+            "level_floor": file.level_floor, "valid_from": to_datetime(file.first),
+            "valid_to": to_datetime(file.last), "records_count": file.records,
+        }  # fmt: skip
     for span in coarse_spans(files):
         yield {
             "source_kind": span.source_kind, "source_file": span.source_file, "coverage": "too_coarse",
@@ -98,7 +112,8 @@ def _log_file(row: Mapping[str, Any]) -> LogFile:
     return LogFile(
         row["source_kind"], row["source_file"], row["status"],
         None if first is None else to_micros(first), None if last is None else to_micros(last),
-        row["records_kept_count"], row["level_floor"], row["time_zone"],
+        row["records_kept_count"], row["level_floor"], row["time_zone"], row["jumps_back"] or 0,
+        row["far_jumps_back"] or 0,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.tables.quality import EVIDENCE_COVERAGE
 from reconstruct.silver.clock_steps import SEGMENT_COLUMNS
 from reconstruct.silver.coverage import evidence_coverage
+from reconstruct.silver.line_order import jumps_of_files
 from tests.support.lake_fixture import append
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
@@ -77,8 +78,16 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
         )
     ])  # fmt: skip
     clocks = spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
-    made.overwrite(evidence_coverage(made.read(INGESTED_FILES), clocks), EVIDENCE_COVERAGE)
+    made.overwrite(evidence_coverage(made.read(INGESTED_FILES), clocks, jumps(made)), EVIDENCE_COVERAGE)
     return made
+
+
+def jumps(lake):
+    """Broker 1's controller.log jumps back as a clock that was set does, broker 2's state-change.log as none does."""
+    return lake.spark.createDataFrame(
+        [("c", "1-controller.log", 1, 1), ("c", "2-state-change.log", 40, 20)],
+        "cluster_id string, file_id string, jumps_back bigint, far_jumps_back bigint",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +123,32 @@ def test_spans_that_are_too_coarse_are_joined(rows):
     assert coarse == [("c", 2, "state_change_log", "INFO", 1000)]
 
 
+def test_a_file_whose_times_jump_back_more_often_than_a_clock_is_set_is_out_of_order(rows):
+    out_of_order = [
+        (row["cluster_id"], row["broker_id"], row["source_file"], row["valid_from"], row["records_count"])
+        for row in rows
+        if row["coverage"] == "out_of_order"
+    ]
+    assert out_of_order == [("c", 2, "broker-2/logs/state-change.log", at(10.1).replace(tzinfo=None), 500)]
+
+
+def test_the_jumps_of_a_file_are_counted_in_the_order_of_its_bytes(spark):
+    times = {"a": (0, 5, 3, 3.5, 200, 100, 101), "b": (0, 1, 0.5, 2), "of no broker": (9, 0)}
+    rows = [
+        ("c", None if name == "of no broker" else 1, name, "server_log", offset, DAY + timedelta(seconds=second))
+        for name, seconds in times.items()
+        for offset, second in enumerate(seconds)
+    ]
+    names = (
+        "cluster_id string, broker_id int, file_id string, source_kind string, byte_offset long,"
+        " corrected_time timestamp"
+    )
+    found = jumps_of_files(spark.createDataFrame(rows[::-1], names)).collect()
+    assert [row.asDict() for row in found] == [
+        {"cluster_id": "c", "file_id": "a", "jumps_back": 2, "far_jumps_back": 1}
+    ]
+
+
 def test_rows_keep_the_spec(rows):
     keys = Counter(tuple(row[name] for name in EVIDENCE_COVERAGE.key) for row in rows)
     assert max(keys.values()) == 1
@@ -124,7 +159,7 @@ def test_rows_keep_the_spec(rows):
 def test_the_order_of_the_files_does_not_matter(lake, rows):
     files = lake.read(INGESTED_FILES).repartition(7, "file_id").orderBy("file_id", ascending=False)
     clocks = lake.spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
-    again = evidence_coverage(files, clocks).collect()
+    again = evidence_coverage(files, clocks, jumps(lake)).collect()
     assert sorted(map(repr, again)) == sorted(map(repr, rows))
 
 
@@ -138,7 +173,7 @@ def test_the_report_gathers_it_and_says_it(lake):
     floors = {(row["broker_id"], row["source_kind"]): row["level_floor"] for row in held["c"]}
     assert floors[2, "state_change_log"] == "INFO"
     assert floors[-1, "znode_snapshot"] is None
-    assert {row["cause"] for row in holes["c"]} == {"gap", "too_coarse", "silence"}
+    assert {row["cause"] for row in holes["c"]} == {"gap", "out_of_order", "too_coarse", "silence"}
     assert "whole" not in holes
     cluster = {"held": held["c"], "holes": holes["c"], "totals": {"versions": ["3.9.1"]}}
     told = [line["text"] for line in cannot_be_said(cluster, [1, 2, 3])["told"]]
@@ -146,4 +181,5 @@ def test_the_report_gathers_it_and_says_it(lake):
     assert any("server.log of broker 1 are most likely missing from 2026-11-21 10:00" in text for text in told)
     assert any("state-change.log of broker 2 holds nothing below INFO:" in text for text in told)
     assert any("No controller.log of broker 2 was given" in text for text in told)
+    assert any("lines of the state-change.log of broker 2 from 2026-11-21 10:06" in text for text in told)
     assert not any(text.startswith("No file of the server.log of broker 2") for text in told)

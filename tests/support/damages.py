@@ -8,6 +8,7 @@ of each is in ``tests/spark/test_damaged_captures.py``.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -276,6 +277,10 @@ def _without_middle(lines: list[bytes]) -> list[bytes]:
     return [*lines[:third], *lines[2 * third :]]
 
 
+def _shuffled(lines: list[bytes]) -> list[bytes]:
+    return sorted(lines, key=lambda line: hashlib.sha256(line).digest())
+
+
 def _twice_but_for_some_lines(capture: Path) -> None:
     path = capture / SERVER_LOG.format(2)
     lines = _lines(path)
@@ -409,6 +414,7 @@ KINDS: Final = (
          _replace(b"leader=1, leaderEpoch=0", b"leader=2, leaderEpoch=0", where=b"Sending become")),
     _log("what a broker received edited", QUIET, STATE_CHANGES.format(2),
          _replace(b"leader=1, leaderEpoch=0", b"leader=3, leaderEpoch=0")),
+    _log("lines shuffled", FAILOVER, STATE_CHANGES.format(1), _shuffled),
     _kind("log of another broker in its place", QUIET, STATE_CHANGES.format(3), _lines_of_another),
     # logs: packed
     _kind("gzip with bytes missing", QUIET, "broker-2/logs/server.log*",

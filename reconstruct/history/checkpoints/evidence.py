@@ -143,7 +143,8 @@ class BrokerCheckpoints:
     ``sessions`` the spans in each of which it certainly had one session. ``written_within`` is how long a running
     broker may leave its high watermark file unwritten without losing its session; None where its settings are not
     known. ``known_until`` is the last instant of which anything of the cluster is known: undated copies are taken to be
-    of then.
+    of then. ``clock_slack_us`` is by how much the clock of its lines and starts may still be off that of the copies,
+    ``decided_slack_us`` by how much that of assignments and proven high watermarks may.
     """
 
     broker_id: int
@@ -158,6 +159,8 @@ class BrokerCheckpoints:
     sessions: Sequence[tuple[int, int]] = ()
     written_within: int | None = None
     known_until: int = 0
+    clock_slack_us: int = 0
+    decided_slack_us: int = 0
 
 
 def lines_of(

@@ -12,11 +12,13 @@ The findings, each with what a restart then did, or would do by the version's ru
 * ``log_directory_wiped``: all replicas of a directory begin again with empty logs.
 
 Missing evidence accuses nobody: a file is absent only in a round in which others of its directory were copied; an entry
-is missing only from a copy that is whole; copies made while the broker was down are old, not stale.
+is missing only from a copy that is whole; copies made while the broker was down are old, not stale; lines of a clock
+that may be wrong are compared with no copy (:mod:`reconstruct.history.checkpoints.clocks`).
 """
 
 from __future__ import annotations
 
+from reconstruct.history.checkpoints.clocks import comparable
 from reconstruct.history.checkpoints.entries import judge_entries
 from reconstruct.history.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
 from reconstruct.history.checkpoints.files import absences_of, judge_absences, judge_damage
@@ -28,8 +30,13 @@ from reconstruct.history.checkpoints.view import BrokerView
 
 def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
     """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
-    view = BrokerView(seen)
     out = CheckpointVerdicts(seen.broker_id)
+    for part in comparable(seen):
+        _judge(BrokerView(part), out)
+    return out
+
+
+def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
     absences = absences_of(view, out)
     before_start: dict[int, tuple[int, ...]] = {}
     for absence in absences:
@@ -42,4 +49,3 @@ def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
     judge_damage(view, out)
     judge_stale(view, out)
     judge_entries(view, out)
-    return out

@@ -106,6 +106,7 @@ class BrokerView:
 
     def is_assigned(self, replica: Replica, start: int, end: int) -> bool | None:
         """Whether it was a replica of the broker all the time, or never (False); None where neither is known."""
+        start, end = start - self.seen.decided_slack_us, end + self.seen.decided_slack_us
         spans = [
             span
             for span in self.seen.assigned.get(replica, ())
@@ -118,13 +119,13 @@ class BrokerView:
         return None if any(span.is_assigned for span in spans) else False
 
     def left_at(self, replica: Replica, at: int) -> int:
-        """Since when a replica that is not the broker's at ``at`` has not been."""
+        """Since when, at the latest, a replica that is not the broker's at ``at`` has not been."""
         left = at
         for span in sorted(self.seen.assigned.get(replica, ()), key=lambda span: span.start, reverse=True):
             if span.is_assigned:
                 break
             left = min(left, span.start)
-        return left
+        return min(at, left + self.seen.decided_slack_us)
 
 
 def _instant(line: BrokerLine) -> int:

@@ -150,7 +150,8 @@ def log_marks(fact: LogFact) -> Iterator[Mark]:
         return
     for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):
         yield Mark(rule, key, is_earlier, clock, fact.at_us, fact.evidence_id)
-    if fact.event_type == "broker_registered" and fact.announced_us is not None:
+    # one clock in one file: an announcement that is later by it stands before the registration by mistake
+    if fact.event_type == "broker_registered" and fact.announced_us is not None and fact.announced_us <= fact.at_us:
         broker_id, epoch = fact.fields.get("broker_id", str(clock)), fact.fields.get("broker_epoch", "only")
         for rule in ("registering_before_registered", "registering_before_broker_epoch_cached"):
             yield Mark(rule, f"{broker_id}|{epoch}", True, clock, fact.announced_us, fact.announced_by or "")

@@ -21,8 +21,14 @@ REQUESTS_ORDERED_SINCE: Final = v(0, 8, 2)
 
 
 def judge_acceptance(request: Request, cluster: ClusterView, verdicts: Verdicts) -> None:
-    """Judge whether the broker rightly acted upon the request, or rightly refused it."""
-    if request.is_refused:
+    """Judge whether the broker rightly acted upon the request, or rightly refused it.
+
+    Both rest on the order of the lines in the broker's log, and on the lines of one request standing together.
+    """
+    if not cluster.keeps_order(request.to_broker_id):
+        if request.is_refused or request.accepts:
+            verdicts.unjudged("R21" if request.is_refused else "R12")
+    elif request.is_refused:
         _judge_refusal(request, verdicts)
     elif request.accepts:
         _judge_accepted(request, cluster, verdicts)
@@ -39,7 +45,8 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
         return
     at = request.accepted_at_before
     assert at is not None
-    if _begins_anew_between(cluster, request.to_broker_id, epoch, before, at, received):
+    # where its clock says that it came later, the order of the broker's files, or of the lines in one, proves nothing
+    if at > received or _begins_anew_between(cluster, request.to_broker_id, epoch, before, at, received):
         verdicts.unjudged("R12")
         return
     is_proven = _is_one_process(cluster, request.to_broker_id, at, received)

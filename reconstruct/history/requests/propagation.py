@@ -239,9 +239,9 @@ def sendable_from(request: Request, tenure: Tenure) -> int:
 
 def shows_sending(request: Request, cluster: ClusterView) -> bool:
     """Whether the lines of the receipt could be tied to lines of its sending: from 2.6 on a controller counts the
-    partitions of an UpdateMetadata request and names none."""
+    partitions of an UpdateMetadata request and names none; and lines that are not in order make no request."""
     may_count = request.api == UPDATE_METADATA and cluster.version.may_be_since(BATCHES_COUNTED_SINCE)
-    return request.lines > 0 and not may_count
+    return request.lines > 0 and not may_count and cluster.keeps_order(request.to_broker_id)
 
 
 def tenure_of(request: Request, cluster: ClusterView) -> Tenure | None:

@@ -9,6 +9,7 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.instants import utc
+from reconstruct.history.line_order import came_before
 from reconstruct.history.roles import LEADER, RoleChange, by_broker, role_changes
 from reconstruct.history.rules.processes import Held, is_between, is_in_order, is_one_process, rebirths, severity, walk
 from reconstruct.history.sightings import LEADER_SIDE, Rank, Sighting
@@ -117,7 +118,10 @@ def _judge_controller_epochs(case: Case, broker_id: int, facts: Sequence[Evidenc
         if highest is None or not is_one_process(case.cluster, broker_id, highest.at, fact.at):
             highest = fact
         elif highest.controller_epoch is not None and fact.controller_epoch < highest.controller_epoch:
-            verdicts.broken(_lower_controller(case, broker_id, fact, highest))
+            if came_before(highest, fact, case.cluster):
+                verdicts.broken(_lower_controller(case, broker_id, fact, highest))
+            else:
+                verdicts.unjudged("R21")
         else:
             verdicts.kept("R21")
             highest = fact

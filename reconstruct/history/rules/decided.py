@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
 from reconstruct.history.instants import utc
+from reconstruct.history.line_order import came_before
 from reconstruct.history.rules.exact_states import all_sightings, severity
 from reconstruct.history.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
@@ -29,6 +30,9 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
         for before, after in itertools.pairwise(sequence):
             if after.leader_epoch >= before.leader_epoch:
                 verdicts.kept("R01")
+                continue
+            if sequence is not written and not came_before(before.fact, after.fact, case.cluster):
+                verdicts.unjudged("R01")
                 continue
             verdicts.broken(
                 Finding(

@@ -9,6 +9,7 @@ from reconstruct.findings import Finding, Verdicts
 from reconstruct.history.case import Case
 from reconstruct.history.elections.judging import unclean_setting
 from reconstruct.history.instants import utc
+from reconstruct.history.line_order import came_before
 from reconstruct.history.rules.exact_states import all_sightings, severity, states_by_version
 from reconstruct.history.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.model.versions import (
@@ -77,7 +78,8 @@ def _out_of_order(case: Case) -> Iterator[tuple[Sighting, Sighting]]:
         streams.setdefault(key, []).append(sighting)
     for stream in (written, *streams.values()):
         for earlier, later in itertools.pairwise(stream):
-            if (later.partition_epoch or 0) < (earlier.partition_epoch or 0):
+            is_proven = stream is written or came_before(earlier.fact, later.fact, case.cluster)
+            if is_proven and (later.partition_epoch or 0) < (earlier.partition_epoch or 0):
                 yield earlier, later
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from reconstruct.history.case import Case
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
+from reconstruct.history.line_order import came_before
 from reconstruct.history.roles import RoleChange, by_broker
 from reconstruct.history.sightings import LEADER_DURING_DELETE
 from reconstruct.model.states import PartitionState
@@ -41,8 +42,9 @@ def walk(
 ) -> Iterator[tuple[Evidence, Held | None]]:
     """Each line of one broker with what it held just before; None where its log does not prove it.
 
-    ``facts`` and ``changes`` are that broker's, in order. Nothing is proven before a start of its process that the
-    evidence shows, and a replica that was deleted (StopReplica with delete) begins again.
+    ``facts`` and ``changes`` are that broker's, in order. Nothing is proven by a log whose lines are not in order, nor
+    before a start of its process that the evidence shows; a replica that was deleted (StopReplica with delete) begins
+    again.
     """
     accepted = {change.fact.order: change for change in changes if is_in_order(change)}
     starts = sorted(at for at, _ in cluster.process_starts.get(broker_id, ()))
@@ -52,7 +54,7 @@ def walk(
         while started < len(starts) and starts[started] <= fact.at:
             started += 1
             held = None
-        yield fact, held
+        yield fact, held if held is not None and came_before(held.change.fact, fact, cluster) else None
         change = accepted.get(fact.order)
         epoch = change.role.leader_epoch if change is not None and started else None
         if is_deletion(fact):

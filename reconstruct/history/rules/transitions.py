@@ -11,7 +11,7 @@ from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.instants import utc
 from reconstruct.history.rules.replay.continuity import Gap, gaps
-from reconstruct.history.rules.replay.controller_log import REPLICA, TRANSITIONS, controller_logs
+from reconstruct.history.rules.replay.controller_log import REPLICA, TRANSITIONS, ordered_logs
 from reconstruct.model.states import (
     ReplicaState,
     is_legal_partition_transition,
@@ -27,7 +27,7 @@ _REFUSED: Final = re.compile(
 
 def judge_transitions(case: Case, verdicts: Verdicts) -> None:
     """R13 and R14: what each line claims, whether it starts where the one before ended, what the controller refused."""
-    found = (gap for log in controller_logs(case.facts) for gap in gaps(log, case.cluster))
+    found = (gap for log in ordered_logs(case.facts, case.cluster) for gap in gaps(log, case.cluster))
     missing = {gap.line.evidence_id: gap for gap in found}
     for fact in case.facts:
         if fact.kind in TRANSITIONS:

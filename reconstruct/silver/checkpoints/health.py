@@ -30,6 +30,7 @@ from reconstruct.history.checkpoints.evidence import (
 from reconstruct.history.checkpoints.rules import judge_checkpoints
 from reconstruct.history.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.history.cluster import ClusterView
+from reconstruct.history.offsets.clocks import DECISIONS
 from reconstruct.silver.checkpoints.corners import checkpoint_copies, corner_entries
 from reconstruct.silver.checkpoints.evidence_rows import (
     ASSIGNED,
@@ -118,6 +119,7 @@ def _seen(rows: Sequence[Mapping[str, Any]], broker_id: int, context: OffsetCont
         context.covered.get(broker_id, ()), () if schedule is None else schedule.sessions,
         None if schedule is None else schedule.interval_us + schedule.longest_stall_us,
         max((row["to_us"] or 0 for row in of_kind.get(COPY, ())), default=0),
+        context.clocks.slack_us(broker_id), context.clocks.slack_us(DECISIONS),
     )  # fmt: skip
 
 

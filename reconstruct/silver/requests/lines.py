@@ -60,10 +60,12 @@ _SKIPPED: Final = ("become_leader_skipped", "become_follower_skipped", "topic_id
 _IGNORED: Final = ("leader_and_isr_ignored", "update_metadata_ignored", "stop_replica_ignored")
 _APPLIED: Final = (*_COMPLETED, *_CACHED, "metadata_batch", "leader_and_isr_handled", "stop_replica_handled")
 
-_FILE_ORDER: Final = ("file_start", "file_id", "byte_offset", "event_id")
+_FILE_ORDER: Final = ("file_start", "file_id", "time_order", "byte_offset", "event_id")
+#: Columns of what names the logs whose lines are not in order: they are put in order by their times.
+UNORDERED_COLUMNS: Final = "cluster_id string, unordered_broker_id int"
 
 
-def received_requests(state_changes: DataFrame, files: DataFrame) -> DataFrame:
+def received_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     """One row per request that a broker's lines tell of: who sent it, when it was received and applied, how it went.
 
     ``received_ref`` is the id of its first record; ``marks`` are its lines, as ``(place, content, at)``; ``position``
@@ -72,7 +74,7 @@ def received_requests(state_changes: DataFrame, files: DataFrame) -> DataFrame:
     controller that does, since an UpdateMetadata follows each LeaderAndIsr in its batch; ``stated_epoch`` is what the
     request's own lines name.
     """
-    lines = _broker_lines(state_changes, files)
+    lines = _broker_lines(state_changes, files, unordered)
     connection = Window.partitionBy("cluster_id", "to_broker_id", "controller_id").orderBy(*_FILE_ORDER)
     before = {name: F.lag(name).over(connection) for name in ("api", "correlation_id", "at")}
     is_first = (
@@ -88,7 +90,7 @@ def received_requests(state_changes: DataFrame, files: DataFrame) -> DataFrame:
     return _with_epochs(_whole(grouped))
 
 
-def _broker_lines(state_changes: DataFrame, files: DataFrame) -> DataFrame:
+def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     api = F.create_map(*(F.lit(x) for pair in _OF_BROKER.items() for x in pair))[F.col("event_type")]
     field = F.col("fields")
     batch = F.coalesce(
@@ -99,9 +101,10 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame) -> DataFrame:
     lines = state_changes.where(is_known & F.col("controller_id").isNotNull())
     is_line = F.col("event_type").isin(*_RECEIVED, *_CACHED) & F.col("topic").isNotNull()
     is_batch = F.col("event_type").isin(*_RECEIVED, "metadata_batch") & batch.isNotNull() & F.col("topic").isNull()
-    return _in_file_order(lines, files).select(
+    speaker = F.coalesce(field["broker_id"].try_cast("int"), "broker_id")
+    return _in_file_order(lines, files, speaker, unordered).select(
         "cluster_id",
-        F.coalesce(field["broker_id"].try_cast("int"), "broker_id").alias("to_broker_id"),
+        speaker.alias("to_broker_id"),
         "controller_id",
         F.coalesce("controller_epoch", field["request_controller_epoch"].try_cast("int")).alias("epoch"),
         field["known_controller_epoch"].try_cast("int").alias("known_epoch"),
@@ -186,14 +189,14 @@ def _with_epochs(requests: DataFrame) -> DataFrame:
     return requests.withColumns({"stated_epoch": F.col("controller_epoch"), "controller_epoch": epoch})
 
 
-def sent_requests(state_changes: DataFrame, files: DataFrame) -> DataFrame:
+def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     """One row per stretch of lines in which a controller sends requests of one kind to one set of brokers.
 
     From 0.9 to 2.5 several UpdateMetadata requests may stand in one stretch: nothing tells them apart on this side.
     ``sent_at`` is its last line, printed just before the request is queued; ``decided_at`` the last decision between
     the batch before and this one.
     """
-    lines = _controller_lines(state_changes, files)
+    lines = _controller_lines(state_changes, files, unordered)
     log = Window.partitionBy("cluster_id", "controller_id").orderBy(*_FILE_ORDER)
     names = ("api", "to_broker_ids", "correlation_id", "controller_epoch", "event_type", "at")
     before = {name: F.lag(name).over(log) for name in names}
@@ -260,7 +263,7 @@ def _request_key() -> Column:
     return F.when(F.col("correlation_id").isNotNull(), by_id).otherwise(F.col("sent_ref"))
 
 
-def _controller_lines(state_changes: DataFrame, files: DataFrame) -> DataFrame:
+def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     field = F.col("fields")
     kinds = F.create_map(*(F.lit(x) for pair in _SENT.items() for x in pair))[F.col("event_type")]
     api = F.when(F.col("event_type") == _BATCH_SENT, field["api"]).otherwise(kinds)
@@ -276,7 +279,7 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame) -> DataFrame:
         & of_controller
         & field["broker_id"].isNull()
     )
-    return _in_file_order(lines, files).select(
+    return _in_file_order(lines, files, F.col("controller_id"), unordered).select(
         "cluster_id",
         "controller_id",
         "controller_epoch",
@@ -294,7 +297,17 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _in_file_order(lines: DataFrame, files: DataFrame) -> DataFrame:
-    """Lines with the begin of their file, by which the files of one broker follow each other."""
+def _in_file_order(lines: DataFrame, files: DataFrame, speaker: Column, unordered: DataFrame) -> DataFrame:
+    """Lines with the begin of their file, by which the files of one broker follow each other; where the lines of a log
+    are not in order, with their time, which then counts before their place."""
     starts = files.groupBy("file_id").agg(F.min("first_event_time").alias("file_start"))
-    return lines.join(F.broadcast(starts), "file_id", "left")
+    of_unordered = ["cluster_id", "unordered_broker_id"]
+    known = F.broadcast(unordered.withColumn("is_unordered", F.lit(True)))
+    in_time = F.when(F.col("is_unordered"), F.unix_micros("corrected_time")).otherwise(0)
+    return (
+        lines.join(F.broadcast(starts), "file_id", "left")
+        .withColumn("unordered_broker_id", speaker)
+        .join(known, of_unordered, "left")
+        .withColumn("time_order", in_time)
+        .drop("unordered_broker_id", "is_unordered")
+    )

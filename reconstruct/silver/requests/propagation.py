@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.requests.propagation import UPDATE_METADATA
-from reconstruct.silver.requests.lines import received_requests, sent_requests
+from reconstruct.silver.requests.lines import UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.silver.requests.matching import (
     CLOCK_SLACK_US,
     connection_of,
@@ -53,14 +53,25 @@ def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Ma
     """One row per request, :data:`REQUEST_COLUMNS`.
 
     ``files`` are ``bronze.ingested_files``, for the order of a broker's files; ``clusters`` say when its process
-    started. The lines are shuffled three times: by broker, by controller, and by connection and partition; what follows
-    is a row per request.
+    started, and which logs' lines are not in order. The lines are shuffled three times: by broker, by controller, and
+    by connection and partition; what follows is a row per request.
     """
-    received = _with_accepted_before(received_requests(state_changes, files), clusters)
-    sent = sent_requests(state_changes, files).select("*", F.explode("to_broker_ids").alias("to_broker_id"))
+    unordered = _unordered_logs(state_changes.sparkSession, clusters)
+    received = _with_accepted_before(received_requests(state_changes, files, unordered), clusters)
+    sent = sent_requests(state_changes, files, unordered).select("*", F.explode("to_broker_ids").alias("to_broker_id"))
     requests = _requests(match_marks(_marks_of(sent, received)))
     whole = _with_late_sendings(_with_answers(requests, _answers(state_changes)))
     return _numbered(whole).select(*REQUEST_COLUMNS)
+
+
+def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    rows = [
+        (cluster_id, broker_id)
+        for cluster_id, view in sorted(clusters.items())
+        for broker_id in sorted(view.logs)
+        if not view.keeps_order(broker_id)
+    ]
+    return spark.createDataFrame(rows, UNORDERED_COLUMNS)
 
 
 def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:

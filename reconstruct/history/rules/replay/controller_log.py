@@ -5,7 +5,8 @@ that they gathered. So in one file a run of transitions and the run of requests 
 Requests that no transition of the partition asked for (a restatement, the raised epoch of a reassignment) stand in the
 run of the block before.
 
-The order is the file's, never the clock's.
+The order is the file's, never the clock's. Where the two contradict each other (:mod:`reconstruct.history.line_order`),
+there is none, and such a log proves nothing (:func:`ordered_logs`).
 
 Source: kafka.controller.ControllerBrokerRequestBatch, PartitionStateMachine, ReplicaStateMachine, 0.8.0 to 3.9.
 """
@@ -18,6 +19,7 @@ from typing import Final
 
 from reconstruct.history.cluster import ClusterView
 from reconstruct.history.evidence import Evidence
+from reconstruct.history.line_order import jumps_back
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 
@@ -97,6 +99,15 @@ class ControllerLog:
     @property
     def end(self) -> int:
         return max(line.at for line in self.lines)
+
+
+def ordered_logs(facts: Sequence[Evidence], cluster: ClusterView) -> list[ControllerLog]:
+    """:func:`controller_logs` without those whose lines need not stand in the order of what happened."""
+    return [
+        log
+        for log in controller_logs(facts)
+        if cluster.keeps_order(log.controller_id) and not jumps_back(line.at for line in log.lines)
+    ]
 
 
 def controller_logs(facts: Sequence[Evidence]) -> list[ControllerLog]:

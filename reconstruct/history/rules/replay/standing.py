@@ -15,8 +15,8 @@ from reconstruct.history.rules.replay.controller_log import (
     STOP_REPLICA,
     UPDATE_METADATA,
     ControllerLog,
-    controller_logs,
     is_whole,
+    ordered_logs,
 )
 from reconstruct.history.rules.replay.model_runs import Told
 from reconstruct.history.rules.replay.surroundings import deletion_hint
@@ -53,7 +53,7 @@ class Standing:
 
     @staticmethod
     def of(case: Case) -> Standing:
-        return Standing(case, controller_logs(case.facts))
+        return Standing(case, ordered_logs(case.facts, case.cluster))
 
     @cached_property
     def holes(self) -> frozenset[int]:

@@ -135,3 +135,11 @@ def test_the_order_of_the_evidence_does_not_matter():
     evidence = [*held(1), *held(2, 3, without=("server_log",)), Held(-1, "znode_snapshot")]
     holes = [Hole("gap", 1, "server_log", 5, 6, reason="unread_file"), Hole("silence", 2, "controller_log", 7, 9)]
     assert limits([3, 2, 1], evidence[::-1], holes[::-1]) == limits([1, 2, 3], evidence, holes)
+
+
+def test_what_a_file_out_of_order_leaves_open() -> None:
+    found = limits([1], [*held(1), *ZNODES], [Hole("out_of_order", 1, "state_change_log", 100, 300)])
+    (limit,) = [one for one in found if one.cause == "out_of_order"]
+    assert (limit.brokers, limit.source_kind) == ((1,), "state_change_log")
+    assert {"R12", "R15", "R16"} <= set(limit.rules)
+    assert "order" in limit.why

@@ -49,11 +49,11 @@ lint: env ## ruff, and mypy --strict over ingest, reconstruct and checks
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test-cluster: env ## the tests on real ZooKeeper and brokers
-	$(PYTEST) -m cluster -rs $(PYTEST_ARGS) $(NONE_YET)
+test-cluster: env ## every scenario on real ZooKeeper and brokers of four versions, measured (about forty minutes)
+	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
-test-hard: env ## everything but benchmarks, with property tests that look much further (about half an hour)
-	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not benchmark" -rs $(PYTEST_ARGS)
+test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)
+	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not cluster and not benchmark" -rs $(PYTEST_ARGS)
 
 benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)

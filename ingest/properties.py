@@ -6,7 +6,7 @@ Secrets are not taken over: neither as a value nor as the text of a rejected rec
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
@@ -24,8 +24,10 @@ _BLANKS: Final = " \t\f"
 _META_IDS: Final = ("broker.id", "node.id")
 
 
-def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    """The properties of one file; comments and blank lines are no records.
+def read(
+    item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str] = shown_value
+) -> Iterator[Kept | Rejected]:
+    """The properties of one file; comments and blank lines are no records. ``show`` gives what is told of a value.
 
     Of a key that is set twice the later value counts, as in Java; the earlier one is rejected. In
     ``meta.properties`` a version or an id that Kafka cannot read is rejected.
@@ -33,7 +35,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     held: list[Kept | Rejected] = []
     position: dict[str, int] = {}
     held_bytes = 0
-    for row in _properties(item, source):
+    for row in _properties(item, source, show):
         if len(held) >= _HELD_ROWS or held_bytes > _HELD_BYTES:
             yield from held
             held, position, held_bytes = [], {}, 0
@@ -54,7 +56,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     yield from held
 
 
-def _properties(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
+def _properties(item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str]) -> Iterator[Kept | Rejected]:
     pending: list[Place] = []
     pending_bytes = 0
     offset, number = item.offset, item.line
@@ -73,10 +75,10 @@ def _properties(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Reje
                 pending = [_joined(pending, b"")]
             if _is_continued(data):
                 continue
-            yield _property(pending, pending_bytes)
+            yield _property(pending, pending_bytes, show)
             pending, pending_bytes = [], 0
     if pending:
-        yield _property(pending, pending_bytes)
+        yield _property(pending, pending_bytes, show)
 
 
 def _is_continued(data: bytes) -> bool:
@@ -85,7 +87,7 @@ def _is_continued(data: bytes) -> bool:
     return (len(text) - len(text.rstrip(b"\\"))) % 2 == 1
 
 
-def _property(places: list[Place], size: int) -> Kept | Rejected:
+def _property(places: list[Place], size: int, show: Callable[[str, str], str]) -> Kept | Rejected:
     if size > MAX_RECORD_BYTES:
         return Rejected(_joined(places, b""), TOO_LONG)
     parts = [_decoded(place.data).rstrip("\r\n").lstrip(_BLANKS) for place in places]
@@ -100,7 +102,7 @@ def _property(places: list[Place], size: int) -> Kept | Rejected:
     key, value = _unescaped(found.group("key")), _unescaped(found.group("value"))
     if "\0" in key or len(key) > 1000:
         return Rejected(_without_text(place), "a name that no property has: it is damaged, or no property at all")
-    return Kept(place, {"config_key": key, "config_value": shown_value(key, value)})
+    return Kept(place, {"config_key": key, "config_value": show(key, value)})
 
 
 def _meta_problem(key: str, value: str) -> str | None:

@@ -49,6 +49,13 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
+#: Keys of the lines that a capture holds beside those that are read, and what they are.
+_CAPTURED: Final = {
+    frozenset({"sent_at", "received_at", "description"}): "descriptions of the cluster and its topics",
+    frozenset({"sent_at", "received_at", "log_dir"}): "descriptions of log directories",
+    frozenset({"sent_at", "received_at", "reassignments"}): "reassignments under way",
+    frozenset({"missed_from", "missed_to", "source", "reason"}): "what was missed",
+}
 _CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -142,6 +149,9 @@ def _json_line(line: bytes) -> Recognised | None:
         return Recognised("znode_snapshot")
     if keys >= offset_probes.KEYS:
         return Recognised("offset_probe", first_line=line)
+    for told, what in _CAPTURED.items():
+        if told <= keys:
+            return _not_read("unrecognised", f"{what}, from a capture: not read yet")
     if {"ts", "what"} <= keys:
         return _not_read("scenario_events", "what a test scenario did: never an input")
     return None

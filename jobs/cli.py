@@ -8,18 +8,31 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Final
 
-from jobs import check_job, demo_job, explain_job, ingest_job, reconstruct_job, report_job, run_job, sql_job
+from jobs import (
+    capture_job,
+    check_job,
+    demo_job,
+    explain_job,
+    ingest_job,
+    lab_job,
+    reconstruct_job,
+    report_job,
+    run_job,
+    sql_job,
+)
 from jobs.job import PROGRAM, WRONG_USE, Job, UsageError, add_common_arguments, common_of, execute
 
 JOBS: Final[tuple[Job, ...]] = (
     demo_job.JOB,
     run_job.JOB,
+    capture_job.JOB,
     ingest_job.JOB,
     reconstruct_job.JOB,
     check_job.JOB,
     report_job.JOB,
     explain_job.JOB,
     sql_job.JOB,
+    lab_job.JOB,
 )
 
 _DESCRIPTION: Final = (

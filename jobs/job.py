@@ -76,6 +76,8 @@ class Job:
     run: Callable[..., RunReport]
     #: Settings of its Spark session, over those that every job has.
     config: Mapping[str, str] = field(default_factory=dict)
+    #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
+    needs_spark: bool = True
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,10 +120,16 @@ def main_of(job: Job, argv: Sequence[str] | None = None) -> int:
 
 
 def execute(job: Job, common: Common, params: Any) -> int:
-    """Start Spark, run, print what came of it, and give the exit code. No exception leaves but a bug's own exit."""
+    """Start Spark if the job needs it, run, print what came of it, and give the exit code. No exception leaves but a
+    bug's own exit."""
     log_file: Path | None = None
     try:
         with Progress(quiet=common.quiet) as progress:
+            if not job.needs_spark:
+                report = job.run(None, params, progress)
+                progress("")
+                _print(report, common)
+                return report.exit_code
             progress("starting Spark")
             log_file = default_log_file()
             if common.verbose:
@@ -229,7 +237,11 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> int:
 
 def _foreseen() -> tuple[type[Exception], ...]:
     """The errors that are sentences. The packages' own are looked up, not imported: the job that raised one did."""
-    named = (("ingest.delta", "LakeError"), ("ingest.pipeline", "IngestError"))
+    named = (
+        ("ingest.delta", "LakeError"),
+        ("ingest.pipeline", "IngestError"),
+        ("ingest.capture.params", "CaptureError"),
+    )
     found = (getattr(sys.modules.get(module), name, None) for module, name in named)
     return (JavaMissing, JarsMissing, SessionError, *(error for error in found if error is not None))
 

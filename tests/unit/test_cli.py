@@ -407,3 +407,57 @@ def test_progress_can_be_silent():
     with Progress(quiet=True, stream=stream) as progress:
         progress("one")
     assert stream.getvalue() == ""
+
+
+CAPTURE = ("capture", "--out", "c")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "nothing to capture: give --zookeeper, --bootstrap-server, --logs or --log-dirs"),
+        (("--bootstrap-server", "host"), "'host' is no HOST:PORT of a bootstrap server"),
+        (("--logs", "/var/log/kafka"), "--logs takes ID=PATH, as --logs 1=/var/lib/kafka: not '/var/log/kafka'"),
+        (("--log-dirs", "1=/nowhere"), "there is no /nowhere, which --log-dirs names"),
+        (("--zookeeper", "h:1", "--interval", "0"), "--interval takes a time such as 500ms, 1s or 10m"),
+        (("--zookeeper", "h:1", "--for", "soon"), "--for takes a time such as 500ms, 1s or 10m"),
+        (("--zookeeper", "h:1", "--rounds", "0"), "--rounds takes a number above 0"),
+        (("--zookeeper", "h:1", "--kafka-version", "new"), "--kafka-version takes a version such as 0.8.2 or 3.9"),
+        (
+            ("--zookeeper", "h:1", "--client-properties", "no.properties"),
+            "cannot read the client properties no.propert",
+        ),
+    ],
+)
+def test_what_capture_cannot_be_asked_for(capsys, options, sentence):
+    assert sentence in error_of(capsys, *CAPTURE, *options)
+
+
+def test_capture_says_in_one_sentence_that_nobody_is_there(capsys, tmp_path):
+    assert cli.main([*CAPTURE, "-q", "--bootstrap-server", "127.0.0.1:1"]) == job.FAILED
+    assert capsys.readouterr().err == (
+        "kafka-state-replay: no broker can be asked: nothing listens at 127.0.0.1:1; see --bootstrap-server\n"
+    )
+
+
+def test_capture_stops_on_sigterm_with_a_summary_and_without_spark(tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/server.log").write_text("[2026-11-21 03:32:49,000] INFO one (kafka.server.KafkaServer)\n")
+    code = (
+        "import sys, jobs.cli; code = jobs.cli.main(sys.argv[1:]);"
+        " from pyspark import SparkContext; sys.exit(code if SparkContext._gateway is None else 9)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *CAPTURE, "--logs", "1=logs", "--interval", "100ms"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    copy = tmp_path / "c/broker-1/logs/server.log"
+    until = time.monotonic() + 30
+    while not copy.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.terminate()
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "62 bytes of logs" in output
+    assert copy.read_bytes() == (tmp_path / "logs/server.log").read_bytes()

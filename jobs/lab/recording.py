@@ -1,0 +1,71 @@
+"""A capture that runs beside a scenario: the program's own ``capture``, in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary, run_capture
+from jobs.lab.cluster import Cluster
+from jobs.lab.waiting import PATIENCE_S, NeverHappened, wait_for
+
+INTERVAL_S: Final = 1.0
+
+
+class Recording:
+    """Captures ``cluster`` into ``folder`` from entering to leaving the context."""
+
+    def __init__(self, cluster: Cluster, folder: Path, say: Callable[[str], None] = lambda sentence: None) -> None:
+        self.folder = folder
+        self.summary: CaptureSummary | None = None
+        self._params = CaptureParams(
+            out=str(folder),
+            zookeeper=cluster.zookeeper.address,
+            bootstrap_servers=cluster.bootstrap,
+            brokers=tuple(
+                BrokerFiles(broker.broker_id, (str(broker.logs),), (str(broker.data),), (str(broker.properties),))
+                for broker in cluster.brokers.values()
+            ),
+            interval_s=INTERVAL_S,
+            api_version=cluster.release.client_api,
+            # Without a topic, brokers of 0.8 name no broker.
+            waits=True,
+        )
+        self._say = say
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="lab-capture", daemon=True)
+
+    def __enter__(self) -> Recording:
+        self._thread.start()
+        self.wait_for_rounds(1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE_S)
+        if self._thread.is_alive() and error is None:
+            raise NeverHappened(f"the capture was asked to end: it has not within {PATIENCE_S:.0f} s")
+        if self._error is not None and error is None:
+            raise self._error
+
+    def wait_for_rounds(self, count: int) -> None:
+        """Until so many more snapshots of the znodes are whole: what was so before is then recorded."""
+        before = self._snapshots()
+        wait_for(f"{count} more rounds are captured", lambda: self._snapshots() >= before + count)
+
+    def _snapshots(self) -> int:
+        if self._error is not None:
+            raise self._error
+        return sum(1 for _ in self.folder.glob("znodes/*.jsonl"))
+
+    def _run(self) -> None:
+        try:
+            self.summary = run_capture(self._params, self._stop, self._say)
+        except BaseException as error:
+            self._error = error

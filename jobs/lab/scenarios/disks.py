@@ -1,0 +1,83 @@
+"""Incidents with disks: checkpoints that are lost or corrupt, a whole log directory that is lost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jobs.lab.scenarios.brokers import not_the_controller
+from jobs.lab.stage import ORDERS, Stage
+from jobs.lab.waiting import NeverHappened, wait_for
+
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+
+
+def lost_checkpoint(stage: Stage) -> None:
+    """A broker dies and comes back without its high watermark checkpoint."""
+    orders = stage.create("orders", ORDERS)
+    with stage.produce(orders) as load:
+        stage.let_run(load)
+        broker = not_the_controller(stage)
+        stage.kill(broker)
+        stage.say(f"removing {HIGH_WATERMARKS} of broker {broker}")
+        stage.cluster.brokers[broker].lose_checkpoint(HIGH_WATERMARKS)
+        stage.note("checkpoint_removed", broker=broker, file=HIGH_WATERMARKS)
+        stage.let_run(load)
+        stage.start(broker)
+        stage.wait_for_full_isr()
+        stage.let_run(load)
+
+
+def lost_disk(stage: Stage) -> None:
+    """A broker dies and comes back with an empty log directory: it fetches everything again."""
+    orders = stage.create("orders", ORDERS)
+    with stage.produce(orders) as load:
+        stage.let_run(load)
+        broker = not_the_controller(stage)
+        stage.kill(broker)
+        stage.say(f"emptying the log directory of broker {broker}")
+        stage.cluster.brokers[broker].lose_data()
+        stage.note("data_lost", broker=broker)
+        stage.let_run(load)
+        stage.start(broker)
+        stage.wait_for_full_isr()
+        stage.let_run(load)
+
+
+def corrupt_checkpoint(stage: Stage) -> None:
+    """A broker stops, its high watermark checkpoint gets a line that is no entry, it starts; then that is repaired."""
+    orders = stage.create("orders", ORDERS)
+    with stage.produce(orders) as load:
+        stage.let_run(load)
+        broker = not_the_controller(stage)
+        stage.stop(broker)
+        stage.say(f"corrupting {HIGH_WATERMARKS} of broker {broker}")
+        stage.cluster.brokers[broker].corrupt_checkpoint(HIGH_WATERMARKS)
+        stage.note("checkpoint_corrupted", broker=broker, file=HIGH_WATERMARKS)
+        stage.let_run(load)
+        _try_to_start(stage, broker)
+        stage.let_run(load, rounds=6)
+        stage.say(f"broker {broker} again, without the corrupt file")
+        _end(stage, broker)
+        stage.cluster.brokers[broker].remove_checkpoint(HIGH_WATERMARKS)
+        stage.note("checkpoint_removed", broker=broker, file=HIGH_WATERMARKS)
+        stage.start(broker)
+        stage.wait_for_full_isr()
+        stage.let_run(load)
+
+
+def _try_to_start(stage: Stage, broker: int) -> None:
+    """Some releases end at once over a corrupt checkpoint, or soon after: that is what there is to see."""
+    try:
+        stage.start(broker)
+    except NeverHappened as error:
+        stage.say(f"broker {broker} does not start")
+        stage.note("did_not_start", broker=broker, why=str(error).splitlines()[-1][:200])
+
+
+def _end(stage: Stage, broker: int) -> None:
+    process = stage.cluster.brokers[broker].process
+    if process.is_running:
+        stage.kill(broker)
+    else:
+        stage.note("had_ended", broker=broker)
+        wait_for(f"broker {broker} is not registered", lambda: broker not in stage.admin.live_brokers())

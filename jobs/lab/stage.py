@@ -1,0 +1,115 @@
+"""What a scenario plays on: a running cluster that is being captured, and steps that several scenarios take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from jobs.lab.admin import Admin, Partition, State
+from jobs.lab.cluster import Cluster
+from jobs.lab.load import Load
+from jobs.lab.recording import Recording
+from jobs.lab.releases import RELEASES, Release
+
+#: Three partitions on three brokers, each with another first replica.
+ORDERS: Final = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)}
+_RECORDS: Final = 20
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One incident.
+
+    ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
+    errors it provokes: the cluster truly broke them.
+    """
+
+    name: str
+    title: str
+    play: Callable[[Stage], None]
+    shows: tuple[str, ...] = ()
+    explains: frozenset[str] = frozenset()
+    broker_ids: Sequence[int] = (1, 2, 3)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    releases: Sequence[Release] = RELEASES
+
+    def file_name(self, release: Release) -> str:
+        """``lost_disk-3.9.1``: the name of its capture's folder."""
+        return f"{self.name.replace('-', '_')}-{release.version}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A cluster that is up and captured; ``say`` tells a person what happens."""
+
+    cluster: Cluster
+    recording: Recording
+    say: Callable[[str], None] = lambda sentence: None
+
+    @property
+    def admin(self) -> Admin:
+        return self.cluster.admin
+
+    def create(
+        self, topic: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str] | None = None
+    ) -> list[Partition]:
+        """Create a topic and wait until every replica is in its ISR; gives its partitions."""
+        self.say(f"creating topic {topic}")
+        self.note("create_topic", topic=topic, assignment=_text(assignment), config=dict(config or {}))
+        self.admin.create_topic(topic, assignment, config)
+        for number, replicas in assignment.items():
+            self.wait_for_isr((topic, number), replicas)
+        return [(topic, number) for number in sorted(assignment)]
+
+    def produce(self, partitions: Sequence[Partition], acks: int | str = 1) -> Load:
+        """A producer to use as a context: it is producing when the context begins."""
+        self.say("producing to " + ", ".join(f"{topic}-{number}" for topic, number in partitions))
+        return Load(self.cluster, partitions, acks)
+
+    def let_run(self, load: Load | None = None, partitions: Sequence[Partition] | None = None, rounds: int = 3) -> None:
+        """Until a while has been captured, and ``load`` has got on with ``partitions`` (default: all of its)."""
+        if load is not None:
+            load.wait_for_more(_RECORDS, partitions)
+        self.recording.wait_for_rounds(rounds)
+
+    def start(self, *broker_ids: int) -> None:
+        """Start brokers and wait until they serve."""
+        self.say("starting broker " + ", ".join(map(str, broker_ids)))
+        self.cluster.start(*broker_ids)
+
+    def stop(self, broker_id: int) -> None:
+        """Controlled shutdown."""
+        self.say(f"stopping broker {broker_id} (SIGTERM)")
+        self.cluster.stop(broker_id)
+
+    def kill(self, broker_id: int) -> None:
+        """SIGKILL, until ZooKeeper has noticed."""
+        self.say(f"killing broker {broker_id} (SIGKILL)")
+        self.cluster.kill(broker_id)
+        self.cluster.wait_until_gone(broker_id)
+        self.note("session_ended", broker=broker_id)
+
+    def wait_for_leader(self, partition: Partition, among: Sequence[int]) -> State:
+        """Until the partition is led by one of these."""
+        return self.cluster.wait_for_state(
+            partition, f"is led by one of {list(among)}", lambda state: state.leader in among
+        )
+
+    def wait_for_isr(self, partition: Partition, isr: Sequence[int]) -> State:
+        """Until the ISR is this, in any order."""
+        return self.cluster.wait_for_state(partition, f"has the ISR {sorted(isr)}", lambda s: set(s.isr) == set(isr))
+
+    def wait_for_full_isr(self) -> None:
+        self.cluster.wait_for_full_isr()
+
+    def controller(self) -> int:
+        return self.cluster.wait_for_controller()
+
+    def note(self, what: str, **details: object) -> None:
+        """Add to ``events.jsonl``."""
+        self.cluster.events.note(what, **details)
+
+
+def _text(assignment: Mapping[int, Sequence[int]]) -> dict[str, list[int]]:
+    return {str(number): list(replicas) for number, replicas in assignment.items()}

@@ -1,0 +1,225 @@
+"""Brokers asked over loopback: what is asked, in which version, and what becomes of the answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest import offset_probes
+from ingest.capture import CaptureError, CaptureParams, CaptureSummary, run_capture
+from ingest.work import Kept, WorkItem
+from tests.unit.ingest.capture.fake_broker import (
+    SINCE_0_8_2,
+    SINCE_1_1,
+    SINCE_3_9,
+    SINCE_4_0,
+    FakeBroker,
+    FakeCluster,
+)
+
+#: Of two partitions of one topic and one of another: replicas, log end offset, high watermark.
+PARTITIONS = {("orders", 0): ([1, 2], 12, 10), ("orders", 1): ([2, 1], 7, 7), ("audit", 0): ([2], 0, 0)}
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    made = FakeCluster(PARTITIONS)
+    yield made
+    for broker in made.brokers.values():
+        broker.close()
+
+
+def capture(out: Path, broker: FakeBroker, **more: Any) -> CaptureSummary:
+    given: dict[str, Any] = {"rounds": 2, "interval_s": 0.1, "request_timeout_s": 2.0} | more
+    return run_capture(CaptureParams(str(out), bootstrap_servers=broker.address, **given), threading.Event())
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def offsets(path: Path) -> set[tuple[int, int, str, int, int]]:
+    return {(e["broker"], e["replica_id"], e["topic"], e["partition"], e["offset"]) for e in lines(path)}
+
+
+@pytest.mark.parametrize(
+    ("versions", "asked"),
+    [(SINCE_0_8_2, 0), (SINCE_1_1, 2), (SINCE_3_9, 5), (SINCE_4_0, 5)],
+    ids=["0.8.2", "1.1", "3.9", "4.0"],
+)
+def test_every_replica_tells_its_log_end_and_the_leader_its_high_watermark(cluster, tmp_path, versions, asked):
+    one, _ = FakeBroker(cluster, 1, versions), FakeBroker(cluster, 2, versions)
+    summary = capture(tmp_path / "c", one)
+    assert offsets(tmp_path / "c/probes-1.jsonl") == {
+        (1, -2, "orders", 0, 12), (1, -2, "orders", 1, 7), (1, -1, "orders", 0, 10)
+    }  # fmt: skip
+    assert offsets(tmp_path / "c/probes-2.jsonl") == {
+        (2, -2, "orders", 0, 12), (2, -2, "orders", 1, 7), (2, -2, "audit", 0, 0),
+        (2, -1, "orders", 1, 7), (2, -1, "audit", 0, 0),
+    }  # fmt: skip
+    assert one.asked["ListOffsets", asked] == 4
+    assert summary.answers == 16
+    assert summary.missed == ()
+
+
+def test_a_line_is_as_the_captures_have_it(cluster, tmp_path):
+    broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    capture(tmp_path / "c", broker[0], rounds=1)
+    (entry, *_) = lines(tmp_path / "c/probes-1.jsonl")
+    assert list(entry) == ["sent_at", "received_at", "broker", "replica_id", "topic", "partition", "offset"]
+    assert 0 <= entry["received_at"] - entry["sent_at"] < 5000
+
+
+def test_the_ingest_keeps_every_line(cluster, tmp_path):
+    broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    summary = capture(tmp_path / "c", broker[0])
+    kept = 0
+    for path in (tmp_path / "c").glob("probes-*.jsonl"):
+        data = path.read_bytes()
+        item = WorkItem("", None, "", "offset_probe", "c", None, "f", "f", len(data))
+        rows = list(offset_probes.read(item, [data]))
+        assert [row for row in rows if not isinstance(row, Kept)] == []
+        kept += len(rows)
+    assert kept == summary.answers > 0
+
+
+def test_a_broker_that_knows_no_reassignments_or_log_dirs_is_not_asked_for_them(cluster, tmp_path):
+    broker = FakeBroker(cluster, 1, SINCE_0_8_2)
+    FakeBroker(cluster, 2, SINCE_0_8_2)
+    capture(tmp_path / "c", broker)
+    assert {name for name, _ in broker.asked} == {"Metadata", "ListOffsets"}
+    assert not (tmp_path / "c/log-dirs.jsonl").exists()
+    assert not (tmp_path / "c/reassignments.jsonl").exists()
+
+
+def test_descriptions_are_written_once_while_they_stay_the_same(cluster, tmp_path):
+    broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    capture(tmp_path / "c", broker[0], rounds=6, metadata_every=1, interval_s=0.05)
+    told = [e for e in lines(tmp_path / "c/descriptions.jsonl") if e["broker"] == 1]
+    assert sum(e["description"] == "cluster" for e in told) >= 3
+    assert sorted(e["topic"] for e in told if e["description"] == "topic") == ["audit", "orders"]
+    (orders,) = (e for e in told if e.get("topic") == "orders")
+    assert orders["partitions"][1] | {"leader_epoch": None, "offline_replicas": None, "error_code": 0} == {
+        "partition": 1, "error_code": 0, "leader": 2, "leader_epoch": None, "replicas": [2, 1], "isr": [2, 1],
+        "offline_replicas": None,
+    }  # fmt: skip
+
+
+def test_lags_of_log_directories_and_reassignments_are_recorded(cluster, tmp_path):
+    cluster.reassigning = {("orders", 0): ([3], [2])}
+    broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    capture(tmp_path / "c", broker[0], rounds=1)
+    lags = {
+        (e["broker"], e["topic"], e["partitions"][0]["partition"]): e["partitions"][0]["offset_lag"]
+        for e in lines(tmp_path / "c/log-dirs.jsonl")
+        if "partitions" in e
+    }
+    assert lags[1, "orders", 0] == 2
+    (told,) = lines(tmp_path / "c/reassignments.jsonl")
+    assert (told["broker"], told["reassignments"]) == (
+        1,
+        [{"topic": "orders", "partition": 0, "replicas": [1, 2], "adding_replicas": [3], "removing_replicas": [2]}],
+    )
+
+
+def test_a_refused_description_is_said_and_the_rest_recorded(cluster, tmp_path):
+    cluster.log_dir_error = 31
+    broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    summary = capture(tmp_path / "c", broker[0])
+    assert summary.answers == 16
+    assert "log dirs of broker 1 not recorded: the broker answers CLUSTER_AUTHORIZATION_FAILED" in summary.missed
+
+
+def test_no_request_is_larger_than_asked(cluster, tmp_path):
+    cluster.partitions = {("t", number): ([1], number, number) for number in range(25)}
+    broker = FakeBroker(cluster, 1)
+    capture(tmp_path / "c", broker, rounds=1, partitions_per_request=10)
+    assert broker.asked["ListOffsets", 5] == 6
+    assert len(offsets(tmp_path / "c/probes-1.jsonl")) == 50
+
+
+def test_no_broker_is_asked_more_often_than_allowed(cluster, tmp_path):
+    cluster.partitions = {("t", number): ([1], number, number) for number in range(30)}
+    broker = FakeBroker(cluster, 1)
+    capture(tmp_path / "c", broker, rounds=1, partitions_per_request=1, max_requests_per_second=20, duration_s=1.0)
+    # a second's permits may be saved up, and what is under way at the end is finished
+    assert sum(broker.asked.values()) <= 20 + 20 * 4
+
+
+def test_a_broker_that_is_killed_and_started_again_costs_only_its_own_answers(cluster, tmp_path):
+    one, two = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    stop, said = threading.Event(), []
+    is_back = threading.Event()
+
+    def report(sentence: str) -> None:
+        said.append(sentence)
+        if "of broker 2 not recorded" in sentence:
+            FakeBroker(cluster, 2, port=two.port)
+        if "of broker 2 recorded again" in sentence:
+            is_back.set()
+
+    params = CaptureParams(str(tmp_path / "c"), bootstrap_servers=one.address, interval_s=0.1, request_timeout_s=2.0)
+    results: list[CaptureSummary] = []
+    thread = threading.Thread(target=lambda: results.append(run_capture(params, stop, report)))
+    thread.start()
+    for _ in range(400):
+        if (tmp_path / "c/probes-2.jsonl").exists():
+            break
+        stop.wait(0.05)
+    two.close()
+    assert is_back.wait(20), said
+    stop.set()
+    thread.join(20)
+    (summary,) = results
+    assert [sentence for sentence in summary.missed if "broker 1" in sentence] == []
+    told = [entry for entry in lines(tmp_path / "c/missed.jsonl") if entry["of"] == "broker 2"]
+    assert [entry["missed_to"] is None for entry in told] == [True, False]
+    rounds = sorted({entry["sent_at"] for entry in lines(tmp_path / "c/probes-1.jsonl")})
+    assert max(b - a for a, b in pairwise(rounds)) < 2000
+
+
+def test_a_partition_that_moves_is_followed_to_its_new_broker(cluster, tmp_path):
+    one, two = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    capture(tmp_path / "c", one, rounds=1)
+    cluster.partitions["orders", 0] = ([2], 20, 20)
+    stop = threading.Event()
+    stop_after(stop, lambda: (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl"))
+    run_capture(CaptureParams(str(tmp_path / "c"), bootstrap_servers=two.address, interval_s=0.1), stop)
+    assert (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl")
+
+
+def test_nobody_at_the_address_is_one_sentence(tmp_path):
+    with pytest.raises(CaptureError, match=r"^no broker can be asked: nothing listens at 127\.0\.0\.1:1; see --boot"):
+        run_capture(CaptureParams(str(tmp_path / "c"), bootstrap_servers="127.0.0.1:1"), threading.Event())
+
+
+def test_with_waits_brokers_may_come_later(cluster, tmp_path):
+    later = FakeBroker(cluster, 1)
+    later.close()
+    stop = threading.Event()
+    cluster.partitions = {("t", 0): ([1], 5, 4)}
+    timer = threading.Timer(0.5, lambda: FakeBroker(cluster, 1, port=later.port))
+    timer.start()
+    stop_after(stop, lambda: (tmp_path / "c/probes-1.jsonl").exists())
+    params = CaptureParams(str(tmp_path / "c"), bootstrap_servers=later.address, interval_s=0.1, waits=True)
+    summary = run_capture(params, stop)
+    assert summary.answers > 0
+    assert any("probes of the brokers not recorded" in sentence for sentence in summary.missed)
+
+
+def stop_after(stop: threading.Event, holds: Any, seconds: float = 20.0) -> None:
+    """Set ``stop`` once it holds, or after so long."""
+
+    def watch() -> None:
+        for _ in range(int(seconds / 0.05)):
+            if holds() or stop.wait(0.05):
+                break
+        stop.set()
+
+    threading.Thread(target=watch, daemon=True).start()

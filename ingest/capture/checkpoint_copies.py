@@ -37,13 +37,18 @@ class CheckpointCopies:
         self._confirmed: set[str] = set()
 
     def copy(self, stamp: Callable[[], int]) -> int:
-        """Copy what changed since the last round; gives the number of copies. ``stamp`` gives a copy's instant.
+        """Copy every checkpoint of the directory if any of them changed since the last round; gives the number of
+        copies. ``stamp`` gives the instant that all of a round are named by.
 
-        A file that stayed as it was is copied in one more round: the write that the first copy shows then lies
-        between two rounds. Raises ``OSError`` where the directory or a checkpoint cannot be read.
+        All of them: one that is missing beside copies of the others was not there. A file that stayed as it was is
+        due in one more round: the write that the first copy shows then lies between two rounds. Raises ``OSError``
+        where the directory or a checkpoint cannot be read.
         """
         os.stat(self._log_dir)  # one that is lost is not one without checkpoints
-        return sum(self._copy_one(name, stamp) for name in OFFSET_CHECKPOINTS)
+        if not any(self._is_due(name) for name in OFFSET_CHECKPOINTS):
+            return 0
+        at_ms = stamp()
+        return sum(self._copy_one(name, at_ms) for name in OFFSET_CHECKPOINTS)
 
     def copy_epochs(self) -> int:
         """Copy the ``leader-epoch-checkpoint`` of each partition that changed; an earlier copy is replaced."""
@@ -56,23 +61,24 @@ class CheckpointCopies:
                 copies += 1
         return copies
 
-    def _copy_one(self, name: str, stamp: Callable[[], int]) -> int:
+    def _is_due(self, name: str) -> bool:
         path = os.path.join(self._log_dir, name)
-        before = self._copied.get(path)
-        if before is not None and path in self._confirmed and before == _state_at(path):
-            return 0
-        at_ms = stamp()
+        state = _state_at(path)
+        return state != self._copied.get(path) or (state is not None and path not in self._confirmed)
+
+    def _copy_one(self, name: str, at_ms: int) -> int:
+        path = os.path.join(self._log_dir, name)
         found = read_whole(path)
         if found is None:
             self._copied.pop(path, None)
             return 0
         state, content = found
         self._write(_joined(self._folder, "checkpoints", self._label, name, str(at_ms)), content)
-        self._copied[path] = state
-        if state == before:
+        if state == self._copied.get(path):
             self._confirmed.add(path)
         else:
             self._confirmed.discard(path)
+        self._copied[path] = state
         return 1
 
 

@@ -53,6 +53,22 @@ def test_a_checkpoint_that_is_written_again_unchanged_is_copied(log_dir):
     assert len(copied) == 3
 
 
+def test_when_one_changes_all_are_copied_so_that_one_that_is_missing_is_known(log_dir):
+    """A file that is not among the copies of a round was not there: nothing else may leave it out."""
+    copied: dict[str, bytes] = {}
+    copies = CheckpointCopies(3, str(log_dir), copied.__setitem__)
+    for round_ms in (1000, 2000, 3000, 4000):
+        if round_ms == 1000:
+            replace(log_dir / "recovery-point-offset-checkpoint", "0\n0\n")
+        if round_ms == 4000:
+            (log_dir / "recovery-point-offset-checkpoint").unlink()
+        replace(log_dir / NAME, f"0\n1\nt 0 {round_ms}\n")
+        copies.copy(lambda at=round_ms: at)
+    kept = [name.removeprefix("broker-3/checkpoints/") for name in copied]
+    assert [name.split("/")[1] for name in kept if name.startswith("recovery")] == ["1000", "2000", "3000"]
+    assert [name.split("/")[1] for name in kept if name.startswith(NAME)] == ["1000", "2000", "3000", "4000"]
+
+
 def test_an_empty_checkpoint_is_copied_and_one_that_is_not_there_is_not(log_dir):
     copied: dict[str, bytes] = {}
     (log_dir / NAME).touch()

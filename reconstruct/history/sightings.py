@@ -43,6 +43,8 @@ RANKS: Final = {
     "leader_epoch_started": Rank.RECEIVED,
 }
 LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
+#: Lines of a broker's own log by which it heard that it leads.
+_TELLS_LEADER: Final = ("leader_and_isr_received", "leader_epoch_started")
 #: The controller tells of writes that the leader asked for.
 TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", "reassignment_isr_change")
 
@@ -135,18 +137,18 @@ def _epoch_of(line: Evidence, led: dict[int, int], known: Sequence[Sighting]) ->
 
 def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sighting]) -> dict[int, int]:
     """Leader epochs at which the broker led: epoch -> earliest instant, by its own log, else by what was decided."""
-    own = {"leader_and_isr_received", "leader_epoch_started"}
-    led: dict[int, int] = {}
+    decided: dict[int, int] = {}
     for sighting in known:
         if sighting.leader == broker_id:
-            led[sighting.leader_epoch] = min(sighting.at, led.get(sighting.leader_epoch, sighting.at))
+            decided[sighting.leader_epoch] = min(sighting.at, decided.get(sighting.leader_epoch, sighting.at))
+    told: dict[int, int] = {}
     for fact in facts:
-        if fact.kind in own and fact.broker_id == broker_id and fact.leader_epoch is not None:
+        if fact.kind in _TELLS_LEADER and fact.broker_id == broker_id and fact.leader_epoch is not None:
             is_leader = fact.role == "leader" if fact.kind == "leader_epoch_started" else fact.leader == broker_id
             if is_leader:
-                # the broker's own log shares the clock of its ISR lines: it decides alone from when on it led
-                led.setdefault(fact.leader_epoch, fact.at)
-    return led
+                told[fact.leader_epoch] = min(fact.at, told.get(fact.leader_epoch, fact.at))
+    # the broker's own log shares the clock of its ISR lines, and it acts by an epoch only once it heard of it
+    return decided | told
 
 
 def _why_not_committed(line: Evidence, following: Evidence | None, commits_are_logged: bool) -> str | None:

@@ -58,6 +58,21 @@ def test_a_proposal_that_failed_is_no_state() -> None:
     ) == ["2/0 [2, 3, 1]"]
 
 
+def test_a_proposal_is_refused_in_the_epoch_it_was_made_in_though_the_controller_decided_another_meanwhile() -> None:
+    """kill-0.8.2.2: the broker hears of epoch 1 when its write has failed because of it."""
+    assert states(
+        """
+        at | kind                    | broker | by | cepoch | leader | epoch | isr   | old_isr | source
+        10 | leader_and_isr_sent     | 1      | 1  | 1      | 3      | 0     | 3,1,2 |         | state_change_log
+        11 | leader_and_isr_received | 3      | 1  | 1      | 3      | 0     | 3,1,2 |         | state_change_log
+        20 | isr_shrink_proposed     | 3      |    |        |        |       | 3     | 3,1,2   | server_log
+        24 | leader_and_isr_sent     | 2      | 2  | 1      | 3      | 1     | 3,2   |         | state_change_log
+        26 | isr_update_failed       | 3      |    |        |        |       |       |         | server_log
+        31 | leader_and_isr_received | 3      | 2  | 1      | 3      | 1     | 3,2   |         | state_change_log
+        """
+    ) == ["3/0 [3, 1, 2]", "3/1 [3, 2]"]
+
+
 def test_a_proposal_of_a_deposed_leader_is_no_state() -> None:
     assert states(
         """

@@ -39,34 +39,42 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
 }
 #: For one machine: Delta's and Spark's defaults are for clusters and cost four times the time here.
 LOCAL_CONFIG: Final[Mapping[str, str]] = {
-    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.files.maxPartitionBytes": "16m",
     # each broadcast table and each sort takes a whole page: by default up to 64 MiB of the driver's memory for one row
     "spark.buffer.pageSize": "2m",
+    "spark.python.daemon.module": "reconstruct.python_daemon",
     "spark.ui.enabled": "false",
     # with no page to show them on, what is kept of finished queries only fills the driver's memory
     "spark.sql.ui.retainedExecutions": "5",
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "500",
+    # pyspark tells Java the place in the program of each step that it builds, for the text of errors: as many messages
+    # again as the steps themselves take
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # after each rule Spark looks over the whole plan for mistakes of its own optimiser
+    "spark.sql.lightweightPlanChangeValidation": "false",
     "spark.sql.maxPlanStringLength": "4096",
     "spark.sql.ui.explainMode": "simple",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-#: For a small lake: expressions are interpreted, since to compile them takes longer than to run them, and plans are
-#: made once, since to make them anew after each stage takes longer than the stage.
+#: For a small lake: expressions are interpreted, since to compile them takes longer than to run them; plans are made
+#: once, since to make them anew after each stage takes longer than the stage; and small files are read by one task.
 PLANNED_ONCE: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.files.minPartitionNum": "1",
 }
 #: For more text than :data:`SMALL_LAKE_BYTES`.
 PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.files.minPartitionNum": str(max(os.cpu_count() or 1, 1)),
 }
 #: Above this much text, compiled expressions and adaptive plans win back what they cost.
 SMALL_LAKE_BYTES: Final = 256 << 20

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
@@ -82,6 +82,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no
     """
     del full
     lake.ensure()
+    lake = PinnedLake(lake)
     run_id = uuid.uuid4().hex
 
     progress("writes to znodes")
@@ -118,7 +119,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no
     made = (*FOLDED_TABLES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     return ReconstructReport(
-        rows={spec.full_name: lake.read(spec).count() for spec in made},
+        rows={spec.full_name: lake.rows_count(spec) for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
         versions={history.cluster_id: str(history.view.version) for history in histories},
         refused=refused,

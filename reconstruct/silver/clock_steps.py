@@ -90,8 +90,12 @@ def causal_pairs(
     """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events and ``silver.znode_changes``."""
     logged = _facts(state_changes, "state_change_log").unionByName(_facts(controller_events, "controller_log"))
     logged = logged.unionByName(_announced(_facts(replication_events, "server_log")))
-    marks = logged.mapInArrow(_log_marks, _ddl(_MARK_COLUMNS)).unionByName(
-        _writes(znode_changes).mapInArrow(_znode_marks, _ddl(_MARK_COLUMNS))
+    # the parts of a union are as many tasks, each with a Python of its own: no more of them than a shuffle would make
+    tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    marks = (
+        logged.coalesce(tasks)
+        .mapInArrow(_log_marks, _ddl(_MARK_COLUMNS))
+        .unionByName(_writes(znode_changes).mapInArrow(_znode_marks, _ddl(_MARK_COLUMNS)))
     )
     return _tightest(_paired(marks))
 
@@ -237,7 +241,7 @@ def _mark_row(cluster_id: str, mark: Mark) -> dict[str, Any]:
 
 
 def _paired(marks: DataFrame) -> DataFrame:
-    """The pairs of :func:`reconstruct.history.clocks.pairs.pair_up`, as a join."""
+    """The pairs of :func:`reconstruct.history.clocks.pairs.pair_up`."""
     key = ["cluster_id", "rule", "key"]
     in_order = F.struct("at_us", "evidence_id")
     sides = marks.groupBy(*key, "is_earlier", "clock").agg(
@@ -250,16 +254,17 @@ def _paired(marks: DataFrame) -> DataFrame:
     counted = sides.withColumns(
         {"clocks": F.count("*").over(all_sides), "all_marks": F.sum("marks").over(all_sides)}
     )  # fmt: skip
-    earlier = counted.where(F.col("is_earlier") & (F.col("clocks") == 1) & ((F.col("marks") == 1) | is_one_request))
-    later = counted.where(~F.col("is_earlier") & ((F.col("all_marks") == 1) | many_later))
+    is_cause = F.col("is_earlier") & (F.col("clocks") == 1) & ((F.col("marks") == 1) | is_one_request)
+    is_effect = ~F.col("is_earlier") & ((F.col("all_marks") == 1) | many_later)
+    # a key has one cause at most: beside its effects instead of joined to them, the marks are made once
+    cause = F.max(F.when(is_cause, F.struct("clock", "last"))).over(Window.partitionBy(*key))
     return (
-        earlier.select(*key, F.col("clock").alias("earlier_clock"), F.col("last").alias("cause"))
-        .join(later.select(*key, F.col("clock").alias("later_clock"), F.col("first").alias("effect")), key)
-        .where("earlier_clock <> later_clock")
+        counted.withColumn("cause", cause)
+        .where(is_effect & F.col("cause").isNotNull() & (F.col("cause.clock") != F.col("clock")))
         .select(
-            "cluster_id", "earlier_clock", "later_clock", F.col("cause.at_us").alias("earlier_us"),
-            F.col("effect.at_us").alias("later_us"), "rule",
-            F.array("cause.evidence_id", "effect.evidence_id").alias("evidence"),
+            "cluster_id", F.col("cause.clock").alias("earlier_clock"), F.col("clock").alias("later_clock"),
+            F.col("cause.last.at_us").alias("earlier_us"), F.col("first.at_us").alias("later_us"), "rule",
+            F.array("cause.last.evidence_id", "first.evidence_id").alias("evidence"),
         )
     )  # fmt: skip
 

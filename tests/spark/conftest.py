@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.budget import IS_HARD
+from tests.support.offset_lake import offset_lake
 
-#: What takes minutes for itself: ``make test-hard`` runs it.
-collect_ignore = [] if IS_HARD else ["test_damaged_captures.py"]
+__all__ = ["offset_lake"]
 
 
 @pytest.fixture(scope="module", autouse=True)

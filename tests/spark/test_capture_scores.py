@@ -7,7 +7,9 @@ All captures, each with several sets of sources, go into one lake and are recons
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,7 +177,11 @@ def truths(unpacked: Unpacker) -> dict[str, Truth]:
 
 @pytest.fixture(scope="module")
 def measured(
-    spark: Any, tmp_path_factory: pytest.TempPathFactory, truths: dict[str, Truth], pytestconfig: pytest.Config
+    spark: Any,
+    empty_lake_dir: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    truths: dict[str, Truth],
+    pytestconfig: pytest.Config,
 ) -> Measured:
     from ingest.delta import Lake
     from ingest.tables import TABLES
@@ -183,8 +189,7 @@ def measured(
     folder = tmp_path_factory.mktemp("captures")
     for given in (*ALL, *NO_ZNODES, *ONE_SIDE):
         lay_out(given, folder)
-    lake = Lake(spark, str(tmp_path_factory.mktemp("scores") / "lake"))
-    lake.ensure()
+    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("scores") / "lake")))
     named = tmp_path_factory.mktemp("named")
     fill(
         lake,
@@ -409,10 +414,8 @@ def differing(before: dict[str, list[str]], after: dict[str, list[str]]) -> dict
 
 
 def test_running_again_in_another_order_under_other_names_gives_the_same_rows(
-    measured: Measured, spark: Any, tmp_path: Path
+    measured: Measured, lake: Any, tmp_path: Path
 ) -> None:
-    from ingest.delta import Lake
-
     shuffled = random.Random(20261121)
     paths: list[Path] = []
     for name in REORDERED:
@@ -421,8 +424,6 @@ def test_running_again_in_another_order_under_other_names_gives_the_same_rows(
             log.rename(log.with_name(f"{99 - index}.txt"))
         paths += sorted(capture.iterdir())
     shuffled.shuffle(paths)
-    lake = Lake(spark, str(tmp_path / "lake"))
-    lake.ensure()
     fill(lake, paths)
     clusters = [measured.clusters[Given(Sources.ALL, name)] for name in REORDERED]
     named_by_path = ("source_file",)
@@ -432,3 +433,23 @@ def test_running_again_in_another_order_under_other_names_gives_the_same_rows(
     again = rows_of(lake)
     fill(lake, paths)
     assert differing(again, rows_of(lake)) == {}, "running twice changes no row"
+
+
+def test_the_suites_hold_on_every_capture_and_the_data_docs_show_it(measured: Measured, tmp_path: Path) -> None:
+    """No gate fails; of a capture with all its sources not even a warning, but of metrics that tell of the cluster."""
+    from checks.pipeline import run_checks
+
+    report = run_checks(measured.lake, docs_dir=str(tmp_path / "docs"), progress=silent)
+    assert report.failed_gates == ()
+    whole = {measured.clusters[given] for given in ALL}
+    broken = {
+        (result.check_id, example["cluster_id"])
+        for result in report.results
+        if result.verdict == "broken" and result.severity != "info"
+        for example in json.loads(result.examples or "[]")
+    }
+    assert {(check_id, cluster) for check_id, cluster in broken if cluster in whole} == set()
+    assert report.docs_index is not None
+    page = Path(report.docs_index).read_text()
+    tables = {result.table_name for result in report.results if result.severity != "info"}
+    assert {table for table in tables if table not in page} == set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +9,6 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.delta import Lake
-from ingest.pipeline import IngestOptions, ingest_paths
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
     INGESTED_FILES,
@@ -24,7 +21,6 @@ from ingest.tables.bronze import (
 from ingest.tables.gold import DIVERGENCES, RECORDS_AT_RISK
 from ingest.tables.silver import (
     ASSIGNMENT_TIMELINE,
-    LEADER_AND_ISR_TIMELINE,
     REPLICA_OFFSET_TIMELINE,
     REPLICATION_EVENTS,
 )
@@ -33,51 +29,31 @@ from reconstruct.history.checkpoints.evidence import HIGH_WATERMARKS
 from reconstruct.history.checkpoints.rules import judge_checkpoints
 from reconstruct.history.instants import to_datetime
 from reconstruct.inputs import cluster_histories, shared_inputs
-from reconstruct.pipeline import reconstruct
 from reconstruct.silver.checkpoints.corners import checkpoint_copies, corner_entries
 from reconstruct.silver.checkpoints.health import checkpoint_findings
 from reconstruct.silver.offsets.context import offset_contexts
 from reconstruct.silver.offsets.observations import offset_sightings
-from reconstruct.silver.offsets.risk_job import fold_risks
 from reconstruct.silver.partitions.job import VERDICTS, rows_of
 from reconstruct.staging import staging
-from tests.support.bent_checkpoints import BENDS, places
-from tests.support.captures import TRUTH, Unpacker, unpack, unpacked
-from tests.support.plain_checkpoints import checkpoint_files, plain_checkpoints
-
-__all__ = ["unpacked"]
+from tests.support.bent_checkpoints import BENDS
+from tests.support.offset_lake import BENT, BENT_BROKER, OfClusters, OffsetLake
+from tests.support.plain_checkpoints import plain_checkpoints
 
 DAMAGED: Final = "checkpoints-1.1.1"
-#: A capture whose files nobody touched, and one whose files are bent here: one copy of a broker in each way.
+#: A capture whose files nobody touched.
 UNTOUCHED: Final = "quiet-0.8.2.2"
-BENT: Final = "failover-1.1.1"
-BENT_BROKER: Final = 2
+#: The clusters looked at here.
+CLUSTERS: Final = (DAMAGED, UNTOUCHED, BENT)
 
 
 @pytest.fixture(scope="module")
-def captures(unpacked: Unpacker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    bent = unpack(BENT, tmp_path_factory.mktemp("bent"), without=TRUTH)
-    _bend(bent / f"broker-{BENT_BROKER}")
-    return {DAMAGED: unpacked(DAMAGED, without=TRUTH), UNTOUCHED: unpacked(UNTOUCHED, without=TRUTH), BENT: bent}
-
-
-def _bend(broker: Path) -> None:
-    files = checkpoint_files(broker)
-    room = places(files)[3::4]
-    for (bend, _), place in zip(BENDS.values(), room, strict=False):
-        path = broker.joinpath(place[0], place[1], str(place[2]))
-        content = bend(files[place] or b"", random.Random(1))
-        path.unlink() if content is None else path.write_bytes(content)
-    assert len(room) >= len(BENDS)
+def captures(offset_lake: OffsetLake) -> dict[str, Path]:
+    return {name: offset_lake.folders[name] for name in CLUSTERS}
 
 
 @pytest.fixture(scope="module")
-def made(spark: Any, captures: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    lake = Lake(spark, str(tmp_path_factory.mktemp("checkpoints") / "lake"))
-    lake.ensure()
-    for name, folder in captures.items():
-        ingest_paths(lake, [str(folder)], IngestOptions(cluster_id=name), lambda _: None)
-    reconstruct(lake, full=True, progress=lambda _: None)
+def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
+    lake = OfClusters(offset_lake.lake, CLUSTERS)
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
         inputs = shared_inputs(lake, stage)
@@ -95,13 +71,6 @@ def made(spark: Any, captures: dict[str, Path], tmp_path_factory: pytest.TempPat
         ).persist()  # fmt: skip
         starts = spark.createDataFrame([], "cluster_id string, broker_id int, start_us bigint")
         kept = corner_entries(sightings, checkpoint_copies(files, starts)).where(f"kind = '{HIGH_WATERMARKS}'")
-        risks = fold_risks(
-            lake.read(REPLICA_OFFSET_TIMELINE),
-            lake.read(LEADER_AND_ISR_TIMELINE),
-            lake.read(ASSIGNMENT_TIMELINE),
-            views,
-        )
-        lake.overwrite(risks, RECORDS_AT_RISK)  # its constraints hold
         return {
             "risks": lake.read(RECORDS_AT_RISK).collect(),
             "findings": [row.asDict() for row in rows_of(found, DIVERGENCES).collect()],

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from ingest.delta import Lake
-from ingest.pipeline import IngestOptions, ingest_paths
 from ingest.shapes import SHAPES
 from ingest.tables.gold import DATA_LOSS_BOUNDS
 from ingest.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
@@ -25,11 +24,11 @@ from reconstruct.history.offsets.curves import EVER_AFTER
 from reconstruct.history.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
 from reconstruct.history.offsets.losses import find_losses
 from reconstruct.history.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
-from reconstruct.pipeline import reconstruct
 from reconstruct.silver.offsets.context import covered_spans
 from reconstruct.silver.offsets.hull import hull
 from reconstruct.silver.offsets.records import REPLICA_EVENT_TYPES, _said
-from tests.support.captures import TRUTH, Unpacker, unpacked
+from tests.support.captures import Unpacker, unpacked
+from tests.support.offset_lake import PROBED, WITH_PROBES, OffsetLake
 from tests.support.offset_truth import (
     CaptureEvidence,
     Partition,
@@ -49,8 +48,6 @@ CAPTURES: Final[dict[str, dict[Partition, tuple[int, int, list[str]]]]] = {
     "unclean-3.9.1-info": {("ledger", 0): (68, 304, []), ("ledger", 1): (69, 304, [])},
     "checkpoints-1.1.1": {},
 }
-#: The capture that is ingested with its probes too, and the cluster it then is.
-PROBED, WITH_PROBES = "unclean-0.8.2.2", "unclean-0.8.2.2 with probes"
 CAPTURES_OF: Final = {name: name for name in CAPTURES} | {WITH_PROBES: PROBED}
 _RECORD: Final = pa.schema(
     [
@@ -83,14 +80,8 @@ class Lakeful:
 
 
 @pytest.fixture(scope="module")
-def lakeful(spark: Any, unpacked: Unpacker, tmp_path_factory: pytest.TempPathFactory) -> Lakeful:
-    lake = Lake(spark, str(tmp_path_factory.mktemp("offsets") / "lake"))
-    lake.ensure()
-    for name in CAPTURES:
-        ingest_paths(lake, [str(unpacked(name, without=TRUTH))], IngestOptions(cluster_id=name), lambda _: None)
-    probed = unpacked(PROBED, without=[part for part in TRUTH if not part.startswith("probes")])
-    ingest_paths(lake, [str(probed)], IngestOptions(cluster_id=WITH_PROBES), lambda _: None)
-    reconstruct(lake, full=True, progress=lambda _: None)
+def lakeful(offset_lake: OffsetLake, unpacked: Unpacker) -> Lakeful:
+    lake = offset_lake.lake
     timeline = lake.read(REPLICA_OFFSET_TIMELINE).orderBy("cluster_id", "replica_id", "sequence").collect()
     losses = lake.read(DATA_LOSS_BOUNDS).collect()
     sighted = lake.read(OFFSET_OBSERVATIONS).groupBy("cluster_id", "source").count().collect()

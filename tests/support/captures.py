@@ -21,6 +21,9 @@ TRUTH: Final = ("zk-version-2", "probes-*.jsonl", "events.jsonl")
 ZNODES: Final = ("znodes",)
 
 Unpacker = Callable[..., Path]
+#: What was unpacked for tests to share, by the session's folder, the capture and what was left out: every module that
+#: uses the fixture has one of its own.
+_SHARED: Final[dict[tuple[Path, str, tuple[str, ...]], Path]] = {}
 
 
 def capture_names() -> tuple[str, ...]:
@@ -54,18 +57,18 @@ def extract(pack: Path, target: Path, without: Sequence[str] = ()) -> Path:
     return target / name
 
 
+def unpack_once(name: str, folders: pytest.TempPathFactory, without: Sequence[str] = ()) -> Path:
+    """The capture's folder, unpacked once per session and set of exclusions, for tests that do not change it."""
+    key = (folders.getbasetemp(), name, tuple(without))
+    if key not in _SHARED:
+        _SHARED[key] = unpack(name, folders.mktemp("capture"), without)
+    return _SHARED[key]
+
+
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Unpacker:
     """``unpacked(name, without=())``: the capture's folder, unpacked once per session and set of exclusions.
 
     Tests share the folder and must not change it; use :func:`unpack` for a copy of one's own.
     """
-    folders: dict[tuple[str, tuple[str, ...]], Path] = {}
-
-    def once(name: str, without: Sequence[str] = ()) -> Path:
-        key = (name, tuple(without))
-        if key not in folders:
-            folders[key] = unpack(name, tmp_path_factory.mktemp("capture"), without)
-        return folders[key]
-
-    return once
+    return lambda name, without=(): unpack_once(name, tmp_path_factory, without)

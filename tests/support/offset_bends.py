@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from reconstruct.findings import Finding
 from tests.support.calm import CalmCapture, Partition
 from tests.support.offset_cases import Known, judged
 
@@ -92,11 +93,13 @@ class Unbent:
 
     findings: Counter[Named]
     known: Known
+    said: list[tuple[Partition, Finding]]
 
     @staticmethod
     def of(folder: Path) -> Unbent:
         known: Known = {}
-        return Unbent(Counter(name for name, _ in _named(folder, known)), known)
+        said = judged(folder, known=known)
+        return Unbent(Counter(name for name, _ in _named(said)), known, said)
 
 
 def chosen(capture: CalmCapture, kind: Kind, places: int, seed: int = SEED) -> list[Change]:
@@ -111,7 +114,7 @@ def bend(capture: CalmCapture, kind: Kind, change: Change, unbent: Unbent) -> Sc
     held = {name: (capture.folder / name).read_bytes() for name in change.edits}
     _write(capture.folder, change.edits)
     try:
-        after = _named(capture.folder, unbent.known)
+        after = _named(judged(capture.folder, known=unbent.known))
     finally:
         _write(capture.folder, held)
     new = [(name, evidence) for name, evidence in after if not unbent.findings[name]]
@@ -123,14 +126,14 @@ def bend(capture: CalmCapture, kind: Kind, change: Change, unbent: Unbent) -> Sc
     )  # fmt: skip
 
 
-def _named(folder: Path, known: Known) -> list[tuple[Named, frozenset[str]]]:
-    """Every finding of a capture with its evidence, but what its version does by design (info), unless R33 says so.
+def _named(said: Iterable[tuple[Partition, Finding]]) -> list[tuple[Named, frozenset[str]]]:
+    """Every finding with its evidence, but what its version does by design (info), unless R33 says so.
 
     Up to 0.10 a member of the ISR that is behind is such, and still to be found.
     """
     return [
         ((partition, finding.rule_id, finding.divergence_type, finding.observed), frozenset(finding.evidence))
-        for partition, finding in judged(folder, known=known)
+        for partition, finding in said
         if finding.severity != "info" or finding.rule_id == "R33"
     ]
 

@@ -15,12 +15,12 @@ from reconstruct.history.cluster import ClusterView
 from reconstruct.history.instants import to_micros
 from reconstruct.history.offsets.bounds import bound_offsets
 from reconstruct.history.offsets.clocks import OffsetClocks
-from reconstruct.history.offsets.evidence import OffsetEvidence
+from reconstruct.history.offsets.evidence import OffsetBounds, OffsetEvidence
 from reconstruct.history.offsets.losses import find_losses
 from reconstruct.history.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.model.replication.rules import ReplicationRules
 from reconstruct.model.versions import VersionRange
-from tests.support.offset_truth import RIGHT, read_evidence
+from tests.support.offset_truth import RIGHT, BoundsByPartition, CaptureEvidence, read_evidence
 
 Partition = tuple[str, int]
 _LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
@@ -47,7 +47,13 @@ def judged(
     """Every finding about a capture's offsets, with the partition that it is of; from its logs, checkpoints, snapshots,
     settings and, unless not wanted, probes. ``known`` is read and, where empty for a partition, filled; ``clocks`` are
     what is unknown of the brokers'."""
-    found = read_evidence(capture, with_probes=with_probes, clocks=clocks)
+    return judged_of(capture, read_evidence(capture, with_probes=with_probes, clocks=clocks), known)
+
+
+def judged_of(
+    capture: Path, found: CaptureEvidence, known: Known | None = None, bounds: BoundsByPartition | None = None
+) -> list[tuple[Partition, Finding]]:
+    """As :func:`judged`, of evidence that was read already, and of its bounds where they are there."""
     settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
     min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
     view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
@@ -58,7 +64,9 @@ def judged(
         inputs = Inputs(evidence, view, moves.get(partition, ()), lag_times)
         before = None if known is None else known.get(partition)
         findings = (
-            before[1] if before is not None and before[0] == inputs else _judge(partition[0], inputs, found.rules)
+            before[1]
+            if before is not None and before[0] == inputs
+            else _judge(partition[0], inputs, found.rules, None if bounds is None else bounds[partition])
         )
         if known is not None:
             known.setdefault(partition, (inputs, findings))
@@ -66,9 +74,9 @@ def judged(
     return result
 
 
-def _judge(topic: str, inputs: Inputs, rules: ReplicationRules) -> list[Finding]:
+def _judge(topic: str, inputs: Inputs, rules: ReplicationRules, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
     evidence = inputs.evidence
-    losses = find_losses(evidence, bound_offsets(evidence, rules))
+    losses = find_losses(evidence, bound_offsets(evidence, rules) if bounds is None else bounds)
     decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
     case = OffsetCase(topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, decided)
     verdicts = Verdicts()

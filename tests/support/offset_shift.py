@@ -13,8 +13,8 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from statistics import median
@@ -23,8 +23,16 @@ from typing import Final
 from reconstruct.findings import Finding
 from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
 from tests.support.capture_lake import set_clock
-from tests.support.offset_cases import Partition, judged
-from tests.support.offset_truth import RIGHT, Measure, bounds_of, measure, read_evidence
+from tests.support.offset_cases import Partition, judged_of
+from tests.support.offset_truth import (
+    RIGHT,
+    BoundsByPartition,
+    CaptureEvidence,
+    Measure,
+    bounds_of,
+    measure,
+    read_evidence,
+)
 
 SHIFTS: Final = (timedelta(seconds=-60), timedelta(seconds=-3), timedelta(seconds=1.5), timedelta(hours=1))
 #: A finding: its partition, rule, type and replica.
@@ -64,13 +72,44 @@ def _link(source: str, target: str) -> None:
     Path(target).hardlink_to(source)
 
 
-def told(capture: Path, clocks: OffsetClocks = RIGHT) -> Counter[Named]:
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A capture, and what it says, the bounds with it: with the probes among the evidence (True) and without."""
+
+    capture: Path
+    evidence: Mapping[bool, CaptureEvidence]
+    bounds: Mapping[bool, BoundsByPartition]
+
+    @staticmethod
+    def of(capture: Path) -> Read:
+        return Read._with_bounds(
+            capture, {probes: read_evidence(capture, with_probes=probes) for probes in (False, True)}
+        )
+
+    def by(self, clocks: OffsetClocks) -> Read:
+        """The same lines and files, read by clocks of which this is known."""
+        return Read._with_bounds(
+            self.capture,
+            {
+                probes: CaptureEvidence(
+                    found.version, {p: replace(evidence, clocks=clocks) for p, evidence in found.partitions.items()}
+                )
+                for probes, found in self.evidence.items()
+            },
+        )
+
+    @staticmethod
+    def _with_bounds(capture: Path, evidence: Mapping[bool, CaptureEvidence]) -> Read:
+        return Read(capture, evidence, {probes: bounds_of(found) for probes, found in evidence.items()})
+
+
+def told(read: Read) -> Counter[Named]:
     """The findings above info, with the probes among the evidence and without."""
     found: Counter[Named] = Counter()
-    for with_probes in (False, True):
+    for with_probes, evidence in read.evidence.items():
         found |= Counter(
             _named(partition, finding)
-            for partition, finding in judged(capture, with_probes=with_probes, clocks=clocks)
+            for partition, finding in judged_of(read.capture, evidence, bounds=read.bounds[with_probes])
             if finding.severity != "info"
         )
     return found
@@ -80,9 +119,9 @@ def _named(partition: Partition, finding: Finding) -> Named:
     return partition, finding.rule_id, finding.divergence_type, finding.replica_id
 
 
-def measured(capture: Path, clocks: OffsetClocks, *, with_probes: bool) -> Measure:
-    """The bounds of ``capture`` against its probes."""
-    return measure(capture, bounds_of(read_evidence(capture, with_probes=with_probes, clocks=clocks)))
+def measured(read: Read, *, with_probes: bool) -> Measure:
+    """The bounds of a capture against its probes."""
+    return measure(read.capture, read.bounds[with_probes])
 
 
 def brokers(capture: Path) -> Iterator[int]:
@@ -91,18 +130,19 @@ def brokers(capture: Path) -> Iterator[int]:
 
 def main(arguments: Sequence[str]) -> int:
     for capture in map(Path, arguments):
-        before = told(capture)
+        before = told(Read.of(capture))
         for broker in brokers(capture):
             for shift in SHIFTS:
                 with tempfile.TemporaryDirectory(dir=capture.parent) as folder:
-                    bent = shifted(capture, broker, shift, Path(folder))
+                    bent = Read.of(shifted(capture, broker, shift, Path(folder)))
                     for known in known_of(broker, shift):
                         outside, widths = [], []
+                        read = bent.by(known.clocks)
                         for with_probes in (False, True):
-                            result = measured(bent, known.clocks, with_probes=with_probes)
+                            result = measured(read, with_probes=with_probes)
                             outside.append(len(result.outside))
                             widths.append(median(result.widths))
-                        new = told(bent, known.clocks) - before
+                        new = told(read) - before
                         rules = Counter(f"{rule} {kind}" for (_, rule, kind, _), n in new.items() for _ in range(n))
                         print(
                             f"{capture.name:20} broker {broker} {shift.total_seconds():+8g} s {known.name:10}"

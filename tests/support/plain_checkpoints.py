@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from ingest.log_dirs import checkpoints
 from ingest.shapes import match
-from ingest.work import Kept, WorkItem
+from ingest.work import Kept, Rejected, WorkItem
 from reconstruct.history.checkpoints.evidence import (
     AssignedSpan,
     BadEntry,
@@ -53,7 +54,7 @@ def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[EntrySigh
         kind, at = name.replace("-", "_"), milliseconds * 1000
         evidence_id = f"{directory}/{name}/{milliseconds}"
         bad, kept = [], 0
-        for record in checkpoints.read(_item(name, kind, len(content)), [content]):
+        for record in _records(name, kind, content):
             place = record.place
             if isinstance(record, Kept):
                 kept += 1
@@ -65,6 +66,12 @@ def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[EntrySigh
                 bad.append(BadEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}"))
         copies.append(CheckpointCopy(directory, kind, at, kept, tuple(bad), hashlib.sha256(content).hexdigest()))
     return copies, mark_runs(copies, entries)
+
+
+@lru_cache(maxsize=100_000)
+def _records(name: str, kind: str, content: bytes) -> tuple[Kept | Rejected, ...]:
+    """What is read of one content: of a broker's copies most are alike, and of its bent ones all but one."""
+    return tuple(checkpoints.read(_item(name, kind, len(content)), [content]))
 
 
 def broker_lines(broker: Path) -> tuple[list[BrokerLine], list[tuple[int, str]], list[tuple[int, int]]]:

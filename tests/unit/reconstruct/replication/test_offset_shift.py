@@ -6,15 +6,17 @@ capture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.support.budget import IS_HARD
 from tests.support.captures import Unpacker, capture_names, unpacked
-from tests.support.offset_shift import SHIFTS, known_of, measured, shifted, told
+from tests.support.offset_shift import SHIFTS, Named, Read, known_of, measured, shifted, told
 
 __all__ = ["unpacked"]
 
@@ -50,11 +52,15 @@ def test_a_wrong_clock_that_is_known_to_be_uncertain_moves_no_bound_and_accuses_
 
 def _misled(capture: Path, broker: int, shift: timedelta, folder: Path) -> Iterator[list[object]]:
     """By each knowledge of the clock: probes outside the bounds, and new findings above info."""
-    bent, before = shifted(capture, broker, shift, folder), told(capture)
+    bent, before = Read.of(shifted(capture, broker, shift, folder)), _told_unbent(capture)
     for known in known_of(broker, shift):
+        read = bent.by(known.clocks)
         outside = [
-            probe
-            for with_probes in (False, True)
-            for probe, _, _ in measured(bent, known.clocks, with_probes=with_probes).outside
+            probe for with_probes in (False, True) for probe, _, _ in measured(read, with_probes=with_probes).outside
         ]
-        yield [*outside, *(told(bent, known.clocks) - before)]
+        yield [*outside, *(told(read) - before)]
+
+
+@cache
+def _told_unbent(capture: Path) -> Counter[Named]:
+    return told(Read.of(capture))

@@ -1,0 +1,78 @@
+"""Small Delta tables read without asking Delta again: what a commit's own checksum file says is enough.
+
+Each scan of a Delta table is a Spark job that looks for the files to read, and a table without any row is planned like
+one with many. For a lake on one machine that costs more than the rows do. Delta writes the list of a small table's
+files, with the number of rows in each, beside every commit (``_delta_log/VERSION.crc``): from it such a table is read
+as the Parquet files it is, or as no rows at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+#: Of more files Spark lists the folders in a job of its own.
+MOST_FILES: Final = 32
+#: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
+_PLAIN_NAME: Final = re.compile(r"[\w.-]+")
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+#: Readers of this version of Delta's protocol find rows in the files as they are: nothing renamed, nothing struck out.
+_PLAIN_READER: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTable:
+    """The files of one version of a table, and its schema, which is Java's."""
+
+    files: Sequence[str]
+    rows_count: int | None
+    schema: Any
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows of that version."""
+        jvm, session = spark._jvm, spark._jsparkSession
+        assert jvm is not None
+        if not self.files:
+            return DataFrame(session.createDataFrame(jvm.java.util.ArrayList(), self.schema), spark)
+        gateway = spark.sparkContext._gateway
+        assert gateway is not None
+        paths = gateway.new_array(jvm.java.lang.String, len(self.files))
+        for index, path in enumerate(self.files):
+            paths[index] = path
+        return DataFrame(session.read().schema(self.schema).parquet(paths), spark)
+
+
+def is_worth_it(spark: SparkSession) -> bool:
+    """Whether the session runs on this machine alone: elsewhere a job is cheap and a look at a file is not."""
+    return (spark.sparkContext.master or "").startswith("local")
+
+
+def pinned_table(spark: SparkSession, path: str) -> PinnedTable | None:
+    """The newest version of the table at ``path``; None where its files are many, or not to be read as they are."""
+    jvm = spark._jvm
+    assert jvm is not None
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    none = jvm.scala.Option.empty()
+    snapshot = log.update(False, none, none)
+    checksum = snapshot.checksumOpt()
+    if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
+        return None
+    files = checksum.get().allFiles().get()
+    count = files.size()
+    is_plain = (
+        snapshot.protocol().minReaderVersion() == _PLAIN_READER and snapshot.metadata().partitionColumns().isEmpty()
+    )
+    if not is_plain or count > MOST_FILES or count != checksum.get().numFiles():
+        return None
+    folder = log.dataPath().toString()
+    named = [files.apply(index) for index in range(count)]
+    names = [file.path() for file in named]
+    if _PATTERN.search(folder) or not all(map(_PLAIN_NAME.fullmatch, names)):
+        return None
+    counts = [file.numLogicalRecords() for file in named]
+    rows = None if any(each.isEmpty() for each in counts) else sum(each.get() for each in counts)
+    return PinnedTable([f"{folder}/{name}" for name in names], rows, snapshot.schema())

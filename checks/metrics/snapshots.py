@@ -14,8 +14,9 @@ _ONE: Final = "cluster_id, record_id, source"
 #: One row per partition state that a snapshot shows. A snapshot is not atomic: the znode was read at or after
 #: ``captured_at``, where its round began, at or after its own last write, and before the next round of the same file.
 #: ``is_equal``: the timeline holds the same leader, leader epoch, controller epoch and ISR (in whatever order) at some
-#: instant of that span; a controller epoch that the timeline does not know contradicts none. ``source``: ``zookeeper``
-#: for its own snapshot files, else ``capture``.
+#: instant of that span; a controller epoch that the timeline does not know contradicts none. The last state of a
+#: partition that is being deleted stays in its znode until the deletion is done. ``source``: ``zookeeper`` for its own
+#: snapshot files, else ``capture``.
 SNAPSHOTS_AND_REPLAY: Final = (
     "WITH rounds AS (SELECT *, lead(captured_at) OVER (PARTITION BY cluster_id, file_id ORDER BY captured_at) AS next"
     " FROM (SELECT DISTINCT cluster_id, file_id, captured_at FROM {znode_snapshots})),"
@@ -30,12 +31,13 @@ SNAPSHOTS_AND_REPLAY: Final = (
     " ON p.cluster_id = r.cluster_id AND p.file_id = r.file_id AND p.captured_at = r.captured_at"
     " WHERE p.state.leader IS NOT NULL AND p.state.leader_epoch IS NOT NULL AND p.state.isr IS NOT NULL),"
     " replayed AS (SELECT cluster_id, topic, partition_id, leader, leader_epoch, array_sort(isr) AS isr,"
-    " controller_epoch, valid_from, valid_to FROM {leader_and_isr_timeline})"
+    " controller_epoch, valid_from, valid_to, lead(sequence) OVER (PARTITION BY cluster_id, topic, topic_incarnation,"
+    " partition_id ORDER BY sequence) IS NULL AS is_last FROM {leader_and_isr_timeline})"
     f" SELECT {_ONE}, max(is_same) AS is_equal FROM ("
     "SELECT s.cluster_id, s.record_id, s.source, t.leader IS NOT NULL AS is_same"
     " FROM seen AS s LEFT JOIN replayed AS t ON s.cluster_id = t.cluster_id AND s.topic = t.topic"
     " AND s.partition_id = t.partition_id AND s.leader = t.leader AND s.leader_epoch = t.leader_epoch AND s.isr = t.isr"
     " AND coalesce(s.controller_epoch = t.controller_epoch, true)"
-    " AND t.valid_from <= s.ends AND (t.valid_to IS NULL OR t.valid_to >= s.begins))"
+    " AND t.valid_from <= s.ends AND (t.valid_to IS NULL OR t.valid_to >= s.begins OR t.is_last))"
     f" GROUP BY {_ONE}"
 )

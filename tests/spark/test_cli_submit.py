@@ -30,4 +30,4 @@ def test_what_was_submitted_wins_and_delta_is_there(tmp_path):
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "KAFKA_STATE_REPLAY_CACHE": str(ROOT / ".cache")}
     finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
-    assert "RESULT 5 7 UTC 2" in finished.stdout.splitlines()
+    assert "RESULT 5 7 UTC 1" in finished.stdout.splitlines()

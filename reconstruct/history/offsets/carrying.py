@@ -14,7 +14,7 @@ from reconstruct.history.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.history.offsets.curves import EVER_AFTER, Drop, Fact, Step, at, lower_steps, upper_steps
 from reconstruct.history.offsets.evidence import OffsetEvidence, ReplicaEventKind
 from reconstruct.history.offsets.held import Key
-from reconstruct.history.offsets.spans import Stint
+from reconstruct.history.offsets.spans import LINE_TO_ACT_US, Stint
 from reconstruct.model.replication.rules import ReplicationRules
 
 
@@ -108,30 +108,34 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
             start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), stint.end)
             for member in set(state.isr) - {stint.leader}:
                 for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
-                    known = _committed_before(facts, member, committed, began, fact.at)
+                    since = _heard_of_since(facts, stints, stint, member, began, fact.at)
+                    known = at(committed, since) if since is not None else None
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
-                if start < until:
-                    _limit_committed(facts, key, member, committed, began, (start, until))
+                log_end = facts.upper_of((member, oe.LOG_END_OFFSET)) if start < until else []
+                for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
+                    since = _heard_of_since(facts, stints, stint, member, began, instant)
+                    known, limit = (at(committed, since) if since is not None else None), at(log_end, instant)
+                    if known is not None and limit is not None:
+                        higher = known if known.offset > limit.offset else limit
+                        facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
 
 
-def _limit_committed(
-    facts: Facts, leader: Key, member: int, committed: Sequence[Step], began: int, span: tuple[int, int]
-) -> None:
-    """The leader's high watermark is within the member's log, or is still what it was when the reign began."""
-    start, until = span
-    log_end = facts.upper_of((member, oe.LOG_END_OFFSET))
-    instants = {min(step.end, until) - 1 for step in log_end if step.start < until and step.end > start}
-    for instant in instants:
-        known, limit = _committed_before(facts, member, committed, began, instant), at(log_end, instant)
-        if known is not None and limit is not None:
-            higher = known if known.offset > limit.offset else limit
-            facts.at_most(leader, Fact(instant, higher.offset, higher.evidence))
+def _heard_of_since(
+    facts: Facts, stints: Sequence[Stint], reign: Stint, member: int, began: int, instant: int
+) -> int | None:
+    """Since when, before ``instant``, what the leader knows of a member's log is what the member has.
 
-
-def _committed_before(facts: Facts, member: int, committed: Sequence[Step], began: int, instant: int) -> Step | None:
-    """What the leader's high watermark was at most when the reign began, or the member last lost anything before
-    ``instant``; None where that is not known."""
-    drops = [drop.end for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= instant]
-    since = max([began, *drops])
-    return at(committed, since) if since < instant else None
+    That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
+    something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
+    until it fetches again (KIP-101); None where that is not proven.
+    """
+    drops = [drop for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= instant]
+    since = max([began, *(drop.end for drop in drops)])
+    followed = [s for s in stints if s.replica_id == member and s.leader == reign.leader]
+    lost = max(
+        (d.end for d in drops if any(began <= s.begun < d.start - 2 * LINE_TO_ACT_US for s in followed)), default=None
+    )
+    if lost is not None:
+        since = max(since, min((s.proven_from for s in followed if s.proven_from > lost), default=EVER_AFTER))
+    return since if since < instant else None

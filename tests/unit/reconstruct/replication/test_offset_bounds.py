@@ -165,6 +165,23 @@ def test_what_a_dying_leader_committed_is_in_the_log_with_which_a_member_of_its_
         assert high_watermark_at(rows(evidence), 9) == (20, known)
 
 
+def test_a_member_that_lost_records_unnoticed_bounds_nothing_until_it_fetches_again() -> None:
+    """Broker 2 is back before its session ends; until it fetches, its leader counts it with what it had (KIP-101)."""
+    printed = [(0, 1.2), (7, 11.8), (9, 12.5), (10, 17)]
+    of_leader = [OffsetSighting(1, oe.HIGH_WATERMARK, hw, int(at * S), source="log_record") for hw, at in printed]
+    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 12, 20 * S, leader_epoch=1, source="log_record")
+    back = [event(2, "started", 10), event(2, "follows", 10.5, leader=1), event(2, "truncated", 10.6, 6)]
+    decided = [DecidedState(S, 19 * S, 1, 0, (1, 2, 3)), DecidedState(19 * S, None, 2, 1, (2, 3))]
+    fetched = [checkpoint(2, 6, 12), checkpoint(2, 7, 13), checkpoint(2, 8, 14)]
+    for seen, lower, upper in (([], None, None), (fetched, 8, 12)):
+        evidence = OffsetEvidence(
+            [*of_leader, begins, *seen], [*LEADER, *FOLLOWER, *back, event(2, "leads", 20)], decided, COVERED
+        )
+        assert log_end_at(rows(evidence, 2), 13)[0] is None
+        assert log_end_at(rows(evidence, 2), 18.5)[0] == lower
+        assert high_watermark_at(rows(evidence), 18.5) == (10, upper)
+
+
 def test_a_high_watermark_from_before_the_reign_may_be_above_a_members_log() -> None:
     shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 50, int(1.2 * S), source="log_record")
     begins = OffsetSighting(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")

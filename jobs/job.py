@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.delta_jars import JarsMissing
 from jobs.java import JavaMissing
+from jobs.pinned_jars import JarsMissing
 from jobs.progress import Progress, silent
 from jobs.session import SessionError, build_session, default_log_file, suit_to_size
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.caches import CACHE_VARIABLE, cache_dir
-from jobs.delta_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
+from jobs.delta_jars import DELTA_JARS, DELTA_PACKAGES, delta_jars
 from jobs.java import JavaMissing, find_java
+from jobs.pinned_jars import JarsMissing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,7 +109,7 @@ def build_session(
     the cache's ``logs``). ``config`` wins over everything set here. On a local master this process's time zone
     becomes UTC, so that what Python prints and what Spark holds agree.
 
-    Raises :class:`~jobs.java.JavaMissing`, :class:`~jobs.delta_jars.JarsMissing`, :class:`SessionError`.
+    Raises :class:`~jobs.java.JavaMissing`, :class:`~jobs.pinned_jars.JarsMissing`, :class:`SessionError`.
     """
     from pyspark.sql import SparkSession
 

@@ -23,7 +23,8 @@ from jobs import (
     sql_output,
     sql_read_only,
 )
-from jobs.delta_jars import JarsMissing, _proxy_options, delta_jars
+from jobs.delta_jars import delta_jars
+from jobs.pinned_jars import JarsMissing, proxy_options
 from jobs.progress import Progress
 from jobs.sql_text import split_statements
 
@@ -334,11 +335,11 @@ def test_a_download_that_fails_says_what_to_do(tmp_path):
 
 
 def test_the_proxy_of_the_environment_is_handed_to_java():
-    assert _proxy_options({"HTTPS_PROXY": "http://proxy.example:3128"}) == [
+    assert proxy_options({"HTTPS_PROXY": "http://proxy.example:3128"}) == [
         "-Dhttps.proxyHost=proxy.example",
         "-Dhttps.proxyPort=3128",
     ]
-    assert _proxy_options({}) == []
+    assert proxy_options({}) == []
 
 
 @pytest.mark.parametrize(

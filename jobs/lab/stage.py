@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -67,6 +68,15 @@ class Stage:
         self.say("producing to " + ", ".join(f"{topic}-{number}" for topic, number in partitions))
         return Load(self.cluster, partitions, acks)
 
+    @contextmanager
+    def busy(self, assignment: Mapping[int, Sequence[int]] = ORDERS) -> Iterator[tuple[list[Partition], Load]]:
+        """The topic ``orders``, produced to: for a while before what is done in the context, and for one after it."""
+        orders = self.create("orders", assignment)
+        with self.produce(orders) as load:
+            self.let_run(load)
+            yield orders, load
+            self.let_run(load)
+
     def let_run(self, load: Load | None = None, partitions: Sequence[Partition] | None = None, rounds: int = 3) -> None:
         """Until a while has been captured, and ``load`` has got on with ``partitions`` (default: all of its)."""
         if load is not None:
@@ -82,6 +92,16 @@ class Stage:
         """Controlled shutdown."""
         self.say(f"stopping broker {broker_id} (SIGTERM)")
         self.cluster.stop(broker_id)
+
+    def pause(self, broker_id: int) -> None:
+        """SIGSTOP."""
+        self.say(f"pausing broker {broker_id} (SIGSTOP)")
+        self.cluster.pause(broker_id)
+
+    def resume(self, broker_id: int) -> None:
+        """SIGCONT."""
+        self.say(f"resuming broker {broker_id} (SIGCONT)")
+        self.cluster.resume(broker_id)
 
     def kill(self, broker_id: int) -> None:
         """SIGKILL, until ZooKeeper has noticed."""

@@ -27,65 +27,46 @@ def controlled_shutdown(stage: Stage) -> None:
 
 def kill(stage: Stage) -> None:
     """A leader that is not the controller dies, others take over, it comes back."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, _):
         _die_and_return(stage, not_the_controller(stage), orders)
-        stage.let_run(load)
 
 
 def controller_failover(stage: Stage) -> None:
     """The controller dies; another is elected and elects leaders; the old one comes back as a broker."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, _):
         _die_and_return(stage, stage.controller(), orders)
-        stage.let_run(load)
 
 
 def paused_broker(stage: Stage) -> None:
     """A follower freezes long enough to leave every ISR, not long enough to lose its session."""
     paused = not_the_controller(stage)
     first, second = (broker for broker in (1, 2, 3) if broker != paused)
-    orders = stage.create("orders", {0: (first, second, paused), 1: (second, paused, first)})
-    with stage.produce(orders) as load:
-        stage.let_run(load)
-        stage.say(f"pausing broker {paused} (SIGSTOP)")
-        stage.cluster.pause(paused)
+    with stage.busy({0: (first, second, paused), 1: (second, paused, first)}) as (orders, _):
+        stage.pause(paused)
         for partition in orders:
             stage.wait_for_isr(partition, (first, second))
-        stage.say(f"resuming broker {paused} (SIGCONT)")
-        stage.cluster.resume(paused)
+        stage.resume(paused)
         stage.wait_for_full_isr()
-        stage.let_run(load)
 
 
 def zombie(stage: Stage) -> None:
     """The controller freezes past its session; another is elected; the old one wakes and believes for a moment."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, _):
         old = stage.controller()
         _pause_past_the_session(stage, old, orders)
         new = stage.cluster.wait_for_controller(other_than=old)
         stage.note("controller_now", controller=new)
-        stage.let_run(load)
 
 
 def session_expiry(stage: Stage) -> None:
     """A broker that is not the controller freezes past its session: it goes, and comes back, without a restart."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, _):
         _pause_past_the_session(stage, not_the_controller(stage), orders)
-        stage.let_run(load)
 
 
 def zookeeper_outage(stage: Stage) -> None:
     """ZooKeeper is killed and started again: brokers serve on, and nothing is decided meanwhile; then a broker dies."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, load):
         stage.say("killing ZooKeeper (SIGKILL)")
         stage.cluster.kill_zookeeper()
         load.wait_for_more(60)
@@ -93,26 +74,22 @@ def zookeeper_outage(stage: Stage) -> None:
         stage.cluster.start_zookeeper()
         stage.let_run(load)
         _die_and_return(stage, not_the_controller(stage), orders)
-        stage.let_run(load)
 
 
 def preferred_election(stage: Stage) -> None:
     """After a restart the leaders are not the preferred ones; an election brings them back."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (orders, _):
         restarted = not_the_controller(stage)
         stage.stop(restarted)
         stage.start(restarted)
         stage.wait_for_full_isr()
-        stage.let_run(load, rounds=2)
+        stage.recording.wait_for_rounds(2)
         stage.say("electing the preferred leaders")
         stage.note("preferred_election", partitions=[list(partition) for partition in orders])
         stage.admin.elect_preferred(orders)
         wait_for("the preferred election is done", lambda: not stage.admin.is_electing_preferred())
         for partition in orders:
             stage.wait_for_leader(partition, ORDERS[partition[1]][:1])
-        stage.let_run(load)
 
 
 def unclean_election(stage: Stage) -> None:
@@ -151,16 +128,14 @@ def _die_and_return(stage: Stage, broker: int, partitions: list[Partition]) -> N
 
 def _pause_past_the_session(stage: Stage, broker: int, partitions: list[Partition]) -> None:
     session = stage.admin.live_brokers()[broker]
-    stage.say(f"pausing broker {broker} (SIGSTOP)")
-    stage.cluster.pause(broker)
+    stage.pause(broker)
     stage.cluster.wait_until_gone(broker)
     stage.note("session_ended", broker=broker)
     living = [other for other in stage.cluster.brokers if other != broker]
     for partition in partitions:
         stage.wait_for_leader(partition, living)
     stage.recording.wait_for_rounds(2)
-    stage.say(f"resuming broker {broker} (SIGCONT)")
-    stage.cluster.resume(broker)
+    stage.resume(broker)
     wait_for(
         f"broker {broker} has another session",
         lambda: stage.admin.live_brokers().get(broker, session) != session,

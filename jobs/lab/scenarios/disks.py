@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from jobs.lab.scenarios.brokers import not_the_controller
-from jobs.lab.stage import ORDERS, Stage
+from jobs.lab.stage import Stage
 from jobs.lab.waiting import NeverHappened, wait_for
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
@@ -13,41 +14,39 @@ HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 
 def lost_checkpoint(stage: Stage) -> None:
     """A broker dies and comes back without its high watermark checkpoint."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
-        broker = not_the_controller(stage)
-        stage.kill(broker)
+
+    def lose(broker: int) -> None:
         stage.say(f"removing {HIGH_WATERMARKS} of broker {broker}")
         stage.cluster.brokers[broker].lose_checkpoint(HIGH_WATERMARKS)
         stage.note("checkpoint_removed", broker=broker, file=HIGH_WATERMARKS)
-        stage.let_run(load)
-        stage.start(broker)
-        stage.wait_for_full_isr()
-        stage.let_run(load)
+
+    _die_and_return_without(stage, lose)
 
 
 def lost_disk(stage: Stage) -> None:
     """A broker dies and comes back with an empty log directory: it fetches everything again."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
-        broker = not_the_controller(stage)
-        stage.kill(broker)
+
+    def lose(broker: int) -> None:
         stage.say(f"emptying the log directory of broker {broker}")
         stage.cluster.brokers[broker].lose_data()
         stage.note("data_lost", broker=broker)
+
+    _die_and_return_without(stage, lose)
+
+
+def _die_and_return_without(stage: Stage, lose: Callable[[int], None]) -> None:
+    with stage.busy() as (_, load):
+        broker = not_the_controller(stage)
+        stage.kill(broker)
+        lose(broker)
         stage.let_run(load)
         stage.start(broker)
         stage.wait_for_full_isr()
-        stage.let_run(load)
 
 
 def corrupt_checkpoint(stage: Stage) -> None:
     """A broker stops, its high watermark checkpoint gets a line that is no entry, it starts; then that is repaired."""
-    orders = stage.create("orders", ORDERS)
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy() as (_, load):
         broker = not_the_controller(stage)
         stage.stop(broker)
         stage.say(f"corrupting {HIGH_WATERMARKS} of broker {broker}")
@@ -62,7 +61,6 @@ def corrupt_checkpoint(stage: Stage) -> None:
         stage.note("checkpoint_removed", broker=broker, file=HIGH_WATERMARKS)
         stage.start(broker)
         stage.wait_for_full_isr()
-        stage.let_run(load)
 
 
 def _try_to_start(stage: Stage, broker: int) -> None:

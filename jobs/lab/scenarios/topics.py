@@ -44,13 +44,10 @@ def added_partitions(stage: Stage) -> None:
 
 def reassignment(stage: Stage) -> None:
     """Two partitions move: one in part, one wholly, under load; then one moves back."""
-    orders = stage.create("orders", {0: (1, 2), 1: (2,), 2: (3, 1, 2)})
-    with stage.produce(orders) as load:
-        stage.let_run(load)
+    with stage.busy({0: (1, 2), 1: (2,), 2: (3, 1, 2)}) as (_, load):
         _reassign(stage, {("orders", 0): (3, 2), ("orders", 1): (1,)})
         stage.let_run(load)
         _reassign(stage, {("orders", 1): (2,)})
-        stage.let_run(load)
 
 
 def _reassign(stage: Stage, plan: dict[tuple[str, int], tuple[int, ...]]) -> None:

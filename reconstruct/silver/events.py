@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from ingest.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.silver.spans import with_incarnation
 
 _LIST: Final = "topic_partitions"
 _CHANGED: Final = ("added_broker_ids", "deleted_broker_ids", "bounced_broker_ids", "shutting_down_broker_ids")
@@ -142,21 +143,6 @@ def _finish(
     events: DataFrame, incarnations: DataFrame, columns: tuple[str, ...], typed: dict[str, Column]
 ) -> DataFrame:
     """The select at the end: typed fields, the incarnation, where the row comes from."""
-    spans = F.broadcast(
-        incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"),
-            F.col("topic").alias("i_topic"),
-            "topic_incarnation",
-            "starts_at",
-            "ends_at",
-        )
-    )
-    inside = (
-        (F.col("cluster_id") == F.col("i_cluster_id"))
-        & (F.col("topic") == F.col("i_topic"))
-        & (F.col("corrected_time") >= F.col("starts_at"))
-        & (F.col("corrected_time") < F.col("ends_at"))
-    )
     common = {
         "event_id": F.concat_ws(":", "record_id", F.col("ordinal").cast("string")),
         "cause": F.substring_index("continuation", "\n", 1),
@@ -165,7 +151,7 @@ def _finish(
         "model_version": F.lit(MODEL_VERSION),
     }
     made = {**typed, **common}
-    joined = events.join(spans, inside, "left")
+    joined = with_incarnation(events, incarnations, F.unix_micros("corrected_time"), "left")
     return joined.select(*(made[name].alias(name) if name in made else F.col(name) for name in columns))
 
 

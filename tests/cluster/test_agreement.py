@@ -2,83 +2,57 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import pytest
 
 from jobs.lab.admin import Partition
-from jobs.lab.play import play
+from jobs.lab.play import Played, play
 from jobs.lab.releases import RELEASES, Release
-from jobs.lab.scenarios.brokers import not_the_controller
-from jobs.lab.stage import ORDERS, Scenario, Stage
 from reconstruct.history.fold import PartitionHistory
+from reconstruct.history.instants import to_datetime
 from reconstruct.history.offsets.evidence import OffsetBounds
 from tests.cluster.conftest import require_jars
-from tests.cluster.kafka_tools import Described, KafkaTools
+from tests.cluster.kafka_tools import Described
+from tests.cluster.live_lake import LiveLake, reconstruct_live
+from tests.cluster.printed import Printed, asks
 from tests.cluster.processes import processes_of
 from tests.support.offset_truth import bounds_of, read_evidence
 from tests.support.plain_evidence import plain_capture
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+
+Asked = tuple[Played, Printed]
+Bounds = tuple[int | None, int | None]
 
 
-@dataclass
-class Printed:
-    """What the tools said at ``at`` (µs since the epoch), when nothing had moved for a while and nothing did."""
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Release], Asked]:
+    """``asked(release)``: a cluster of the release that was asked by its own tools, played once for all tests."""
 
-    at: int = 0
-    dead: int = 0
-    topics: Mapping[Partition, Described] = field(default_factory=dict)
-    under_replicated: frozenset[Partition] = frozenset()
-    unavailable: frozenset[Partition] = frozenset()
-    high_watermarks: dict[Partition, int] = field(default_factory=dict)
-    log_ends: dict[tuple[int, Partition], int] = field(default_factory=dict)
-    offset_lags: Mapping[tuple[int, Partition], int] = field(default_factory=dict)
-    most_behind: int = -1
+    @cache
+    def played(release: Release) -> Asked:
+        require_jars(release)
+        printed = Printed()
+        folder = tmp_path_factory.mktemp(release.version)
+        made = play(asks(printed, release), release, folder, say=print)
+        assert processes_of(folder) == {}
+        return made, printed
+
+    return played
 
 
-def asks(printed: Printed, release: Release) -> Scenario:
-    """Produce, kill a broker that alone has one partition, and ask when all has come to rest."""
-
-    def scenario(stage: Stage) -> None:
-        tools = KafkaTools(stage.cluster)
-        printed.dead = not_the_controller(stage)
-        orders = stage.create("orders", ORDERS)
-        solo = stage.create("solo", {0: (printed.dead,)})
-        with stage.produce([*orders, *solo], acks="all") as load:
-            stage.let_run(load)
-        printed.most_behind = tools.most_behind("orders")
-        stage.kill(printed.dead)
-        living = [broker for broker in stage.cluster.brokers if broker != printed.dead]
-        for partition in orders:
-            stage.wait_for_isr(partition, living)
-            stage.wait_for_leader(partition, living)
-        stage.recording.wait_for_rounds(4)
-        printed.at = time.time_ns() // 1000
-        printed.topics = tools.topics()
-        printed.under_replicated = frozenset(tools.topics("--under-replicated-partitions"))
-        printed.unavailable = frozenset(tools.topics("--unavailable-partitions"))
-        printed.high_watermarks = tools.offsets("orders")
-        for broker_id in living:
-            for partition in orders:
-                data = stage.cluster.brokers[broker_id].data
-                printed.log_ends[broker_id, partition] = tools.log_end_offset(data, partition)
-        if release.has_log_dirs:
-            printed.offset_lags = tools.offset_lags()
-        stage.recording.wait_for_rounds(3)
-
-    return Scenario("agreement", "what Kafka's own tools say", scenario)
+@pytest.fixture(scope="module")
+def tables(spark: Any, asked: Callable[[Release], Asked], tmp_path_factory: pytest.TempPathFactory) -> LiveLake[str]:
+    played = {release.version: asked(release)[0] for release in RELEASES}
+    return reconstruct_live(spark, tmp_path_factory.mktemp("asked"), played)
 
 
 @pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
-def test_our_tables_are_what_kafka_s_tools_print(release: Release, tmp_path: Path) -> None:
-    require_jars(release)
-    printed = Printed()
-    played = play(asks(printed, release), release, tmp_path, say=print)
-    assert processes_of(tmp_path) == {}
+def test_our_timelines_are_what_kafka_s_tools_print(release: Release, asked: Callable[[Release], Asked]) -> None:
+    played, printed = asked(release)
     histories = plain_capture(played.capture).fold()
     assert {key: described(history, printed.at) for key, history in histories.items()} == printed.topics
     assert kept(histories, "under_replicated", printed.at) == printed.under_replicated
@@ -86,14 +60,53 @@ def test_our_tables_are_what_kafka_s_tools_print(release: Release, tmp_path: Pat
     bounds = bounds_of(read_evidence(played.capture, with_probes=True))
     orders = {partition: rows for partition, rows in bounds.items() if partition[0] == "orders"}
     ours = {key: high_watermark(rows, printed.topics[key].leader, printed.at) for key, rows in orders.items()}
-    assert ours == {partition: (offset, offset) for partition, offset in printed.high_watermarks.items()}
+    assert ours == exactly(printed.high_watermarks)
     ends = {key: log_end(orders[key[1]], key[0], printed.at) for key in printed.log_ends}
-    assert ends == {key: (offset, offset) for key, offset in printed.log_ends.items()}
+    assert ends == exactly(printed.log_ends)
     assert len(ends) == 6
     lags = {key: lag for key, lag in printed.offset_lags.items() if key in ends}
     our_lags = {key: max(0, printed.high_watermarks[key[1]] - end) for key, end in printed.log_ends.items()}
     assert lags == (our_lags if release.has_log_dirs else {})
     assert printed.most_behind == 0
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
+def test_our_tables_are_what_kafka_s_tools_print(
+    release: Release, asked: Callable[[Release], Asked], tables: LiveLake[str]
+) -> None:
+    _, printed = asked(release)
+    then = f"timestamp '{to_datetime(printed.at).isoformat()}'"
+    now = f"valid_from <= {then} AND (valid_to IS NULL OR {then} < valid_to)"
+    states = {of(row): row for row in tables.rows("silver.leader_and_isr_timeline", release.version, now)}
+    assigned = {
+        of(row): tuple(row["replicas"]) for row in tables.rows("silver.assignment_timeline", release.version, now)
+    }
+    assert {
+        key: Described(row["leader"], assigned[key], frozenset(row["isr"])) for key, row in states.items()
+    } == printed.topics
+    poor = tables.rows("gold.availability_intervals", release.version, now)
+    assert {of(row) for row in poor if row["kind"] == "under_replicated"} == printed.under_replicated
+    assert {of(row) for row in poor if row["kind"] == "offline"} == printed.unavailable
+    offsets = {
+        (row["replica_id"], of(row)): row for row in tables.rows("silver.replica_offset_timeline", release.version, now)
+    }
+    assert {
+        key: ends_of(offsets[printed.topics[key].leader, key], "high_watermark") for key in printed.high_watermarks
+    } == exactly(printed.high_watermarks)
+    assert {key: ends_of(offsets[key], "log_end_offset") for key in printed.log_ends} == exactly(printed.log_ends)
+
+
+def of(row: Any) -> Partition:
+    return row["topic"], row["partition_id"]
+
+
+def exactly(offsets: Mapping[Any, int]) -> dict[Any, Bounds]:
+    """Bounds that meet."""
+    return {key: (offset, offset) for key, offset in offsets.items()}
+
+
+def ends_of(row: Any, name: str) -> Bounds:
+    return row[f"{name}_lower"], row[f"{name}_upper"]
 
 
 def described(history: PartitionHistory, at: int) -> Described:
@@ -113,12 +126,12 @@ def kept(histories: Mapping[Partition, PartitionHistory], kind: str, at: int) ->
     }
 
 
-def high_watermark(rows: Sequence[OffsetBounds], replica: int, at: int) -> tuple[int | None, int | None]:
+def high_watermark(rows: Sequence[OffsetBounds], replica: int, at: int) -> Bounds:
     row = as_of(rows, replica, at)
     return row.high_watermark_lower, row.high_watermark_upper
 
 
-def log_end(rows: Sequence[OffsetBounds], replica: int, at: int) -> tuple[int | None, int | None]:
+def log_end(rows: Sequence[OffsetBounds], replica: int, at: int) -> Bounds:
     row = as_of(rows, replica, at)
     return row.log_end_offset_lower, row.log_end_offset_upper
 

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,13 +15,13 @@ from jobs.lab.play import Played, play
 from jobs.lab.releases import BY_VERSION, NEWEST
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests.cluster.conftest import require_jars
+from tests.cluster.live_lake import LiveLake, reconstruct_live
 from tests.cluster.processes import processes_of
 from tests.cluster.test_scenarios import is_good
-from tests.spark.test_capture_scores import SUBJECTS, fill
+from tests.spark.test_capture_scores import SUBJECTS
 from tests.support.alignment import Score
 from tests.support.capture_lake import rows_by_cluster
 from tests.support.score import table
-from tests.support.truth import Truth, read_truth
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
@@ -35,44 +33,19 @@ PLAYED: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Reconstructed:
-    """A lake of all that was played, and of each what the truth is and which cluster it became."""
-
-    lake: Any
-    truths: Mapping[tuple[str, str], Truth]
-    clusters: Mapping[tuple[str, str], str]
-
-
 @pytest.fixture(scope="module")
-def reconstructed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Reconstructed:
-    from pyspark.sql import functions as F
-
-    from ingest.delta import Lake
-    from ingest.tables import TABLES
-
+def reconstructed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> LiveLake[tuple[str, str]]:
     folder = tmp_path_factory.mktemp("live")
     played: dict[tuple[str, str], Played] = {}
     for name, version in PLAYED:
         require_jars(BY_VERSION[version])
         played[name, version] = play(SCENARIOS[name], BY_VERSION[version], folder / f"{name}-{version}", say=print)
     assert processes_of(folder) == {}
-    lake = Lake(spark, str(folder / "lake"))
-    lake.ensure()
-    fill(lake, [each.capture for each in played.values()])
-    truths = {key: read_truth(each.truth) for key, each in played.items()}
-    births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
-    rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
-    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows}
-    clusters = {}
-    for key, truth in truths.items():
-        assert truth.brokers_created is not None
-        clusters[key] = by_birth[truth.brokers_created.time_ms]
-    return Reconstructed(lake, truths, clusters)
+    return reconstruct_live(spark, folder, played)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_the_tables_hold_what_zookeeper_logged(subject: str, reconstructed: Reconstructed) -> None:
+def test_the_tables_hold_what_zookeeper_logged(subject: str, reconstructed: LiveLake[tuple[str, str]]) -> None:
     from ingest.tables import TABLES
 
     chosen = SUBJECTS[subject]
@@ -85,7 +58,7 @@ def test_the_tables_hold_what_zookeeper_logged(subject: str, reconstructed: Reco
     assert [f"{name}\n{score.diff()}" for name, score in scores.items() if not is_good(score, one_more=False)] == []
 
 
-def test_only_what_a_scenario_did_is_an_error(reconstructed: Reconstructed) -> None:
+def test_only_what_a_scenario_did_is_an_error(reconstructed: LiveLake[tuple[str, str]]) -> None:
     from ingest.tables import TABLES
 
     found = reconstructed.lake.read(TABLES["gold.divergences"]).where("severity = 'error'").collect()
@@ -98,7 +71,7 @@ def test_only_what_a_scenario_did_is_an_error(reconstructed: Reconstructed) -> N
     assert wrong == []
 
 
-def test_the_probes_of_a_capture_are_bounds_that_meet(reconstructed: Reconstructed) -> None:
+def test_the_probes_of_a_capture_are_bounds_that_meet(reconstructed: LiveLake[tuple[str, str]]) -> None:
     """Probes are a source like any other: the timeline of offsets may contradict none of them."""
     from ingest.tables import TABLES
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from reconstruct.history.offsets import evidence as oe
 from reconstruct.history.offsets.messages import LOG_RECORD
 from reconstruct.silver.partitions.evidence import KEY
+from reconstruct.silver.spans import with_incarnation
 
 #: What a row is: an :class:`OffsetSighting`, a :class:`ReplicaEvent` or a :class:`DecidedState`.
 SIGHTING: Final = "sighting"
@@ -97,20 +98,8 @@ def _written_after(files: DataFrame) -> DataFrame:
 
 
 def _events(said: DataFrame, incarnations: DataFrame) -> DataFrame:
-    spans = F.broadcast(
-        incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
-            F.unix_micros("starts_at").alias("starts"), F.unix_micros("ends_at").alias("ends"),
-        )
-    )  # fmt: skip
-    inside = (
-        (F.col("cluster_id") == F.col("i_cluster_id"))
-        & (F.col("topic") == F.col("i_topic"))
-        & (F.col("at_us") >= F.col("starts"))
-        & (F.col("at_us") < F.col("ends"))
-    )
     return _select(
-        said.where("NOT is_sighting").join(spans, inside),
+        with_incarnation(said.where("NOT is_sighting"), incarnations, F.col("at_us")),
         {
             "row_kind": F.lit(EVENT),
             "replica_id": F.col("replica_id"),

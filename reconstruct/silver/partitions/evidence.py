@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from reconstruct.history import evidence as kinds
 from reconstruct.silver.events import ints
+from reconstruct.silver.spans import with_incarnation
 
 #: Column: Spark type, in the order of the fields of ``Evidence``.
 EVIDENCE_COLUMNS: Final = {
@@ -120,7 +121,7 @@ def partition_evidence(
         _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), "server_log"),
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), "controller_log"),
     ]
-    placed = _with_incarnation(_from_znodes(znodes), incarnations)
+    placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*KEY, *EVIDENCE_COLUMNS)
     # what concerns a whole topic concerns each of its partitions
     partitions = logged[0]
     for part in (*logged[1:], placed.where("partition_id IS NOT NULL")):
@@ -293,19 +294,3 @@ def _reassignments_done(written: DataFrame, gone: DataFrame) -> DataFrame:
         still, ["cluster_id", "topic", "partition_id", "mzxid"], "left_anti"
     )
     return absent.unionByName(without.where("change = 'deleted'"), allowMissingColumns=True)
-
-
-def _with_incarnation(rows: DataFrame, incarnations: DataFrame) -> DataFrame:
-    spans = F.broadcast(
-        incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
-            F.unix_micros("starts_at").alias("starts"), F.unix_micros("ends_at").alias("ends"),
-        )
-    )  # fmt: skip
-    inside = (
-        (F.col("cluster_id") == F.col("i_cluster_id"))
-        & (F.col("topic") == F.col("i_topic"))
-        & (F.col("at") >= F.col("starts"))
-        & (F.col("at") < F.col("ends"))
-    )
-    return rows.join(spans, inside, "inner").select(*KEY, *EVIDENCE_COLUMNS)

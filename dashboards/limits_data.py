@@ -47,13 +47,15 @@ def held_evidence(source: Source) -> dict[str, list[dict[str, Any]]]:
 
 
 def evidence_holes(source: Source) -> dict[str, list[dict[str, Any]]]:
-    """Gaps, spans that are too coarse, and hours between two files of a log that no file speaks of: of each cluster and
-    cause the longest, with how many there are."""
-    rows = source.read(quality.EVIDENCE_COVERAGE).where(F.col("source_kind").isin(*bronze.LOG_KINDS))
+    """Gaps, spans that are too coarse, hours between two files of a log that no file speaks of, and outages of a
+    capture: of each cluster and cause the longest, with how many there are."""
+    is_outage = F.col("gap_reason").eqNullSafe(quality.NOT_CAPTURED)
+    is_log = F.col("source_kind").isin(*bronze.LOG_KINDS)
+    rows = source.read(quality.EVIDENCE_COVERAGE).where(is_log | is_outage)
     columns = ("cluster_id", "cause", "broker_id", "source_kind", "reason", "level_floor", "from_ms", "to_ms")
     stated = rows.where("coverage <> 'covered'").select(
-        "cluster_id", F.col("coverage").alias("cause"), "broker_id", "source_kind",
-        F.col("gap_reason").alias("reason"), "level_floor",
+        "cluster_id", F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")).alias("cause"), "broker_id",
+        "source_kind", F.col("gap_reason").alias("reason"), "level_floor",
         ms("valid_from").alias("from_ms"), ms("valid_to").alias("to_ms"),
     )  # fmt: skip
     log = Window.partitionBy("cluster_id", "source_kind", "broker_id").orderBy("valid_from", "valid_to", "source_file")

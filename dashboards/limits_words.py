@@ -19,6 +19,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "log_end": "segment and no probe of the log's end",
     "server_properties": "server.properties",
 }
+_CAPTURED: Final[Mapping[str, str]] = {"log_end": "the log ends and high watermarks", "znodes": "the znodes"}
 _REASONS: Final[Mapping[str, str]] = {
     "missing_number": "the files are numbered, and one between two of them is not there",
     "no_later_file": "it was rolled, which takes a later line, and the file with that line is not there",
@@ -72,6 +73,9 @@ def sentence(limit: Limit) -> str:
     if limit.cause == "too_coarse":
         floor = words.visible(limit.level_floor or "")
         return f"The {name}{whose} holds nothing below {floor}{when}: {why}."
+    if limit.cause == "not_captured":
+        what = _CAPTURED.get(limit.source_kind, f"the {name}")
+        return f"The capture could not record {what}{whose}{when}: {why}."
     if limit.cause == "out_of_order":
         return f"The lines of the {name}{whose}{when} are not in the order of their times: {why}."
     if limit.cause == "silence":

@@ -1,5 +1,5 @@
-"""What the content of ZooKeeper's files, of znode snapshots and of probes says of its cluster or broker, gathered as
-they are inspected."""
+"""What the content of ZooKeeper's files, of znode snapshots, probes and descriptions says of its cluster or broker,
+gathered as they are inspected."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from ingest.offset_probes import ProbeFacts
 from ingest.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 
 #: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.
-CLUSTER_ZNODE, CLUSTER_LOG, CLUSTER_META, CLUSTER_BIRTH = 1, 2, 3, 4
-
+CLUSTER_ZNODE, CLUSTER_LOG, CLUSTER_METADATA, CLUSTER_META, CLUSTER_BIRTH = 1, 2, 3, 4, 5
 
 #: Kafka's cluster ids are 22 characters of base 64; people give their own.
 _CLUSTER_ID: Final = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
+#: In a description of the cluster; within a text of JSON the quotes would be escaped.
+_DESCRIBED_CLUSTER: Final = re.compile(rb'"cluster_id"\s{0,8}:\s{0,8}"([A-Za-z0-9_.\-]{1,64})"')
+_SENT_AT: Final = re.compile(rb'"sent_at"\s{0,8}:\s{0,8}(\d{12,14})(?=[.,}\s])')
+#: More bytes than either takes: what may be cut by the end of a block.
+_OVERLAP: Final = 128
 
 
 class ContentFacts(Protocol):
@@ -38,6 +42,8 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
         return TransactionFacts(is_final=is_final)
     if kind == "offset_probe":
         return ProbeFacts(name)
+    if kind == "cluster_description":
+        return DescriptionFacts()
     return None
 
 
@@ -141,3 +147,31 @@ class JsonSnapshotFacts:
                 self._ids[path] = str(json.loads(entry["data"])["id"])
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return
+
+
+class DescriptionFacts:
+    """The cluster that brokers say they are of: Metadata's ClusterId, since 0.10.1 (KIP-78). The first counts."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._cluster_id: str | None = None
+        self._sent_at: str | None = None
+
+    def take(self, block: bytes) -> None:
+        if self._cluster_id is not None and self._sent_at is not None:
+            return
+        text = self._held + block
+        self._held = text[-_OVERLAP:]
+        if self._cluster_id is None and (found := _DESCRIBED_CLUSTER.search(text)) is not None:
+            self._cluster_id = found[1].decode()
+        if self._sent_at is None and (sent := _SENT_AT.search(text)) is not None:
+            self._sent_at = sent[1].decode()
+
+    def result(self) -> dict[str, Any]:
+        if self._cluster_id is None:
+            return {}
+        return {
+            "cluster_id": self._cluster_id,
+            "cluster_rank": CLUSTER_METADATA,
+            "cluster_at": self._sent_at or "",
+        }

@@ -19,6 +19,8 @@ from ingest.log_dirs.names import file_name
 from ingest.tables.bronze import READ_PARTITION_FILE_KINDS
 
 UNKNOWN_CLUSTER: Final = "unknown"
+#: Files of a capture that tell of all brokers in turn: what lies beside them does not say whose they are.
+_OF_ALL_BROKERS: Final = ("cluster_description", "capture_gap")
 
 _Evidence = tuple[int, str, str]  # rank, instant as text, id
 _Folder = tuple[str, ...]
@@ -129,6 +131,8 @@ class _Tree:
     def broker(self, file: Inspected) -> int | None:
         if file.broker_id is not None:
             return file.broker_id
+        if file.kind in _OF_ALL_BROKERS:
+            return _named_by_path(file)
         for name in _upwards(file.names[:-1], self._root):
             found = self._brokers.get(name, set())
             if len(found) == 1:
@@ -136,8 +140,7 @@ class _Tree:
             named = paths.broker_id(name[-1]) if name else None
             if named is not None or found:
                 return named
-        named_by_path = [paths.broker_id(name) for name in reversed(file.names[:-1])]
-        return next((broker for broker in named_by_path if broker is not None), None)
+        return _named_by_path(file)
 
     def _evidence(self, file: Inspected) -> _Evidence:
         assert file.cluster_id is not None
@@ -173,6 +176,12 @@ class _Tree:
 
     def _state(self, birth_id: str, cluster_id: str) -> None:
         self._stated[birth_id] = min(self._stated.get(birth_id, cluster_id), cluster_id)
+
+
+def _named_by_path(file: Inspected) -> int | None:
+    """The broker of the nearest folder named ``broker-N``."""
+    named = (paths.broker_id(name) for name in reversed(file.names[:-1]))
+    return next((broker for broker in named if broker is not None), None)
 
 
 def _common(folders: Sequence[_Folder]) -> _Folder:

@@ -25,8 +25,15 @@ from ingest.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PART
 
 #: A plain log longer than this is read in parts of about this size.
 SPLIT_BYTES: Final = 32 << 20
-#: Kinds of which a number in the path says no instant: ZooKeeper's own files and probes say it themselves.
-_WITHOUT_COPY_TIME: Final = ("unrecognised", "znode_transaction_log", "znode_snapshot_binary", "offset_probe")
+#: Kinds of which a number in the path says no instant: ZooKeeper's own files and what a client asked say it themselves.
+_WITHOUT_COPY_TIME: Final = (
+    "unrecognised",
+    "znode_transaction_log",
+    "znode_snapshot_binary",
+    "offset_probe",
+    "cluster_description",
+    "capture_gap",
+)
 _OVERLAP: Final = 4096
 #: What marks a line of the other channel where a wrapper names no process.
 _STDERR: Final = b" stderr "

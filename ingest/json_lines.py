@@ -8,6 +8,7 @@ from typing import Any
 
 from ingest.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
 from ingest.work import Place, WorkItem
+from ingest.zookeeper import columns
 
 EMPTY_LINE = "an empty line, where a JSON object should be"
 
@@ -53,3 +54,19 @@ def micros(milliseconds: Any) -> int | None:
     """Epoch milliseconds, fractions included, as microseconds; raises ``ValueError``, ``TypeError`` or
     ``OverflowError`` for what is no such number."""
     return None if milliseconds is None else bounded(round(float(milliseconds) * 1000), 62)
+
+
+def integer(value: Any, low: int, end: int) -> int | None:
+    """The value where it is a whole number in [low, end), else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and low <= value < end else None
+
+
+def instant(milliseconds: Any) -> int | None:
+    """Epoch milliseconds, fractions included, as microseconds; None for what is no number or on no calendar."""
+    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
+        return None
+    try:
+        value = round(milliseconds * 1000)
+    except (ValueError, OverflowError):
+        return None
+    return value if columns.micros(value // 1000) is not None else None

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ingest import json_lines
-from ingest.json_lines import is_text
+from ingest.json_lines import instant, integer, is_text
 from ingest.logs.speakers import MAX_BROKER_ID
 from ingest.work import Kept, Place, Rejected, WorkItem
-from ingest.zookeeper.columns import micros
 
 #: What every line has, one of a broker that answered with an error included.
 KEYS: Final = frozenset({"sent_at", "received_at", "replica_id", "topic", "partition"})
@@ -39,7 +38,7 @@ def _answer(place: Place, entry: Mapping[str, Any], file_broker: int | None) -> 
     topic = entry["topic"]
     if not isinstance(topic, str) or not topic or not is_text(topic):
         return Rejected(place, "an answer to ListOffsets whose topic is no text")
-    sent_at, received_at = _instant(entry["sent_at"]), _instant(entry["received_at"])
+    sent_at, received_at = instant(entry["sent_at"]), instant(entry["received_at"])
     if sent_at is None or received_at is None:
         return Rejected(place, "an answer to ListOffsets whose sent_at or received_at is no instant in milliseconds")
     if received_at < sent_at:
@@ -50,35 +49,20 @@ def _answer(place: Place, entry: Mapping[str, Any], file_broker: int | None) -> 
             place, "nothing says which broker answered: keep the file as probes-ID.jsonl, or give --broker ID=PATH"
         )
     values = {
-        "broker_id": _integer(broker_id, 0, MAX_BROKER_ID + 1),
-        "replica_id": _integer(entry["replica_id"], _DEBUGGING_CLIENT, _INT32_END),
-        "partition_id": _integer(entry["partition"], 0, _INT32_END),
-        "target_timestamp": _integer(entry.get("timestamp", LATEST), -_INT64_END, _INT64_END),
-        "isolation_level": _integer(entry.get("isolation_level", 0), 0, 2),
-        "error_code": _integer(entry.get("error_code", 0), -(1 << 15), 1 << 15),
+        "broker_id": integer(broker_id, 0, MAX_BROKER_ID + 1),
+        "replica_id": integer(entry["replica_id"], _DEBUGGING_CLIENT, _INT32_END),
+        "partition_id": integer(entry["partition"], 0, _INT32_END),
+        "target_timestamp": integer(entry.get("timestamp", LATEST), -_INT64_END, _INT64_END),
+        "isolation_level": integer(entry.get("isolation_level", 0), 0, 2),
+        "error_code": integer(entry.get("error_code", 0), -(1 << 15), 1 << 15),
     }
     wrong = sorted(name for name, value in values.items() if value is None)
     if wrong:
         return Rejected(place, f"an answer to ListOffsets whose {', '.join(wrong)} is not a number in range")
-    offset = None if values["error_code"] else _integer(entry.get("offset"), 0, _INT64_END)
+    offset = None if values["error_code"] else integer(entry.get("offset"), 0, _INT64_END)
     if offset is None and not values["error_code"]:
         return Rejected(place, "an answer to ListOffsets without an offset in range, and without an error")
     return Kept(place, values | {"sent_at": sent_at, "received_at": received_at, "topic": topic, "offset": offset})
-
-
-def _integer(value: Any, low: int, end: int) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and low <= value < end else None
-
-
-def _instant(milliseconds: Any) -> int | None:
-    """Epoch milliseconds as microseconds; NULL for what no calendar has."""
-    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
-        return None
-    try:
-        value = round(milliseconds * 1000)
-    except (ValueError, OverflowError):
-        return None
-    return value if micros(value // 1000) is not None else None
 
 
 class ProbeFacts:

@@ -25,7 +25,7 @@ from ingest.sources import SOURCE_OF_KIND
 from ingest.storage import ByteStream, Found
 from ingest.tables import TableSpec
 from ingest.tables.bronze import LOG_KINDS, REJECTED_RECORDS
-from ingest.tables.spec import SPARK_TYPES
+from ingest.tables.types import spark_type
 from ingest.work import BATCH_ROWS, CLOCK_COLUMN, Kept, Place, Rejected, WorkItem, kept_batches, rejected_batches
 
 #: A small file costs its task about as much as this many bytes.
@@ -274,4 +274,4 @@ def _merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _without_clock(spec: TableSpec) -> T.StructType:
-    return T.StructType([T.StructField(c.name, SPARK_TYPES[c.type]) for c in spec.columns if c.name != CLOCK_COLUMN])
+    return T.StructType([T.StructField(c.name, spark_type(c.type)) for c in spec.columns if c.name != CLOCK_COLUMN])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest import offset_probes, paths
+from ingest import capture_gaps, cluster_descriptions, offset_probes, paths
 from ingest.log_dirs.listings import recognise_listing
 from ingest.log_dirs.names import recognise_segment
 from ingest.logs.layouts import Reading, clean, detect, explain, sample
@@ -49,13 +49,6 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
-#: Keys of the lines that a capture holds beside those that are read, and what they are.
-_CAPTURED: Final = {
-    frozenset({"sent_at", "received_at", "description"}): "descriptions of the cluster and its topics",
-    frozenset({"sent_at", "received_at", "log_dir"}): "descriptions of log directories",
-    frozenset({"sent_at", "received_at", "reassignments"}): "reassignments under way",
-    frozenset({"missed_from", "missed_to", "source", "reason"}): "what was missed",
-}
 _CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -149,9 +142,10 @@ def _json_line(line: bytes) -> Recognised | None:
         return Recognised("znode_snapshot")
     if keys >= offset_probes.KEYS:
         return Recognised("offset_probe", first_line=line)
-    for told, what in _CAPTURED.items():
-        if told <= keys:
-            return _not_read("unrecognised", f"{what}, from a capture: not read yet")
+    if cluster_descriptions.is_description(keys):
+        return Recognised("cluster_description", first_line=line)
+    if keys >= capture_gaps.KEYS:
+        return Recognised("capture_gap", first_line=line)
     if {"ts", "what"} <= keys:
         return _not_read("scenario_events", "what a test scenario did: never an input")
     return None

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ingest import offset_probes, properties
+from ingest import capture_gaps, cluster_descriptions, offset_probes, properties
 from ingest.log_dirs import checkpoints, listings, partition_files
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
+    CAPTURE_GAPS,
+    CLUSTER_DESCRIPTIONS,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_KINDS,
     LOG_RECORDS,
@@ -34,7 +36,8 @@ class Source:
     """Files of these kinds fill ``table``.
 
     ``read`` gives their records one by one; NULL for logs, which :mod:`ingest.logs.records` reads batch by batch.
-    ``instant`` is the table's column that says when a record speaks of, NULL where none does.
+    ``instant`` is the table's column that says when a record speaks of, NULL where none does: a capture's gaps are no
+    evidence of the times they are of.
     """
 
     kinds: tuple[str, ...]
@@ -51,6 +54,8 @@ SOURCES: Final = (
     Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),
     Source(("leader_epoch_checkpoint",), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
     Source(("offset_probe",), OFFSET_PROBES, offset_probes.read, "sent_at"),
+    Source(("cluster_description",), CLUSTER_DESCRIPTIONS, cluster_descriptions.read, "sent_at"),
+    Source(("capture_gap",), CAPTURE_GAPS, capture_gaps.read, None),
     Source(READ_PARTITION_FILE_KINDS, LOG_SEGMENTS, partition_files.read, "captured_at"),
     Source(("directory_listing",), LOG_SEGMENTS, listings.read, "captured_at"),
     Source(("server_properties", "meta_properties"), BROKER_CONFIGS, properties.read, None),

@@ -13,15 +13,8 @@ from ingest.identity import record_ids
 from ingest.logs.framing import RAW_BYTES
 from ingest.tables import TableSpec
 from ingest.tables.bronze import REJECTED_RECORDS
+from ingest.tables.types import arrow_type
 
-ARROW_TYPES: Final[Mapping[str, pa.DataType]] = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "map<string,string>": pa.map_(pa.string(), pa.string()),
-}
 #: Filled in by the driver: our clock, the same for all rows of a run.
 CLOCK_COLUMN: Final = "ingested_at"
 BATCH_ROWS: Final = 20_000
@@ -104,7 +97,7 @@ def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int
     for column in spec.columns:
         if column.name == CLOCK_COLUMN:
             continue
-        kind = ARROW_TYPES[column.type]
+        kind = arrow_type(column.type)
         values = columns.get(column.name)
         if isinstance(values, pa.Array):
             arrays.append(values)
@@ -117,7 +110,7 @@ def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:
     """The spec's columns but the clock's, as Arrow types."""
-    return pa.schema([(c.name, ARROW_TYPES[c.type]) for c in spec.columns if c.name != CLOCK_COLUMN])
+    return pa.schema([(c.name, arrow_type(c.type)) for c in spec.columns if c.name != CLOCK_COLUMN])
 
 
 def _item_value(item: WorkItem, name: str) -> Any:

@@ -26,7 +26,7 @@ from ingest.planning import Action, FileKey, Planned
 from ingest.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.superseding import Held
 from ingest.tables import TableSpec
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, OFFSET_PROBES, REJECTED_RECORDS, ZNODE_TRANSACTIONS
+from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.work import WorkItem
 from ingest.work_items import work_items
 
@@ -85,7 +85,7 @@ class Writer:
         held = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
         grown = [entry for entry in taken if entry.action is Action.GROWN]
         # where several processes or channels write one file, any of its last records may go on
-        resumed = self._resume([entry.key for entry in grown if not entry.owner.file.is_interleaved])
+        resumed = self._resume([entry for entry in grown if not entry.owner.file.is_interleaved])
         resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.is_interleaved}
         items = work_items(taken, resumed, self._rounds, self._time_zone)
         forks = _forks_frame(spark, taken) if are_forks else None
@@ -110,11 +110,14 @@ class Writer:
     def _holds_rows(self, spec: TableSpec) -> bool:
         return bool(self._lake.read(spec).inputFiles())
 
-    def _resume(self, keys: Sequence[FileKey]) -> dict[FileKey, _Place]:
+    def _resume(self, entries: Sequence[Planned]) -> dict[FileKey, _Place]:
         """Where reading goes on in files that have grown: at the last record, which may go on itself."""
-        if not keys:
+        if not entries:
             return {}
+        keys = [entry.key for entry in entries]
         grown = keys_frame(self._lake.spark, keys)
+        sources = [SOURCE_OF_KIND[entry.owner.file.kind] for entry in entries]
+        tables = {source.table.name: source.table for source in sources}
         last_record = F.struct("byte_offset", "source_line")
         # a transaction is written whole: reading goes on behind it
         behind = F.struct(
@@ -125,13 +128,8 @@ class Writer:
             self._lake.read(spec)
             .where(F.col("byte_length") > 0)
             .join(grown, ["cluster_id", "file_id"], "left_semi")
-            .select("cluster_id", "file_id", place.alias("place"))
-            for spec, place in (
-                (LOG_RECORDS, last_record),
-                (OFFSET_PROBES, last_record),
-                (ZNODE_TRANSACTIONS, behind),
-                (REJECTED_RECORDS, last_record),
-            )
+            .select("cluster_id", "file_id", (behind if spec is ZNODE_TRANSACTIONS else last_record).alias("place"))
+            for spec in (*tables.values(), REJECTED_RECORDS)
         ]
         last = reduce(DataFrame.unionAll, places).groupBy("cluster_id", "file_id").agg(F.max("place").alias("place"))
         found = {(row["cluster_id"], row["file_id"]): tuple(row["place"]) for row in last.collect()}

@@ -13,6 +13,7 @@ from ingest.delta import Lake, PinnedLake
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
+    CAPTURE_GAPS,
     INGESTED_FILES,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_RECORDS,
@@ -110,7 +111,10 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no
         files = lake.read(INGESTED_FILES)
         lake.overwrite_all(
             [
-                (EVIDENCE_COVERAGE, evidence_coverage(files, inputs.clocks, jumps_of_files(inputs.records))),
+                (
+                    EVIDENCE_COVERAGE,
+                    evidence_coverage(files, inputs.clocks, jumps_of_files(inputs.records), lake.read(CAPTURE_GAPS)),
+                ),
                 (UNRECOGNISED_TEMPLATES, unrecognised_templates(lake.read(LOG_RECORDS), files)),
             ]
         )

@@ -33,6 +33,8 @@ SOURCE_KINDS: Final = (
     "znode_snapshot_binary",
     *PARTITION_FILE_KINDS,
     "offset_probe",
+    "cluster_description",
+    "capture_gap",
     "scenario_events",
     "unrecognised",
 )
@@ -52,7 +54,7 @@ COMPRESSIONS: Final = (
 )
 LOG_KINDS: Final = ("state_change_log", "controller_log", "server_log")
 #: Files that are written line by line.
-LINE_KINDS: Final = (*LOG_KINDS, "offset_probe")
+LINE_KINDS: Final = (*LOG_KINDS, "offset_probe", "cluster_description", "capture_gap")
 #: Files that are written on at their end, until another takes their place.
 GROWING_KINDS: Final = (*LINE_KINDS, "znode_transaction_log")
 OFFSET_CHECKPOINT_KINDS: Final = (
@@ -65,8 +67,8 @@ OFFSET_CHECKPOINT_KINDS: Final = (
 _CLUSTER = col(
     "cluster_id",
     "string",
-    "Cluster: given, else /cluster/id, else the log's Cluster ID line, else meta.properties, else 'unknown-' and a hash"
-    " of the creation zxid and time of /brokers, else 'unknown'.",
+    "Cluster: given, else /cluster/id, else the log's Cluster ID line, else Metadata's ClusterId, else meta.properties,"
+    " else 'unknown-' and a hash of the creation zxid and time of /brokers, else 'unknown'.",
     nullable=False,
 )
 _FILE = col("file_id", "string", "The file, bronze.ingested_files.file_id.", nullable=False)
@@ -134,7 +136,7 @@ INGESTED_FILES: Final = TableSpec(
         _INGESTED_AT,
     ),
     constraints={"kept_and_rejected": "records_read_count = records_kept_count + records_rejected_count"},
-    version=2,
+    version=3,
 )
 
 LOG_RECORDS: Final = TableSpec(
@@ -350,6 +352,102 @@ OFFSET_PROBES: Final = TableSpec(
     ),
 )
 
+#: What one line of :data:`CLUSTER_DESCRIPTIONS` describes.
+DESCRIPTION_TYPES: Final = ("cluster", "topic", "topic_gone", "log_dir", "log_dir_topic", "reassignments")
+
+CLUSTER_DESCRIPTIONS: Final = TableSpec(
+    "bronze",
+    "cluster_descriptions",
+    "one row per (file of descriptions, line of a broker's answer: a cluster, a topic, a log directory, a topic's"
+    " replicas in a log directory, or all reassignments under way)",
+    ("cluster_id", "record_id"),
+    (
+        _RECORD,
+        _CLUSTER,
+        _FILE,
+        col("broker_id", "int", "Broker that answered: what follows is its own view.", nullable=False),
+        _KIND,
+        *_PLACE,
+        col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
+        col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+        col(
+            "description_type",
+            "string",
+            "What is described. cluster, topic: Metadata. topic_gone: the broker's Metadata names the topic no longer."
+            " log_dir, log_dir_topic: DescribeLogDirs. reassignments: ListPartitionReassignments; every one under way,"
+            " an empty array where none is.",
+            nullable=False,
+            vocabulary=DESCRIPTION_TYPES,
+        ),
+        col("metadata_cluster_id", "string", "Of cluster: the id that the broker states; NULL up to 0.10.0."),
+        col(
+            "controller_id",
+            "int",
+            "Of cluster: the controller, to the broker's knowledge; -1 for none, NULL in 0.8 and 0.9.",
+        ),
+        col(
+            "brokers",
+            "array<struct<broker_id:int,host:string,port:int,rack:string>>",
+            "Of cluster: the live brokers, to the broker's knowledge, with the addresses of the listener asked.",
+        ),
+        col("topics_count", "int", "Of cluster and log_dir: how many topics the answer names."),
+        col("topic", "string", "Of topic, topic_gone and log_dir_topic: the topic."),
+        col("topic_id", "string", "Of topic: its id, as Kafka writes it; NULL where it has none, or up to 2.7."),
+        col("is_internal", "boolean", "Of topic: whether it is one of Kafka's own; NULL in 0.8 and 0.9."),
+        col("error_code", "int", "Of topic and log_dir: Kafka's code of the error; 0 for none."),
+        col(
+            "partitions",
+            "array<struct<partition_id:int,error_code:int,leader:int,leader_epoch:int,replicas:array<int>"
+            ",isr:array<int>,offline_replicas:array<int>>>",
+            "Of topic: its partitions as the broker's metadata cache holds them. leader is -1 for none; leader_epoch is"
+            " NULL before Metadata 7 (Kafka 2.1), offline_replicas before Metadata 5 (1.0).",
+        ),
+        col("log_dir", "string", "Of log_dir and log_dir_topic: absolute path on the broker."),
+        col("total_bytes", "bigint", "Of log_dir: size of its volume; -1 not known, NULL before Kafka 3.3."),
+        col("usable_bytes", "bigint", "Of log_dir: usable bytes of its volume; -1 not known, NULL before Kafka 3.3."),
+        col(
+            "replicas",
+            "array<struct<partition_id:int,size_bytes:bigint,offset_lag:bigint,is_future:boolean>>",
+            "Of log_dir_topic: the topic's replicas there. offset_lag is how far the log end offset is behind the high"
+            " watermark, of a future replica behind the current one; -1 not known. is_future: it is being moved there.",
+        ),
+        col(
+            "reassignments",
+            "array<struct<topic:string,partition_id:int,replicas:array<int>,adding_replicas:array<int>"
+            ",removing_replicas:array<int>>>",
+            "Of reassignments: the partitions being reassigned; replicas are all, those added and removed included.",
+        ),
+        _INGESTED_AT,
+    ),
+)
+
+CAPTURE_GAPS: Final = TableSpec(
+    "bronze",
+    "capture_gaps",
+    "one row per (file of a capture, line that says that something could not be recorded); an outage has a line when it"
+    " begins and one when it ends",
+    ("cluster_id", "record_id"),
+    (
+        _RECORD,
+        _CLUSTER,
+        _FILE,
+        col("broker_id", "int", "Broker whose answers or files were missed; NULL where it is none's."),
+        _KIND,
+        *_PLACE,
+        col("missed_from", "timestamp", "Since when, by the capture's clock, UTC.", nullable=False),
+        col(
+            "missed_to",
+            "timestamp",
+            "Until when, by the capture's clock, UTC; missed_from where something is not recorded at all. NULL in the"
+            " line of an outage's beginning.",
+        ),
+        col("missed_source", "string", "What was missed, as probes, znodes, log dirs, logs.", nullable=False),
+        col("missed_of", "string", "Of whom: a broker, a path, ZooKeeper; empty for all.", nullable=False),
+        col("reason", "string", "Why, in the capture's words.", nullable=False),
+        _INGESTED_AT,
+    ),
+)
+
 LOG_SEGMENTS: Final = TableSpec(
     "bronze",
     "log_segments",
@@ -450,7 +548,7 @@ REJECTED_RECORDS: Final = TableSpec(
         col("raw", "string", "The record's text, at most 64 KiB of it; damaged bytes as U+FFFD.", nullable=False),
         _INGESTED_AT,
     ),
-    version=2,
+    version=3,
 )
 
 BRONZE_TABLES: Final = (
@@ -461,6 +559,8 @@ BRONZE_TABLES: Final = (
     OFFSET_CHECKPOINTS,
     LEADER_EPOCH_CHECKPOINTS,
     OFFSET_PROBES,
+    CLUSTER_DESCRIPTIONS,
+    CAPTURE_GAPS,
     LOG_SEGMENTS,
     BROKER_CONFIGS,
     REJECTED_RECORDS,

@@ -60,12 +60,14 @@ CLOCK: Final = "clock"
 
 #: Why a span of a log counts as a gap; reconstruct/coverage/gaps.py says what makes each.
 GAP_REASONS: Final = ("missing_number", "no_later_file", "unread_file", "missing_period")
+#: Why one of anything else does: the capture says itself that it could not record it.
+NOT_CAPTURED: Final = "not_captured"
 
 EVIDENCE_COVERAGE: Final = TableSpec(
     "quality",
     "evidence_coverage",
     "one row per (source, broker, interval) in which evidence exists, per span of a broker's log that is missing or"
-    " whose level leaves out what rules need, and per interval of a broker's clock",
+    " whose level leaves out what rules need, per outage of a capture, and per interval of a broker's clock",
     ("cluster_id", "source_kind", "broker_id", "source_file", "coverage", "valid_from"),
     (
         CLUSTER,
@@ -74,15 +76,16 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col(
             "source_file",
             "string",
-            "File; 'segment N' of a clock; of a gap the file before it, or the one not read; of too_coarse the first.",
+            "File; 'segment N' of a clock; of a gap the file before it, the one not read, or the one that tells of"
+            " it; of too_coarse the first.",
             nullable=False,
         ),
         col(
             "coverage",
             "string",
-            "covered: a file that was read, or a clock. gap: lines are missing. Beside covered: too_coarse, nothing"
-            " below level_floor was seen and rules need it; out_of_order, the file's times jump back as no clock"
-            " explains.",
+            "covered: a file that was read, or a clock. gap: lines or answers are missing. Beside covered: too_coarse,"
+            " nothing below level_floor was seen and rules need it; out_of_order, the file's times jump back as no"
+            " clock explains.",
             nullable=False,
             vocabulary=("covered", "gap", "out_of_order", "too_coarse"),
         ),
@@ -90,8 +93,8 @@ EVIDENCE_COVERAGE: Final = TableSpec(
             "gap_reason",
             "string",
             "What proves the gap (missing_number, no_later_file, unread_file) or strongly suggests it (missing_period);"
-            " NULL for what is no gap.",
-            vocabulary=GAP_REASONS,
+            " not_captured: the capture says so, bronze.capture_gaps has its words. NULL for what is no gap.",
+            vocabulary=(*GAP_REASONS, NOT_CAPTURED),
         ),
         col("level_floor", "string", "Lowest log level seen; NULL for what has none."),
         col("valid_from", "timestamp", "First instant, as printed and in UTC.", nullable=False),
@@ -106,7 +109,7 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
         col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
-    version=4,
+    version=5,
 )
 
 UNRECOGNISED_TEMPLATES: Final = TableSpec(

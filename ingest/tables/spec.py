@@ -12,17 +12,22 @@ from typing import Final
 
 from pyspark.sql import types as T
 
-#: The column types a table may use, by the name that Spark SQL gives them.
+from ingest.tables.types import spark_type
+
+#: Column types that many tables use, by the name that Spark SQL gives them; others are made of them.
 SPARK_TYPES: Final[Mapping[str, T.DataType]] = {
-    "string": T.StringType(),
-    "int": T.IntegerType(),
-    "bigint": T.LongType(),
-    "double": T.DoubleType(),
-    "boolean": T.BooleanType(),
-    "timestamp": T.TimestampType(),
-    "array<int>": T.ArrayType(T.IntegerType()),
-    "array<string>": T.ArrayType(T.StringType()),
-    "map<string,string>": T.MapType(T.StringType(), T.StringType()),
+    name: spark_type(name)
+    for name in (
+        "string",
+        "int",
+        "bigint",
+        "double",
+        "boolean",
+        "timestamp",
+        "array<int>",
+        "array<string>",
+        "map<string,string>",
+    )
 }
 
 
@@ -40,8 +45,10 @@ class Column:
     vocabulary: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.type not in SPARK_TYPES:
-            raise ValueError(f"column {self.name}: {self.type} is none of {', '.join(SPARK_TYPES)}")
+        try:
+            spark_type(self.type)
+        except ValueError as error:
+            raise ValueError(f"column {self.name}: {error}") from error
 
 
 def col(
@@ -102,7 +109,7 @@ class TableSpec:
     def struct(self) -> T.StructType:
         """The Spark schema, comments included."""
         return T.StructType(
-            [T.StructField(c.name, SPARK_TYPES[c.type], c.nullable, {"comment": c.comment}) for c in self.columns]
+            [T.StructField(c.name, spark_type(c.type), c.nullable, {"comment": c.comment}) for c in self.columns]
         )
 
 

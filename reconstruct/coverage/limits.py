@@ -16,7 +16,7 @@ from reconstruct.coverage.levels import hides
 from reconstruct.model.versions import KafkaVersion
 
 #: Why something cannot be said, in the order told.
-CAUSES: Final = ("no_logs", "gap", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
+CAUSES: Final = ("no_logs", "gap", "not_captured", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
 #: The epochs of leaders are checkpointed since then.
 LEADER_EPOCHS_SINCE: Final = KafkaVersion((0, 11, 0))  # KIP-101
 NO_BROKER: Final = -1
@@ -26,6 +26,8 @@ _STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
     LOG_END: frozenset({"log_segment", "offset_probe"}),
     ZNODES: frozenset({"znode_snapshot", "znode_snapshot_binary", ZNODE_TRANSACTIONS}),
 }
+#: What a capture records, and what it is evidence of; of other kinds that is the kind itself.
+_CAPTURED: Final[Mapping[str, str]] = {"offset_probe": LOG_END, "znode_snapshot": ZNODES}
 _LOGS: Final = ("state_change_log", "controller_log", "server_log")
 _OF_BROKERS: Final = (
     *_LOGS, "replication_offset_checkpoint", "leader_epoch_checkpoint", LOG_END, "server_properties",
@@ -72,7 +74,8 @@ class Held:
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A span of one broker's log: ``cause`` is ``gap`` (with its ``reason``), ``out_of_order`` (a file whose lines are
-    not), ``too_coarse`` or ``silence``: hours that no file speaks of, and nothing tells whether one is missing."""
+    not), ``too_coarse`` or ``silence``: hours that no file speaks of, and nothing tells whether one is missing. Or an
+    outage of a capture, ``not_captured``, of what it records of a broker or of the cluster."""
 
     cause: str
     broker_id: int
@@ -182,6 +185,7 @@ def limits(
         *_of_no_known_broker(there),
         *_of_cluster(there),
         *_holes(held, holes),
+        *_not_captured(there, holes),
         *_coarse_streams(held, holes),
     ]
     return _grouped(found)
@@ -237,7 +241,8 @@ def _holes(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
     spans = {(one.broker_id, one.source_kind): (one.from_ms, one.to_ms) for one in held}
     gaps = [hole for hole in holes if hole.cause == "gap"]
     for hole in holes:
-        if hole.source_kind not in _WITHOUT or (hole.cause == "silence" and _is_explained(hole, gaps)):
+        is_told = hole.cause == "not_captured" or (hole.cause == "silence" and _is_explained(hole, gaps))
+        if hole.source_kind not in _WITHOUT or is_told:
             continue
         begin, end = spans.get((hole.broker_id, hole.source_kind), (None, None))
         is_whole = begin is not None and end is not None and hole.from_ms <= begin and end <= hole.to_ms
@@ -248,6 +253,16 @@ def _holes(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
             made, brokers=made.brokers if hole.broker_id >= 0 else (), level_floor=hole.level_floor,
             reason=hole.reason, from_ms=None if is_whole else hole.from_ms, to_ms=None if is_whole else hole.to_ms,
         )  # fmt: skip
+
+
+def _not_captured(there: Mapping[str, set[int]], holes: Sequence[Hole]) -> Iterator[Limit]:
+    """Outages of captures; what snapshots of znodes would tell, ZooKeeper's transaction logs tell better."""
+    for hole in holes:
+        kind = _CAPTURED.get(hole.source_kind, hole.source_kind)
+        if hole.cause == "not_captured" and kind in _WITHOUT and not (kind == ZNODES and there.get(ZNODE_TRANSACTIONS)):
+            made = _limit(hole.cause, hole.broker_id, kind, _WITHOUT[kind])
+            brokers = made.brokers if hole.broker_id >= 0 else ()
+            yield replace(made, brokers=brokers, from_ms=hole.from_ms, to_ms=hole.to_ms)
 
 
 def _is_explained(silence: Hole, gaps: Sequence[Hole]) -> bool:

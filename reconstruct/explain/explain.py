@@ -26,10 +26,17 @@ class Span:
     end: int
 
 
-def explanation(heading: str, history: PartitionHistory, span: Span, of_no_partition: Sequence[Evidence] = ()) -> str:
+def explanation(
+    heading: str,
+    history: PartitionHistory,
+    span: Span,
+    of_no_partition: Sequence[Evidence] = (),
+    described: Chapter | None = None,
+) -> str:
     """What was decided, or refused, in the span; where that is nothing, the last before it.
 
-    ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition.
+    ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition; ``described`` is what
+    brokers told a client of it, the last chapter.
     """
     told = sorted(
         [*decisions(history.case, history.verdicts.findings), *refusals(history.case, of_no_partition)],
@@ -48,8 +55,15 @@ def explanation(heading: str, history: PartitionHistory, span: Span, of_no_parti
     return text(
         heading,
         [*_in_force(history, span), *notes],
-        chosen[:_MOST_TOLD],
+        [*chosen[:_MOST_TOLD], *([described] if described is not None else [])],
         [*_left_out(chosen), *_neighbours(before, after)],
+    )
+
+
+def description_only(heading: str, described: Chapter) -> str:
+    """What brokers described of a partition of which neither a log nor a znode is known."""
+    return text(
+        heading, ["No log and no znode tells what was decided: there is what brokers described."], [described], []
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.delta import Lake
@@ -17,7 +17,9 @@ from ingest.tables.silver import (
     TOPIC_INCARNATIONS,
     ZNODE_CHANGES,
 )
-from reconstruct.explain.explain import Span, explanation
+from reconstruct.explain.described import described
+from reconstruct.explain.explain import Span, description_only, explanation
+from reconstruct.explain.from_descriptions import described_of, describing_clusters
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.history.evidence import Evidence
 from reconstruct.history.instants import to_micros
@@ -47,36 +49,54 @@ class Question:
 
 def explain(lake: Lake, question: Question) -> str:
     """The explanation as text. Raises :class:`NothingKnown`."""
-    cluster_id, incarnation = _incarnation(lake, question)
-    rows = _evidence(lake, question, cluster_id, incarnation)
-    if not rows:
-        raise NothingKnown(_no_partition(lake, question, cluster_id))
-    clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
+    incarnations = _incarnations(lake, question)
+    clusters = sorted({row["cluster_id"] for row in incarnations}) or _describing(lake, question)
+    if len(clusters) > 1:
+        raise NothingKnown(f"{len(clusters)} clusters have that topic: say --cluster {' or '.join(clusters)}")
+    if not clusters:
+        raise NothingKnown(_no_topic(lake, question))
+    cluster_id = clusters[0]
     heading = f"{question.topic}-{question.partition_id} of cluster {cluster_id}"
-    return explanation(
-        heading, history_of(rows, clusters), question.span, _refusals_of_no_partition(lake, question, cluster_id)
+    span = question.span
+    answers, missed = described_of(lake, cluster_id, question.topic, question.partition_id, span.start, span.end)
+    told = described(span.start, span.end, answers, missed)
+    rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
+    if rows:
+        views = {history.cluster_id: history.view for history in cluster_histories(lake)}
+        refused = _refusals_of_no_partition(lake, question, cluster_id)
+        return explanation(heading, history_of(rows, views), span, refused, told)
+    if told is None or not answers:
+        raise NothingKnown(_no_partition(lake, question, cluster_id))
+    return description_only(heading, told)
+
+
+def _incarnations(lake: Lake, question: Question) -> Sequence[Row]:
+    """The topic's incarnations, in order."""
+    known = lake.read(TOPIC_INCARNATIONS).where(F.col("topic") == question.topic)
+    rows = known.orderBy("cluster_id", "valid_from").collect()
+    return [row for row in rows if question.cluster_id in (None, row["cluster_id"])]
+
+
+def _describing(lake: Lake, question: Question) -> list[str]:
+    """The clusters whose brokers described the topic."""
+    return [one for one in describing_clusters(lake, question.topic) if question.cluster_id in (None, one)]
+
+
+def _no_topic(lake: Lake, question: Question) -> str:
+    known = lake.read(TOPIC_INCARNATIONS)
+    names = [row["topic"] for row in known.select("topic").distinct().orderBy("topic").limit(20).collect()]
+    return (
+        f"no topic {question.topic} is known{'' if question.cluster_id is None else ' in that cluster'}:"
+        f" there are {', '.join(names) or 'none, run reconstruct first'}"
     )
 
 
-def _incarnation(lake: Lake, question: Question) -> tuple[str, str]:
-    """The cluster, and the incarnation of the topic that the time falls into."""
-    known = lake.read(TOPIC_INCARNATIONS)
-    rows = known.where(F.col("topic") == question.topic).orderBy("cluster_id", "valid_from").collect()
-    if question.cluster_id is not None:
-        rows = [row for row in rows if row["cluster_id"] == question.cluster_id]
-    if not rows:
-        names = [row["topic"] for row in known.select("topic").distinct().orderBy("topic").limit(20).collect()]
-        raise NothingKnown(
-            f"no topic {question.topic} is known{'' if question.cluster_id is None else ' in that cluster'}:"
-            f" there are {', '.join(names) or 'none, run reconstruct first'}"
-        )
-    clusters = sorted({row["cluster_id"] for row in rows})
-    if len(clusters) > 1:
-        raise NothingKnown(f"{len(clusters)} clusters have that topic: say --cluster {' or '.join(clusters)}")
-    for row in rows:
+def _incarnation(incarnations: Sequence[Row], question: Question) -> str:
+    """The incarnation of the topic that the time falls into."""
+    for row in incarnations:
         if row["valid_to"] is None or question.span.start < to_micros(row["valid_to"]):
-            return clusters[0], row["topic_incarnation"]
-    return clusters[0], rows[-1]["topic_incarnation"]
+            return str(row["topic_incarnation"])
+    return str(incarnations[-1]["topic_incarnation"])
 
 
 def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> Sequence[dict[str, Any]]:

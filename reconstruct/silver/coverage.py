@@ -4,6 +4,7 @@ too coarse between them; and how right clocks were."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ingest.tables.bronze import LOG_KINDS
-from ingest.tables.quality import CLOCK, EVIDENCE_COVERAGE
+from ingest.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
 from reconstruct.history.instants import to_datetime, to_micros
@@ -33,6 +34,16 @@ _GIVEN: Final = (
     "jumps_back",
     "far_jumps_back",
 )
+#: Of whom answers are missed while no broker can be asked at all (ingest/capture/probers.py).
+_ALL_BROKERS: Final = "the brokers"
+#: What a capture records, by its own words, and the kind it is. Logs are not among them: a capture reads on later where
+#: it stopped.
+_CAPTURED_AS: Final[Mapping[str, str]] = {
+    "probes": "offset_probe",
+    "znodes": "znode_snapshot",
+    "checkpoints": "replication_offset_checkpoint",
+    "leader epoch checkpoints": "leader_epoch_checkpoint",
+}
 _ARROW_TYPES: Final = {
     "string": pa.string(),
     "int": pa.int32(),
@@ -43,15 +54,17 @@ _ARROW: Final = pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in EVIDENCE_COVE
 _NULLABLE: Final = T.StructType([T.StructField(f.name, f.dataType) for f in EVIDENCE_COVERAGE.struct.fields])
 
 
-def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame) -> DataFrame:
+def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, missed: DataFrame) -> DataFrame:
     """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
     span of a broker's log that is a gap (:mod:`reconstruct.coverage.gaps`) or too coarse
     (:mod:`reconstruct.coverage.levels`); one per file whose lines are out of order
-    (:mod:`reconstruct.history.line_order`); and one per segment of a broker's clock, the open ends of which are those
-    of the broker's logs. ``jumps`` are :func:`reconstruct.silver.line_order.jumps_of_files`."""
+    (:mod:`reconstruct.history.line_order`); one per outage of a capture whose end it tells; and one per segment of a
+    broker's clock, the open ends of which are those of the broker's logs. ``jumps`` are
+    :func:`reconstruct.silver.line_order.jumps_of_files`, ``missed`` is ``bronze.capture_gaps``."""
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
-    return _of_files(known).unionByName(_of_logs(every, jumps)).unionByName(_of_clocks(known, clocks))
+    parts = (_of_files(known), _of_logs(every, jumps), _of_captures(missed), _of_clocks(known, clocks))
+    return reduce(DataFrame.unionByName, parts)
 
 
 def _of_files(known: DataFrame) -> DataFrame:
@@ -115,6 +128,25 @@ def _log_file(row: Mapping[str, Any]) -> LogFile:
         row["records_kept_count"], row["level_floor"], row["time_zone"], row["jumps_back"] or 0,
         row["far_jumps_back"] or 0,
     )  # fmt: skip
+
+
+def _of_captures(missed: DataFrame) -> DataFrame:
+    """Outages of captures. One whose end is not told (the capture was killed) may have been over at once; and where
+    some topics may not be described, the others are."""
+    kinds = F.create_map(*(F.lit(word) for pair in _CAPTURED_AS.items() for word in pair))
+    spans = (
+        missed.withColumn("source_kind", kinds[F.col("missed_source")])
+        .where("source_kind IS NOT NULL AND missed_from < missed_to")
+        .where(f"missed_source <> 'probes' OR broker_id IS NOT NULL OR missed_of = '{_ALL_BROKERS}'")
+        .groupBy("cluster_id", "source_kind", F.coalesce("broker_id", F.lit(_NO_BROKER)).alias("broker_id"),
+                 "source_file", F.col("missed_from").alias("valid_from"))
+        .agg(F.max("missed_to").alias("valid_to"))
+    )  # fmt: skip
+    told = {"coverage": F.lit("gap"), "gap_reason": F.lit(NOT_CAPTURED), "records_count": F.lit(0).cast("bigint")}
+    rest = [column for column in EVIDENCE_COVERAGE.columns if column.name not in (*spans.columns, *told)]
+    return spans.withColumns(told | {column.name: F.lit(None).cast(column.type) for column in rest}).select(
+        *EVIDENCE_COVERAGE.column_names
+    )
 
 
 def _of_clocks(known: DataFrame, clocks: DataFrame) -> DataFrame:

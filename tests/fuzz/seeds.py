@@ -45,6 +45,28 @@ total 20
 4\t./orders-1/00000000000000000000.timeindex
 /kafka/orders-1/partition.metadata
 """
+#: What a capture writes of its brokers: a line of every type, of old brokers and of new ones; and what it missed.
+_ASKED: Final = b'{"sent_at":1795232322495.5,"received_at":1795232322585.3,"broker":1,'
+_DESCRIPTIONS: Final = b"\n".join(
+    _ASKED + rest
+    for rest in (
+        b'"description":"cluster","cluster_id":"MbsgeNDwTpyOsjxcXYWlCw","controller_id":2,"brokers":[{"id":1,"host":'
+        b'"kafka-1","port":9092,"rack":null},{"id":2,"host":"kafka-2","port":9092,"rack":"b"}],"topics":1}',
+        b'"description":"cluster","cluster_id":null,"controller_id":null,"brokers":[],"topics":0}',
+        b'"description":"topic","topic":"orders","topic_id":null,"is_internal":false,"error_code":0,"partitions":[{'
+        b'"partition":0,"error_code":9,"leader":1,"leader_epoch":4,"replicas":[1,2],"isr":[1],"offline_replicas":[2]}]}',
+        b'"description":"topic_gone","topic":"orders"}',
+        b'"log_dir":"/data","error_code":0,"total_bytes":-1,"usable_bytes":null,"topics":1}',
+        b'"log_dir":"/data","topic":"orders","partitions":[{"partition":0,"size":1,"offset_lag":-1,"is_future":true}]}',
+        b'"reassignments":[{"topic":"orders","partition":0,"replicas":[1,2,3],"adding_replicas":[3],"removing_replicas"'
+        b":[2]}]}\n",
+    )
+)
+_GAPS: Final = (
+    b'{"missed_from":1795232322495,"missed_to":null,"source":"probes","of":"broker 2","reason":"it does not answer"}\n'
+    b'{"missed_from":1795232322495,"missed_to":1795232329000,"source":"probes","of":"broker 2","reason":"it is gone"}\n'
+    b'{"missed_from":1795232322495,"missed_to":1795232322495,"source":"logs","of":"broker 1: /logs","reason":"x"}\n'
+)
 
 
 def seeds(target: str) -> list[bytes]:
@@ -123,6 +145,8 @@ def _named() -> list[bytes]:
         "meta.properties": _captured()["properties"],
         "listing.txt": [_LISTING],
         "probes-1.jsonl": _captured()["probes"][:2],
+        "descriptions.jsonl": [_DESCRIPTIONS],
+        "missed.jsonl": [_GAPS],
         **{name.rsplit("/", 1)[-1]: seeds(f"partition_{name.rsplit('.', 1)[-1]}") for name in NAMES if "/0000" in name},
     }
     positions = {name.rsplit("/", 1)[-1]: number for number, name in enumerate(NAMES)}
@@ -137,6 +161,8 @@ def _segments() -> list[bytes]:
 
 
 _BUILT: Final = {
+    "descriptions": lambda: [_DESCRIPTIONS, *(line + b"\n" for line in _DESCRIPTIONS.splitlines())],
+    "capture_gaps": lambda: [_GAPS, *(line + b"\n" for line in _GAPS.splitlines())],
     "framing": _logs,
     "log_records": _logs,
     "messages": _messages,

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ingest import offset_probes, properties
+from ingest import capture_gaps, cluster_descriptions, offset_probes, properties
 from ingest.containers import contents, damage_of
+from ingest.content_facts import DescriptionFacts
 from ingest.identity import record_ids
 from ingest.inspection import Inspected, inspect
 from ingest.log_dirs import checkpoints, listings, partition_files
@@ -25,6 +26,8 @@ from ingest.shapes import match, match_cause
 from ingest.storage import Found
 from ingest.tables.bronze import (
     BROKER_CONFIGS,
+    CAPTURE_GAPS,
+    CLUSTER_DESCRIPTIONS,
     COMPRESSIONS,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_SEGMENTS,
@@ -59,6 +62,8 @@ NAMES: Final = (
     "broker-1/meta.properties",
     "listing.txt",
     "probes-1.jsonl",
+    "descriptions.jsonl",
+    "missed.jsonl",
 )
 PARTITION_FILES: Final = tuple(name for name in NAMES if "/orders-0/" in name and "checkpoint" not in name)
 #: More than this is not read of what an input unpacks to.
@@ -150,6 +155,23 @@ def znode_snapshot(data: bytes) -> None:
 def probes(data: bytes) -> None:
     work = item("offset_probe", data, broker_id=None if data[:1] == b"k" else 1)
     found = check_reader(offset_probes.read, OFFSET_PROBES, work, data)
+    check_tiled([row.place for row in found], len(data))
+
+
+def descriptions(data: bytes) -> None:
+    work = item("cluster_description", data, broker_id=None if data[:1] == b"k" else 1)
+    found = check_reader(cluster_descriptions.read, CLUSTER_DESCRIPTIONS, work, data)
+    check_tiled([row.place for row in found], len(data))
+    facts = [DescriptionFacts(), DescriptionFacts()]
+    facts[0].take(data)
+    for block in blocks(data, 1 + len(data) // 7):
+        facts[1].take(block)
+    assert facts[0].result() == facts[1].result(), "the facts depend on how the bytes are cut"
+
+
+def capture_gaps_file(data: bytes) -> None:
+    work = item("capture_gap", data, broker_id=None)
+    found = check_reader(capture_gaps.read, CAPTURE_GAPS, work, data)
     check_tiled([row.place for row in found], len(data))
 
 
@@ -256,6 +278,8 @@ TARGETS: Final[Mapping[str, Target]] = {
     "properties": broker_properties,
     "znode_snapshot": znode_snapshot,
     "probes": probes,
+    "descriptions": descriptions,
+    "capture_gaps": capture_gaps_file,
     "transaction_log": transaction_log_file,
     "snapshot": snapshot_file,
     **{f"partition_{name.rsplit('.', 1)[-1]}": partial(partition_file, name) for name in PARTITION_FILES},

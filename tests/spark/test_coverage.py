@@ -13,8 +13,8 @@ from dashboards import coverage_data, limits_data
 from dashboards.limits_words import cannot_be_said
 from dashboards.source import Limits, Source
 from ingest.delta import Lake
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.tables.quality import EVIDENCE_COVERAGE
+from ingest.tables.bronze import CAPTURE_GAPS, INGESTED_FILES, LOG_RECORDS
+from ingest.tables.quality import EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.silver.clock_steps import SEGMENT_COLUMNS
 from reconstruct.silver.coverage import evidence_coverage
 from reconstruct.silver.line_order import jumps_of_files
@@ -62,6 +62,31 @@ FILES = (
 )
 
 
+def missed(
+    source: str, first: float, last: float | None, broker_id: int | None = 2, whose: str = "broker 2"
+) -> dict[str, Any]:
+    """A line of a capture's missed.jsonl."""
+    return {
+        "cluster_id": "c", "record_id": f"{source}-{first}-{last}", "broker_id": broker_id, "missed_source": source,
+        "missed_of": whose,
+        "source_file": "missed.jsonl", "missed_from": at(first), "missed_to": None if last is None else at(last),
+        "source_kind": "capture_gap",
+    }  # fmt: skip
+
+
+MISSED = (
+    # an outage that ended, told when it began too; one whose end nothing tells; what is not recorded at all
+    missed("probes", 9.0, None),
+    missed("probes", 9.0, 9.5),
+    missed("probes", 11.0, None),
+    missed("znodes", 10.0, 10.1, None, "ZooKeeper"),
+    missed("probes", 12.0, 12.1, None, "the brokers"),
+    missed("probes", 8.0, 13.0, None, "topics without permission"),
+    missed("log dirs", 8.0, 8.0),
+    missed("logs", 8.0, 8.5),
+)
+
+
 @pytest.fixture(scope="module")
 def lake(spark, empty_lake_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("coverage") / "lake"
@@ -78,7 +103,9 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
         )
     ])  # fmt: skip
     clocks = spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
-    made.overwrite(evidence_coverage(made.read(INGESTED_FILES), clocks, jumps(made)), EVIDENCE_COVERAGE)
+    append(made, CAPTURE_GAPS, MISSED)
+    covered = evidence_coverage(made.read(INGESTED_FILES), clocks, jumps(made), made.read(CAPTURE_GAPS))
+    made.overwrite(covered, EVIDENCE_COVERAGE)
     return made
 
 
@@ -104,7 +131,7 @@ def test_gaps_are_found_with_their_reasons(rows):
     gaps = [
         (row["broker_id"], row["source_kind"], row["gap_reason"], row["valid_from"], row["valid_to"])
         for row in rows
-        if row["coverage"] == "gap"
+        if row["coverage"] == "gap" and row["gap_reason"] != NOT_CAPTURED
     ]
     naive = {hours: at(hours).replace(tzinfo=None) for hours in (9, 9.9, 10, 11, 12)}
     assert sorted(gaps) == [
@@ -149,6 +176,19 @@ def test_the_jumps_of_a_file_are_counted_in_the_order_of_its_bytes(spark):
     ]
 
 
+def test_an_outage_of_a_capture_is_a_gap_where_it_tells_its_end(rows):
+    found = sorted(
+        (row["source_kind"], row["broker_id"], row["valid_from"].astimezone(UTC), row["valid_to"].astimezone(UTC))
+        for row in rows
+        if row["gap_reason"] == NOT_CAPTURED
+    )
+    assert found == [
+        ("offset_probe", -1, at(12.0), at(12.1)),
+        ("offset_probe", 2, at(9.0), at(9.5)),
+        ("znode_snapshot", -1, at(10.0), at(10.1)),
+    ]
+
+
 def test_rows_keep_the_spec(rows):
     keys = Counter(tuple(row[name] for name in EVIDENCE_COVERAGE.key) for row in rows)
     assert max(keys.values()) == 1
@@ -159,7 +199,7 @@ def test_rows_keep_the_spec(rows):
 def test_the_order_of_the_files_does_not_matter(lake, rows):
     files = lake.read(INGESTED_FILES).repartition(7, "file_id").orderBy("file_id", ascending=False)
     clocks = lake.spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
-    again = evidence_coverage(files, clocks, jumps(lake)).collect()
+    again = evidence_coverage(files, clocks, jumps(lake), lake.read(CAPTURE_GAPS)).collect()
     assert sorted(map(repr, again)) == sorted(map(repr, rows))
 
 
@@ -167,7 +207,7 @@ def test_the_report_gathers_it_and_says_it(lake):
     source = Source(lake, Limits(), ("c", "whole"))
     drawn = coverage_data.evidence_intervals(source)["c"]
     assert {row["gap_reason"] for row in drawn if row["coverage"] == "gap"} == {
-        "missing_period", "missing_number", "unread_file",
+        "missing_period", "missing_number", "unread_file", NOT_CAPTURED,
     }  # fmt: skip
     held, holes = limits_data.held_evidence(source), limits_data.evidence_holes(source)
     floors = {(row["broker_id"], row["source_kind"]): row["level_floor"] for row in held["c"]}

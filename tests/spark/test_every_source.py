@@ -14,7 +14,20 @@ import pytest
 from ingest.delta import Lake
 from ingest.pipeline import IngestOptions, IngestReport, ingest_paths
 from ingest.sources import KEPT_TABLES
-from ingest.tables.bronze import BRONZE_TABLES, GROWING_KINDS, INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS
+from ingest.tables import TABLES
+from ingest.tables.bronze import (
+    BRONZE_TABLES,
+    CAPTURE_GAPS,
+    CLUSTER_DESCRIPTIONS,
+    GROWING_KINDS,
+    INGESTED_FILES,
+    LOG_RECORDS,
+    REJECTED_RECORDS,
+)
+from reconstruct.explain.explain import Span
+from reconstruct.explain.from_lake import NothingKnown, Question, explain
+from reconstruct.history.instants import to_micros
+from reconstruct.pipeline import reconstruct
 from tests.support import incident_folder
 from tests.support.capture_lake import row_texts, rows_by_cluster
 from tests.support.captures import unpack
@@ -104,6 +117,12 @@ def ingested(new_lake: Callable[[], Lake], incident: Incident) -> Ingested:
     return Ingested(new_lake(), incident)
 
 
+@pytest.fixture(scope="module")
+def reconstructed(ingested: Ingested) -> Lake:
+    reconstruct(ingested.lake, full=True, progress=silent)
+    return ingested.lake
+
+
 class TestTheFolder:
     def test_every_file_and_member_has_one_row_that_says_what_it_is(
         self, ingested: Ingested, incident: Incident
@@ -152,6 +171,7 @@ class TestTheFolder:
             ("broker-2/logs/damaged.log", 3): "zeros and no text",
             ("core.4711", 1): "binary data of a kind that is not known",
             ("notes.md", 1): "neither a log of a known layout",
+            ("prober/log-dirs.jsonl", 6): "no JSON",
         }
         assert set(rejected) == set(wanted)
         for place, part in wanted.items():
@@ -186,6 +206,33 @@ class TestTheFolder:
             (2, "metrics-1", 42): (None, 0),
         }
 
+    def test_what_brokers_described_is_there_as_they_said_it(self, ingested: Ingested) -> None:
+        told = sorted(
+            ingested.records["cluster_descriptions"], key=lambda row: (row["source_file"], row["source_line"])
+        )
+        assert Counter(row["description_type"] for row in told) == {
+            "cluster": 3, "topic": 3, "topic_gone": 1, "log_dir": 3, "log_dir_topic": 2, "reassignments": 2,
+        }  # fmt: skip
+        views = [
+            (row["broker_id"], one["partition_id"], one["leader"], one["isr"])
+            for row in told
+            for one in row["partitions"] or ()
+        ]
+        assert views == [(1, 0, 1, [1, 2, 3]), (2, 0, 1, [1, 2, 3]), (2, 0, 2, [2, 3])]
+        assert [one["offset_lag"] for row in told for one in row["replicas"] or ()] == [0, 7]
+        moves = [row["reassignments"] for row in told if row["description_type"] == "reassignments"]
+        assert [[one["adding_replicas"] for one in each] for each in moves] == [[[3]], []]
+        gaps = [(row["broker_id"], row["missed_to"] is None) for row in ingested.records["capture_gaps"]]
+        assert sorted(gaps) == [(1, False), (1, True)]
+
+    def test_sql_can_explode_what_is_nested(self, ingested: Ingested) -> None:
+        table = ingested.lake.path(CLUSTER_DESCRIPTIONS)
+        found = ingested.lake.spark.sql(
+            "SELECT broker_id, p.leader, size(p.isr) AS isr_size"
+            f" FROM delta.`{table}` LATERAL VIEW explode(partitions) AS p WHERE p.partition_id = 0 ORDER BY sent_at"
+        )
+        assert [tuple(row) for row in found.collect()] == [(1, 1, 3), (2, 1, 3), (2, 2, 2)]
+
     def test_ingesting_it_again_adds_no_row(self, ingested: Ingested, incident: Incident) -> None:
         before = bronze(ingested.lake)
         again = ingest(ingested.lake, incident.folder)
@@ -214,16 +261,54 @@ class TestTheFolder:
             else:
                 assert (only_here, only_there) == (set(), set())
 
-    def test_reconstruct_gives_the_decided_states(self, ingested: Ingested, capture: Path) -> None:
-        from ingest.tables import TABLES
-        from reconstruct.pipeline import reconstruct
-
-        reconstruct(ingested.lake, full=True, progress=silent)
-        timeline = ingested.lake.read(TABLES["silver.leader_and_isr_timeline"])
+    def test_reconstruct_gives_the_decided_states(self, reconstructed: Lake, capture: Path) -> None:
+        timeline = reconstructed.read(TABLES["silver.leader_and_isr_timeline"])
         columns = [name for name in timeline.columns if name != "cluster_id"]
         (states,) = rows_by_cluster(timeline, *columns).values()
         score = score_states(read_truth(capture), states)
         assert (score.recall, score.extras) == (1.0, 0.0), score.diff()
+
+    def test_a_partition_is_explained_with_what_brokers_described_of_it(self, reconstructed: Lake) -> None:
+        asked = [row["sent_at"] for row in rows(reconstructed, CLUSTER_DESCRIPTIONS)]
+        began = to_micros(min(asked).astimezone(UTC))
+        text = explain(reconstructed, Question("orders", 0, Span(began + 1000, began + 1_500_000)))
+        told = text[text.index("what brokers described") :].splitlines()
+        before, then = told.index("Last before"), next(n for n, line in enumerate(told) if line.startswith("Changes"))
+        assert [line.split("UTC  ")[1] for line in told[before + 1 : then]] == [
+            "broker 1: leader 1, leader epoch 1, ISR 1,2,3, replicas 1,2,3"
+        ]
+        missed = told.index("Not recorded")
+        assert [line.split(maxsplit=1)[1] for line in told[then + 1 : missed]] == [
+            "broker 2: replica, 0 behind the high watermark, in /data",
+            "broker 1: being reassigned, replicas 1,2,3, adding 3, removing 1",
+            "broker 2: leader 1, leader epoch 1, ISR 1,2,3, replicas 1,2,3",
+            "broker 2: replica, 7 behind the high watermark, in /data",
+            "broker 1: not being reassigned any more",
+            "broker 2: leader 2, leader epoch 2, ISR 2,3, replicas 1,2,3",
+            "broker 2: the topic is no longer described",
+        ]
+        assert "the capture missed probes of broker 1 from" in told[missed + 1]
+
+
+def test_a_capture_of_brokers_alone_knows_its_cluster_and_tells_what_they_described(
+    capture: Path, new_lake: Callable[[], Lake], tmp_path: Path
+) -> None:
+    for name, data in incident_folder.described(capture).items():
+        (tmp_path / name).write_bytes(data)
+    lake = new_lake()
+    report = ingest(lake, tmp_path)
+    told = rows(lake, CLUSTER_DESCRIPTIONS)
+    (cluster_id,) = {row["metadata_cluster_id"] for row in told} - {None}
+    assert {row["cluster_id"] for row in (*told, *rows(lake, CAPTURE_GAPS))} == {cluster_id}
+    assert (report.files_not_read, report.records_rejected) == (0, 1)
+    began = to_micros(min(row["sent_at"] for row in told).astimezone(UTC))
+    lines = explain(lake, Question("orders", 0, Span(began, began + 1))).splitlines()
+    assert lines[0] == f"orders-0 of cluster {cluster_id}"
+    assert lines[2] == "No log and no znode tells what was decided: there is what brokers described."
+    assert "leader 2, leader epoch 2, ISR 2,3" in "".join(lines)
+    for topic, partition_id in (("orders", 1), ("other", 0)):
+        with pytest.raises(NothingKnown):
+            explain(lake, Question(topic, partition_id, Span(began, began + 1)))
 
 
 class Live:
@@ -244,6 +329,8 @@ class Live:
         }
         self._console = incident_folder.compose(controllers)
         self._probes = (capture / "probes-3.jsonl").read_bytes()
+        told = incident_folder.described(capture)
+        self._log_dirs, self._missed = told["log-dirs.jsonl"], told["missed.jsonl"]
 
     def first(self) -> None:
         """Nothing says yet of which broker and cluster most of it is; what is there ends in the middle of things."""
@@ -259,6 +346,8 @@ class Live:
         self._put("broker-3/equal.log", self._equal[: len(self._equal) // 3])
         self._put("broker-3/again.log", self._equal)
         self._put("prober/probes-3.jsonl", self._probes[:5000])
+        self._put("prober/log-dirs.jsonl", self._log_dirs[: self._log_dirs.index(b"\n") + 60])
+        self._put("prober/missed.jsonl", self._missed[:80])
 
     def second(self) -> None:
         """Logs have grown, in the middle of a record; one was rotated by name, one is about to be truncated."""
@@ -274,12 +363,16 @@ class Live:
         self._put(SNAPSHOT, self._snapshot())
         self._put("broker-3/equal.log", self._equal)
         self._put("prober/probes-3.jsonl", self._probes[: len(self._probes) // 2])
+        self._put("prober/log-dirs.jsonl", self._log_dirs[: len(self._log_dirs) // 2])
+        self._put("prober/missed.jsonl", self._missed[: self._missed.index(b"\n") + 20])
 
     def third(self) -> None:
         """All of it."""
         rest = self._state_change.index(b"\n[", len(self._state_change) // 2) + 1
         self._put("one/server.log", self._server)
         self._put("prober/probes-3.jsonl", self._probes)
+        self._put("prober/log-dirs.jsonl", self._log_dirs)
+        self._put("prober/missed.jsonl", self._missed)
         self._put("two/state-change.log.1", self._state_change[:rest])
         self._put("two/state-change.log", self._state_change[rest:])
         again = incident_folder.line("06:00,000", "[Controller id=1] after the truncation")

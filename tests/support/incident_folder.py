@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import zstandard
 
@@ -100,6 +100,10 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "empty.log": Expected("unrecognised", "empty"),
     "notes.md": Expected("unrecognised", "rejected"),
     "prober/answers.jsonl": Expected("offset_probe", "ingested", 2),
+    "prober/descriptions.jsonl": Expected("cluster_description"),
+    "prober/log-dirs.jsonl": Expected("cluster_description"),
+    "prober/missed.jsonl": Expected("capture_gap"),
+    "prober/reassignments.jsonl": Expected("cluster_description"),
     "scenario/events.jsonl": Expected("scenario_events", "not_read_yet"),
     "znodes/EMPTY.jsonl": Expected("znode_snapshot", "empty"),
     "znodes/FIRST.jsonl": Expected("znode_snapshot"),
@@ -182,6 +186,7 @@ def build(capture: Path, folder: Path, outside: Path) -> Incident:
     files["empty.log"] = b""
     files["notes.md"] = b"# What we did\n\nrestarted broker 2, twice\n"
     files["prober/answers.jsonl"] = (capture / "probes-2.jsonl").read_bytes()
+    files |= {f"prober/{name}": data for name, data in described(capture).items()}
     files["scenario/events.jsonl"] = (capture / "events.jsonl").read_bytes()
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -325,6 +330,50 @@ def packed(folder: Path) -> bytes:
     return zstandard.ZstdCompressor().compress(
         tar({name: path.read_bytes() for name, path in members.items() if path.is_file() and not path.is_symlink()})
     )
+
+
+def described(capture: Path) -> dict[str, bytes]:
+    """What a capture writes of its brokers beside their offsets, and of what it missed; the last line of
+    ``log-dirs.jsonl`` is torn."""
+    cluster_id = re.findall(r"cluster\.id=(\S+)", (capture / "broker-1" / "meta.properties").read_text())[0]
+    began = json.loads((capture / "probes-2.jsonl").read_bytes().splitlines()[0])["sent_at"]
+
+    def line(after_ms: int, broker: int, **entry: Any) -> bytes:
+        head = {"sent_at": began + after_ms, "received_at": began + after_ms + 1.5, "broker": broker}
+        return json.dumps(head | entry, separators=(",", ":")).encode() + b"\n"
+
+    def cluster(after_ms: int, broker: int) -> bytes:
+        alive = [{"id": one, "host": f"kafka-{one}", "port": 9092, "rack": None} for one in BROKERS]
+        return line(after_ms, broker, description="cluster", cluster_id=cluster_id, controller_id=1, brokers=alive,
+                    topics=1)  # fmt: skip
+
+    def topic(after_ms: int, broker: int, leader: int, isr: list[int]) -> bytes:
+        partition = {
+            "partition": 0, "error_code": 0, "leader": leader, "leader_epoch": leader, "replicas": [1, 2, 3],
+            "isr": isr, "offline_replicas": [],
+        }  # fmt: skip
+        return line(after_ms, broker, description="topic", topic="orders", topic_id=None, is_internal=False,
+                    error_code=0, partitions=[partition])  # fmt: skip
+
+    def log_dir(after_ms: int, broker: int, lag: int) -> bytes:
+        replica = {"partition": 0, "size": 424, "offset_lag": lag, "is_future": False}
+        return line(after_ms, broker, log_dir="/data", error_code=0, total_bytes=None, usable_bytes=None, topics=1) + (
+            line(after_ms, broker, log_dir="/data", topic="orders", partitions=[replica])
+        )
+
+    moved = {"topic": "orders", "partition": 0, "replicas": [1, 2, 3], "adding_replicas": [3], "removing_replicas": [1]}
+    return {
+        "descriptions.jsonl": cluster(0, 1) + topic(0, 1, 1, [1, 2, 3]) + cluster(5, 2) + topic(5, 2, 1, [1, 2, 3])
+        + cluster(2000, 2) + topic(2000, 2, 2, [2, 3]) + line(2500, 2, description="topic_gone", topic="orders"),
+        "log-dirs.jsonl": log_dir(3, 2, 0) + log_dir(1003, 2, 7) + log_dir(2003, 2, 9)[:-9] + b"\n",
+        "reassignments.jsonl": line(4, 1, reassignments=[moved]) + line(1004, 1, reassignments=[]),
+        "missed.jsonl": _missed(began + 1000, None) + _missed(began + 1000, began + 2000),
+    }  # fmt: skip
+
+
+def _missed(began_ms: float, ended_ms: float | None) -> bytes:
+    gap = {"missed_from": began_ms, "missed_to": ended_ms, "source": "probes", "of": "broker 1", "reason": "it is gone"}
+    return json.dumps(gap).encode() + b"\n"
 
 
 def _data_directory() -> dict[str, bytes]:

@@ -76,7 +76,7 @@ def test_conservation_and_evidence_are_checked_across_the_layers() -> None:
     } <= ids
     assert {spec.name for spec in RECORD_TABLES} == {
         "log_records", "znode_snapshots", "znode_transactions", "offset_checkpoints", "leader_epoch_checkpoints",
-        "offset_probes", "log_segments", "broker_configs", "rejected_records",
+        "offset_probes", "cluster_descriptions", "capture_gaps", "log_segments", "broker_configs", "rejected_records",
     }  # fmt: skip
     assert {f"{spec.full_name}.evidence_exists" for spec in EVIDENCE_TABLES} <= ids
 

@@ -54,6 +54,16 @@ def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) ->
             "A server.log was given of which nothing tells whose it is: why it matters (--broker ID=PATH says whose).",
         ),
         (
+            limit("not_captured", 2, kind="log_end", from_ms=TEN, to_ms=TEN + 60_000),
+            "The capture could not record the log ends and high watermarks of broker 2 from 2026-11-21 10:00:00.000 to"
+            " 10:01:00.000 UTC (1 min 0.0 s): why it matters.",
+        ),
+        (
+            limit("not_captured", kind="znodes", from_ms=TEN, to_ms=TEN + 60_000),
+            "The capture could not record the znodes from 2026-11-21 10:00:00.000 to 10:01:00.000 UTC"
+            " (1 min 0.0 s): why it matters.",
+        ),
+        (
             limit("too_coarse", 1, 2, kind="state_change_log", level_floor="INFO"),
             "The state-change.log of brokers 1 and 2 holds nothing below INFO: why it matters.",
         ),

@@ -44,7 +44,8 @@ CHECKPOINT = "broker-2/checkpoints/replication-offset-checkpoint/1795231841294"
 
 def test_a_parent_folder_with_two_captures_holds_two_clusters() -> None:
     found = owners(
-        file("/in/one/broker-1/logs/server.log", "server_log", cluster_id="A" * 22, cluster_rank=2, broker_id=1),
+        file("/in/one/broker-1/logs/server.log", "server_log", cluster_id="A" * 22, cluster_rank=CLUSTER_LOG,
+             broker_id=1),
         file("/in/one/broker-1/logs/state-change.log"),
         file(f"/in/one/{CHECKPOINT}", "replication_offset_checkpoint"),
         file("/in/two/znodes/1795231841294.jsonl", "znode_snapshot", cluster_id="unknown-1", cluster_rank=CLUSTER_BIRTH,
@@ -61,7 +62,9 @@ def test_a_parent_folder_with_two_captures_holds_two_clusters() -> None:
 
 
 def test_a_snapshot_from_before_the_cluster_had_an_id_belongs_to_the_capture_around_it() -> None:
-    early = file("/c/znodes/1.jsonl", "znode_snapshot", cluster_id="unknown-1", cluster_rank=4, birth_id="unknown-1")
+    early = file(
+        "/c/znodes/1.jsonl", "znode_snapshot", cluster_id="unknown-1", cluster_rank=CLUSTER_BIRTH, birth_id="unknown-1"
+    )
     log = file("/c/broker-1/server.log", "server_log", cluster_id="X", cluster_rank=CLUSTER_LOG)
     late = file("/d/znodes/2.jsonl", "znode_snapshot", cluster_id="X", cluster_rank=CLUSTER_ZNODE, birth_id="unknown-1")
     assert owners(early, log)["/c/znodes/1.jsonl"][0] == "X"

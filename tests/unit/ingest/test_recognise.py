@@ -13,6 +13,8 @@ CONTROLLER = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.con
 CHECKPOINT = b"0\n2\norders 0 12\norders 1 -1\n"
 LISTING = b"12 1795231841.5 ./t-0/00000000000000000000.log\n5 1795231841.5 ./t-0/00000000000000000007.log\n"
 PROBE = b'{"sent_at":1.5,"received_at":2,"broker":1,"replica_id":-2,"topic":"t","partition":0,"offset":0}\n'
+DESCRIBED = b'{"sent_at":1.5,"received_at":2,"broker":1,"description":"topic","topic":"t","partitions":[]}\n'
+GAP = b'{"missed_from":1,"missed_to":null,"source":"probes","of":"broker 1","reason":"nothing listens"}\n'
 EPOCHS = b"0\n2\n0 0\n4 77\n"
 
 
@@ -31,6 +33,13 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
         (PROBE, "x/a", "offset_probe", "ingested", None),
         (PROBE[20:] + PROBE, "x/a", "offset_probe", "ingested", None),
         (b'{"sent_at":1,"replica_id":"db-2"}\n', "x/probes-1.jsonl", "unrecognised", "rejected", None),
+        (DESCRIBED, "x/a", "cluster_description", "ingested", None),
+        (DESCRIBED[9:] + DESCRIBED, "x/a", "cluster_description", "ingested", None),
+        (b'{"sent_at":1,"received_at":2,"log_dir":"/d"}\n', "x/a", "cluster_description", "ingested", None),
+        (b'{"sent_at":1,"received_at":2,"reassignments":[]}\n', "x/a", "cluster_description", "ingested", None),
+        (b'{"received_at":2,"reassignments":[]}\n', "x/a", "unrecognised", "rejected", None),
+        (GAP, "x/a", "capture_gap", "ingested", None),
+        (GAP.replace(b"reason", b"why"), "x/a", "unrecognised", "rejected", None),
         (b'{"ts": 1, "what": "kill"}\n', "x/a", "scenario_events", "not_read_yet", None),
         (b'{"what": 1}\n', "x/a", "unrecognised", "rejected", None),
         (b"ZKLG\0\0\0\2", "x/a", "znode_transaction_log", "ingested", None),

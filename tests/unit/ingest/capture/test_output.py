@@ -15,6 +15,7 @@ from ingest.capture.params import CaptureError, CaptureParams
 from ingest.capture.rounds import Rounds
 from ingest.capture.settings import addresses, client_properties, kafka_settings, unknown_names, zookeeper_settings
 from ingest.recognise import recognise
+from tests.cluster.certificates import Authority
 
 
 @pytest.fixture
@@ -99,18 +100,20 @@ def test_what_is_refused_each_round_is_said_once():
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "kind"),
     [
-        b'{"sent_at":1.0,"received_at":2.0,"broker":1,"description":"cluster","cluster_id":null}\n',
-        b'{"sent_at":1.0,"received_at":2.0,"broker":1,"log_dir":"/d","error_code":0}\n',
-        b'{"sent_at":1.0,"received_at":2.0,"broker":1,"reassignments":[]}\n',
-        b'{"missed_from":1,"missed_to":null,"source":"probes","of":"broker 1","reason":"x"}\n',
+        (
+            b'{"sent_at":1.0,"received_at":2.0,"broker":1,"description":"cluster","cluster_id":null}\n',
+            "cluster_description",
+        ),
+        (b'{"sent_at":1.0,"received_at":2.0,"broker":1,"log_dir":"/d","error_code":0}\n', "cluster_description"),
+        (b'{"sent_at":1.0,"received_at":2.0,"broker":1,"reassignments":[]}\n', "cluster_description"),
+        (b'{"missed_from":1,"missed_to":null,"source":"probes","of":"broker 1","reason":"x"}\n', "capture_gap"),
     ],
 )
-def test_the_ingest_knows_what_it_does_not_read_yet(line):
+def test_the_ingest_knows_every_line_of_a_capture(line, kind):
     found = recognise(line, ("c", "x.jsonl"), is_whole=True)
-    assert found.status == "not_read_yet"
-    assert "from a capture: not read yet" in str(found.reason)
+    assert (found.status, found.kind) == ("ingested", kind)
 
 
 def test_rounds_go_forward_though_the_clock_is_set_back():
@@ -195,8 +198,7 @@ def test_settings_that_cannot_be_used_are_one_sentence(properties, sentence):
 
 
 def test_settings_of_zookeeper(tmp_path):
-    ca = tmp_path / "ca.pem"
-    ca.touch()
+    ca = Authority(tmp_path, "ours").pem
     assert zookeeper_settings({}) == {}
     assert zookeeper_settings({"zookeeper.ssl.truststore.location": str(ca)}) == {
         "use_ssl": True, "ca": str(ca), "check_hostname": True

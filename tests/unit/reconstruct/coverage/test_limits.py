@@ -143,3 +143,21 @@ def test_what_a_file_out_of_order_leaves_open() -> None:
     assert (limit.brokers, limit.source_kind) == ((1,), "state_change_log")
     assert {"R12", "R15", "R16"} <= set(limit.rules)
     assert "order" in limit.why
+
+
+def test_an_outage_of_the_capture_leaves_open_what_it_would_have_told():
+    outages = [
+        Hole("not_captured", 2, "offset_probe", 10.0, 20.0),
+        Hole("not_captured", -1, "znode_snapshot", 10.0, 20.0),
+    ]
+    found = [one for one in limits([1, 2], [*held(1, 2), ZNODES[0]], outages) if one.cause == "not_captured"]
+    assert [(one.source_kind, one.brokers, one.from_ms, one.to_ms) for one in found] == [
+        ("log_end", (2,), 10.0, 20.0),
+        ("znodes", (), 10.0, 20.0),
+    ]
+    assert all(one.rules and one.questions for one in found)
+
+
+def test_znodes_that_were_not_captured_limit_nothing_where_zookeeper_s_log_is_there():
+    outage = Hole("not_captured", -1, "znode_snapshot", 10.0, 20.0)
+    assert limits([1, 2], [*held(1, 2), *ZNODES], [outage]) == []

@@ -57,7 +57,7 @@ lint: env ## ruff, and mypy --strict over ingest, reconstruct and checks
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test-cluster: env ## every scenario on real ZooKeeper and brokers of four versions, measured (about forty minutes)
+test-cluster: env ## every scenario on real ZooKeeper and brokers of four versions, measured (about an hour)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
 test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)

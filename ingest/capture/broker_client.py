@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -10,6 +11,7 @@ import kafka.errors as errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from ingest.capture.broker_words import BrokerUnreachable, ConnectionClosed, in_words, is_closed, refused
 from ingest.capture.requests import newest
 
 #: Brokers before 0.10 know no ApiVersions: they close the connection that asks for them.
@@ -20,12 +22,20 @@ _LONGEST_ANSWER: Final = 1 << 30
 _T = TypeVar("_T")
 
 
-class BrokerUnreachable(Exception):
-    """No answer from a broker, for the reason given; ``is_refusal`` where asking again will not help."""
+class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python is not typed
+    """Reads what a broker said before it closed the connection: kafka-python drops an answer that came with the end,
+    as that of a broker that refuses credentials."""
 
-    def __init__(self, reason: str, *, is_refusal: bool = False) -> None:
-        super().__init__(reason)
-        self.is_refusal = is_refusal
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        transport = await super()._build_transport(node, timeout_at=timeout_at)
+        receive = transport._sock_recv
+
+        def received() -> tuple[bytes, Exception | None]:
+            data, error = receive()
+            return (data, None) if data else (data, error)  # the end is met again by the next reading
+
+        transport._sock_recv = received
+        return transport
 
 
 class BrokerClient:
@@ -51,21 +61,21 @@ class BrokerClient:
         self._net: Any = None
         self._manager: Any = None
         self._connection: Any
+        self._has_answered = False
         try:
             self._connect(api_version)
         except errors.KafkaConnectionError as error:
             has_sasl = "SASL" in settings.get("security_protocol", "")
-            if has_sasl and self._connection.broker_version_data is not None and "disconnected" in str(error):
-                # It told its versions, then closed: the answer that says why is lost with the connection.
+            if has_sasl and self._connection.broker_version_data is not None and is_closed(error):
                 self.close()
-                raise _refused(self._address, settings) from error
-            if api_version is not None or has_sasl or "disconnected" not in str(error):
+                raise refused(self._address, settings, is_told=False) from error
+            if api_version is not None or has_sasl or not is_closed(error):
                 raise self._unreachable(error) from error
             try:
                 self._connect(BEFORE_API_VERSIONS)
-            except (errors.KafkaError, OSError) as again:
+            except Exception as again:
                 raise self._unreachable(again) from again
-        except (errors.KafkaError, OSError) as error:
+        except Exception as error:  # whatever a client of another's makes of what is no broker
             raise self._unreachable(error) from error
 
     def version(self, request: type[Any], newest_known: int) -> int | None:
@@ -76,11 +86,13 @@ class BrokerClient:
     def ask(self, request: Any) -> Any:
         """The answer to one request."""
         try:
-            return self._net.run(self._send, request)
+            answer = self._net.run(self._send, request)
+            self._has_answered = True
+            return answer
         except (errors.KafkaError, OSError, RuntimeError) as error:
-            if "disconnected" in str(error):
+            if self._has_answered and is_closed(error):
                 self.close()
-                raise BrokerUnreachable(f"{self._address} closed the connection") from error
+                raise ConnectionClosed(f"{self._address} closed the connection") from error
             raise self._unreachable(error) from error
 
     def close(self) -> None:
@@ -93,7 +105,7 @@ class BrokerClient:
     def _connect(self, api_version: tuple[int, ...] | None) -> None:
         self.close()
         self._net = NetworkSelector(slow_task_threshold_secs=0)  # it is a thread of its own that a large answer keeps
-        self._manager = KafkaConnectionManager(
+        self._manager = _Manager(
             self._net,
             **{
                 **self._settings,
@@ -110,14 +122,20 @@ class BrokerClient:
         self._net.run(self._connected)
 
     async def _connected(self) -> None:
-        await self._connection
+        """Wait for the connection; kafka-python's own deadline leaves out the handshake of TLS."""
+        late = errors.RequestTimedOutError(f"timed out after {self._timeout_ms:.0f} ms")
+        timer = self._net.call_at(time.monotonic() + self._timeout_ms / 1000, lambda: self._connection.close(late))
+        try:
+            await self._connection
+        finally:
+            self._net.cancel(timer)
 
     async def _send(self, request: Any) -> Any:
         return await self._connection.send_request(request, request_timeout_ms=self._timeout_ms)
 
     def _unreachable(self, error: Exception) -> BrokerUnreachable:
         self.close()
-        return _in_words(error, self._address, self._settings)
+        return in_words(error, self._address, self._settings)
 
 
 def quieten() -> None:
@@ -128,32 +146,3 @@ def quieten() -> None:
             logger.setLevel(logging.WARNING)
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-
-
-def _refused(address: str, settings: Mapping[str, Any]) -> BrokerUnreachable:
-    return BrokerUnreachable(
-        f"{address} refuses the credentials, or SASL {settings.get('sasl_mechanism')} altogether", is_refusal=True
-    )
-
-
-def _in_words(error: Exception, address: str, settings: Mapping[str, Any]) -> BrokerUnreachable:
-    text = str(error)
-    protocol = settings.get("security_protocol", "PLAINTEXT")
-    if isinstance(error, errors.SaslAuthenticationFailedError):
-        return _refused(address, settings)
-    if isinstance(error, errors.UnsupportedSaslMechanismError | errors.IllegalSaslStateError):
-        return BrokerUnreachable(
-            f"{address} does not take SASL {settings.get('sasl_mechanism')}: see sasl.mechanism and security.protocol",
-            is_refusal=True,
-        )
-    if "Handshake failed" in text:
-        return BrokerUnreachable(f"no TLS with {address}: {text.rpartition('Handshake failed: ')[2]}", is_refusal=True)
-    if isinstance(error, errors.RequestTimedOutError | errors.KafkaTimeoutError) or "timed out" in text:
-        return BrokerUnreachable(f"{address} does not answer in time")
-    if "disconnected" in text:
-        return BrokerUnreachable(f"{address} closed the connection; is it a broker's listener for {protocol}?")
-    if "DNS" in text:
-        return BrokerUnreachable(f"the name in {address} is not known")
-    if "ECONNREFUSED" in text:
-        return BrokerUnreachable(f"nothing listens at {address}")
-    return BrokerUnreachable(f"{address} cannot be asked: {type(error).__name__} {text}".strip())

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ingest.properties import read
-from ingest.work import Kept, WorkItem
-
 _ESCAPED: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _TO_ESCAPE: Final = re.compile(r"[\\\n\r\t\f]")
 
 
 def masked(content: bytes) -> bytes:
     """The properties, one a line, ``[hidden]`` for what is or may be a secret. What is unreadable is left out."""
+    from ingest.properties import read  # with what it imports, the most of a capture's start
+    from ingest.work import Kept, WorkItem
+
     item = WorkItem("", None, "", "server_properties", "", None, "", "", len(content))
     lines = [
         f"{_key(row.values['config_key'])}={_value(row.values['config_value'])}\n"

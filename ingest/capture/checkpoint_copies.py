@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ingest.paths import topic_partition
-
 OFFSET_CHECKPOINTS: Final = (
     "replication-offset-checkpoint",
     "recovery-point-offset-checkpoint",
@@ -100,6 +98,8 @@ def labels(log_dirs: tuple[str, ...]) -> dict[str, str]:
 
 def epoch_checkpoints(log_dir: str) -> Iterator[tuple[str, str]]:
     """``TOPIC-PARTITION`` and the path of its checkpoint, for each partition that has one."""
+    from ingest.paths import topic_partition  # with what it imports, the most of a capture's start
+
     with os.scandir(log_dir) as entries:
         for entry in entries:
             if topic_partition(entry.name) is not None and entry.is_dir():

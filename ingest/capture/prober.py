@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,16 +15,19 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ingest.capture import answers, requests
 from ingest.capture.answers import Asked, Partition, View
-from ingest.capture.broker_client import BrokerClient, BrokerUnreachable
+from ingest.capture.broker_client import BrokerClient
+from ingest.capture.broker_words import BrokerUnreachable, ConnectionClosed
 from ingest.capture.clock import Backoff, Pace, instant_ms, now_ms
+from ingest.capture.descriptions import Changes, HiddenTopics
 from ingest.capture.missed import Missed
 from ingest.capture.output import JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
 from ingest.capture.requests import CONSUMER, DEBUGGING_CLIENT
 from ingest.capture.rounds import Rounds
 
-#: Unchanged descriptions are written again after so many requests for metadata.
-_REPEAT_DESCRIPTIONS: Final = 60
+#: Since this version a request for a topic by name creates none.
+_CREATES_NO_TOPIC: Final = 4
+_NO_PERMISSION: Final = "no permission to DESCRIBE the cluster"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Prober:
         missed: Missed,
         found: Callable[[View], None],
         failed: Callable[[CaptureError], None],
+        hidden: HiddenTopics,
     ) -> None:
         self.broker_id = broker_id
         self.address = address
@@ -66,6 +70,7 @@ class Prober:
         self._missed = missed
         self._found = found
         self._failed = failed
+        self._hidden = hidden
         self._name = f"broker {broker_id}"
         self._client: BrokerClient | None = None
         self._pace = Pace(params.max_requests_per_second)
@@ -73,8 +78,7 @@ class Prober:
         self._not_before = 0.0
         self._view: View | None = None
         self._requests: dict[tuple[int, int], list[Any]] = {}
-        self._described: dict[str, int] = {}
-        self._metadata_asked = 0
+        self._changes = Changes()
         self._last: dict[str, int] = {}
         self._reassigned: str | None = None
         self._rounds = Rounds()
@@ -100,7 +104,12 @@ class Prober:
     def _try_round(self, number: int) -> None:
         began_ms = now_ms()
         try:
-            self.round(number)
+            try:
+                self.round(number)
+            except ConnectionClosed:
+                # Brokers close what is silent for long (connections.max.idle.ms): a new one may do.
+                self._disconnect()
+                self.round(number)
         except _Ended:
             return
         except CaptureError:
@@ -138,7 +147,7 @@ class Prober:
 
     def _connect(self) -> BrokerClient:
         self._last.clear()
-        self._described.clear()
+        self._changes = Changes()
         self._reassigned = None
         host, port = self.address
         return BrokerClient(
@@ -178,25 +187,18 @@ class Prober:
         if view != self._view:
             self._view = view
             self._requests.clear()
-        if self._metadata_asked % _REPEAT_DESCRIPTIONS == 0:
-            self._described.clear()
-        self._metadata_asked += 1
-        changed = self._changed(answers.topic_entries(response))
+        changed = self._changes.of(answers.topic_entries(response))
         lines = [answers.cluster_line(response, asked), *answers.described(asked, changed)]
         self._outputs.descriptions.append(lines)
         self._found(view)
+        if view.controller_id == self.broker_id:  # one broker's word is enough
+            self._look_for_hidden(client, version)
 
-    def _changed(self, entries: Iterable[tuple[str, str]]) -> list[str]:
-        """What of the descriptions was not written like this before, by hash: the whole would be much to hold."""
-        now: dict[str, int] = {}
-        changed = []
-        for topic, rest in entries:
-            now[topic] = hash(rest)
-            if self._described.get(topic) != now[topic]:
-                changed.append(rest)
-        changed += [answers.gone_entry(topic) for topic in sorted(self._described.keys() - now.keys())]
-        self._described = now
-        return changed
+    def _look_for_hidden(self, client: BrokerClient, version: int) -> None:
+        doubtful = self._hidden.doubtful(self._changes.topics)
+        if doubtful and version >= _CREATES_NO_TOPIC:
+            response, _ = self._ask(client, requests.metadata(version, doubtful))
+            self._hidden.answered(response)
 
     def _probe(self, client: BrokerClient, partitions: tuple[Partition, ...], replica_id: int) -> None:
         version = client.version(ListOffsetsRequest, requests.LIST_OFFSETS_VERSION)
@@ -235,6 +237,8 @@ class Prober:
         response, asked = self._ask(client, requests.describe_log_dirs(version))
         if response.error_code:
             self._refused("log dirs", response.error_code)
+        elif not response.results:  # before 3.2 (KIP-784) an answer without permission was an empty one
+            self._missed.once("log dirs", self._name, f"the broker names none: {_NO_PERMISSION}")
         self._outputs.log_dirs.append(answers.log_dir_lines(response, asked))
 
     def _refused(self, what: str, code: int) -> None:
@@ -242,4 +246,5 @@ class Prober:
         name = answers.error_name(code)
         self.errors[name] += 1
         if name != "NOT_CONTROLLER":
-            self._missed.once(what, self._name, f"the broker answers {name}")
+            reason = _NO_PERMISSION if name == "CLUSTER_AUTHORIZATION_FAILED" else f"the broker answers {name}"
+            self._missed.once(what, self._name, reason)

@@ -12,8 +12,10 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ingest.capture import answers, requests
 from ingest.capture.answers import View
-from ingest.capture.broker_client import BrokerClient, BrokerUnreachable
+from ingest.capture.broker_client import BrokerClient
+from ingest.capture.broker_words import BrokerUnreachable
 from ingest.capture.clock import Backoff
+from ingest.capture.descriptions import HiddenTopics, KnownTopics
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
@@ -28,7 +30,7 @@ BOOTSTRAP: Final = "the brokers"
 
 class Probers:
     """Starts a prober for each broker that any broker's metadata name. ``failed`` is told of an error that ends the
-    capture."""
+    capture; ``known_topics`` are those that ZooKeeper has, where that is known."""
 
     def __init__(
         self,
@@ -37,12 +39,14 @@ class Probers:
         folder: CaptureFolder,
         missed: Missed,
         failed: Callable[[CaptureError], None],
+        known_topics: KnownTopics = lambda: None,
     ) -> None:
         self._params = params
         self._settings = settings
         self._folder = folder
         self._missed = missed
         self._failed = failed
+        self._hidden = HiddenTopics(known_topics, missed)
         self._lock = threading.Lock()
         self._probers: dict[int, Prober] = {}
         self._threads: list[threading.Thread] = []
@@ -151,7 +155,8 @@ class Probers:
         probes = self._probes[broker_id] = JsonLines(self._folder, f"probes-{broker_id}.jsonl")
         outputs = Outputs(probes, self._descriptions, self._log_dirs, self._reassignments)
         prober = self._probers[broker_id] = Prober(
-            broker_id, address, self._params, self._settings, outputs, self._missed, self._found, self._failed
-        )
+            broker_id, address, self._params, self._settings, outputs, self._missed, self._found, self._failed,
+            self._hidden,
+        )  # fmt: skip
         if self._rounds is not None:
             self._threads.append(prober.start(self._rounds))

@@ -45,9 +45,14 @@ def list_offsets(
         )
 
 
-def metadata(version: int) -> Any:
-    """A request for all topics, which creates none."""
-    request = MetadataRequest(version=version, topics=[] if version == 0 else None)
+def metadata(version: int, topics: Iterable[str] | None = None) -> Any:
+    """A request for all topics, or for those named, which up to version 3 may create them."""
+    named: list[Any] | None
+    if topics is None:
+        named = [] if version == 0 else None
+    else:
+        named = [MetadataRequest.MetadataRequestTopic(version=version, name=topic) for topic in topics]
+    request = MetadataRequest(version=version, topics=named)
     if version >= 4:
         request.allow_auto_topic_creation = False
     return request

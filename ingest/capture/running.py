@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from ingest.capture.agent import Agent
-from ingest.capture.broker_client import BrokerUnreachable
+from ingest.capture.broker_words import BrokerUnreachable
 from ingest.capture.clock import RoundClock
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
@@ -31,13 +31,19 @@ def run(params: CaptureParams, stop: threading.Event, report: Callable[[str], No
     with contextlib.ExitStack() as stack:
         folder = CaptureFolder(params.out)
         stack.callback(folder.close)
-        notes = JsonLines(folder, "missed.jsonl")
+        notes = JsonLines(folder, _missed_file(params))
         stack.callback(notes.close)
         missed = Missed(notes.append, report)
         capture = _Capture(params, folder, missed, stop)
         stack.callback(capture.close)
         capture.open()
         return capture.run()
+
+
+def _missed_file(params: CaptureParams) -> str:
+    """Beside the broker's own files where these are all there is: folders of several machines are put together."""
+    has_cluster = params.zookeeper or params.bootstrap_servers
+    return "missed.jsonl" if has_cluster else f"broker-{params.brokers[0].broker_id}/missed.jsonl"
 
 
 class _Capture:
@@ -62,12 +68,13 @@ class _Capture:
         if params.zookeeper:
             self._znodes = ZnodeSource(params, zookeeper, self._folder, self._missed, self._urgent.set)
         if params.bootstrap_servers:
-            probers = Probers(params, kafka, self._folder, self._missed, self._fail)
+            probers = Probers(params, kafka, self._folder, self._missed, self._fail, self._known_topics)
             try:
                 probers.bootstrap()
             except BrokerUnreachable as error:
                 if not params.waits:
-                    raise CaptureError(f"no broker can be asked: {error}; see --bootstrap-server") from error
+                    hint = "" if error.is_refusal else "; see --bootstrap-server"
+                    raise CaptureError(f"no broker can be asked: {error}{hint}") from error
                 self._missed.lost("probes", BOOTSTRAP, str(error))
             self._probers = probers
 
@@ -133,6 +140,9 @@ class _Capture:
             agent.round(clock.within if self._znodes is None else lambda: round_ms)
         if self._znodes is not None:
             self._znodes.finish(self._params.interval_s)
+
+    def _known_topics(self) -> Collection[str] | None:
+        return None if self._znodes is None else self._znodes.topics()
 
     def _fail(self, error: CaptureError) -> None:
         """Called from a prober's thread: the capture cannot go on."""

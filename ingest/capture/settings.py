@@ -6,14 +6,15 @@ They come from a properties file (``--client-properties``) and from the environm
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ingest.capture import tls
 from ingest.capture.params import CaptureError
-from ingest.properties import read
-from ingest.work import Kept, WorkItem
+from ingest.capture.tls import Files, usable_context
 
 ENVIRONMENT_PREFIX: Final = "KAFKA_STATE_REPLAY_"
 
@@ -58,7 +59,6 @@ KNOWN: Final = frozenset({*_KAFKA, *_ZOOKEEPER, *_OTHERS})
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI")
 _JAAS_OPTION: Final = re.compile(r'\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))')
-_JAVA_STORES: Final = (".jks", ".p12", ".pfx", ".keystore", ".truststore")
 
 
 def client_properties(path: str | None, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -107,9 +107,13 @@ def kafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
             raise CaptureError(f"sasl.mechanism must be one of {', '.join(_MECHANISMS)}")
         if mechanism != "GSSAPI" and not {"sasl_plain_username", "sasl_plain_password"} <= settings.keys():
             raise CaptureError(f"sasl.mechanism {mechanism} needs sasl.username and sasl.password, or sasl.jaas.config")
+        if mechanism == "GSSAPI":
+            _require("gssapi", "gssapi", "SASL GSSAPI")
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         settings["ssl_check_hostname"] = False
-    _require_pem(settings, "ssl_cafile", "ssl_certfile", "ssl_keyfile")
+    names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_password")
+    if "SSL" in protocol.split("_") or any(name in settings for name in names):
+        usable_context(Files(*map(settings.get, names)), tls.KAFKA)
     return settings
 
 
@@ -128,17 +132,37 @@ def zookeeper_settings(properties: Mapping[str, str]) -> dict[str, Any]:
         user, password = properties["zookeeper.digest.username"], properties.get("zookeeper.digest.password", "")
         settings["auth_data"] = [("digest", f"{user}:{password}")]
     if "zookeeper.sasl.username" in properties:
-        _require_sasl()
-        settings["sasl_options"] = {
-            "mechanism": properties.get("zookeeper.sasl.mechanism", "DIGEST-MD5"),
-            "username": properties["zookeeper.sasl.username"],
-            "password": properties.get("zookeeper.sasl.password", ""),
-        }
-    _require_pem(settings, "ca", "certfile", "keyfile")
+        settings["sasl_options"] = _zookeeper_sasl(properties)
+    if settings.get("use_ssl"):
+        usable_context(zookeeper_files(settings), tls.ZOOKEEPER)
+        if "certfile" in settings:
+            settings.setdefault("keyfile", settings["certfile"])  # else kazoo would not show the certificate
     return settings
 
 
+def zookeeper_files(settings: Mapping[str, Any]) -> Files:
+    """The PEM files among the arguments of kazoo's client."""
+    return Files(*(settings.get(name) for name in ("ca", "certfile", "keyfile", "keyfile_password")))
+
+
+def _zookeeper_sasl(properties: Mapping[str, str]) -> dict[str, str]:
+    _require("puresasl", "pure-sasl", "SASL to ZooKeeper")
+    mechanism = properties.get("zookeeper.sasl.mechanism", "DIGEST-MD5")
+    if mechanism == "GSSAPI":
+        _require("kerberos", "kerberos", "SASL GSSAPI to ZooKeeper")
+    elif mechanism != "DIGEST-MD5":
+        raise CaptureError("zookeeper.sasl.mechanism must be DIGEST-MD5 or GSSAPI")
+    return {
+        "mechanism": mechanism,
+        "username": properties["zookeeper.sasl.username"],
+        "password": properties.get("zookeeper.sasl.password", ""),
+    }
+
+
 def _file(path: str) -> dict[str, str]:
+    from ingest.properties import read  # with what it imports, the most of a capture's start
+    from ingest.work import Kept, WorkItem
+
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -152,19 +176,6 @@ def _file(path: str) -> dict[str, str]:
     }
 
 
-def _require_pem(settings: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        path = settings.get(name)
-        if path is None:
-            continue
-        if path.lower().endswith(_JAVA_STORES):
-            raise CaptureError(f"{path} is a Java key store: export it as PEM (keytool -exportcert -rfc) and name that")
-        if not os.path.isfile(path):
-            raise CaptureError(f"there is no file {path}, which the client properties name")
-
-
-def _require_sasl() -> None:
-    try:
-        import puresasl  # type: ignore[import-not-found,unused-ignore] # noqa: F401
-    except ImportError as error:
-        raise CaptureError("SASL to ZooKeeper needs the package pure-sasl: install it beside this program") from error
+def _require(module: str, package: str, what: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise CaptureError(f"{what} needs the package {package}: install it beside this program")

@@ -87,6 +87,10 @@ class ZnodePoller:
             raise SnapshotFailed("there is no znode below the chroot that may be read")
         return snapshot_lines(captured_at_ms, tails)
 
+    def children(self, path: str) -> tuple[str, ...]:
+        """The names below a znode as it was last read; may be called from any thread."""
+        return self._tree.children(path)
+
     def _read(self, paths: Sequence[str]) -> list[str]:
         """Read these znodes; gives those below them that are new."""
         wait = self._pace.delay(len(paths))

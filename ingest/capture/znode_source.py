@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Final
@@ -21,6 +20,7 @@ from ingest.capture.output import CaptureFolder
 from ingest.capture.params import CaptureError, CaptureParams
 from ingest.capture.znode_poller import SnapshotFailed, ZnodePoller
 from ingest.capture.znodes import split_chroot
+from ingest.capture.zookeeper_contact import silence, suspicion
 
 _SESSION_S: Final = 10.0
 #: A tree that could not be read within one round may hold up the rounds so many intervals.
@@ -46,6 +46,7 @@ class ZnodeSource:
     ) -> None:
         quieten()
         self._params = params
+        self._settings = settings
         self._folder = folder
         self._missed = missed
         hosts, self._chroot = split_chroot(params.zookeeper or "")
@@ -110,6 +111,10 @@ class ZnodeSource:
         self.snapshots += 1
         self._missed.back(_SOURCE, _WHOSE)
 
+    def topics(self) -> Collection[str]:
+        """The topics that were in the last reading; none before the first."""
+        return self._poller.children(f"{self._chroot}/brokers/topics")
+
     def _result(self, reading: Future[bytes | None], seconds: float) -> bytes | None:
         """Wait for a round's time; longer where the round before was too short and znodes come in all the same."""
         for _ in range(_PATIENCE):
@@ -129,17 +134,17 @@ class ZnodeSource:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _start(self) -> None:
-        silence = _silence(self._client.hosts)
+        seconds = self._params.connect_timeout_s
+        problem = silence(self._client.hosts, self._settings)
         connected = self._client.start_async()
-        connected.wait(0.5 if self._params.waits or silence else self._params.connect_timeout_s)
+        connected.wait(0.5 if self._params.waits or problem else seconds)
         if not self._client.connected:
             if self._client.client_state == KeeperState.AUTH_FAILED:
-                problem = f"ZooKeeper at {self._hosts} refuses the credentials"
-            else:
-                problem = (
-                    silence or f"no ZooKeeper answers at {self._hosts} within {self._params.connect_timeout_s:.0f} s"
-                )
-            return self._or_wait(f"{problem}: see --zookeeper")
+                problem = self._refusal()
+            elif problem is None and not self._params.waits:
+                found = suspicion(self._client.hosts, self._settings)
+                problem = found or f"no ZooKeeper answers at {self._hosts} within {seconds:.0f} s: see --zookeeper"
+            return self._or_wait(problem or f"no ZooKeeper answers at {self._hosts} yet")
         try:
             self._look()
         except CaptureError as error:
@@ -155,19 +160,34 @@ class ZnodeSource:
                 raise CaptureError(
                     f"ZooKeeper at {self._hosts} has no chroot {root}: see zookeeper.connect of a broker"
                 )
-            if retry(self._client.exists, f"{self._chroot}/brokers") is None:
+            if retry(self._client.exists, f"{self._chroot}/brokers/ids") is None:
                 raise CaptureError(
                     f"ZooKeeper at {self._hosts} has no Kafka below {root}: name the chroot, as HOST:PORT/kafka"
                 )
             retry(self._client.get_children, f"{self._chroot}/brokers/ids")
         except NoAuthError as error:
-            raise CaptureError(f"no permission to read the znodes of Kafka at {self._hosts}{self._chroot}") from error
+            # A wrong digest is no error to ZooKeeper: it is just another user.
+            user = (
+                "zookeeper.digest.username and zookeeper.digest.password"
+                if self._has_digest
+                else "zookeeper.sasl.username"
+            )
+            raise CaptureError(
+                f"no permission to read the znodes of Kafka at {self._hosts}{self._chroot}: see {user}"
+            ) from error
         except AuthFailedError as error:
-            raise CaptureError(f"ZooKeeper at {self._hosts} refuses the credentials: see --zookeeper") from error
+            raise CaptureError(self._refusal()) from error
         except (KazooException, KazooTimeoutError) as error:
             raise CaptureError(
                 f"ZooKeeper at {self._hosts} broke off the connection ({type(error).__name__})"
             ) from error
+
+    def _refusal(self) -> str:
+        return f"ZooKeeper at {self._hosts} refuses the credentials: see zookeeper.sasl.username"
+
+    @property
+    def _has_digest(self) -> bool:
+        return "auth_data" in self._settings
 
     def _or_wait(self, problem: str) -> None:
         if not self._params.waits:
@@ -184,19 +204,3 @@ class ZnodeSource:
             self._client.close()
         except Exception:  # the connection may be in any state; the capture is over
             return
-
-
-def _silence(hosts: Sequence[tuple[str, int]]) -> str | None:
-    """Why no server can be there at all, said at once; None where one listens, or may be slow."""
-    reason = None
-    for host, port in hosts:
-        try:
-            socket.create_connection((host, port), timeout=2).close()
-            return None
-        except socket.gaierror:
-            reason = f"the name of the ZooKeeper server {host} is not known"
-        except ConnectionRefusedError:
-            reason = f"nothing listens at {host}:{port}"
-        except OSError:
-            return None
-    return reason

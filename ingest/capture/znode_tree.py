@@ -92,6 +92,12 @@ class ZnodeTree:
                 self._order = None
                 pending.extend(child(one, name) for name in known.children)
 
+    def children(self, path: str) -> tuple[str, ...]:
+        """The names of the znode's children when it was last read; none where it was not. May be called from any
+        thread."""
+        known = self._known.get(path)
+        return () if known is None else known.children
+
     def tails(self) -> list[bytes]:
         """The lines of a snapshot, in the order of their paths; the chroot itself is not among them."""
         if self._order is None:

@@ -18,9 +18,10 @@ from jobs.lab.admin import Admin, Partition, State
 from jobs.lab.events import Events
 from jobs.lab.guard import Guard
 from jobs.lab.jars import kafka_jars
-from jobs.lab.ports import free_ports
+from jobs.lab.ports import LOOPBACK, free_ports
 from jobs.lab.releases import Release
-from jobs.lab.servers import Broker, ZooKeeper
+from jobs.lab.servers import NO_EXTRAS, Broker, ZooKeeper
+from jobs.lab.settings import Extras
 from jobs.lab.waiting import PATIENCE_S, NeverHappened, wait_for
 
 #: How long a server is given to shut down at the end, when nobody looks at it any more.
@@ -40,6 +41,7 @@ class Cluster:
         broker_ids: Sequence[int] = (1, 2, 3),
         settings: Mapping[str, str] | None = None,
         state_change_level: str = "TRACE",
+        extras: Extras = NO_EXTRAS,
     ) -> None:
         self.release = release
         self.folder = folder.absolute()
@@ -47,15 +49,19 @@ class Cluster:
         self.events = Events(self.folder / "events.jsonl")
         java = find_java()
         jars = kafka_jars(java, release)
-        zookeeper_port, *ports = free_ports(1 + len(broker_ids))
+        each = 1 + len(extras.listeners)
+        zookeeper_port, secure_port, *ports = free_ports(2 + len(broker_ids) * each)
         self._guard = Guard()
-        self.zookeeper = ZooKeeper(java, jars, self.folder / "zookeeper", zookeeper_port, self._guard)
+        self._extras = extras
+        self.zookeeper = ZooKeeper(
+            java, jars, self.folder / "zookeeper", zookeeper_port, self._guard, extras, secure_port
+        )
         self.brokers = {
             broker_id: Broker(
-                java, jars, release, broker_id, self.folder / f"broker-{broker_id}", port, zookeeper_port, self._guard,
-                settings or {}, state_change_level,
+                java, jars, release, broker_id, self.folder / f"broker-{broker_id}", ports[first], zookeeper_port,
+                self._guard, settings or {}, state_change_level, extras, ports[first + 1 : first + each],
             )
-            for broker_id, port in zip(broker_ids, ports, strict=True)
+            for broker_id, first in zip(broker_ids, range(0, len(ports), each), strict=True)
         }  # fmt: skip
         logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         retry = KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0, deadline=PATIENCE_S)
@@ -69,6 +75,10 @@ class Cluster:
         """The addresses of all brokers."""
         return ",".join(broker.address for broker in self.brokers.values())
 
+    def bootstrap_of(self, listener: str) -> str:
+        """The addresses of all brokers' further listeners of that name."""
+        return ",".join(f"{LOOPBACK}:{broker.ports[listener]}" for broker in self.brokers.values())
+
     @property
     def pids(self) -> list[int]:
         """Of what runs now."""
@@ -79,6 +89,8 @@ class Cluster:
         try:
             self.zookeeper.start()
             self._client.start(timeout=PATIENCE_S)
+            for path, data in self._extras.znodes.items():
+                self._client.create(path, data.encode(), makepath=True)
             self.start(*self.brokers)
             self.wait_for_controller()
         except BaseException:

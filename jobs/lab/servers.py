@@ -15,8 +15,10 @@ from jobs.lab.guard import Guard
 from jobs.lab.ports import LOOPBACK
 from jobs.lab.processes import JVM_OPTIONS, JavaProcess
 from jobs.lab.releases import Release
+from jobs.lab.settings import Extras
 from jobs.lab.waiting import NeverHappened, wait_for
 
+NO_EXTRAS: Final = Extras()
 _STARTED: Final = re.compile(rb"\[Kafka ?Server (?:id=)?\d+\],? started \(kafka\.server\.KafkaServer\)")
 
 
@@ -25,18 +27,30 @@ def _class_path(jars: Sequence[Path]) -> str:
 
 
 class ZooKeeper:
-    """One standalone server below ``folder``."""
+    """One standalone server below ``folder``. ``secure_port`` is for TLS, where ``extras`` ask for it."""
 
-    def __init__(self, java: str, jars: Sequence[Path], folder: Path, port: int, guard: Guard) -> None:
+    def __init__(
+        self,
+        java: str,
+        jars: Sequence[Path],
+        folder: Path,
+        port: int,
+        guard: Guard,
+        extras: Extras = NO_EXTRAS,
+        secure_port: int = 0,
+    ) -> None:
         self.port = port
+        self.secure_port = secure_port
         self.data = folder / "data"
         self.data.mkdir(parents=True)
         config, log4j = folder / "zoo.cfg", folder / "log4j.properties"
-        config.write_text(settings.zookeeper_properties(port, self.data), encoding="utf-8")
+        own = {"secureClientPort": str(secure_port), **extras.zookeeper} if extras.has_secure_port else extras.zookeeper
+        config.write_text(settings.zookeeper_properties(port, self.data, own), encoding="utf-8")
         log4j.write_text(settings.zookeeper_log4j(), encoding="utf-8")
         command = [
             java, "-Xmx160m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", "-Dzookeeper.preAllocSize=64",
-            "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-cp", _class_path(jars),
+            "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", *extras.zookeeper_options,
+            "-cp", _class_path(jars),
             "org.apache.zookeeper.server.ZooKeeperServerMain", str(config),
         ]  # fmt: skip
         self.process = JavaProcess("ZooKeeper", command, folder, folder / "zookeeper.out", guard)
@@ -69,7 +83,8 @@ class ZooKeeper:
 
 
 class Broker:
-    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``."""
+    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``ports`` are those of further listeners,
+    by name."""
 
     def __init__(
         self,
@@ -83,22 +98,27 @@ class Broker:
         guard: Guard,
         own: Mapping[str, str],
         state_change_level: str,
+        extras: Extras = NO_EXTRAS,
+        further_ports: Sequence[int] = (),
     ) -> None:
         self.broker_id = broker_id
         self.port = port
+        self.ports = dict(zip(extras.listeners, further_ports, strict=True))
         self.folder = folder
         self.data, self.logs = folder / "data", folder / "logs"
         self.data.mkdir(parents=True)
         self.logs.mkdir()
         self.properties = folder / "server.properties"
         log4j = folder / "log4j.properties"
+        listeners = {name: (protocol, self.ports[name]) for name, protocol in extras.listeners.items()}
         self.properties.write_text(
-            settings.broker_properties(release, broker_id, port, zookeeper_port, self.data, own), encoding="utf-8"
+            settings.broker_properties(release, broker_id, port, zookeeper_port, self.data, own, listeners),
+            encoding="utf-8",
         )
         log4j.write_text(settings.broker_log4j(release, self.logs, state_change_level), encoding="utf-8")
         command = [
-            java, "-Xmx320m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", "-cp", _class_path(jars),
-            "kafka.Kafka", str(self.properties),
+            java, "-Xmx320m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", *extras.broker_options,
+            "-cp", _class_path(jars), "kafka.Kafka", str(self.properties),
         ]  # fmt: skip
         self.process = JavaProcess(
             f"broker {broker_id}", command, folder, folder / "broker.out", guard, self.logs / "server.log"

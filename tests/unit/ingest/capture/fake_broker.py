@@ -26,6 +26,7 @@ from kafka.protocol.metadata import (
 )
 
 NOT_LEADER = 6
+TOPIC_AUTHORIZATION_FAILED = 29
 _UNSUPPORTED_VERSION = 35
 UNKNOWN_TOPIC_OR_PARTITION = 3
 
@@ -56,6 +57,8 @@ class FakeCluster:
         self.controller_id = 1
         self.reassigning: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         self.log_dir_error = 0
+        #: Topics that the client may not DESCRIBE: left out, unless asked for by name.
+        self.hidden: set[str] = set()
 
 
 class FakeBroker:
@@ -87,6 +90,12 @@ class FakeBroker:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
+
+    def hang_up(self) -> None:
+        """Every connection is cut, as those that were silent for long; new ones are taken."""
+        for one in self._connections:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
@@ -148,7 +157,10 @@ class FakeBroker:
             for one in self.cluster.brokers.values()
         ]
         topics: dict[str, list[Any]] = {}
+        named = {topic.name for topic in request.topics or ()}
         for (topic, partition), (replicas, _, _) in self.cluster.partitions.items():
+            if topic in self.cluster.hidden or (named and topic not in named):
+                continue
             one = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
                 version=version,
                 error_code=0,
@@ -166,6 +178,12 @@ class FakeBroker:
             topics=[
                 MetadataResponse.MetadataResponseTopic(version=version, error_code=0, name=name, partitions=found)
                 for name, found in topics.items()
+            ]
+            + [
+                MetadataResponse.MetadataResponseTopic(
+                    version=version, error_code=TOPIC_AUTHORIZATION_FAILED, name=name, partitions=[]
+                )
+                for name in sorted(named & self.cluster.hidden)
             ],
         )
         if version >= 1:

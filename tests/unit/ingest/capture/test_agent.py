@@ -69,7 +69,7 @@ def test_a_disk_that_is_lost_costs_only_what_is_on_it(broker):
     assert [sentence for sentence in said if "data1" in sentence]
     copies = (broker / f"c/broker-1/checkpoints/data2/{CHECKPOINT}").iterdir()
     assert "0\n1\ndata2 0 77\n" in [copy.read_text() for copy in copies]
-    missed = [json.loads(line) for line in (broker / "c/missed.jsonl").read_text().splitlines()]
+    missed = [json.loads(line) for line in (broker / "c/broker-1/missed.jsonl").read_text().splitlines()]
     assert {entry["of"] for entry in missed} == {f"broker 1: {broker}/data1"}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +15,13 @@ from typing import Any
 import pytest
 
 from ingest import offset_probes
-from ingest.capture import CaptureError, CaptureParams, CaptureSummary, run_capture
+from ingest.capture import CaptureError, CaptureParams, CaptureSummary, requests, run_capture
+from ingest.capture.broker_client import BrokerClient
+from ingest.capture.broker_words import BrokerUnreachable
+from ingest.capture.descriptions import HiddenTopics
+from ingest.capture.missed import Missed
+from ingest.capture.output import CaptureFolder, JsonLines
+from ingest.capture.prober import Outputs, Prober
 from ingest.work import Kept, WorkItem
 from tests.unit.ingest.capture.fake_broker import (
     SINCE_0_8_2,
@@ -133,7 +142,111 @@ def test_a_refused_description_is_said_and_the_rest_recorded(cluster, tmp_path):
     broker = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
     summary = capture(tmp_path / "c", broker[0])
     assert summary.answers == 16
-    assert "log dirs of broker 1 not recorded: the broker answers CLUSTER_AUTHORIZATION_FAILED" in summary.missed
+    assert "log dirs of broker 1 not recorded: no permission to DESCRIBE the cluster" in summary.missed
+
+
+def test_before_3_2_a_refused_description_is_an_empty_one(cluster, tmp_path):
+    cluster.log_dir_error = 31
+    one, _ = FakeBroker(cluster, 1, SINCE_1_1), FakeBroker(cluster, 2, SINCE_1_1)
+    summary = capture(tmp_path / "c", one)
+    assert summary.missed == tuple(
+        f"log dirs of broker {broker} not recorded: the broker names none: no permission to DESCRIBE the cluster"
+        for broker in (1, 2)
+    )
+
+
+def test_brokers_that_describe_no_topic_are_not_taken_for_a_cluster_without_any(cluster, tmp_path):
+    cluster.hidden = {"orders", "audit"}
+    one, _ = FakeBroker(cluster, 1), FakeBroker(cluster, 2)
+    (sentence,) = capture(tmp_path / "c", one).missed
+    assert sentence.startswith("probes of any topic not recorded")
+    assert sentence.endswith("no topic is described: there is none, or no permission to DESCRIBE one")
+
+
+class TestHiddenTopics:
+    @pytest.fixture
+    def said(self) -> list[str]:
+        return []
+
+    @pytest.fixture
+    def missed(self, said: list[str]) -> Missed:
+        return Missed(lambda lines: None, said.append)
+
+    def test_what_the_cluster_has_and_brokers_refuse_by_name_is_said_once(self, cluster, missed, said):
+        cluster.hidden = {"audit"}
+        hidden = HiddenTopics(lambda: ("audit", "new", "orders"), missed)
+        client = BrokerClient("127.0.0.1", FakeBroker(cluster, 1).port, {}, timeout_s=5)
+        for _ in range(2):
+            assert hidden.doubtful({"orders"}) == ["audit", "new"]
+            hidden.answered(client.ask(requests.metadata(12, ["audit", "new"])))
+        client.close()
+        assert said == ["probes of topics without permission not recorded: no permission to DESCRIBE audit"]
+
+    def test_a_topic_that_brokers_do_not_know_yet_is_not_said_to_be_hidden(self, cluster, missed, said):
+        hidden = HiddenTopics(lambda: ("new", "orders"), missed)
+        client = BrokerClient("127.0.0.1", FakeBroker(cluster, 1).port, {}, timeout_s=5)
+        hidden.answered(client.ask(requests.metadata(12, hidden.doubtful({"orders"}))))
+        client.close()
+        assert said == []
+
+    def test_with_permission_it_is_over(self, missed, said):
+        known = ["audit"]
+        hidden = HiddenTopics(lambda: known, missed)
+        assert hidden.doubtful(()) == ["audit"]
+        hidden._judge(("audit",))
+        assert hidden.doubtful({"audit"}) == []
+        assert said[1].startswith("probes of topics without permission recorded again after")
+
+    def test_a_cluster_that_has_no_topic_hides_none(self, missed, said):
+        assert HiddenTopics(lambda: (), missed).doubtful(()) == []
+        assert said == []
+
+
+def test_a_connection_that_was_closed_between_two_rounds_costs_no_round(cluster, tmp_path):
+    broker = FakeBroker(cluster, 1)
+    cluster.partitions = {("orders", 0): ([1], 12, 10)}
+    folder = CaptureFolder(str(tmp_path / "c"))
+    said: list[str] = []
+    probes = JsonLines(folder, "probes-1.jsonl")
+    others = [JsonLines(folder, f"{name}.jsonl") for name in ("descriptions", "log-dirs", "reassignments")]
+    missed = Missed(lambda lines: None, said.append)
+    prober = Prober(
+        1, ("127.0.0.1", broker.port), CaptureParams("c"), {}, Outputs(probes, *others), missed, lambda view: None,
+        lambda error: None, HiddenTopics(lambda: None, missed),
+    )  # fmt: skip
+    for number in (1, 2, 3):
+        prober._try_round(number)
+        broker.hang_up()
+    prober._disconnect()
+    assert said == []
+    assert probes.written == 6
+    folder.close()
+
+
+def test_a_listener_that_never_answers_the_handshake_of_tls_is_out_in_time():
+    """As a broker that is frozen: the system takes the connection for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        began = time.monotonic()
+        with pytest.raises(BrokerUnreachable, match="does not answer in time"):
+            BrokerClient("127.0.0.1", listening.getsockname()[1], {"security_protocol": "SSL"}, timeout_s=0.5)
+        assert time.monotonic() - began < 5
+
+
+def test_what_is_no_broker_at_all_is_one_sentence():
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                connection.recv(100)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        with pytest.raises(BrokerUnreachable) as raised:
+            BrokerClient("127.0.0.1", listening.getsockname()[1], {}, timeout_s=2)
+        assert f"127.0.0.1:{listening.getsockname()[1]}" in str(raised.value)
+        listening.shutdown(socket.SHUT_RDWR)
 
 
 def test_no_request_is_larger_than_asked(cluster, tmp_path):

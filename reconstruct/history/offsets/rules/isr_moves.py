@@ -17,6 +17,9 @@ from reconstruct.model.versions import v
 FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
 #: A leader counts its followers' lag from its election on: replica.resetLastCaughtUpTime in Partition.makeLeader.
 LAG_COUNTS_FROM_ELECTION_SINCE: Final = TRUNCATION_BY_LEADER_EPOCH_SINCE
+#: A member that is no replica (one that a reassignment has removed) is out of sync at once, and its end offset is
+#: printed as "unknown": Partition.isFollowerOutOfSync.
+WHO_IS_NO_REPLICA_LEAVES_SINCE: Final = v(3, 0)
 
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
@@ -97,6 +100,9 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
     limit = case.lag_time_max_us.get(move.leader)
     elected = _last_election(case, move)
     if limit is None or elected is None or case.version.may_be_before(LAG_COUNTS_FROM_ELECTION_SINCE):
+        verdicts.unjudged("R38")
+        return
+    if move.end_offset is None and case.version.may_be_since(WHO_IS_NO_REPLICA_LEAVES_SINCE):
         verdicts.unjudged("R38")
         return
     joined_since = any(

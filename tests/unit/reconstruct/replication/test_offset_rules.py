@@ -155,21 +155,24 @@ def test_a_shrink_is_judged_by_what_its_line_prints(
 
 
 @pytest.mark.parametrize(
-    ("at", "lag_times", "expected"),
+    ("version", "end_offset", "at", "lag_times", "expected"),
     [
-        (5.0, {1: 10 * SECOND}, [("isr_shrink_without_reason", "warning")]),
-        (12.0, {1: 10 * SECOND}, []),
-        (5.0, {}, []),
+        ("3.9.1", 3, 5.0, {1: 10 * SECOND}, [("isr_shrink_without_reason", "warning")]),
+        ("2.1.1", None, 5.0, {1: 10 * SECOND}, [("isr_shrink_without_reason", "warning")]),
+        ("3.9.1", 3, 12.0, {1: 10 * SECOND}, []),
+        ("3.9.1", 3, 5.0, {}, []),
+        # "endOffset: unknown": a reassignment has removed the replica, its leader counts it as none
+        ("3.9.1", None, 5.0, {1: 10 * SECOND}, []),
     ],
 )
-def test_a_shrink_needs_the_lag_time_since_the_election(
-    at: float, lag_times: dict[int, int], expected: list[tuple[str, str]]
+def test_a_shrink_needs_the_lag_time_since_the_election_but_of_who_is_no_replica(
+    version: str, end_offset: int | None, at: float, lag_times: dict[int, int], expected: list[tuple[str, str]]
 ) -> None:
     begin = OffsetSighting(
         1, oe.LOG_END_OFFSET, 0, SECOND, leader_epoch=0, source="log_record", evidence_id=LEADS.evidence_id
     )
-    move = IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), None, "shrink")
-    assert said(case(begin, isr_moves=[move], lag_time_max_us=lag_times)) == expected
+    move = IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), end_offset, "shrink")
+    assert said(case(begin, isr_moves=[move], lag_time_max_us=lag_times, version=version)) == expected
 
 
 @pytest.mark.parametrize(

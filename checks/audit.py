@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from checks.catalog import CRITICAL
-from checks.measure import measure_passes, read_table
+from checks.measure import Table, measure_passes, read_table
 from checks.pipeline import gate_sentence
 from checks.registry import registry
 from ingest.delta import Lake
@@ -25,7 +25,7 @@ def audit_gold(candidate: Lake, progress: Callable[[str], None]) -> tuple[str, .
 
     passes = [each for each in registry().passes if each.stage == STAGE]
     progress(f"audit: {sum(len(each.checks) for each in passes)} checks of gold before it is published")
-    tables = {name: read_table(candidate, TABLES[name]) for each in passes for name in each.reads}
+    tables = {name: Table.of(read_table(candidate, TABLES[name])) for each in passes for name in each.reads}
     measured = [m for m in measure_passes(candidate, passes, tables) if m.check.severity == CRITICAL]
     holds = judge(measured)
     return tuple(gate_sentence(m) for m in measured if not holds[m.check.check_id])

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 from checks.catalog import Check, Pass
 from checks.registry import Registry
 from ingest.delta import Lake, LakeError
+from ingest.pinned import is_worth_it, pinned_table
 from ingest.tables import TABLES, TableSpec
 
 EXAMPLES_COUNT: Final = 20
@@ -34,13 +35,26 @@ class Measurement:
     examples: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of a table, and the schema that Delta declares for them."""
+
+    rows: DataFrame
+    schema: T.StructType
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> Table:
+        """Rows that declare their schema themselves."""
+        return cls(rows, rows.schema)
+
+
 def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> tuple[Measurement, ...]:
     """Every check of ``registry`` measured over ``lake``.
 
     A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
     Raises :class:`~ingest.delta.LakeError` where a table is missing.
     """
-    tables = {name: read_table(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
+    tables = {name: open_table(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
     found: list[Measurement] = []
     unusable: set[str] = set()
     for check in registry.schema_checks:
@@ -61,7 +75,7 @@ def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> 
 STAGE_TITLES: Final[Mapping[str, str]] = {"across": "that nothing was lost and all evidence exists"}
 
 
-def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, DataFrame]) -> list[Measurement]:
+def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:
     """The passes' checks, counted in one job; examples of those that are broken in one small job each."""
     if not passes:
         return []
@@ -148,19 +162,28 @@ def _same_type(one: T.DataType, other: T.DataType) -> bool:
     return one.simpleString() == other.simpleString()
 
 
-def _is_enforced(check: Check, tables: Mapping[str, DataFrame]) -> bool:
+def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
     """Whether the table's own NOT NULL answers the check."""
     return check.not_null is not None and not tables[check.table].schema[check.not_null].nullable
 
 
-def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, DataFrame]) -> tuple[str, ...]:
+def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, Table]) -> tuple[str, ...]:
     rows = _sql(lake, examples_sql(each, check), (each,), tables).collect()  # at most EXAMPLES_COUNT
     return tuple(row["example"] for row in rows)
 
 
-def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, DataFrame]) -> DataFrame:
-    frames: dict[str, Any] = {TABLES[name].name: tables[name] for each in passes for name in each.reads}
+def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, Table]) -> DataFrame:
+    frames: dict[str, Any] = {TABLES[name].name: tables[name].rows for each in passes for name in each.reads}
     return lake.spark.sql(query, **frames)
+
+
+def open_table(lake: Lake, spec: TableSpec) -> Table:
+    """The table as it is now, and stays: a small one of a local lake read from its files, see :mod:`ingest.pinned`.
+
+    Raises :class:`~ingest.delta.LakeError` where it is missing.
+    """
+    pinned = pinned_table(lake.spark, lake.path(spec)) if is_worth_it(lake.spark) else None
+    return Table.of(read_table(lake, spec)) if pinned is None else Table(pinned.frame(lake.spark), pinned.struct)
 
 
 def read_table(lake: Lake, spec: TableSpec) -> DataFrame:

@@ -16,7 +16,7 @@ from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult
 from checks.rules import RuleOutcome, rule_ids, rule_outcomes
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.tables.quality import CHECK_RESULTS
 from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.model.rules_version import MODEL_VERSION
@@ -53,7 +53,7 @@ def run_checks(
     progress("rules")
     results = (
         *(stamp.of_measurement(m, holds[m.check.check_id]) for m in measurements),
-        *(stamp.of_rule(outcome) for outcome in rule_outcomes(lake)),
+        *(stamp.of_rule(outcome) for outcome in rule_outcomes(PinnedLake(lake))),
     )
     write_results(lake, results)
     critical = [m for m in measurements if m.check.severity == CRITICAL]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.tables import TableSpec
 
 #: A partition, as silver and gold key it.
@@ -78,7 +78,7 @@ class Source:
         if spec.full_name not in self.opened:
             there = self.lake.exists(spec)
             self.opened[spec.full_name] = (
-                self.lake.read(spec) if there else self.lake.spark.createDataFrame([], spec.struct)
+                PinnedLake(self.lake).read(spec) if there else self.lake.spark.createDataFrame([], spec.struct)
             )
         return self.opened[spec.full_name]
 

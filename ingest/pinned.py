@@ -8,12 +8,14 @@ as the Parquet files it is, or as no rows at all.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
 
 #: Of more files Spark lists the folders in a job of its own.
 MOST_FILES: Final = 32
@@ -31,6 +33,11 @@ class PinnedTable:
     files: Sequence[str]
     rows_count: int | None
     schema: Any
+
+    @property
+    def struct(self) -> T.StructType:
+        """The schema as Delta declares it: with its NOT NULL, of which :meth:`frame` knows nothing."""
+        return T.StructType.fromJson(json.loads(self.schema.json()))
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows of that version."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ingest import reading, storage
 from ingest.accounting import keys_frame, names_frame
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.errors import IngestError
 from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.inspection import SPLIT_BYTES, Inspected
@@ -94,7 +94,7 @@ class Ingest:
         *,
         may_be_empty: bool = False,
     ) -> None:
-        self._lake = lake
+        self._lake = PinnedLake(lake)
         self._paths = paths
         self._options = options
         self._progress = progress

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.tables import TableSpec
 
 #: Where the newest refused rows lie, a Parquet folder per table.
@@ -27,11 +27,11 @@ def no_audit(candidate: Lake) -> tuple[str, ...]:
     return ()
 
 
-class Candidate(Lake):
+class Candidate(PinnedLake):
     """A lake as it would be with a run's rows published; the other tables are as they are. It is only read."""
 
     def __init__(self, lake: Lake, rows: Mapping[str, DataFrame]) -> None:
-        super().__init__(lake.spark, lake.root)
+        super().__init__(lake)
         self._rows = rows
 
     def read(self, spec: TableSpec) -> DataFrame:

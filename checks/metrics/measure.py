@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from checks.measure import is_unusable, read_table, schema_problems
+from checks.measure import Table, is_unusable, open_table, schema_problems
 from checks.metrics.catalog import MetricPass, values_sql
 from checks.metrics.hours import BROKER_HOURS_READS, hourly_sql
 from checks.metrics.judge import Earlier, Value
@@ -38,7 +38,7 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callabl
     """
     passes = metric_passes()
     names = sorted({name for each in passes for name in each.reads} | set(BROKER_HOURS_READS))
-    tables = {name: read_table(lake, TABLES[name]) for name in names}
+    tables = {name: open_table(lake, TABLES[name]) for name in names}
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
     usable = [each for each in passes if not unusable & set(each.reads)]
     progress(f"measuring {sum(len(each.metrics) for each in usable)} metrics")
@@ -51,7 +51,7 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callabl
     return Measured(values, earlier, frozenset(each.name for each in passes if each not in usable))
 
 
-def _values(lake: Lake, passes: Sequence[MetricPass], tables: Mapping[str, DataFrame]) -> tuple[Value, ...]:
+def _values(lake: Lake, passes: Sequence[MetricPass], tables: Mapping[str, Table]) -> tuple[Value, ...]:
     """Every value: clusters x metrics x subjects, of which there are few."""
     if not passes:
         return ()
@@ -67,8 +67,8 @@ def _earlier(lake: Lake, run_id: str, metrics: Collection[str]) -> Earlier:
     latest = Window.partitionBy(*own).orderBy(F.col("run_at").desc(), F.col("run_id").desc())
     found: dict[tuple[str, str, str], list[float]] = {}
     for row in (
-        read_table(lake, RUN_METRICS)
-        .where(F.col("metric").isin(sorted(metrics)) & (F.col("run_id") != run_id))
+        open_table(lake, RUN_METRICS)
+        .rows.where(F.col("metric").isin(sorted(metrics)) & (F.col("run_id") != run_id))
         .withColumn("rank", F.row_number().over(latest))
         .where(F.col("rank") <= EARLIER_RUNS_COUNT)
         .orderBy(*own, "rank")
@@ -83,6 +83,6 @@ def _frame(lake: Lake, values: Sequence[Value]) -> DataFrame:
     return lake.spark.createDataFrame(rows, "cluster_id string, metric string, subject string, value double")
 
 
-def _named(names: Collection[str], tables: Mapping[str, DataFrame]) -> dict[str, Any]:
+def _named(names: Collection[str], tables: Mapping[str, Table]) -> dict[str, Any]:
     """The tables by the names that queries give them."""
-    return {TABLES[name].name: tables[name] for name in names}
+    return {TABLES[name].name: tables[name].rows for name in names}

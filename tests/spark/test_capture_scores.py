@@ -183,7 +183,7 @@ def measured(
     truths: dict[str, Truth],
     pytestconfig: pytest.Config,
 ) -> Measured:
-    from ingest.delta import Lake
+    from ingest.delta import Lake, PinnedLake
     from ingest.tables import TABLES
 
     folder = tmp_path_factory.mktemp("captures")
@@ -199,7 +199,7 @@ def measured(
     clusters = cluster_ids(lake, truths)
     scores = {}
     for name, subject in SUBJECTS.items():
-        rows = rows_by_cluster(lake.read(TABLES[f"silver.{subject.table}"]), *subject.columns)
+        rows = rows_by_cluster(PinnedLake(lake).read(TABLES[f"silver.{subject.table}"]), *subject.columns)
         for given, cluster_id in clusters.items():
             scores[name, given] = subject.score(truths[given.capture], rows.get(cluster_id, []))
     text = figures(scores)
@@ -391,9 +391,10 @@ def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mappi
 
 def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Every row of silver and gold, by table, as text."""
+    from ingest.delta import PinnedLake
     from ingest.tables import TABLES
 
-    texts = {}
+    lake, texts = PinnedLake(lake), {}
     for spec in TABLES.values():
         if spec.schema in ("silver", "gold"):
             frame = lake.read(spec)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import types as T
 
 from checks.catalog import CRITICAL
-from checks.measure import measure
+from checks.measure import measure, open_table
 from checks.metrics.judge import metric_checks
 from checks.metrics.passes import metric_passes
 from checks.metrics.thresholds import Thresholds
@@ -24,6 +24,7 @@ from ingest.delta import Lake, LakeError
 from ingest.tables import TABLES, TableSpec
 from ingest.tables.quality import CHECK_RESULTS
 from reconstruct.rule_book import RULES
+from tests.support.lake_fixture import frame_of
 
 Rows = dict[str, list[dict[str, Any]]]
 START = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
@@ -273,8 +274,7 @@ def write(lake: Lake, rows_of: Rows, unguarded: Iterable[str] = ()) -> None:
     for name, rows in rows_of.items():
         spec = TABLES[name]
         empty = {c.name: None if c.nullable else _EMPTY[c.type] for c in spec.columns}
-        filled = [tuple((empty | {"cluster_id": "c"} | row)[c] for c in spec.column_names) for row in rows]
-        frame = lake.spark.createDataFrame(filled, nullable(spec))
+        frame = frame_of(lake, spec, [empty | {"cluster_id": "c"} | row for row in rows])
         if name in unguarded:
             shutil.rmtree(lake.path(spec))
             frame.write.format("delta").save(lake.path(spec))
@@ -373,6 +373,20 @@ def test_a_table_of_another_shape_fails_its_schema_check_and_is_not_judged(lake:
     assert {"column": "data", "found": "nothing", "declared": "string"} in map(json.loads, found.pop("schema").examples)
     assert found
     assert all(m.broken_count is None for m in found.values())
+
+
+@pytest.mark.parametrize("rows", [[], sound()["gold.divergences"]], ids=["no row", "rows"])
+def test_a_table_is_opened_with_the_rows_and_the_schema_that_delta_has(lake: Lake, rows: list[dict[str, Any]]) -> None:
+    spec = TABLES["gold.divergences"]
+    if rows:
+        write(lake, {spec.full_name: rows})
+    opened, frame = open_table(lake, spec), lake.read(spec)
+    assert [(f.name, f.dataType, f.nullable) for f in opened.schema] == [
+        (f.name, f.dataType, f.nullable) for f in frame.schema
+    ]
+    assert not all(field.nullable for field in opened.schema)
+    assert sorted(opened.rows.collect()) == sorted(frame.collect())
+    assert len(rows) == opened.rows.count()
 
 
 def test_delta_itself_refuses_most_damages(lake: Lake) -> None:

@@ -273,10 +273,11 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     """What is said of each cluster."""
     from dashboards.limits_data import evidence_holes, held_evidence
     from dashboards.source import Limits, Source
+    from ingest.delta import PinnedLake
     from ingest.tables import TABLES
     from reconstruct.coverage.limits import Held, Hole, limits
 
-    told: dict[str, Told] = defaultdict(Told)
+    lake, told = PinnedLake(lake), defaultdict(Told)
     for name, table in _TABLES.items():
         for row in lake.read(TABLES[table]).collect():
             getattr(told[row["cluster_id"]], name).append(row.asDict())
@@ -304,14 +305,13 @@ class Checked:
 
 
 @pytest.fixture(scope="module")
-def checked(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Checked:
+def checked(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Checked:
     from checks.pipeline import run_checks
     from ingest.delta import Lake
     from ingest.pipeline import IngestOptions, ingest_paths
     from reconstruct.pipeline import reconstruct
 
-    lake = Lake(spark, str(tmp_path_factory.mktemp("damaged") / "lake"))
-    lake.ensure()
+    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("damaged") / "lake")))
     together, alone = lay_out(tmp_path_factory.mktemp("captures"))
     ingest_paths(lake, [str(together)], IngestOptions(), silent)
     for cluster_id, path in alone.items():

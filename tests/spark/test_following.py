@@ -45,9 +45,9 @@ class Follower:
 
     def wait_for(self, records: int) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while self.lake.read(LOG_RECORDS).count() != records or self.query.status["isTriggerActive"]:
+        while self.lake.rows_count(LOG_RECORDS) != records or self.query.status["isTriggerActive"]:
             assert self.query.isActive, f"the stream ended: {self.failures}"
-            assert time.monotonic() < deadline, f"{self.lake.read(LOG_RECORDS).count()} records, not {records}"
+            assert time.monotonic() < deadline, f"{self.lake.rows_count(LOG_RECORDS)} records, not {records}"
             time.sleep(0.2)
 
 

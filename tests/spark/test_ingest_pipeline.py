@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ingest.delta import Lake
+from ingest.delta import Lake, PinnedLake
 from ingest.pipeline import IngestError, IngestOptions, IngestReport, ingest_paths
 from ingest.tables import TableSpec
 from ingest.tables.bronze import (
@@ -79,7 +79,7 @@ def ingest(lake: Lake, *paths: Path, **options: Any) -> IngestReport:
 
 def rows(lake: Lake, spec: TableSpec) -> list[dict[str, Any]]:
     """The table's rows without our clock, in a fixed order."""
-    found = [row.asDict(recursive=True) for row in lake.read(spec).drop("ingested_at").collect()]
+    found = [row.asDict(recursive=True) for row in PinnedLake(lake).read(spec).drop("ingested_at").collect()]
     return sorted(found, key=lambda row: json.dumps(row, default=str, sort_keys=True))
 
 

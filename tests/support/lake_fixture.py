@@ -10,6 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
+
 from ingest.delta import Lake
 from ingest.shapes.templates import normalised_template
 from ingest.tables import TABLES, TableSpec
@@ -54,9 +58,18 @@ def append(lake: Lake, spec: TableSpec, rows: Iterable[Mapping[str, Any]]) -> No
         if unknown:
             raise ValueError(f"{spec.full_name} has no column {', '.join(sorted(unknown))}")
         default = {c.name: None if c.nullable else _DEFAULTS[c.type] for c in spec.columns}
-        filled.append(tuple((default | dict(row)).values()))
+        filled.append(default | dict(row))
     if filled:
-        lake.append(lake.spark.createDataFrame(filled, spec.struct), spec)
+        lake.append(frame_of(lake, spec, filled), spec)
+
+
+def frame_of(lake: Lake, spec: TableSpec, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Rows of a table, each with all its columns, any of which may be NULL.
+
+    They go by way of Arrow: tuples would be turned by Python workers, which costs more than to write them.
+    """
+    schema = pa.schema([(field.name, to_arrow_type(field.dataType)) for field in spec.struct.fields])
+    return lake.spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema))
 
 
 class Story:

@@ -18,10 +18,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Final
 
 from ingest.shapes import match
@@ -128,7 +129,7 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
 
 def _longest_round(broker: Path, rounds: Sequence[int]) -> int:
     """Of the rounds in which this broker's checkpoints were copied with an entry, in ms; 0 where none is bounded."""
-    copied = {int(path.name) for path in broker.glob("checkpoints/*/*") if list(_entries(path.read_bytes()))}
+    copied = {int(path.name) for path in broker.glob("checkpoints/*/*") if _entries(path.read_bytes())}
     return max((end - start for start, end in pairwise(rounds) if start in copied), default=0)
 
 
@@ -158,11 +159,12 @@ def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator
         before = (at, content)
 
 
-def _entries(content: bytes) -> Iterator[tuple[str, int, int]]:
-    for line in content.decode(errors="replace").splitlines()[2:]:
-        parts = line.split()
-        if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit():
-            yield parts[0], int(parts[1]), int(parts[2])
+@lru_cache(maxsize=100_000)
+def _entries(content: bytes) -> tuple[tuple[str, int, int], ...]:
+    rows = [line.split() for line in content.decode(errors="replace").splitlines()[2:]]
+    return tuple(
+        (row[0], int(row[1]), int(row[2])) for row in rows if len(row) == 3 and row[1].isdigit() and row[2].isdigit()
+    )
 
 
 def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, OffsetSighting]]:
@@ -180,16 +182,26 @@ def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition
 
 def _lines(broker: Path) -> Iterator[tuple[int, str, str, Mapping[str, str]]]:
     """The recognised lines of a broker's logs: time, where, event type, fields; in the order of time."""
-    found = []
-    for log in sorted((broker / "logs").glob("*.log")):
-        kind = re.sub(r"\W", "_", log.name)
-        for number, line in enumerate(log.read_text(errors="replace").splitlines(), 1):
-            header = _HEADER.match(line)
-            matched = match(kind, header[4], header[3]) if header else None
-            if header is not None and matched is not None:
-                at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
-                found.append((at, f"{broker.name}/logs/{log.name}:{number}", matched.event_type, matched.fields))
+    found = [
+        (at, f"{broker.name}/logs/{log.name}:{number}", event_type, fields)
+        for log in sorted((broker / "logs").glob("*.log"))
+        for at, number, event_type, fields in _lines_of(log.name, log.read_bytes())
+    ]
     return iter(sorted(found, key=lambda entry: entry[0]))
+
+
+@lru_cache(maxsize=128)
+def _lines_of(log: str, content: bytes) -> tuple[tuple[int, int, str, Mapping[str, str]], ...]:
+    """The recognised lines of one log: time, number, event type, fields; by content, since a capture is read often."""
+    kind = re.sub(r"\W", "_", log)
+    found = []
+    for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
+        header = _HEADER.match(line)
+        matched = match(kind, header[4], header[3]) if header else None
+        if header is not None and matched is not None:
+            at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+            found.append((at, number, matched.event_type, MappingProxyType(matched.fields)))
+    return tuple(found)
 
 
 @cache

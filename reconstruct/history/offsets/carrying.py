@@ -93,6 +93,7 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
     logs.
     """
     slack = evidence.clocks.slack_us(DECISIONS)
+    log_ends: dict[int, list[Step]] = {}  # nothing here bounds a log end from above
     for stint in stints:
         if not stint.is_leader:
             continue
@@ -100,6 +101,10 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
         committed, reached = facts.upper_of(key), sorted(facts.lower.get(key, ()))
         instants = [fact.at for fact in reached]
         began = stint.start
+        followed: dict[int, list[Stint]] = {}
+        for s in stints:
+            if s.leader == stint.leader:
+                followed.setdefault(s.replica_id, []).append(s)
         for state in evidence.decided:
             valid_to = EVER_AFTER if state.valid_to is None else state.valid_to
             if state.leader != stint.leader:
@@ -107,32 +112,34 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
                 continue
             start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), stint.end)
             for member in set(state.isr) - {stint.leader}:
+                fetched = followed.get(member, [])
                 for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
-                    since = _heard_of_since(facts, stints, stint, member, began, fact.at)
+                    since = _heard_of_since(facts, fetched, member, began, fact.at)
                     known = at(committed, since) if since is not None else None
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
-                log_end = facts.upper_of((member, oe.LOG_END_OFFSET)) if start < until else []
+                if start >= until:
+                    continue
+                if member not in log_ends:
+                    log_ends[member] = facts.upper_of((member, oe.LOG_END_OFFSET))
+                log_end = log_ends[member]
                 for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
-                    since = _heard_of_since(facts, stints, stint, member, began, instant)
+                    since = _heard_of_since(facts, fetched, member, began, instant)
                     known, limit = (at(committed, since) if since is not None else None), at(log_end, instant)
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
                         facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
 
 
-def _heard_of_since(
-    facts: Facts, stints: Sequence[Stint], reign: Stint, member: int, began: int, instant: int
-) -> int | None:
+def _heard_of_since(facts: Facts, followed: Sequence[Stint], member: int, began: int, instant: int) -> int | None:
     """Since when, before ``instant``, what the leader knows of a member's log is what the member has.
 
     That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
     something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
-    until it fetches again (KIP-101); None where that is not proven.
+    until it fetches again (KIP-101); None where that is not proven. ``followed`` are its stints under this leader.
     """
     drops = [drop for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= instant]
     since = max([began, *(drop.end for drop in drops)])
-    followed = [s for s in stints if s.replica_id == member and s.leader == reign.leader]
     lost = max(
         (d.end for d in drops if any(began <= s.begun < d.start - 2 * LINE_TO_ACT_US for s in followed)), default=None
     )

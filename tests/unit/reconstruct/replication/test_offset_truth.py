@@ -38,6 +38,14 @@ def capture(request: pytest.FixtureRequest, unpacked: Unpacker) -> tuple[Path, C
 
 
 Capture = tuple[Path, CaptureEvidence, BoundsByPartition]
+Probed = tuple[Path, BoundsByPartition]
+
+
+@pytest.fixture(scope="module", params=capture_names())
+def probed(request: pytest.FixtureRequest, unpacked: Unpacker) -> Probed:
+    """A capture, and its bounds with the probes given."""
+    folder = unpacked(request.param)
+    return folder, bounds_of(read_evidence(folder, with_probes=True))
 
 
 def test_every_probe_lies_within_the_bounds_and_their_width_is_what_came_in_three_checkpoint_intervals(
@@ -51,20 +59,16 @@ def test_every_probe_lies_within_the_bounds_and_their_width_is_what_came_in_thre
     assert result.median_ratio <= 1.03
 
 
-@pytest.mark.parametrize("name", capture_names())
-def test_with_the_probes_given_the_bounds_meet_at_each_of_them(unpacked: Unpacker, name: str) -> None:
-    folder = unpacked(name)
-    bounds = bounds_of(read_evidence(folder, with_probes=True))
+def test_with_the_probes_given_the_bounds_meet_at_each_of_them(probed: Probed) -> None:
+    folder, bounds = probed
     assert measure(folder, bounds).outside == []
     assert unmet(folder, bounds) == []
 
 
-@pytest.mark.parametrize("name", capture_names())
-def test_around_a_probe_the_bounds_carry_what_it_found(unpacked: Unpacker, name: str) -> None:
+def test_around_a_probe_the_bounds_carry_what_it_found(probed: Probed) -> None:
     """Up to its sending the offset was not above what a probe found, from its receiving on it was not below: proven at
     every instant, but where the offset may have fallen."""
-    folder = unpacked(name)
-    bounds = bounds_of(read_evidence(folder, with_probes=True))
+    folder, bounds = probed
     lasting: dict[tuple[Partition, int], list[OffsetBounds]] = {}
     for partition, rows in bounds.items():
         for row in rows:
@@ -77,7 +81,7 @@ def test_around_a_probe_the_bounds_carry_what_it_found(unpacked: Unpacker, name:
         carried += getattr(as_of(own, probe.sent_at - 1), upper, None) == probe.offset
         carried += getattr(as_of(own, probe.received_at), lower, None) == probe.offset
         total += 2
-    print(f"{name}: {carried} of {total} ends of probes")
+    print(f"{folder.name}: {carried} of {total} ends of probes")
     assert carried >= 0.94 * total
 
 

@@ -85,5 +85,6 @@ class HiddenTopics:
         self._refused = refused
         self._missed.back(_SOURCE, _HIDDEN)
         if refused:
-            more = f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
+            least = "at least " if len(refused) == _ASKED else ""
+            more = f" and {least}{len(refused) - 1:,} more" if len(refused) > 1 else ""
             self._missed.lost(_SOURCE, _HIDDEN, f"no permission to DESCRIBE {refused[0]}{more}")

@@ -86,6 +86,10 @@ _PLACE = (
     col("byte_offset", "bigint", "First byte in the uncompressed file.", nullable=False),
     col("byte_length", "bigint", "Bytes of the record, line ends and continuation lines included.", nullable=False),
 )
+_ASKED = (
+    col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
+    col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+)
 _INGESTED_AT = col("ingested_at", "timestamp", "When this row was written: our clock, no fact of the cluster.")
 
 INGESTED_FILES: Final = TableSpec(
@@ -322,8 +326,7 @@ OFFSET_PROBES: Final = TableSpec(
         col("broker_id", "int", "Broker that answered.", nullable=False),
         _KIND,
         *_PLACE,
-        col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
-        col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+        *_ASKED,
         col(
             "replica_id",
             "int",
@@ -368,8 +371,7 @@ CLUSTER_DESCRIPTIONS: Final = TableSpec(
         col("broker_id", "int", "Broker that answered: what follows is its own view.", nullable=False),
         _KIND,
         *_PLACE,
-        col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
-        col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+        *_ASKED,
         col(
             "description_type",
             "string",

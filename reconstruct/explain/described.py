@@ -12,6 +12,8 @@ from reconstruct.history.instants import utc
 
 #: What follows a decision is told so long after the span that was asked for, µs.
 AFTER_US: Final = 30_000_000
+#: So many answers are read at most: of more, only the first.
+MOST_ANSWERS: Final = 500
 _MOST_TOLD: Final = 30
 _MOST_MISSED: Final = 10
 
@@ -48,6 +50,7 @@ class Missed:
 
 def described(start: int, end: int, answers: Sequence[Described], missed: Sequence[Missed]) -> Chapter | None:
     """The chapter for the span [``start``, ``end``), µs; None where nothing was described or missed."""
+    is_all = len(answers) < MOST_ANSWERS
     told = sorted(answers, key=lambda answer: (answer.at, answer.kind, answer.broker_id, answer.log_dir or ""))
     before = [answer for answer in told if answer.at < start]
     then = [answer for answer in told if start <= answer.at <= end + AFTER_US]
@@ -61,22 +64,22 @@ def described(start: int, end: int, answers: Sequence[Described], missed: Sequen
         "what brokers described (to the capture, by its clock)",
         (
             section("Last before", _first([f"{utc(answer.at)}  {_text(answer)}" for answer in before], _MOST_TOLD)),
-            section(f"Changes until {utc(end + AFTER_US)}", _changes(then)),
+            section(f"Changes until {utc(end + AFTER_US)}", _changes(then, is_all)),
             section("Not recorded", _first(gaps, _MOST_MISSED)),
         ),
     )
 
 
-def _changes(then: Sequence[Described]) -> Iterator[str]:
+def _changes(then: Sequence[Described], is_all: bool) -> Iterator[str]:
     if not then:
         yield "none"
-    yield from _first([f"{clock(answer.at)}  {_text(answer)}" for answer in then], _MOST_TOLD)
+    yield from _first([f"{clock(answer.at)}  {_text(answer)}" for answer in then], _MOST_TOLD, is_all)
 
 
-def _first(lines: Sequence[str], most: int) -> Iterator[str]:
+def _first(lines: Sequence[str], most: int, is_all: bool = True) -> Iterator[str]:
     yield from lines[:most]
     if len(lines) > most:
-        yield f"and {len(lines) - most} more"
+        yield f"and {'' if is_all else 'at least '}{len(lines) - most} more"
 
 
 def _text(answer: Described) -> str:

@@ -10,10 +10,9 @@ from pyspark.sql import functions as F
 
 from ingest.delta import Lake
 from ingest.tables.bronze import CAPTURE_GAPS, CLUSTER_DESCRIPTIONS
-from reconstruct.explain.described import AFTER_US, Described, Missed
+from reconstruct.explain.described import AFTER_US, MOST_ANSWERS, Described, Missed
 from reconstruct.history.instants import to_datetime
 
-_MOST_ANSWERS: Final = 500
 _MOST_GAPS: Final = 100
 #: What a capture may not record at all, of what brokers describe.
 _DESCRIBED: Final = ("probes", "log dirs", "reassignments")
@@ -38,7 +37,7 @@ def described_of(
         frame.withColumn("newest", F.row_number().over(newest))
         .where(~is_before | (F.col("newest") == 1))
         .orderBy("sent_at", "byte_offset", "record_id")
-        .limit(_MOST_ANSWERS)
+        .limit(MOST_ANSWERS)
         .select(F.unix_micros("sent_at").alias("at"), "*")
         .collect()
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconstruct.explain.described import Described, Missed, described
+from reconstruct.explain.described import MOST_ANSWERS, Described, Missed, described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.story import Chapter
 from reconstruct.history.evidence import Evidence
@@ -202,6 +202,8 @@ class TestWhatBrokersDescribed:
     def test_much_is_counted_and_nothing_is_no_chapter(self) -> None:
         many = [Described(START + number, number, "topic", VIEW) for number in range(33)]
         assert describing(many)[-1] == "and 3 more"
+        as_many_as_are_read = [Described(START + number, number, "topic", VIEW) for number in range(MOST_ANSWERS)]
+        assert describing(as_many_as_are_read)[-1] == f"and at least {MOST_ANSWERS - 30} more"
         assert described(START, START + 1, [], []) is None
 
     def test_it_is_the_last_chapter_of_an_explanation(self, unpacked: Unpacker) -> None:

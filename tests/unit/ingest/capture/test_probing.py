@@ -189,6 +189,17 @@ class TestHiddenTopics:
         client.close()
         assert said == []
 
+    def test_of_more_than_are_asked_about_it_is_said_that_there_may_be_more(self, cluster, missed, said):
+        known = [f"t{number:03}" for number in range(600)]
+        cluster.hidden = set(known)
+        hidden = HiddenTopics(lambda: known, missed)
+        client = BrokerClient("127.0.0.1", FakeBroker(cluster, 1).port, {}, timeout_s=5)
+        hidden.answered(client.ask(requests.metadata(12, hidden.doubtful(()))))
+        client.close()
+        assert [sentence.rpartition(": ")[2] for sentence in said] == [
+            "no permission to DESCRIBE t000 and at least 499 more"
+        ]
+
     def test_with_permission_it_is_over(self, missed, said):
         known = ["audit"]
         hidden = HiddenTopics(lambda: known, missed)

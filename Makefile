@@ -70,8 +70,8 @@ benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)
 
 docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables
-	$(BIN)/python -m jobs.tables_doc docs/tables.md
-	$(BIN)/python -m jobs.transitions_doc docs/transitions.md
+	$(BIN)/python -m jobs.docs.tables_doc docs/tables.md
+	$(BIN)/python -m jobs.docs.transitions_doc docs/transitions.md
 
 # The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.
 lock: ## resolve pyproject.toml anew into requirements.lock

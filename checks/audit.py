@@ -9,8 +9,8 @@ from checks.catalog import CRITICAL
 from checks.measure import Table, measure_passes, read_table
 from checks.pipeline import gate_sentence
 from checks.registry import registry
-from ingest.delta import Lake
-from ingest.tables import TABLES
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES
 
 STAGE: Final = "gold"
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from checks.catalog import CRITICAL, Check, Pass
-from ingest.tables import Column, TableSpec
-from ingest.tables.spec import literals
+from ingest.lake.tables import Column, TableSpec
+from ingest.lake.tables.spec import literals
 
 #: No instant of a log comes after it; stands for the end of an open interval where ends are compared.
 _FOREVER: Final = "TIMESTAMP'9999-12-31 00:00:00'"

@@ -12,9 +12,9 @@ from pyspark.sql import types as T
 
 from checks.catalog import Check, Pass
 from checks.registry import Registry
-from ingest.delta import Lake, LakeError
-from ingest.pinned import is_worth_it, pinned_table
-from ingest.tables import TABLES, TableSpec
+from ingest.lake.delta import Lake, LakeError
+from ingest.lake.pinned import is_worth_it, pinned_table
+from ingest.lake.tables import TABLES, TableSpec
 
 EXAMPLES_COUNT: Final = 20
 #: An example is a pointer, not a copy: a longer one is cut there.
@@ -52,7 +52,7 @@ def measure(lake: Lake, registry: Registry, progress: Callable[[str], None]) -> 
     """Every check of ``registry`` measured over ``lake``.
 
     A table whose schema is not the declared one is reported by its schema check, and what reads it cannot be judged.
-    Raises :class:`~ingest.delta.LakeError` where a table is missing.
+    Raises :class:`~ingest.lake.delta.LakeError` where a table is missing.
     """
     tables = {name: open_table(lake, TABLES[name]) for name in sorted({check.table for check in registry.checks})}
     found: list[Measurement] = []
@@ -178,16 +178,16 @@ def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, Ta
 
 
 def open_table(lake: Lake, spec: TableSpec) -> Table:
-    """The table as it is now, and stays: a small one of a local lake read from its files, see :mod:`ingest.pinned`.
+    """The table as it is now, and stays: of a local lake a small one is read from its files (:mod:`ingest.lake.pinned`).
 
-    Raises :class:`~ingest.delta.LakeError` where it is missing.
+    Raises :class:`~ingest.lake.delta.LakeError` where it is missing.
     """
     pinned = pinned_table(lake.spark, lake.path(spec)) if is_worth_it(lake.spark) else None
     return Table.of(read_table(lake, spec)) if pinned is None else Table(pinned.frame(lake.spark), pinned.struct)
 
 
 def read_table(lake: Lake, spec: TableSpec) -> DataFrame:
-    """The table; raises :class:`~ingest.delta.LakeError` where it is missing."""
+    """The table; raises :class:`~ingest.lake.delta.LakeError` where it is missing."""
     try:
         frame = lake.read(spec)
         frame.schema  # noqa: B018 - a table that is not there shows itself here

@@ -16,9 +16,9 @@ from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult
 from checks.rules import RuleOutcome, rule_ids, rule_outcomes
-from ingest.delta import Lake, PinnedLake
-from ingest.tables.quality import CHECK_RESULTS
-from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables.quality import CHECK_RESULTS
+from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.model.rules_version import MODEL_VERSION
 
 _SHOWN_LENGTH: Final = 400
@@ -31,8 +31,8 @@ def run_checks(
 
     Spark counts, Great Expectations judges. Data Docs are built in the local folder ``docs_dir`` if it is given.
     Metrics are measured too, added to ``quality.run_metrics`` and judged by ``thresholds`` (None: the defaults).
-    Kafka's rules are recorded too, with severity info. The tables must be there (:meth:`ingest.delta.Lake.ensure`);
-    otherwise :class:`ingest.delta.LakeError` is raised.
+    Kafka's rules are recorded too, with severity info. The tables must be there
+    (:meth:`ingest.lake.delta.Lake.ensure`); otherwise :class:`ingest.lake.delta.LakeError` is raised.
     """
     from checks.data_docs import make_offline
     from checks.gate import judge  # Great Expectations takes seconds to import: not before it is needed

@@ -10,7 +10,7 @@ from typing import Final
 from checks.catalog import Check, Pass, Query, fingerprint
 from checks.from_specs import row_pass, schema_check
 from checks.relations import relation_passes
-from ingest.tables import TABLES, TableSpec
+from ingest.lake.tables import TABLES, TableSpec
 
 #: The tables that are checked, by full name; quality holds results, not data.
 CHECKED_TABLES: Final[tuple[TableSpec, ...]] = tuple(spec for spec in TABLES.values() if spec.schema != "quality")

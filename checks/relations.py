@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from checks.catalog import CRITICAL, WARNING, Check, Pass
-from ingest.tables import TABLES, TableSpec
-from ingest.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
-from ingest.tables.gold import GOLD_TABLES
-from ingest.tables.silver import SILVER_TABLES
+from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
+from ingest.lake.tables.gold import GOLD_TABLES
+from ingest.lake.tables.silver import SILVER_TABLES
 
 #: Bronze tables that hold records: whatever has an id of its own.
 RECORD_TABLES: Final = tuple(spec for spec in BRONZE_TABLES if "record_id" in spec.column_names)

@@ -10,10 +10,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT
-from ingest.delta import Lake
-from ingest.tables.gold import DIVERGENCES
-from ingest.tables.quality import RUN_METRICS
-from reconstruct.findings import BROKEN, CANNOT_BE_JUDGED, KEPT
+from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import DIVERGENCES
+from ingest.lake.tables.quality import RUN_METRICS
+from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.rule_book import RULES, Rule
 
 _SHOWN: Final = (

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, by_cluster, ms, plain, top
-from ingest.tables import bronze, quality
+from ingest.lake.tables import bronze, quality
 
 
 def cluster_files(source: Source) -> dict[str, dict[str, Any]]:

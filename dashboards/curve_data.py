@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from dashboards.curve_steps import SLICE_COLUMNS, slices_of, thinned_steps
 from dashboards.source import PARTITION_KEY, PARTITION_TYPES, Source, by_cluster, ms, of_partition, plain, together, top
-from ingest.tables import gold, silver
+from ingest.lake.tables import gold, silver
 
 #: A line of a log that says what another line said already follows it within this time.
 _RESTATED_WITHIN_MS: Final = 1000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dashboards.numbered import Numbered
 from dashboards.words import visible
-from ingest.tables import gold, silver
+from ingest.lake.tables import gold, silver
 
 _BOUNDS: Final = ("high_watermark_lower", "high_watermark_upper", "log_end_offset_lower", "log_end_offset_upper")
 Relative = Callable[[float | None], float | None]

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, by_cluster, ms, plain, top
-from ingest.tables import bronze, gold
+from ingest.lake.tables import bronze, gold
 
 #: Severities, the worst first.
 SEVERITY_ORDER: Final = {word: number for number, word in enumerate(gold.SEVERITIES)}

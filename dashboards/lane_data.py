@@ -19,7 +19,7 @@ from dashboards.source import (
     plain,
     top,
 )
-from ingest.tables import gold, silver
+from ingest.lake.tables import gold, silver
 
 #: Kinds whose count over time is drawn, the worst first.
 COUNTED_KINDS: Final = ("offline", "under_min_isr", "under_replicated")

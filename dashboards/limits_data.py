@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, by_cluster, ms, top
-from ingest.tables import bronze, quality
+from ingest.lake.tables import bronze, quality
 
 _LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
 #: Kafka's logs are rolled by the hour: no file is begun for an hour in which nothing is logged.

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dashboards.curve_payload import curve_payload, curve_vocabularies
 from dashboards.numbered import Numbered
 from dashboards.words import visible
-from ingest.tables import gold, silver
+from ingest.lake.tables import gold, silver
 
 #: In a page's script element even data must not close the element, nor break a line where JavaScript sees one.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

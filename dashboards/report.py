@@ -12,7 +12,7 @@ from dashboards import words
 from dashboards.render import cluster_view, render
 from dashboards.report_data import gather
 from dashboards.source import Limits
-from ingest.delta import Lake
+from ingest.lake.delta import Lake
 
 _EXPLAINED = 3
 #: The folder of the checks' Data Docs, beside the page.

@@ -15,8 +15,8 @@ from dashboards import coverage_data, curve_data, finding_data, lane_data, limit
 from dashboards.limits_words import cannot_be_said
 from dashboards.payload import broker_ids
 from dashboards.source import Limits, Source, by_cluster, ms, together, top
-from ingest.delta import Lake
-from ingest.tables import bronze, silver
+from ingest.lake.delta import Lake
+from ingest.lake.tables import bronze, silver
 
 
 def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = None) -> dict[str, Any]:

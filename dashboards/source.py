@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake, PinnedLake
-from ingest.tables import TableSpec
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TableSpec
 
 #: A partition, as silver and gold key it.
 PARTITION_KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")

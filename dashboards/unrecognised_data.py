@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, by_cluster, top
-from ingest.tables import quality
+from ingest.lake.tables import quality
 
 
 def unrecognised_templates(source: Source) -> dict[str, list[dict[str, Any]]]:

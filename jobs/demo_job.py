@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, report_job, run_job
 from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport, main_of, parse, silent
-from jobs.session import SHORT_RUN_CONFIG
+from jobs.session.session import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -84,8 +84,8 @@ def span_of(text: str) -> tuple[datetime, datetime]:
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
     from reconstruct.explain.explain import Span
-    from reconstruct.explain.from_lake import NothingKnown, Question, explain
-    from reconstruct.history.instants import to_micros
+    from reconstruct.explain.spark.step import NothingKnown, Question, explain
+    from reconstruct.time.instants import to_micros
 
     progress("what is known of the partition")
     span = Span(to_micros(params.at), to_micros(params.until))

@@ -23,7 +23,7 @@ def follow_until_stopped(
     is_over: Callable[[int], bool] = lambda batches: False,
 ) -> RunReport:
     """Follow until SIGINT or SIGTERM; the report sums up all batches. ``is_over`` ends it earlier, by their number."""
-    from ingest.following import follow
+    from ingest.run.following import follow
 
     total: list[Any] = []
     stopped = threading.Event()

@@ -110,13 +110,13 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 
 
 def ingest(lake: Any, params: Params, progress: Report) -> Any:
-    from ingest.pipeline import ingest_paths
+    from ingest.run.pipeline import ingest_paths
 
     return ingest_paths(lake, params.paths, _options(params), progress)
 
 
 def _options(params: Params) -> Any:
-    from ingest.pipeline import IngestOptions
+    from ingest.run.pipeline import IngestOptions
 
     return IngestOptions(
         cluster_id=params.cluster_id,
@@ -128,7 +128,7 @@ def _options(params: Params) -> Any:
 
 
 def summary_of(report: Any) -> RunReport:
-    """The run report of an ``ingest.pipeline.IngestReport``."""
+    """The run report of an ``ingest.run.pipeline.IngestReport``."""
     clusters = ", ".join(report.clusters) or "none"
     problems = tuple(f"warning: {warning}" for warning in report.warnings)
     if report.nothing_recognised:
@@ -160,7 +160,7 @@ def _is_at_or_below(path: str, folder: str) -> bool:
 
 
 def _time_zone(name: str) -> str:
-    from ingest.logs.times import zone
+    from ingest.readers.logs.times import zone
 
     try:
         zone(name)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.java import JavaMissing
-from jobs.pinned_jars import JarsMissing
 from jobs.progress import Progress, silent
-from jobs.session import SessionError, build_session, default_log_file, suit_to_size
+from jobs.session.java import JavaMissing
+from jobs.session.pinned_jars import JarsMissing
+from jobs.session.session import SessionError, build_session, default_log_file, suit_to_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -182,14 +182,14 @@ def require_folder(path: str, option: str) -> None:
 
 def lake_of(spark: SparkSession, root: str) -> Any:
     """The lake as it is: ``ingest`` and ``reconstruct`` make the tables that they miss."""
-    from ingest.delta import Lake
+    from ingest.lake.delta import Lake
 
     return Lake(spark, root)
 
 
 def suit_session_to(lake: Any) -> None:
     """Make the session fit for the amount of text that the lake holds."""
-    from ingest.tables.bronze import INGESTED_FILES
+    from ingest.lake.tables.bronze import INGESTED_FILES
 
     if lake.exists(INGESTED_FILES):
         (row,) = lake.read(INGESTED_FILES).selectExpr("coalesce(sum(ingested_bytes), 0) AS bytes").collect()
@@ -238,8 +238,8 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> int:
 def _foreseen() -> tuple[type[Exception], ...]:
     """The errors that are sentences. The packages' own are looked up, not imported: the job that raised one did."""
     named = (
-        ("ingest.delta", "LakeError"),
-        ("ingest.pipeline", "IngestError"),
+        ("ingest.lake.delta", "LakeError"),
+        ("ingest.run.pipeline", "IngestError"),
         ("ingest.capture.params", "CaptureError"),
     )
     found = (getattr(sys.modules.get(module), name, None) for module, name in named)

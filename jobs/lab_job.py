@@ -29,8 +29,8 @@ from jobs.job import (
     parse,
     silent,
 )
-from jobs.lab.releases import BY_VERSION, NEWEST
-from jobs.session import SHORT_RUN_CONFIG
+from jobs.lab.machines.releases import BY_VERSION, NEWEST
+from jobs.session.session import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

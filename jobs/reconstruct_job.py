@@ -65,7 +65,7 @@ def reconstruct(lake: Any, full: bool, progress: Report) -> Any:
 
 def refusals(report: Any) -> tuple[str, ...]:
     """Why gold was not published, and where what was refused lies; nothing where it was."""
-    from reconstruct.publication import REFUSED
+    from reconstruct.engine.publication import REFUSED
 
     if not report.refused:
         return ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs.job import Common, Job, Report, RunReport, UsageError, main_of, parse, require_lake, silent
-from jobs.sql_text import is_blank, split_statements
+from jobs.sql.text import is_blank, split_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     open_lake(spark, params.lake)
     progress("")
     if params.statements is None:
-        from jobs.sql_shell import interact
+        from jobs.sql.shell import interact
 
         interact(spark, params.format)
     else:
@@ -55,8 +55,8 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 
 def open_lake(spark: SparkSession, root: str) -> None:
     """Name the lake's tables; nothing is made in it."""
-    from ingest.delta import Lake
-    from ingest.tables import TABLES
+    from ingest.lake.delta import Lake
+    from ingest.lake.tables import TABLES
 
     lake = Lake(spark, root)
     if not any(lake.exists(spec) for spec in TABLES.values()):
@@ -71,8 +71,8 @@ def answer(spark: SparkSession, statement: str, style: str, progress: Report = s
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from jobs.sql_output import WRITERS
-    from jobs.sql_read_only import refusal
+    from jobs.sql.output import WRITERS
+    from jobs.sql.read_only import refusal
 
     try:
         refused = refusal(spark, statement)

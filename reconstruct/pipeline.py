@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake, PinnedLake
-from ingest.tables import TableSpec
-from ingest.tables.bronze import (
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     CAPTURE_GAPS,
     INGESTED_FILES,
@@ -24,9 +24,9 @@ from ingest.tables.bronze import (
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
 )
-from ingest.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
-from ingest.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
-from ingest.tables.silver import (
+from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
+from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
+from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
     CONTROLLER_EVENTS,
     LEADER_AND_ISR_TIMELINE,
@@ -37,27 +37,27 @@ from ingest.tables.silver import (
     TOPIC_INCARNATIONS,
     ZNODE_CHANGES,
 )
-from reconstruct.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
-from reconstruct.judgement import Counts, Judgement
-from reconstruct.publication import Audit, Publication, no_audit
-from reconstruct.silver.checkpoints.health import checkpoint_findings
-from reconstruct.silver.cluster_rows import ClusterHistory, cluster_rows
-from reconstruct.silver.coverage import evidence_coverage
-from reconstruct.silver.events import controller_events, replication_events, state_change_events
-from reconstruct.silver.incarnations import incarnation_rows
-from reconstruct.silver.line_order import jumps_of_files
-from reconstruct.silver.offsets.context import offset_contexts
-from reconstruct.silver.offsets.evidence_rows import offset_evidence
-from reconstruct.silver.offsets.isr_moves import with_isr_moves
-from reconstruct.silver.offsets.job import OFFSET_TABLES, fold_offsets
-from reconstruct.silver.offsets.observations import offset_sightings
-from reconstruct.silver.offsets.risk_job import fold_risks
-from reconstruct.silver.partitions.job import FOLDED_TABLES, fold_partitions, rows_of
-from reconstruct.silver.requests.job import judged_requests, lossy_logs, with_lossy_logs
-from reconstruct.silver.requests.propagation import controller_requests
-from reconstruct.silver.unrecognised import unrecognised_templates
-from reconstruct.silver.znodes import znode_changes
-from reconstruct.staging import Staging, staging
+from reconstruct.checkpoints.spark.step import checkpoint_findings
+from reconstruct.cluster.spark.incarnations import incarnation_rows
+from reconstruct.cluster.spark.step import ClusterHistory, cluster_rows
+from reconstruct.coverage.spark.step import evidence_coverage
+from reconstruct.engine.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
+from reconstruct.engine.judgement import Counts, Judgement
+from reconstruct.engine.publication import Audit, Publication, no_audit
+from reconstruct.engine.staging import Staging, staging
+from reconstruct.events.spark.line_order import jumps_of_files
+from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
+from reconstruct.events.spark.unrecognised import unrecognised_templates
+from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.offsets.spark.context import offset_contexts
+from reconstruct.offsets.spark.evidence import offset_evidence
+from reconstruct.offsets.spark.isr_moves import with_isr_moves
+from reconstruct.offsets.spark.observations import offset_sightings
+from reconstruct.offsets.spark.records_at_risk import fold_risks
+from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
+from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions, rows_of
+from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 
 Progress = Callable[[str], None]
 
@@ -79,7 +79,7 @@ def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no
     """Rebuild silver and gold from bronze. The same bronze gives the same rows.
 
     Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new. Gold is
-    published only if ``audit`` finds nothing in it; see :mod:`reconstruct.publication`.
+    published only if ``audit`` finds nothing in it; see :mod:`reconstruct.engine.publication`.
     """
     del full
     lake.ensure()

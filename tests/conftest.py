@@ -42,7 +42,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def spark():
     """The one local session of this test process."""
-    from jobs.session import build_session
+    from jobs.session.session import build_session
 
     session = build_session(
         "kafka-state-replay-tests",
@@ -64,7 +64,7 @@ def spark():
 @pytest.fixture(scope="session")
 def empty_lake_dir(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with every table and no row, made once: making the tables takes seconds, copying them does not."""
-    from ingest.delta import Lake
+    from ingest.lake.delta import Lake
 
     folder = tmp_path_factory.mktemp("empty") / "lake"
     Lake(spark, str(folder)).ensure()
@@ -74,7 +74,7 @@ def empty_lake_dir(spark, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def lake(spark, empty_lake_dir: Path, tmp_path: Path):
     """An empty lake of the test's own, its tables made."""
-    from ingest.delta import Lake
+    from ingest.lake.delta import Lake
 
     shutil.copytree(empty_lake_dir, tmp_path / "lake")
     return Lake(spark, str(tmp_path / "lake"))

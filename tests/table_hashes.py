@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as temporary:
         lake = options.lake or write_lake(options.work or Path(temporary))
-        from jobs.session import build_session
+        from jobs.session.session import build_session
 
         spark = build_session("table-hashes")
         try:

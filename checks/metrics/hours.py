@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.tables.bronze import LOG_KINDS
-from ingest.tables.spec import literals
+from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.lake.tables.spec import literals
 
 #: Hours looked at, the latest ones of a cluster: a year. One line with a wrong year must not give a million hours.
 HOURS_AT_MOST: Final = 366 * 24

@@ -17,7 +17,7 @@ from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT, Measurement
 from checks.metrics.catalog import Metric, MetricPass
 from checks.metrics.thresholds import Thresholds
 from checks.metrics.trend import EARLIER_RUNS_COUNT, LEAST_EARLIER_RUNS_COUNT, Trend, is_fall, trend_of
-from ingest.tables.quality import RUN_METRICS
+from ingest.lake.tables.quality import RUN_METRICS
 
 #: What earlier runs found, by (cluster, metric, subject): the latest first.
 Earlier = Mapping[tuple[str, str, str], Sequence[float]]

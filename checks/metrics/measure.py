@@ -16,9 +16,9 @@ from checks.metrics.hours import BROKER_HOURS_READS, hourly_sql
 from checks.metrics.judge import Earlier, Value
 from checks.metrics.passes import metric_passes
 from checks.metrics.trend import EARLIER_RUNS_COUNT
-from ingest.delta import Lake
-from ingest.tables import TABLES
-from ingest.tables.quality import RUN_METRICS
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.quality import RUN_METRICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Measured:
 def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callable[[str], None]) -> Measured:
     """Measure every metric and add the values to ``quality.run_metrics``, key (run, metric, cluster, subject).
 
-    A pass that reads a table of another shape is left out. Raises :class:`~ingest.delta.LakeError` where a table is
-    missing.
+    A pass that reads a table of another shape is left out. Raises :class:`~ingest.lake.delta.LakeError` where a table
+    is missing.
     """
     passes = metric_passes()
     names = sorted({name for each in passes for name in each.reads} | set(BROKER_HOURS_READS))

@@ -9,7 +9,7 @@ from typing import Final
 from checks.metrics.catalog import HIGHER, LOWER, Metric, MetricPass
 from checks.metrics.hours import BROKER_HOURS, BROKER_HOURS_READS
 from checks.metrics.snapshots import SNAPSHOTS_AND_REPLAY, SNAPSHOTS_AND_REPLAY_READS
-from ingest.tables.quality import CLOCK
+from ingest.lake.tables.quality import CLOCK
 
 #: Timelines whose intervals begin with a transition: logged, written to a znode, or inferred.
 TRANSITIONS: Final = (

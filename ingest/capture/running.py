@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from ingest.capture.agent import Agent
-from ingest.capture.broker_words import BrokerUnreachable
+from ingest.capture.brokers.failures import BrokerUnreachable
+from ingest.capture.brokers.probers import BOOTSTRAP, Probers
 from ingest.capture.clock import RoundClock
+from ingest.capture.machine.agent import Agent
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams, CaptureSummary
-from ingest.capture.probers import BOOTSTRAP, Probers
 from ingest.capture.rounds import Rounds
 from ingest.capture.settings import kafka_settings, zookeeper_settings
-from ingest.capture.znode_source import ZnodeSource
+from ingest.capture.zookeeper.source import ZnodeSource
 
 #: What matters at once begins a round earlier, but not sooner than this part of the interval after the last one.
 _SOONEST: Final = 0.25

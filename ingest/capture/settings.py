@@ -160,8 +160,8 @@ def _zookeeper_sasl(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _file(path: str) -> dict[str, str]:
-    from ingest.properties import read  # with what it imports, the most of a capture's start
-    from ingest.work import Kept, WorkItem
+    from ingest.readers.properties import read  # with what it imports, the most of a capture's start
+    from ingest.readers.work import Kept, WorkItem
 
     try:
         with open(path, "rb") as file:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from ingest.containers.storage import ByteStream
 from ingest.containers.streams import BLOCK_BYTES, because, damage_of
 from ingest.containers.zstd_frames import FRAME_MAGIC, MAX_WINDOW_BYTES, ZstdDecoder, ZstdError, begins_frame
-from ingest.storage import ByteStream
 
 #: xz -9 needs 65 MiB, zstd --ultra -22 128 MiB.
 MEMORY_LIMIT_BYTES: Final = MAX_WINDOW_BYTES

@@ -6,8 +6,8 @@ import posixpath
 import re
 from typing import Final, NamedTuple
 
+from ingest.containers.storage import ByteStream
 from ingest.containers.streams import Empty
-from ingest.storage import ByteStream
 
 OUTSIDE: Final = "an archive's entry that points outside of the archive: refused"
 LINK: Final = "a link inside an archive: links are not followed"

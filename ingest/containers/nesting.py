@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ingest import storage
-from ingest.containers import snappy, tar_archives, zip_archives
+from ingest.containers import snappy, storage, tar_archives, zip_archives
 from ingest.containers.compression import Decompressed, codec_of
 from ingest.containers.entries import Entry
+from ingest.containers.storage import ByteStream
 from ingest.containers.streams import Empty, Peekable
 from ingest.containers.tar_headers import BLOCK, is_tar
-from ingest.storage import ByteStream
 
 #: Archives inside one another, the file itself counted: OUTER!MIDDLE!INNER!PATH.
 MAX_ARCHIVES: Final = 3

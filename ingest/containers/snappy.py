@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from ingest.storage import ByteStream
+from ingest.containers.storage import ByteStream
 
 NAME: Final = "snappy"
 MAGIC: Final = b"\x82SNAPPY\0"

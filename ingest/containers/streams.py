@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from ingest.storage import ByteStream
+from ingest.containers.storage import ByteStream
 
 #: As much is read or decompressed at a time.
 BLOCK_BYTES: Final = 1 << 18

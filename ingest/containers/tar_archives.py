@@ -10,9 +10,9 @@ from typing import Final
 
 from ingest.containers import tar_headers as headers
 from ingest.containers.entries import DEVICE, LINK, Entry, name_problem, refused, text_of, tidy
+from ingest.containers.storage import ByteStream
 from ingest.containers.streams import Part, because, damage_of, read_up_to, skip
 from ingest.containers.tar_headers import BLOCK, Extended, Header, parse_header
-from ingest.storage import ByteStream
 
 #: Holes of a sparse file are given as zeros: more of them than this would be work without end.
 MAX_HOLES_BYTES: Final = 4 << 30

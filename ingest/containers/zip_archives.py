@@ -14,10 +14,10 @@ from typing import Final
 
 from ingest.containers import zip_directory as directory
 from ingest.containers.entries import Entry, refused, tidy
+from ingest.containers.storage import ByteStream, SeekableStream
 from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, damage_of
 from ingest.containers.zip_directory import Directory, ZipEntry
 from ingest.containers.zip_entries import CUT_OFF, Checked, in_sequence, unpacked
-from ingest.storage import ByteStream, SeekableStream
 
 #: An archive inside another is held in memory up to this size.
 SPOOL_BYTES: Final = 64 << 20

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.containers.entries import DEVICE, LINK, name_problem, text_of
+from ingest.containers.storage import SeekableStream
 from ingest.containers.streams import BLOCK_BYTES
-from ingest.storage import SeekableStream
 
 LOCAL: Final = b"PK\x03\x04"
 CENTRAL: Final = b"PK\x01\x02"

@@ -10,9 +10,9 @@ from typing import Final
 from ingest.containers import zip_directory as directory
 from ingest.containers.compression import BZIP2, DEFLATE, ZSTD, Decompressed
 from ingest.containers.entries import Entry, refused, tidy
+from ingest.containers.storage import ByteStream
 from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, because, damage_of, read_up_to, skip
 from ingest.containers.zip_directory import ZipEntry
-from ingest.storage import ByteStream
 
 CUT_OFF: Final = "the zip entry is cut off here"
 _CODECS: Final = {

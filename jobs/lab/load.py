@@ -15,7 +15,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from jobs.lab.admin import Partition
-from jobs.lab.cluster import Cluster
+from jobs.lab.machines.cluster import Cluster
 from jobs.lab.waiting import wait_for
 
 #: Between two records to the same partition.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.capture import CaptureSummary
-from jobs.lab.cluster import Cluster
+from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.releases import Release
 from jobs.lab.recording import Recording
-from jobs.lab.releases import Release
 from jobs.lab.stage import Scenario, Stage
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final
 
 from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary, run_capture
-from jobs.lab.cluster import Cluster
+from jobs.lab.machines.cluster import Cluster
 from jobs.lab.waiting import PATIENCE_S, NeverHappened, wait_for
 
 INTERVAL_S: Final = 1.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from jobs.lab.admin import Admin, Partition, State
-from jobs.lab.cluster import Cluster
 from jobs.lab.load import Load
+from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.releases import RELEASES, Release
 from jobs.lab.recording import Recording
-from jobs.lab.releases import RELEASES, Release
 
 #: Three partitions on three brokers, each with another first replica.
 ORDERS: Final = {0: (1, 2, 3), 1: (2, 3, 1), 2: (3, 1, 2)}

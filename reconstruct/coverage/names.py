@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ingest.logs.times import zone
-from reconstruct.history.instants import to_datetime, to_micros
+from ingest.readers.logs.times import zone
+from reconstruct.time.instants import to_datetime, to_micros
 
 _PACKED: Final = re.compile(r"\.(gz|gzip|zst|xz|bz2|snappy|zip)$", re.IGNORECASE)
 _PERIOD: Final = re.compile(r"\.(\d{4}-\d\d-\d\d(?:-\d\d)?)$")

@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from reconstruct.explain.story import Chapter, Section, clock, ids, section
-from reconstruct.findings import Finding
-from reconstruct.history.case import Case
-from reconstruct.history.elections.inputs import NEW_PARTITION, ElectionInputs
-from reconstruct.history.elections.judging import Election
-from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED
-from reconstruct.history.intervals import Interval
-from reconstruct.history.leader_and_isr import LeaderAndIsr
-from reconstruct.history.sightings import NO_LEADER
+from reconstruct.findings.verdicts import Finding
 from reconstruct.model.election_reasons import Reasoning, reasons
 from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView
 from reconstruct.model.states import ReplicaState
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInputs
+from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.sightings import NO_LEADER
+from reconstruct.time.intervals import Interval
 
 _KINDS: Final = {
     NEW_PARTITION: "the choice of the first leader",

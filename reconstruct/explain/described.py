@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconstruct.explain.story import Chapter, clock, ids, section
-from reconstruct.history.instants import utc
+from reconstruct.time.instants import utc
 
 #: What follows a decision is told so long after the span that was asked for, µs.
 AFTER_US: Final = 30_000_000

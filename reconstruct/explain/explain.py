@@ -9,10 +9,10 @@ from typing import Final
 from reconstruct.explain.decisions import decisions
 from reconstruct.explain.refusals import refusals
 from reconstruct.explain.story import Chapter, text
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import PartitionHistory
-from reconstruct.history.instants import utc
-from reconstruct.history.intervals import as_of
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.time.instants import utc
+from reconstruct.time.intervals import as_of
 
 #: More decisions in the span that was asked for than this are counted, not told.
 _MOST_TOLD: Final = 6

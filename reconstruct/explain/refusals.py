@@ -6,10 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reconstruct.explain.story import Chapter, clock, ids, section
-from reconstruct.history.case import Case
-from reconstruct.history.elections.controller_view import Decision, seen_by_controller
-from reconstruct.history.evidence import ZNODE_DELETION_REQUESTED, Evidence
-from reconstruct.history.instants import utc
 from reconstruct.model.broker_requests import (
     NO_EPOCH,
     Answer,
@@ -22,6 +18,10 @@ from reconstruct.model.broker_requests import (
 )
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TOPIC_DELETION_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.controller_view import Decision, seen_by_controller
+from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
+from reconstruct.time.instants import utc
 
 #: Events that say that a broker ignored a request, or a partition of it.
 IGNORED: Final = ("leader_and_isr_ignored", "stop_replica_ignored", "update_metadata_ignored")

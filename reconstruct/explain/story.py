@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.history.instants import utc
+from reconstruct.time.instants import utc
 
 _WIDTH: Final = 100
 

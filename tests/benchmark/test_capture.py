@@ -21,8 +21,8 @@ import pytest
 
 from ingest.capture import CaptureParams, run_capture
 from ingest.capture.output import CaptureFolder
-from ingest.capture.znode_tree import ZnodeTree
-from ingest.capture.znodes import line_tail, snapshot_lines
+from ingest.capture.zookeeper.tree import ZnodeTree
+from ingest.capture.zookeeper.znodes import line_tail, snapshot_lines
 from tests.unit.ingest.capture.fake_broker import FakeBroker, FakeCluster
 
 pytestmark = pytest.mark.benchmark

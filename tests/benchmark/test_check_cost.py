@@ -16,7 +16,7 @@ import pytest
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job, run_job
 from jobs.job import lake_of
-from jobs.session import build_session
+from jobs.session.session import build_session
 from tests.support.captures import unpack
 from tests.support.scaled_capture import scale_logs
 

@@ -20,10 +20,10 @@ from typing import Final
 
 import pytest
 
-from ingest.logs import records
-from ingest.logs.framing import blocks
+from ingest.readers.logs import records
+from ingest.readers.logs.framing import blocks
+from ingest.readers.work import WorkItem
 from ingest.shapes import SHAPES, match
-from ingest.work import WorkItem
 from tests.benchmark.duckdb_reading import DuckDbReading
 from tests.support.captures import unpack
 

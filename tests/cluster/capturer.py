@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from jobs.lab.cluster import Cluster
+from jobs.lab.machines.cluster import Cluster
 from jobs.lab.waiting import PATIENCE_S
 
 INTERVAL_S: Final = 0.5

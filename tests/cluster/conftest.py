@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from jobs.java import find_java
-from jobs.lab.jars import kafka_jars
+from jobs.lab.machines.jars import kafka_jars
+from jobs.lab.machines.releases import BY_VERSION, Release
 from jobs.lab.play import Played, play
-from jobs.lab.releases import BY_VERSION, Release
 from jobs.lab.scenarios.catalogue import SCENARIOS
-from jobs.pinned_jars import JarsMissing
+from jobs.session.java import find_java
+from jobs.session.pinned_jars import JarsMissing
 from tests.cluster.measuring import HEAD, Measured, line
 from tests.cluster.processes import processes_of
 

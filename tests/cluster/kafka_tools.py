@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jobs.java import find_java
 from jobs.lab.admin import Partition
-from jobs.lab.cluster import Cluster
-from jobs.lab.jars import kafka_jars
-from jobs.lab.processes import JVM_OPTIONS
+from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.jars import kafka_jars
+from jobs.lab.machines.processes import JVM_OPTIONS
+from jobs.session.java import find_java
 
 #: Since then TopicCommand asks brokers; before it read ZooKeeper.
 _TOPICS_BY_BROKERS: Final = (2, 2)

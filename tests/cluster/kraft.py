@@ -10,14 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from jobs.java import find_java
-from jobs.lab.guard import Guard
-from jobs.lab.jars import kafka_jars
-from jobs.lab.ports import LOOPBACK, free_ports
-from jobs.lab.processes import JVM_OPTIONS, JavaProcess
-from jobs.lab.releases import Release
-from jobs.lab.settings import BROKER_SETTINGS
+from jobs.lab.machines.guard import Guard
+from jobs.lab.machines.jars import kafka_jars
+from jobs.lab.machines.ports import LOOPBACK, free_ports
+from jobs.lab.machines.processes import JVM_OPTIONS, JavaProcess
+from jobs.lab.machines.releases import Release
+from jobs.lab.machines.settings import BROKER_SETTINGS
 from jobs.lab.waiting import NeverHappened, wait_for
+from jobs.session.java import find_java
 
 RELEASE: Final = Release((4, 1, 0))
 CLUSTER_ID: Final = "kraft-of-a-test-0000AA"

@@ -24,7 +24,7 @@ class LiveLake(Generic[Name]):
 
     def rows(self, table: str, name: Name, condition: str = "true") -> list[Any]:
         """The rows of a table that are of one capture's cluster."""
-        from ingest.tables import TABLES
+        from ingest.lake.tables import TABLES
 
         read = self.lake.read(TABLES[table])
         return list(read.where(read["cluster_id"] == self.clusters[name]).where(condition).collect())
@@ -35,8 +35,8 @@ def reconstruct_live(spark: Any, folder: Path, played: Mapping[Name, Played]) ->
     ``/brokers``."""
     from pyspark.sql import functions as F
 
-    from ingest.delta import Lake
-    from ingest.tables import TABLES
+    from ingest.lake.delta import Lake
+    from ingest.lake.tables import TABLES
 
     lake = Lake(spark, str(folder / "lake"))
     lake.ensure()

@@ -12,12 +12,12 @@ from statistics import median
 from typing import Any, Final
 
 from jobs.lab.play import Played
-from reconstruct.findings import Finding
-from reconstruct.history.checkpoints.rules import judge_checkpoints
-from reconstruct.history.fold import PartitionHistory
-from reconstruct.history.instants import to_datetime
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.losses import OffsetLoss, find_losses
+from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.findings.verdicts import Finding
+from reconstruct.offsets.losses import OffsetLoss, find_losses
+from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.time.instants import to_datetime
 from tests.support.alignment import Score
 from tests.support.offset_cases import judged
 from tests.support.offset_truth import Measure, bounds_of, measure, read_evidence

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.lab.admin import Partition
-from jobs.lab.releases import Release
+from jobs.lab.machines.releases import Release
 from jobs.lab.scenarios.brokers import not_the_controller
 from jobs.lab.stage import ORDERS, Scenario, Stage
 from tests.cluster.kafka_tools import Described, KafkaTools

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest.containers import contents
-from ingest.files import attribute, round_ends
-from ingest.inspection import inspect
-from ingest.logs import records
-from ingest.logs.framing import blocks
-from ingest.planning import plan
-from ingest.reading import matchers
-from ingest.sources import SOURCE_OF_KIND
-from ingest.storage import list_files
-from ingest.tables.bronze import LOG_KINDS
-from ingest.work import Rejected, WorkItem
-from ingest.work_items import work_items
+from ingest.containers.storage import list_files
+from ingest.files.attribution import attribute, round_ends
+from ingest.files.inspection import inspect
+from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.readers.logs import records
+from ingest.readers.logs.framing import blocks
+from ingest.readers.sources import SOURCE_OF_KIND
+from ingest.readers.work import Rejected, WorkItem
+from ingest.run.planning import plan
+from ingest.run.reading import matchers
+from ingest.run.work_items import work_items
 
 
 @dataclass

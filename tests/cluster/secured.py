@@ -16,10 +16,10 @@ from kazoo.client import KazooClient
 from kazoo.security import ACL, Id, make_digest_acl
 
 from jobs.lab.admin import Partition
-from jobs.lab.cluster import Cluster
-from jobs.lab.ports import LOOPBACK, free_ports
-from jobs.lab.releases import Release
-from jobs.lab.settings import Extras
+from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.ports import LOOPBACK, free_ports
+from jobs.lab.machines.releases import Release
+from jobs.lab.machines.settings import Extras
 from jobs.lab.waiting import wait_for
 from tests.cluster.certificates import STORE_PASSWORD, Authority, Certified
 

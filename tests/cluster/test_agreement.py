@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from jobs.lab.admin import Partition
+from jobs.lab.machines.releases import RELEASES, Release
 from jobs.lab.play import Played, play
-from jobs.lab.releases import RELEASES, Release
-from reconstruct.history.fold import PartitionHistory
-from reconstruct.history.instants import to_datetime
-from reconstruct.history.offsets.evidence import OffsetBounds
+from reconstruct.offsets.evidence import OffsetBounds
+from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.time.instants import to_datetime
 from tests.cluster.conftest import require_jars
 from tests.cluster.kafka_tools import Described
 from tests.cluster.live_lake import LiveLake, reconstruct_live

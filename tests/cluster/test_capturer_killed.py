@@ -16,10 +16,10 @@ from typing import Final
 
 import pytest
 
-from jobs.lab.cluster import Cluster
 from jobs.lab.load import Load
+from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.releases import BY_VERSION
 from jobs.lab.play import Played
-from jobs.lab.releases import BY_VERSION
 from jobs.lab.stage import ORDERS, Scenario
 from jobs.lab.waiting import wait_for
 from tests.cluster.capturer import INTERVAL_S, Capturer, gaps

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.lab.machines.releases import NEWEST, OLDEST, Release
 from jobs.lab.play import play
-from jobs.lab.releases import NEWEST, OLDEST, Release
 from jobs.lab.stage import Scenario, Stage
 from jobs.lab.waiting import NeverHappened, wait_for
 from tests.cluster.conftest import require_jars
@@ -22,7 +22,7 @@ PLAYS = """
 import sys
 from pathlib import Path
 from jobs.lab.play import play
-from jobs.lab.releases import NEWEST
+from jobs.lab.machines.releases import NEWEST
 from jobs.lab.scenarios.catalogue import SCENARIOS
 play(SCENARIOS["produce"], NEWEST, Path(sys.argv[1]), say=lambda sentence: print(sentence, flush=True))
 """

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 
 from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary, run_capture
 from jobs.lab.waiting import wait_for
-from jobs.pinned_jars import JarsMissing
+from jobs.session.pinned_jars import JarsMissing
 from tests.cluster.kraft import CLUSTER_ID, RELEASE, KraftCluster
 from tests.cluster.processes import processes_of
 from tests.support.offset_truth import bounds_of, read_evidence
@@ -158,9 +158,9 @@ def test_what_went_away_is_said(captured: Captured) -> None:
 def test_the_ingest_takes_it_all_and_no_answer_lies_outside_of_the_bounds(
     captured: Captured, spark: Any, tmp_path: Path
 ) -> None:
-    from ingest.delta import Lake
-    from ingest.pipeline import IngestOptions, ingest_paths
-    from ingest.tables import TABLES
+    from ingest.lake.delta import Lake
+    from ingest.lake.tables import TABLES
+    from ingest.run.pipeline import IngestOptions, ingest_paths
     from reconstruct.pipeline import reconstruct
 
     lake = Lake(spark, str(tmp_path / "lake"))

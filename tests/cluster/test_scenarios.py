@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from jobs.lab.releases import RELEASES
+from jobs.lab.machines.releases import RELEASES
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests.cluster.conftest import Figures, Player
 from tests.cluster.measuring import LOGS_ALONE, Measured, measure_played

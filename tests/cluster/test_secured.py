@@ -14,7 +14,7 @@ import pytest
 
 from ingest.capture import CaptureParams, CaptureSummary, run_capture
 from jobs.lab.load import Load
-from jobs.lab.releases import BY_VERSION
+from jobs.lab.machines.releases import BY_VERSION
 from jobs.lab.waiting import wait_for
 from tests.cluster.certificates import STORE_PASSWORD
 from tests.cluster.client_settings import digest, jaas, locked, sasl, shown, tls, zookeeper_sasl, zookeeper_tls

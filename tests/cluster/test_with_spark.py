@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
+from jobs.lab.machines.releases import BY_VERSION, NEWEST
 from jobs.lab.play import Played, play
-from jobs.lab.releases import BY_VERSION, NEWEST
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests.cluster.conftest import require_jars
 from tests.cluster.live_lake import LiveLake, reconstruct_live
@@ -46,7 +46,7 @@ def reconstructed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> LiveL
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_the_tables_hold_what_zookeeper_logged(subject: str, reconstructed: LiveLake[tuple[str, str]]) -> None:
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     chosen = SUBJECTS[subject]
     rows = rows_by_cluster(reconstructed.lake.read(TABLES[f"silver.{chosen.table}"]), *chosen.columns)
@@ -59,7 +59,7 @@ def test_the_tables_hold_what_zookeeper_logged(subject: str, reconstructed: Live
 
 
 def test_only_what_a_scenario_did_is_an_error(reconstructed: LiveLake[tuple[str, str]]) -> None:
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     found = reconstructed.lake.read(TABLES["gold.divergences"]).where("severity = 'error'").collect()
     names = {cluster: key for key, cluster in reconstructed.clusters.items()}
@@ -73,7 +73,7 @@ def test_only_what_a_scenario_did_is_an_error(reconstructed: LiveLake[tuple[str,
 
 def test_the_probes_of_a_capture_are_bounds_that_meet(reconstructed: LiveLake[tuple[str, str]]) -> None:
     """Probes are a source like any other: the timeline of offsets may contradict none of them."""
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     probes = reconstructed.lake.read(TABLES["bronze.offset_probes"])
     assert probes.count() > 400

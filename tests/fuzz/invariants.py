@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ingest.tables import TableSpec
-from ingest.work import Kept, Place, Rejected, WorkItem, kept_batches, rejected_batches
+from ingest.lake.tables import TableSpec
+from ingest.readers.work import Kept, Place, Rejected, WorkItem, kept_batches, rejected_batches
 
 Read = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
 

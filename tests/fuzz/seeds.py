@@ -14,11 +14,11 @@ from typing import Final
 import zstandard
 
 from ingest.containers import contents
-from ingest.logs.layouts import LAYOUTS, WRAPPERS
+from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS
 from tests.fuzz.targets import NAMES, TARGETS
 from tests.support.captures import capture_names
 from tests.support.pack_captures import CAPTURES
-from tests.unit.ingest.log_dirs.log_files import offset_index, producer_snapshot, segment, time_index
+from tests.unit.ingest.readers.log_dirs.log_files import offset_index, producer_snapshot, segment, time_index
 
 #: No seed is longer: a fuzzer's time goes into what is done with its bytes.
 MAX_SEED_BYTES: Final = 6000

@@ -12,19 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ingest import capture_gaps, cluster_descriptions, offset_probes, properties
 from ingest.containers import contents, damage_of
-from ingest.content_facts import DescriptionFacts
-from ingest.identity import record_ids
-from ingest.inspection import Inspected, inspect
-from ingest.log_dirs import checkpoints, listings, partition_files
-from ingest.logs import records
-from ingest.logs.framing import frame
-from ingest.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
-from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
-from ingest.shapes import match, match_cause
-from ingest.storage import Found
-from ingest.tables.bronze import (
+from ingest.containers.storage import Found
+from ingest.files.content_facts import DescriptionFacts
+from ingest.files.identity import record_ids
+from ingest.files.inspection import Inspected, inspect
+from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     CAPTURE_GAPS,
     CLUSTER_DESCRIPTIONS,
@@ -37,9 +30,17 @@ from ingest.tables.bronze import (
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
 )
-from ingest.zookeeper import json_snapshots, snapshots, transaction_log
-from ingest.zookeeper.facts import SnapshotFacts, TransactionLogFacts
-from ingest.zookeeper.replay import close_sessions, new_tree
+from ingest.readers import properties
+from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
+from ingest.readers.log_dirs import checkpoints, listings, partition_files
+from ingest.readers.logs import records
+from ingest.readers.logs.framing import frame
+from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
+from ingest.readers.zookeeper import json_snapshots, snapshots, transaction_log
+from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
+from ingest.readers.zookeeper.replay import close_sessions, new_tree
+from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
+from ingest.shapes import match, match_cause
 from tests.fuzz.invariants import blocks, check_apart, check_reader, check_tables, check_tiled, item
 
 Target = Callable[[bytes], None]

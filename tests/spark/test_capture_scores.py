@@ -104,7 +104,7 @@ def silent(message: str) -> None:
 
 def fill(lake: Any, paths: list[Path], named: Mapping[str, Path] | None = None) -> None:
     """Ingest and reconstruct; ``named`` paths are each of a cluster whose id is given."""
-    from ingest.pipeline import IngestOptions, ingest_paths
+    from ingest.run.pipeline import IngestOptions, ingest_paths
     from reconstruct.pipeline import reconstruct
 
     ingest_paths(lake, [str(path) for path in paths], IngestOptions(), silent)
@@ -128,7 +128,7 @@ def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
     the others by the name given."""
     from pyspark.sql import functions as F
 
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
     rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
@@ -183,8 +183,8 @@ def measured(
     truths: dict[str, Truth],
     pytestconfig: pytest.Config,
 ) -> Measured:
-    from ingest.delta import Lake, PinnedLake
-    from ingest.tables import TABLES
+    from ingest.lake.delta import Lake, PinnedLake
+    from ingest.lake.tables import TABLES
 
     folder = tmp_path_factory.mktemp("captures")
     for given in (*ALL, *NO_ZNODES, *ONE_SIDE):
@@ -268,7 +268,7 @@ def test_transaction_logs_alone_tell_every_decision(subject: str, given: Given, 
 
 @pytest.mark.parametrize("given", TRANSACTIONS, ids=names)
 def test_snapshots_show_the_writes_of_the_log_and_say_how_many_they_hide(given: Given, measured: Measured) -> None:
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     columns = ("path", "change", "czxid", "mzxid", "version", "data", "hidden_writes_count")
     instants = ("changed_at", "changed_at_upper")
@@ -305,7 +305,7 @@ def test_snapshots_show_the_writes_of_the_log_and_say_how_many_they_hide(given: 
 def test_wrong_clocks_are_found_and_corrected(given: Given, measured: Measured) -> None:
     from pyspark.sql import functions as F
 
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     rows = (
         measured.lake.read(TABLES["quality.evidence_coverage"])
@@ -332,11 +332,11 @@ def test_wrong_clocks_are_found_and_corrected(given: Given, measured: Measured) 
 def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) -> None:
     from pyspark.sql import functions as F
 
-    from ingest.tables import TABLES
-    from ingest.tables.gold import DIVERGENCES
-    from reconstruct.inputs import cluster_histories, evidence_of_partitions
-    from reconstruct.silver.incarnations import stored_incarnations
-    from reconstruct.silver.partitions.job import FOLDED_TABLES, history_of, history_rows
+    from ingest.lake.tables import TABLES
+    from ingest.lake.tables.gold import DIVERGENCES
+    from reconstruct.cluster.spark.incarnations import stored_incarnations
+    from reconstruct.engine.inputs import cluster_histories, evidence_of_partitions
+    from reconstruct.partitions.spark.step import FOLDED_TABLES, history_of, history_rows
 
     lake = measured.lake
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
@@ -366,7 +366,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
 
 def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mapping[str, Truth]) -> None:
     from reconstruct.explain.explain import Span
-    from reconstruct.explain.from_lake import NothingKnown, Question, explain
+    from reconstruct.explain.spark.step import NothingKnown, Question, explain
 
     name = "unclean-3.9.1-info"
     cluster = measured.clusters[Given(Sources.ALL, name)]
@@ -391,8 +391,8 @@ def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mappi
 
 def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Every row of silver and gold, by table, as text."""
-    from ingest.delta import PinnedLake
-    from ingest.tables import TABLES
+    from ingest.lake.delta import PinnedLake
+    from ingest.lake.tables import TABLES
 
     lake, texts = PinnedLake(lake), {}
     for spec in TABLES.values():

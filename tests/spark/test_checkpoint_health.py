@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.tables.bronze import (
+from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     INGESTED_FILES,
     LEADER_EPOCH_CHECKPOINTS,
@@ -18,23 +18,23 @@ from ingest.tables.bronze import (
     REJECTED_RECORDS,
     ZNODE_SNAPSHOTS,
 )
-from ingest.tables.gold import DIVERGENCES, RECORDS_AT_RISK
-from ingest.tables.silver import (
+from ingest.lake.tables.gold import DIVERGENCES, RECORDS_AT_RISK
+from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
     REPLICA_OFFSET_TIMELINE,
     REPLICATION_EVENTS,
 )
-from reconstruct.findings import BROKEN, KEPT, Finding
-from reconstruct.history.checkpoints.evidence import HIGH_WATERMARKS
-from reconstruct.history.checkpoints.rules import judge_checkpoints
-from reconstruct.history.instants import to_datetime
-from reconstruct.inputs import cluster_histories, shared_inputs
-from reconstruct.silver.checkpoints.corners import checkpoint_copies, corner_entries
-from reconstruct.silver.checkpoints.health import checkpoint_findings
-from reconstruct.silver.offsets.context import offset_contexts
-from reconstruct.silver.offsets.observations import offset_sightings
-from reconstruct.silver.partitions.job import VERDICTS, rows_of
-from reconstruct.staging import staging
+from reconstruct.checkpoints.evidence import HIGH_WATERMARKS
+from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries
+from reconstruct.checkpoints.spark.step import checkpoint_findings
+from reconstruct.engine.inputs import cluster_histories, shared_inputs
+from reconstruct.engine.staging import staging
+from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
+from reconstruct.offsets.spark.context import offset_contexts
+from reconstruct.offsets.spark.observations import offset_sightings
+from reconstruct.partitions.spark.step import VERDICTS, rows_of
+from reconstruct.time.instants import to_datetime
 from tests.support.bent_checkpoints import BENDS
 from tests.support.offset_lake import BENT, BENT_BROKER, OfClusters, OffsetLake
 from tests.support.plain_checkpoints import plain_checkpoints

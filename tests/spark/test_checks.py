@@ -20,9 +20,9 @@ from checks.metrics.thresholds import Thresholds
 from checks.pipeline import run_checks
 from checks.registry import Registry, registry
 from checks.results import CheckReport
-from ingest.delta import Lake, LakeError
-from ingest.tables import TABLES, TableSpec
-from ingest.tables.quality import CHECK_RESULTS
+from ingest.lake.delta import Lake, LakeError
+from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.tables.quality import CHECK_RESULTS
 from reconstruct.rule_book import RULES
 from tests.support.lake_fixture import frame_of
 

@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from jobs import cli, sql_read_only
+from jobs import cli
+from jobs.sql import read_only as sql_read_only
 
 EVERY_KIND = """
 SELECT 1 AS a, 'x' AS a, array(1, NULL) AS isr, CAST(NULL AS STRING) AS nothing,
@@ -136,7 +137,7 @@ def test_bad_sql_is_one_line_and_exit_code_2(ask, statement, words):
 
 
 def test_a_refused_statement_leaves_the_table(ask, lake):
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     ask("DROP TABLE gold.divergences")
     assert lake.exists(TABLES["gold.divergences"])

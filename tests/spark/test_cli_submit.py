@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
 import sys
-from jobs.session import build_session
+from jobs.session.session import build_session
 spark = build_session()
 spark.range(5).write.format("delta").save(sys.argv[1])
 settings = ("spark.sql.shuffle.partitions", "spark.sql.session.timeZone", "spark.databricks.delta.snapshotPartitions")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from reconstruct.history.clocks.solving import solve_clocks
-from reconstruct.history.instants import to_datetime
-from reconstruct.silver.clock_steps import SEGMENT_COLUMNS, causal_pairs, clock_segments, with_corrected_time
+from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, causal_pairs, clock_segments, with_corrected_time
+from reconstruct.clocks.timeline import solve_clocks
+from reconstruct.time.instants import to_datetime
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.test_clocks import capture_facts, log_marks, pair_up, znode_marks
 

@@ -12,12 +12,12 @@ import pytest
 from dashboards import coverage_data, limits_data
 from dashboards.limits_words import cannot_be_said
 from dashboards.source import Limits, Source
-from ingest.delta import Lake
-from ingest.tables.bronze import CAPTURE_GAPS, INGESTED_FILES, LOG_RECORDS
-from ingest.tables.quality import EVIDENCE_COVERAGE, NOT_CAPTURED
-from reconstruct.silver.clock_steps import SEGMENT_COLUMNS
-from reconstruct.silver.coverage import evidence_coverage
-from reconstruct.silver.line_order import jumps_of_files
+from ingest.lake.delta import Lake
+from ingest.lake.tables.bronze import CAPTURE_GAPS, INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.quality import EVIDENCE_COVERAGE, NOT_CAPTURED
+from reconstruct.clocks.spark.step import SEGMENT_COLUMNS
+from reconstruct.coverage.spark.step import evidence_coverage
+from reconstruct.events.spark.line_order import jumps_of_files
 from tests.support.lake_fixture import append
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)

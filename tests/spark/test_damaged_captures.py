@@ -273,8 +273,8 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     """What is said of each cluster."""
     from dashboards.limits_data import evidence_holes, held_evidence
     from dashboards.source import Limits, Source
-    from ingest.delta import PinnedLake
-    from ingest.tables import TABLES
+    from ingest.lake.delta import PinnedLake
+    from ingest.lake.tables import TABLES
     from reconstruct.coverage.limits import Held, Hole, limits
 
     lake, told = PinnedLake(lake), defaultdict(Told)
@@ -307,8 +307,8 @@ class Checked:
 @pytest.fixture(scope="module")
 def checked(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Checked:
     from checks.pipeline import run_checks
-    from ingest.delta import Lake
-    from ingest.pipeline import IngestOptions, ingest_paths
+    from ingest.lake.delta import Lake
+    from ingest.run.pipeline import IngestOptions, ingest_paths
     from reconstruct.pipeline import reconstruct
 
     lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("damaged") / "lake")))
@@ -347,7 +347,7 @@ def test_nothing_of_it_is_said_of_the_undamaged_capture(damage: Damage, checked:
 
 @pytest.mark.parametrize("damage", _COPIES, ids=names)
 def test_what_is_given_twice_counts_once(damage: Damage, checked: Checked) -> None:
-    from ingest.tables import TABLES
+    from ingest.lake.tables import TABLES
 
     given = checked.told[damage.cluster_id]
     assert given.files

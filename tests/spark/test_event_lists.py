@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.tables.bronze import LOG_RECORDS
-from ingest.tables.silver import ZNODE_CHANGES
-from reconstruct.silver.events import controller_events
-from reconstruct.silver.incarnations import topic_incarnations
+from ingest.lake.tables.bronze import LOG_RECORDS
+from ingest.lake.tables.silver import ZNODE_CHANGES
+from reconstruct.cluster.spark.incarnations import topic_incarnations
+from reconstruct.events.spark.step import controller_events
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 

@@ -11,11 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.delta import Lake, PinnedLake
-from ingest.pipeline import IngestOptions, IngestReport, ingest_paths
-from ingest.sources import KEPT_TABLES
-from ingest.tables import TABLES
-from ingest.tables.bronze import (
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.bronze import (
     BRONZE_TABLES,
     CAPTURE_GAPS,
     CLUSTER_DESCRIPTIONS,
@@ -24,10 +22,12 @@ from ingest.tables.bronze import (
     LOG_RECORDS,
     REJECTED_RECORDS,
 )
+from ingest.readers.sources import KEPT_TABLES
+from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from reconstruct.explain.explain import Span
-from reconstruct.explain.from_lake import NothingKnown, Question, explain
-from reconstruct.history.instants import to_micros
+from reconstruct.explain.spark.step import NothingKnown, Question, explain
 from reconstruct.pipeline import reconstruct
+from reconstruct.time.instants import to_micros
 from tests.support import incident_folder
 from tests.support.capture_lake import row_texts, rows_by_cluster
 from tests.support.captures import unpack

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ingest import following
-from ingest.errors import IngestError
-from ingest.pipeline import IngestOptions, ingest_paths
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.run import following
+from ingest.run.errors import IngestError
+from ingest.run.pipeline import IngestOptions, ingest_paths
 from tests.support.capture_lake import row_texts
 
 LINE = "[2026-11-21 03:00:{:02},000] INFO [KafkaServer id=1] started ({}) (kafka.server.KafkaServer)\n"

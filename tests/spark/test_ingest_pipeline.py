@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from ingest.delta import Lake, PinnedLake
-from ingest.pipeline import IngestError, IngestOptions, IngestReport, ingest_paths
-from ingest.tables import TableSpec
-from ingest.tables.bronze import (
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     BRONZE_TABLES,
     INGESTED_FILES,
@@ -27,6 +26,7 @@ from ingest.tables.bronze import (
     REJECTED_RECORDS,
     ZNODE_SNAPSHOTS,
 )
+from ingest.run.pipeline import IngestError, IngestOptions, IngestReport, ingest_paths
 
 CLUSTER = "zrP1uFLhTm-NHrAcRqvwIw"
 TRACE = "java.lang.IllegalStateException: no\n\tat kafka.Foo.bar(Foo.scala:1)\n"

@@ -16,9 +16,9 @@ from checks.metrics.passes import metrics
 from checks.metrics.thresholds import Thresholds, parse_thresholds
 from checks.pipeline import run_checks
 from checks.results import CheckReport, CheckResult
-from ingest.delta import Lake
-from ingest.tables import TABLES
-from ingest.tables.quality import CHECK_RESULTS, RUN_METRICS
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.quality import CHECK_RESULTS, RUN_METRICS
 from tests.support.lake_fixture import START, append, at
 
 THRESHOLDS = """

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS, OFFSET_PROBES
-from reconstruct.silver.offsets.observations import offset_sightings
+from ingest.lake.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS, OFFSET_PROBES
+from reconstruct.offsets.spark.observations import offset_sightings
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 BEGINNING, END = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)

@@ -15,18 +15,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from ingest.delta import Lake
+from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import DATA_LOSS_BOUNDS
+from ingest.lake.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
 from ingest.shapes import SHAPES
-from ingest.tables.gold import DATA_LOSS_BOUNDS
-from ingest.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
-from reconstruct.history.instants import to_micros
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
-from reconstruct.history.offsets.losses import find_losses
-from reconstruct.history.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
-from reconstruct.silver.offsets.context import covered_spans
-from reconstruct.silver.offsets.hull import hull
-from reconstruct.silver.offsets.records import REPLICA_EVENT_TYPES, _said
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
+from reconstruct.offsets.hull import hull
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
+from reconstruct.offsets.spark.context import covered_spans
+from reconstruct.offsets.spark.messages import REPLICA_EVENT_TYPES, _said
+from reconstruct.time.instants import to_micros
 from tests.support.captures import Unpacker, unpacked
 from tests.support.offset_lake import PROBED, WITH_PROBES, OffsetLake
 from tests.support.offset_truth import (

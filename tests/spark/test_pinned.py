@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from ingest.delta import Lake, PinnedLake
-from ingest.pinned import MOST_FILES, pinned_table
-from ingest.tables.quality import RUN_METRICS
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.pinned import MOST_FILES, pinned_table
+from ingest.lake.tables.quality import RUN_METRICS
 
 
 def rows(spark: Any, *subjects: str) -> Any:

@@ -10,19 +10,19 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
+from ingest.lake.tables.silver import ZNODE_CHANGES
 from ingest.shapes import match
-from ingest.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
-from ingest.tables.silver import ZNODE_CHANGES
-from reconstruct.history.cluster import ClusterView, LogSpan, Registration, Tenure
-from reconstruct.history.instants import to_micros
-from reconstruct.history.intervals import Interval
+from reconstruct.cluster.spark.incarnations import topic_incarnations
+from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
+from reconstruct.events.spark.step import state_change_events
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.silver.events import state_change_events
-from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.partitions.job import VERDICTS, rows_of
-from reconstruct.silver.requests.job import judged_requests, lossy_logs, with_lossy_logs
-from reconstruct.silver.requests.propagation import controller_requests
+from reconstruct.partitions.spark.step import VERDICTS, rows_of
+from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.time.instants import to_micros
+from reconstruct.time.intervals import Interval
 from tests.support.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
 
 BEGIN: Final = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

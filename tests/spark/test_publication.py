@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from checks.audit import audit_gold
-from ingest.delta import Lake
-from ingest.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
+from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
 from jobs.reconstruct_job import refusals
+from reconstruct.engine.publication import REFUSED, Publication, no_audit
 from reconstruct.pipeline import ReconstructReport
-from reconstruct.publication import REFUSED, Publication, no_audit
 from tests.support.lake_fixture import Story, at
 
 WHERE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0, "model_version": "2"}

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
-from ingest.tables.silver import ZNODE_CHANGES
-from reconstruct.history.cluster import ClusterView
-from reconstruct.silver.clock_steps import as_printed
-from reconstruct.silver.events import controller_events, state_change_events
-from reconstruct.silver.incarnations import topic_incarnations
-from reconstruct.silver.partitions.evidence import partition_evidence
-from reconstruct.silver.partitions.job import _fact, fold_partitions, history_rows
-from reconstruct.silver.znodes import znode_changes
+from ingest.lake.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from ingest.lake.tables.silver import ZNODE_CHANGES
+from reconstruct.clocks.spark.step import as_printed
+from reconstruct.cluster.spark.incarnations import topic_incarnations
+from reconstruct.cluster.view import ClusterView
+from reconstruct.events.spark.step import controller_events, state_change_events
+from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.partitions.spark.evidence import partition_evidence
+from reconstruct.partitions.spark.step import _fact, fold_partitions, history_rows
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
@@ -152,7 +152,7 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
     evidence = partition_evidence(events, replication, none_logged, no_znodes, incarnations)
     view = {"c": ClusterView("c")}
     on_spark = fold_partitions(evidence, view).collect()
-    from reconstruct.history.fold import fold_partition
+    from reconstruct.partitions.timeline import fold_partition
 
     by_partition: dict[tuple[Any, ...], list[Any]] = {}
     for row in evidence.collect():

@@ -12,7 +12,7 @@ from dashboards.render import render
 from dashboards.report import write_report
 from dashboards.report_data import gather
 from dashboards.source import Limits
-from ingest.delta import Lake
+from ingest.lake.delta import Lake
 from tests.support import lake_fixture
 from tests.support.browser import Browser
 

@@ -14,8 +14,8 @@ from dashboards.curve_steps import BOUNDS
 from dashboards.report import write_report
 from dashboards.report_data import gather
 from dashboards.source import Limits, ms
-from ingest.delta import Lake
-from ingest.tables.silver import REPLICA_OFFSET_TIMELINE
+from ingest.lake.delta import Lake
+from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from tests.support.browser import Browser
 from tests.support.lake_fixture import at
 from tests.support.loss_fixture import BUSY_ROWS, CUT, ELECTED, write_losses

@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import functions as F
 
-from jobs.session import build_session
+from jobs.session.session import build_session
 
 
 def test_settings_that_the_rows_depend_on(spark):

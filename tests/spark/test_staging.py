@@ -8,8 +8,8 @@ import time
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake
-from reconstruct.staging import ABANDONED_AFTER_S, FOLDER, staging
+from ingest.lake.delta import Lake
+from reconstruct.engine.staging import ABANDONED_AFTER_S, FOLDER, staging
 
 
 @pytest.fixture

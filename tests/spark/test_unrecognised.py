@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ingest.tables import bronze
-from reconstruct.silver.unrecognised import unrecognised_templates
+from ingest.lake.tables import bronze
+from reconstruct.events.spark.unrecognised import unrecognised_templates
 
 
 def at(second: int) -> datetime:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.tables.bronze import ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
-from reconstruct.silver.znodes import znode_changes
+from ingest.lake.tables.bronze import ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from reconstruct.events.spark.znodes import znode_changes
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 STATE = "/brokers/topics/t/partitions/0/state"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from reconstruct.findings import Finding
-from reconstruct.history.state_timelines import LOG_GAP
+from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.state_timelines import LOG_GAP
 from tests.support.bend_tools import Bend, Places, Subject
 from tests.support.bends_decided import DECIDED
 from tests.support.bends_told import TOLD

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.history.evidence import ZNODE_ASSIGNMENT
 from reconstruct.model.states import (
     PartitionState,
     ReplicaState,
     is_legal_partition_transition,
     is_legal_replica_transition,
 )
+from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT
 from tests.support.bend_tools import (
     Bend,
     Edits,

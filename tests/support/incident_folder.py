@@ -22,10 +22,10 @@ from typing import Any, Final, NamedTuple
 
 import zstandard
 
-from ingest.zookeeper.replay import new_tree
-from ingest.zookeeper.transaction_log import operations
+from ingest.readers.zookeeper.replay import new_tree
+from ingest.readers.zookeeper.transaction_log import operations
 from tests.support import jute_writer as jute
-from tests.unit.ingest.log_dirs import log_files
+from tests.unit.ingest.readers.log_dirs import log_files
 
 #: The capture that everything is made from, and its brokers.
 CAPTURE: Final = "failover-3.9.1"

@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 
-from ingest.delta import Lake
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.tables import bronze as b
+from ingest.lake.tables import gold as g
+from ingest.lake.tables import quality as q
+from ingest.lake.tables import silver as s
 from ingest.shapes.templates import normalised_template
-from ingest.tables import TABLES, TableSpec
-from ingest.tables import bronze as b
-from ingest.tables import gold as g
-from ingest.tables import quality as q
-from ingest.tables import silver as s
 
 START: Final = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 CLUSTER: Final = "vX3kQ0nTR7-fixture"

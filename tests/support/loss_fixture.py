@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ingest.delta import Lake
-from ingest.tables import gold as g
-from ingest.tables import silver as s
+from ingest.lake.delta import Lake
+from ingest.lake.tables import gold as g
+from ingest.lake.tables import silver as s
 from tests.support.lake_fixture import Story, at
 
 ELECTED: Final = 252.31

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from reconstruct.findings import Finding
+from reconstruct.findings.verdicts import Finding
 from tests.support.calm import CalmCapture, Partition
 from tests.support.offset_cases import Known, judged
 

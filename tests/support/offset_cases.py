@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from ingest.shapes import match
-from reconstruct.findings import Finding, Verdicts
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.instants import to_micros
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.clocks import OffsetClocks
-from reconstruct.history.offsets.evidence import OffsetBounds, OffsetEvidence
-from reconstruct.history.offsets.losses import find_losses
-from reconstruct.history.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
-from reconstruct.model.replication.rules import ReplicationRules
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import ReplicationRules
 from reconstruct.model.versions import VersionRange
+from reconstruct.offsets.clocks import OffsetClocks
+from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.time.instants import to_micros
 from tests.support.offset_truth import RIGHT, BoundsByPartition, CaptureEvidence, read_evidence
 
 Partition = tuple[str, int]

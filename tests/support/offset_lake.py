@@ -18,9 +18,9 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.delta import Lake, PinnedLake
-from ingest.pipeline import IngestOptions, ingest_paths
-from ingest.tables import TableSpec
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TableSpec
+from ingest.run.pipeline import IngestOptions, ingest_paths
 from reconstruct.pipeline import reconstruct
 from tests.support.bent_checkpoints import BENDS, places
 from tests.support.captures import TRUTH, unpack, unpack_once

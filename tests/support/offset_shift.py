@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from reconstruct.findings import Finding
-from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.findings.verdicts import Finding
+from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
 from tests.support.capture_lake import set_clock
 from tests.support.offset_cases import Partition, judged_of
 from tests.support.offset_truth import (

@@ -26,13 +26,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ingest.shapes import match
-from reconstruct.history.instants import to_micros
-from reconstruct.history.leader_and_isr import reconstruct_leader_and_isr
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.clocks import OffsetClocks
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import (
+from reconstruct.model.replication_rules import ReplicationRules, rules_of
+from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import OffsetClocks
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
     CheckpointSchedule,
     DecidedState,
     OffsetBounds,
@@ -41,9 +40,10 @@ from reconstruct.history.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offsets.messages import offset_sightings_of, replica_events_of
-from reconstruct.model.replication.rules import ReplicationRules, rules_of
-from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.offsets.messages import offset_sightings_of, replica_events_of
+from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
+from reconstruct.time.instants import to_micros
 from tests.support.plain_evidence import plain_evidence
 
 Partition = tuple[str, int]

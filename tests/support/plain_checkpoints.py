@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ingest.log_dirs import checkpoints
+from ingest.readers.log_dirs import checkpoints
+from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.shapes import match
-from ingest.work import Kept, Rejected, WorkItem
-from reconstruct.history.checkpoints.evidence import (
+from reconstruct.checkpoints.evidence import (
     AssignedSpan,
     BadEntry,
     BrokerCheckpoints,
@@ -25,9 +25,9 @@ from reconstruct.history.checkpoints.evidence import (
     lines_of,
     mark_runs,
 )
-from reconstruct.history.instants import to_micros
-from reconstruct.history.offsets.curves import EVER_AFTER
 from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.time.instants import to_micros
 from tests.support.captures import kafka_version
 
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconstruct.history.brokers import BrokerFact
-from reconstruct.history.cluster import LiveView, LogSpan
-from reconstruct.history.controllers import LEVELS, ControllerFact
-from reconstruct.silver.cluster_facts import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
-from reconstruct.silver.cluster_rows import ClusterHistory
+from reconstruct.cluster.brokers import BrokerFact
+from reconstruct.cluster.controllers import LEVELS, ControllerFact
+from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
+from reconstruct.cluster.spark.step import ClusterHistory
+from reconstruct.cluster.view import LiveView, LogSpan
 from tests.support.capture_text import CaptureText
 from tests.support.plain_lines import Line, ids, integer
 from tests.support.plain_znodes import Write

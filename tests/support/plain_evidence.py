@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reconstruct.cluster.spark.step import ClusterHistory
+from reconstruct.cluster.view import ClusterView
 from reconstruct.explain.refusals import IGNORED
-from reconstruct.findings import Finding
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import PartitionHistory, fold_partition
-from reconstruct.silver.cluster_rows import ClusterHistory
-from reconstruct.silver.partitions.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.spark.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from tests.support.capture_text import CaptureText
 from tests.support.plain_cluster import plain_cluster
 from tests.support.plain_lines import Line, Partition, by_partition, matched_lines, typed

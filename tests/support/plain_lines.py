@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ingest.shapes import Match, match
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
-from reconstruct.history.instants import to_micros
+from reconstruct.time.instants import to_micros
 from tests.support.capture_text import CaptureText, Lines
 
 Partition = tuple[str, int]

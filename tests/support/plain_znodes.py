@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from reconstruct.history import evidence as kinds
-from reconstruct.history.evidence import Evidence
+from reconstruct.partitions import evidence as kinds
+from reconstruct.partitions.evidence import Evidence
 from tests.support.capture_text import CaptureText, Lines
 from tests.support.plain_lines import Partition
 

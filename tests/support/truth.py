@@ -2,7 +2,7 @@
 
 Everything that Kafka decides in ZooKeeper mode is a write to a znode, so the log holds every decided state with its
 time, its transaction and the session that wrote it. Of the program only the reader of these logs is used, which
-replaying them against ZooKeeper's own snapshots proves (tests/unit/ingest/zookeeper): the measure must not share a
+replaying them against ZooKeeper's own snapshots proves (tests/unit/ingest/readers/zookeeper): it must share no
 mistake with what it measures.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.logs.framing import blocks
-from ingest.zookeeper.replay import close_sessions
-from ingest.zookeeper.transaction_log import operations as operations_of
-from ingest.zookeeper.transactions import Op, Operation
+from ingest.readers.logs.framing import blocks
+from ingest.readers.zookeeper.replay import close_sessions
+from ingest.readers.zookeeper.transaction_log import operations as operations_of
+from ingest.readers.zookeeper.transactions import Op, Operation
 
 TopicPartition = tuple[str, int]
 

@@ -10,23 +10,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs import (
-    check_job,
-    cli,
-    demo_job,
-    ingest_job,
-    java,
-    job,
-    reconstruct_job,
-    run_job,
-    sql_job,
-    sql_output,
-    sql_read_only,
-)
-from jobs.delta_jars import delta_jars
-from jobs.pinned_jars import JarsMissing, proxy_options
+from jobs import check_job, cli, demo_job, ingest_job, job, reconstruct_job, run_job, sql_job
 from jobs.progress import Progress
-from jobs.sql_text import split_statements
+from jobs.session.delta_jars import delta_jars
+from jobs.session.pinned_jars import JarsMissing, proxy_options
+from jobs.session import java
+from jobs.sql import output as sql_output
+from jobs.sql import read_only as sql_read_only
+from jobs.sql.text import split_statements
 
 
 @pytest.fixture(autouse=True)
@@ -268,9 +259,9 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
 
 @pytest.mark.usefixtures("no_spark")
 def test_the_lake_s_and_the_ingest_s_own_errors_are_sentences(capsys):
-    import ingest.pipeline  # noqa: F401 - the job that raised has imported it
-    from ingest.delta import LakeError
-    from ingest.errors import IngestError
+    import ingest.run.pipeline  # noqa: F401 - the job that raised has imported it
+    from ingest.lake.delta import LakeError
+    from ingest.run.errors import IngestError
 
     for error in (LakeError("another version: do this"), IngestError("an empty folder: do that")):
 

@@ -14,15 +14,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.files import attribute
-from ingest.inspection import inspect
-from ingest.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
-from ingest.recognise import recognise
-from ingest.sources import SOURCES
-from ingest.storage import list_files
-from ingest.tables.silver import INFERRED_FROM
-from ingest.work import Kept, WorkItem
-from ingest.zookeeper import json_snapshots
+from ingest.containers.storage import list_files
+from ingest.files.attribution import attribute
+from ingest.files.inspection import inspect
+from ingest.files.recognise import recognise
+from ingest.lake.tables.silver import INFERRED_FROM
+from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
+from ingest.readers.sources import SOURCES
+from ingest.readers.work import Kept, WorkItem
+from ingest.readers.zookeeper import json_snapshots
 from jobs.cli import JOBS, build_parser
 from jobs.job import PROGRAM
 from tests.support.captures import Unpacker, unpacked

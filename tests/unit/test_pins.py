@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from jobs.delta_jars import DELTA_JARS
+from jobs.session.delta_jars import DELTA_JARS
 
 ROOT = Path(__file__).resolve().parents[2]
 

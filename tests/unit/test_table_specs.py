@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.tables import SCHEMAS, TABLES
-from jobs import tables_doc, transitions_doc
+from ingest.lake.tables import SCHEMAS, TABLES
+from jobs.docs import tables_doc, transitions_doc
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = [pytest.param(spec, id=name) for name, spec in TABLES.items()]

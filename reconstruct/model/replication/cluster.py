@@ -16,7 +16,7 @@ from reconstruct.model.replication import follower as f
 from reconstruct.model.replication import leader as ld
 from reconstruct.model.replication.log import Record
 from reconstruct.model.replication.replica import NO_LEADER, LeaderAndIsr, Replica, Role
-from reconstruct.model.replication.rules import ReplicationConfig, ReplicationRules
+from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
 
 
 @dataclass(frozen=True, slots=True)

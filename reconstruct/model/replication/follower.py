@@ -23,7 +23,7 @@ from reconstruct.model.replication.log import (
     truncate_to,
 )
 from reconstruct.model.replication.replica import LeaderAndIsr, Replica, Role
-from reconstruct.model.replication.rules import ReplicationRules, Truncation
+from reconstruct.model.replication_rules import ReplicationRules, Truncation
 
 
 def become_follower(rules: ReplicationRules, replica: Replica, request: LeaderAndIsr) -> Replica:

@@ -22,7 +22,7 @@ from reconstruct.model.replication.log import (
     end_offset_for,
 )
 from reconstruct.model.replication.replica import FollowerProgress, LeaderAndIsr, Leadership, Replica, Role
-from reconstruct.model.replication.rules import ReplicationConfig, ReplicationRules
+from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from checks.metrics.judge import metric_checks
 from checks.metrics.passes import metric_passes, metrics
 from checks.metrics.thresholds import Limits, Thresholds, parse_thresholds
 from checks.registry import registry
-from ingest.tables import TABLES
-from ingest.tables.quality import RUN_METRICS, VERDICTS
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.quality import RUN_METRICS, VERDICTS
 from reconstruct.rule_book import RULES
 
 #: A name is a meaning, and a trend compares the values of one name. Whoever changes what a metric measures gives it

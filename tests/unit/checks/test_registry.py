@@ -15,8 +15,8 @@ from checks.gate import suite_of
 from checks.measure import counts_sql, examples_sql, schema_problems
 from checks.registry import CHECKED_TABLES, registry
 from checks.relations import EVIDENCE_TABLES, RECORD_TABLES
-from ingest.tables import TABLES
-from ingest.tables.quality import CHECK_RESULTS
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.quality import CHECK_RESULTS
 from reconstruct.rule_book import RULES
 
 TIMELINES = [spec for spec in CHECKED_TABLES if is_timeline(spec)]

@@ -8,7 +8,7 @@ import pytest
 
 from dashboards.limits_words import TOLD, cannot_be_said, sentence
 from dashboards.render import render
-from ingest.tables.quality import GAP_REASONS
+from ingest.lake.tables.quality import GAP_REASONS
 from reconstruct.coverage.limits import Limit
 from tests.unit.dashboards.test_render import cluster, data
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ingest.capture.missed import Missed
-from ingest.capture_gaps import read
-from ingest.tables.bronze import CAPTURE_GAPS
-from ingest.work import Kept, Rejected, WorkItem, kept_batches
+from ingest.lake.tables.bronze import CAPTURE_GAPS
+from ingest.readers.capture_lines.capture_gaps import read
+from ingest.readers.work import Kept, Rejected, WorkItem, kept_batches
 
 ITEM = WorkItem("/f", None, "f", "capture_gap", "c", None, "f", "f", 0)
 GOOD: dict[str, Any] = {

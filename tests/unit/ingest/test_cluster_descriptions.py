@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from ingest.capture import CaptureParams, run_capture
-from ingest.cluster_descriptions import read
-from ingest.content_facts import CLUSTER_METADATA, DescriptionFacts
-from ingest.files import Attributed, attribute
-from ingest.inspection import inspect
-from ingest.planning import Action, Planned
-from ingest.storage import list_files
-from ingest.tables.bronze import CLUSTER_DESCRIPTIONS, DESCRIPTION_TYPES
-from ingest.work import Kept, Rejected, WorkItem, kept_batches
-from ingest.work_items import work_items
+from ingest.containers.storage import list_files
+from ingest.files.attribution import Attributed, attribute
+from ingest.files.content_facts import CLUSTER_METADATA, DescriptionFacts
+from ingest.files.inspection import inspect
+from ingest.lake.tables.bronze import CLUSTER_DESCRIPTIONS, DESCRIPTION_TYPES
+from ingest.readers.capture_lines.cluster_descriptions import read
+from ingest.readers.work import Kept, Rejected, WorkItem, kept_batches
+from ingest.run.planning import Action, Planned
+from ingest.run.work_items import work_items
 from tests.unit.ingest.capture.fake_broker import SINCE_4_0, FakeBroker, FakeCluster
 
 ITEM = WorkItem("/f", None, "f", "cluster_description", "c", None, "f", "f", 0)

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from pyspark.errors import PythonException
 
-from ingest import following
 from ingest.containers import contents
-from ingest.errors import IngestError
-from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute
-from ingest.identity import log_file_id
-from ingest.inspection import Inspected, inspect
-from ingest.logs.framing import blocks
-from ingest.planning import Action, Planned
-from ingest.sources import SOURCE_OF_KIND
-from ingest.storage import Found
-from ingest.superseding import Held, former_ids, prefixes, superseded
-from ingest.work import Kept, Rejected, WorkItem
-from ingest.work_items import work_items
+from ingest.containers.storage import Found
+from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
+from ingest.files.identity import log_file_id
+from ingest.files.inspection import Inspected, inspect
+from ingest.readers.logs.framing import blocks
+from ingest.readers.sources import SOURCE_OF_KIND
+from ingest.readers.work import Kept, Rejected, WorkItem
+from ingest.run import following
+from ingest.run.errors import IngestError
+from ingest.run.planning import Action, Planned
+from ingest.run.superseding import Held, former_ids, prefixes, superseded
+from ingest.run.work_items import work_items
 from tests.support import jute_writer as jute
 
 CLUSTER = "C" * 22

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest import storage
-from ingest.inspection import inspect
-from ingest.storage import Found
+from ingest.containers import storage
+from ingest.containers.storage import Found
+from ingest.files.inspection import inspect
 
 LINE = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
 

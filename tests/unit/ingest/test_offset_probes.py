@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ingest.files import Attributed, attribute
-from ingest.inspection import inspect
-from ingest.offset_probes import ProbeFacts, read
-from ingest.planning import Action, Planned
-from ingest.storage import Found
-from ingest.tables.bronze import OFFSET_PROBES
-from ingest.work import Kept, Place, Rejected, WorkItem, kept_batches
-from ingest.work_items import work_items
+from ingest.containers.storage import Found
+from ingest.files.attribution import Attributed, attribute
+from ingest.files.inspection import inspect
+from ingest.lake.tables.bronze import OFFSET_PROBES
+from ingest.readers.capture_lines.offset_probes import ProbeFacts, read
+from ingest.readers.work import Kept, Place, Rejected, WorkItem, kept_batches
+from ingest.run.planning import Action, Planned
+from ingest.run.work_items import work_items
 
 ITEM = WorkItem("/f", None, "f", "offset_probe", "c", None, "f", "f", 0)
 GOOD: dict[str, Any] = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ingest.content_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
-from ingest.files import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
-from ingest.inspection import Inspected
-from ingest.planning import Action, Known, needed_prefixes, plan
+from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
+from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
+from ingest.files.inspection import Inspected
+from ingest.run.planning import Action, Known, needed_prefixes, plan
 
 
 def file(location: str, kind: str = "state_change_log", **values: Any) -> Inspected:

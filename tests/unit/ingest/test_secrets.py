@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ingest.secrets import HIDDEN, shown_value, shown_znode
+from ingest.readers.secrets import HIDDEN, shown_value, shown_znode
 
 
 @pytest.mark.parametrize(

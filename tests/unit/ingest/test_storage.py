@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 from pyarrow import fs
 
-from ingest import storage
-from ingest.containers import contents
-from ingest.storage import StorageError, list_files
+from ingest.containers import contents, storage
+from ingest.containers.storage import StorageError, list_files
 from tests.unit.ingest.containers.packing import LINE, zipped
 
 

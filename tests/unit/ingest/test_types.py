@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from ingest.tables import TABLES
-from ingest.tables.spec import col
-from ingest.tables.types import arrow_type, spark_type
+from ingest.lake.tables import TABLES
+from ingest.lake.tables.spec import col
+from ingest.lake.tables.types import arrow_type, spark_type
 
 NESTED = "array<struct<id:int,names:array<string>,by_name:map<string,bigint>>>"
 

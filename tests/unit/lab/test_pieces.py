@@ -10,14 +10,14 @@ import pytest
 
 from jobs import cli, lab_job
 from jobs.job import WRONG_USE
-from jobs.lab import settings
 from jobs.lab.events import Events
-from jobs.lab.jars import kafka_jars, pinned
-from jobs.lab.ports import LOOPBACK, free_ports
-from jobs.lab.releases import BY_VERSION, RELEASES, Release
+from jobs.lab.machines import settings
+from jobs.lab.machines.jars import kafka_jars, pinned
+from jobs.lab.machines.ports import LOOPBACK, free_ports
+from jobs.lab.machines.releases import BY_VERSION, RELEASES, Release
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.lab.waiting import NeverHappened, wait_for
-from jobs.pinned_jars import JarsMissing, ivy_module
+from jobs.session.pinned_jars import JarsMissing, ivy_module
 from reconstruct.model.versions import KafkaVersion
 
 OLDEST, NEWEST = RELEASES[0], RELEASES[-1]

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lab.guard import Guard
-from jobs.lab.processes import JavaProcess
+from jobs.lab.machines.guard import Guard
+from jobs.lab.machines.processes import JavaProcess
 from jobs.lab.waiting import NeverHappened, wait_for
 
 STARTS_ONE = """
 import sys, time
 from pathlib import Path
-from jobs.lab.guard import Guard
-from jobs.lab.processes import JavaProcess
+from jobs.lab.machines.guard import Guard
+from jobs.lab.machines.processes import JavaProcess
 folder = Path(sys.argv[1])
 guard = Guard()
 process = JavaProcess("sleeper", ["sleep", "600"], folder, folder / "out", guard)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
 
 _INTS = {
     "broker_id", "controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",

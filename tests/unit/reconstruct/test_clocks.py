@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.lake.tables.quality import CLOCK_VERDICTS
 from ingest.shapes import match
-from ingest.tables.quality import CLOCK_VERDICTS
-from reconstruct.history.clocks import bounds as clock_bounds
-from reconstruct.history.clocks import solving as clocks
-from reconstruct.history.clocks.pairs import (
+from reconstruct.clocks import bounds as clock_bounds
+from reconstruct.clocks import timeline as clocks
+from reconstruct.clocks.evidence import (
     RULES,
     LogFact,
     ZnodeFact,
@@ -29,7 +29,7 @@ from reconstruct.history.clocks.pairs import (
     with_previous,
     znode_marks,
 )
-from reconstruct.history.clocks.solving import (
+from reconstruct.clocks.timeline import (
     TOLERANCE_MS,
     VERDICTS,
     ZOOKEEPER,
@@ -40,7 +40,7 @@ from reconstruct.history.clocks.solving import (
     solve_clocks,
     zone_minutes,
 )
-from reconstruct.history.instants import to_micros
+from reconstruct.time.instants import to_micros
 from tests.support.captures import Unpacker, capture_names, unpacked
 
 __all__ = ["unpacked"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reconstruct.findings import Verdicts
-from reconstruct.history.brokers import BrokerFact, broker_registrations
-from reconstruct.history.controllers import ControllerFact, controller_tenures, judge_controller_epochs
+from reconstruct.cluster.brokers import BrokerFact, broker_registrations
+from reconstruct.cluster.controllers import ControllerFact, controller_tenures, judge_controller_epochs
+from reconstruct.findings.verdicts import Verdicts
 
 
 def tenures(*facts: ControllerFact) -> list[tuple[int, int, int, int | None, str | None, str | None]]:

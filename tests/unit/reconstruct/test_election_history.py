@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, Registration
-from reconstruct.history.elections.judging import Election
-from reconstruct.history.fold import PartitionHistory, fold_partition
-from reconstruct.history.intervals import Interval
+from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.tables import facts
 
 S = 1000  # the tables below count in seconds

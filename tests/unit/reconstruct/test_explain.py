@@ -10,9 +10,9 @@ import pytest
 from reconstruct.explain.described import MOST_ANSWERS, Described, Missed, described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.story import Chapter
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import PartitionHistory
-from reconstruct.history.instants import to_micros
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.time.instants import to_micros
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import PlainCapture, plain_capture
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, Registration, Tenure
-from reconstruct.history.fold import PartitionHistory, fold_partition
-from reconstruct.history.intervals import Interval
+from reconstruct.cluster.view import ClusterView, Registration, Tenure
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from reconstruct.rule_book import RULES
+from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.tables import facts, shown
 
 MIDDLE = VersionRange.exactly(v(1, 1, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconstruct.history.generations import GenerationFact, generation_starts
+from reconstruct.cluster.generations import GenerationFact, generation_starts
 
 
 def elected(at: int, epoch: int) -> GenerationFact:

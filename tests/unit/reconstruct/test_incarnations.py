@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reconstruct.silver.incarnations import REACTION_MS, Creation, _incarnations, incarnations_of
+from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, _incarnations, incarnations_of
 
 MINUTE = 60_000_000
 

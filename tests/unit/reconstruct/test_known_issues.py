@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.findings import Finding, Verdicts
-from reconstruct.history.bounces import judge_bounces
-from reconstruct.history.brokers import BrokerFact, broker_registrations
-from reconstruct.history.cluster import ClusterView, LiveView, Tenure
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import fold_partition
-from reconstruct.known_issues import KNOWN_ISSUES, known_issue
+from reconstruct.cluster.bounces import judge_bounces
+from reconstruct.cluster.brokers import BrokerFact, broker_registrations
+from reconstruct.cluster.view import ClusterView, LiveView, Tenure
+from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
+from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.timeline import fold_partition
 from reconstruct.rule_book import RULES
 
 SECOND = 1_000_000

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from reconstruct.history.intervals import close_intervals
-from reconstruct.history.leader_and_isr import reconstruct_leader_and_isr
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
+from reconstruct.time.intervals import close_intervals
 from tests.unit.reconstruct.tables import facts, shown
 
 OLD = VersionRange.exactly(v(0, 8, 2, 2))

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.findings import Finding, Verdicts
-from reconstruct.history.cluster import ClusterView, LiveView, LogSpan, Registration, Tenure
-from reconstruct.history.intervals import Interval
-from reconstruct.history.requests.acceptance import judge_acceptance
-from reconstruct.history.requests.lossy_logs import MissingLines, lossy_brokers, missing_lines
-from reconstruct.history.requests.propagation import Request, judge_propagation, outcome_of
+from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Registration, Tenure
+from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.requests.acceptance import judge_acceptance
+from reconstruct.requests.lossy_logs import MissingLines, lossy_brokers, missing_lines
+from reconstruct.requests.propagation import Request, judge_propagation, outcome_of
+from reconstruct.time.intervals import Interval
 
 S = 1_000_000
 START = 1_000 * S

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from reconstruct.history.clocks.solving import correction_us
+from reconstruct.clocks.timeline import correction_us
 from tests.support.budget import IS_HARD
 from tests.support.capture_text import CaptureText
 from tests.support.captures import Unpacker, capture_names, unpacked

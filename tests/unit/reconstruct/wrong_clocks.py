@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconstruct.history.clocks.pairs import (
+from reconstruct.clocks.evidence import (
     LogFact,
     ZnodeFact,
     log_marks,
@@ -16,9 +16,9 @@ from reconstruct.history.clocks.pairs import (
     with_previous,
     znode_marks,
 )
-from reconstruct.history.clocks.solving import ClockSegment, correction_us, solve_clocks
-from reconstruct.history.fold import PartitionHistory
-from reconstruct.history.leader_and_isr import LeaderAndIsr
+from reconstruct.clocks.timeline import ClockSegment, correction_us, solve_clocks
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.timeline import PartitionHistory
 from tests.support.capture_text import CaptureText
 from tests.support.plain_lines import Partition, matched_lines
 from tests.support.plain_znodes import read_writes

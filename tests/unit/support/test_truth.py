@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ingest.zookeeper.transactions import Op, Operation
+from ingest.readers.zookeeper.transactions import Op, Operation
 from tests.support.captures import capture_names
 from tests.support.truth import Truth, Write, read_truth, truth_of
 

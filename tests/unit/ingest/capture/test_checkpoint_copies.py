@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.capture.broker_configs import masked
-from ingest.capture.checkpoint_copies import CheckpointCopies, labels
-from ingest.log_dirs import checkpoints
-from ingest.work import Kept, WorkItem
+from ingest.capture.machine.broker_configs import masked
+from ingest.capture.machine.checkpoint_copies import CheckpointCopies, labels
+from ingest.readers.log_dirs import checkpoints
+from ingest.readers.work import Kept, WorkItem
 
 NAME = "replication-offset-checkpoint"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.capture.log_following import Followed, LogFollower
+from ingest.capture.machine.log_following import Followed, LogFollower
 
 SECOND = 1_000_000_000
 

@@ -14,7 +14,7 @@ from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
 from ingest.capture.rounds import Rounds
 from ingest.capture.settings import addresses, client_properties, kafka_settings, unknown_names, zookeeper_settings
-from ingest.recognise import recognise
+from ingest.files.recognise import recognise
 from tests.cluster.certificates import Authority
 
 

@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from ingest import offset_probes
-from ingest.capture import CaptureError, CaptureParams, CaptureSummary, requests, run_capture
-from ingest.capture.broker_client import BrokerClient
-from ingest.capture.broker_words import BrokerUnreachable
-from ingest.capture.descriptions import HiddenTopics
+from ingest.capture import CaptureError, CaptureParams, CaptureSummary, run_capture
+from ingest.capture.brokers import requests
+from ingest.capture.brokers.client import BrokerClient
+from ingest.capture.brokers.descriptions import HiddenTopics
+from ingest.capture.brokers.failures import BrokerUnreachable
+from ingest.capture.brokers.prober import Outputs, Prober
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
-from ingest.capture.prober import Outputs, Prober
-from ingest.work import Kept, WorkItem
+from ingest.readers.capture_lines import offset_probes
+from ingest.readers.work import Kept, WorkItem
 from tests.unit.ingest.capture.fake_broker import (
     SINCE_0_8_2,
     SINCE_1_1,

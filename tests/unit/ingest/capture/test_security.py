@@ -14,7 +14,7 @@ import pytest
 from ingest.capture import CaptureError
 from ingest.capture.settings import kafka_settings, zookeeper_settings
 from ingest.capture.tls import KAFKA, Files, in_words, usable_context
-from ingest.capture.zookeeper_contact import silence, suspicion
+from ingest.capture.zookeeper.contact import silence, suspicion
 from tests.cluster.certificates import STORE_PASSWORD, Authority, Certified
 
 

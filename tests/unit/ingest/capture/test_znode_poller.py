@@ -11,7 +11,7 @@ import pytest
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError
 from kazoo.protocol.states import EventType, WatchedEvent, ZnodeStat
 
-from ingest.capture.znode_poller import SnapshotFailed, ZnodePoller
+from ingest.capture.zookeeper.poller import SnapshotFailed, ZnodePoller
 
 
 class Answer:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ingest.capture.znode_tree import ZnodeTree
-from ingest.capture.znodes import (
+from ingest.capture.zookeeper.tree import ZnodeTree
+from ingest.capture.zookeeper.znodes import (
     has_secret_data,
     hidden_line_tail,
     is_leaf,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.containers import contents, nesting, zip_archives
-from ingest.tables.bronze import COMPRESSIONS
+from ingest.lake.tables.bronze import COMPRESSIONS
 from tests.unit.ingest.containers.packing import COMPRESS, LINE, TAR_OF, take, tar, whole, zipped
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.findings import Finding
-from reconstruct.history.checkpoints.rules import judge_checkpoints
+from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.findings.verdicts import Finding
 from tests.support.bent_checkpoints import BENDS, places
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_checkpoints import checkpoint_files, plain_checkpoints, read_checkpoints

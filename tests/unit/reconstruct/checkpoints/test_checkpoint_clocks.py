@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.history.checkpoints.clocks import comparable
-from reconstruct.history.checkpoints.evidence import AssignedSpan, BrokerCheckpoints, Replica
-from reconstruct.history.checkpoints.rules import judge_checkpoints
-from reconstruct.history.checkpoints.view import BrokerView
-from reconstruct.history.offsets.clocks import UNBOUNDED_US
-from reconstruct.history.offsets.curves import EVER_AFTER
+from reconstruct.checkpoints.clocks import comparable
+from reconstruct.checkpoints.evidence import AssignedSpan, BrokerCheckpoints, Replica
+from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.checkpoints.view import BrokerView
+from reconstruct.offsets.clocks import UNBOUNDED_US
+from reconstruct.offsets.curves import EVER_AFTER
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_checkpoints import plain_checkpoints
 

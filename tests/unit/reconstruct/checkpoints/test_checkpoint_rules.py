@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.findings import Finding
-from reconstruct.history.checkpoints.evidence import (
+from reconstruct.checkpoints.evidence import (
     AssignedSpan,
     BrokerCheckpoints,
     BrokerLine,
@@ -17,7 +16,8 @@ from reconstruct.history.checkpoints.evidence import (
     Replica,
     lines_of,
 )
-from reconstruct.history.checkpoints.rules import judge_checkpoints
+from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from tests.support.plain_checkpoints import Files, read_checkpoints
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.tables.bronze import LOG_KINDS
-from ingest.tables.quality import GAP_REASONS
+from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.lake.tables.quality import GAP_REASONS
 from reconstruct.coverage.gaps import HABIT_RECORDS, Gap, LogFile, gaps
 from reconstruct.coverage.names import local_hour, log_name, period_span
-from reconstruct.history.instants import to_datetime, to_micros
+from reconstruct.time.instants import to_datetime, to_micros
 
 DAY = "2026-11-21"
 

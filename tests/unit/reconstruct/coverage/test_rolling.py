@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ingest.tables.bronze import LOG_KINDS
+from ingest.lake.tables.bronze import LOG_KINDS
 from reconstruct.coverage.gaps import MISSING_NUMBER, MISSING_PERIOD, NO_LATER_FILE, LogFile, gaps
-from reconstruct.history.instants import to_micros
+from reconstruct.time.instants import to_micros
 
 #: Berlin's clock goes back at 01:00 UTC: the local hour from two to three comes twice.
 BEGIN = datetime(2026, 10, 24, 20, tzinfo=UTC)

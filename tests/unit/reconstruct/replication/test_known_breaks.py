@@ -26,7 +26,7 @@ from reconstruct.model.replication.events import (
 )
 from reconstruct.model.replication.invariants import INVARIANTS
 from reconstruct.model.replication.replica import NO_LEADER
-from reconstruct.model.replication.rules import ReplicationConfig, rules_of
+from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 
 VERSIONS = ("0.8.2.2", "0.9.0.1", "0.10.2.2", "0.11.0.3", "1.1.1", "2.0.0", "2.0.1", "2.1.1", "2.8.2", "3.9.1")

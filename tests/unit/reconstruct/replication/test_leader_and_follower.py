@@ -23,7 +23,7 @@ from reconstruct.model.replication.events import (
     ShrinkIsr,
 )
 from reconstruct.model.replication.leader import is_acknowledged
-from reconstruct.model.replication.rules import ReplicationConfig, rules_of
+from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 
 VERSIONS = ("0.8.2.2", "0.10.2.2", "1.1.1", "2.8.2", "3.9.1")

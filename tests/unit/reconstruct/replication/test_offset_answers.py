@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.answers import with_answers
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import (
+from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.versions import v
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.answers import with_answers
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
     OffsetBounds,
     OffsetEvidence,
     OffsetSighting,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.model.replication.rules import rules_of
-from reconstruct.model.versions import v
-from reconstruct.silver.offsets.hull import hull
+from reconstruct.offsets.hull import hull
+from reconstruct.offsets.timeline import bound_offsets
 
 OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
-from reconstruct.history.offsets.evidence import (
+from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.versions import v
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
+from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -19,10 +20,9 @@ from reconstruct.history.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offsets.losses import DivergingReplica, find_losses
-from reconstruct.history.offsets.messages import offset_sightings_of, replica_events_of
-from reconstruct.model.replication.rules import rules_of
-from reconstruct.model.versions import v
+from reconstruct.offsets.losses import DivergingReplica, find_losses
+from reconstruct.offsets.messages import offset_sightings_of, replica_events_of
+from reconstruct.offsets.timeline import bound_offsets
 
 S = 1_000_000
 OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))

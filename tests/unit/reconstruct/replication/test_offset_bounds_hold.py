@@ -14,11 +14,15 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import (
+from reconstruct.model.replication import events as e
+from reconstruct.model.replication.cluster import Cluster, new_cluster, step
+from reconstruct.model.replication.replica import Replica, Role
+from reconstruct.model.replication_rules import ReplicationConfig, rules_of
+from reconstruct.model.versions import KafkaVersion
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -26,11 +30,7 @@ from reconstruct.history.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.model.replication import events as e
-from reconstruct.model.replication.cluster import Cluster, new_cluster, step
-from reconstruct.model.replication.replica import Replica, Role
-from reconstruct.model.replication.rules import ReplicationConfig, rules_of
-from reconstruct.model.versions import KafkaVersion
+from reconstruct.offsets.timeline import bound_offsets
 from tests.support.budget import IS_HARD
 
 SECOND = 1_000_000

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconstruct.findings import CANNOT_BE_JUDGED
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.bounds import bound_offsets
-from reconstruct.history.offsets.clocks import (
+from reconstruct.findings.verdicts import CANNOT_BE_JUDGED
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import (
     CAPTURER,
     DECISIONS,
     NEGLIGIBLE_US,
@@ -18,8 +17,8 @@ from reconstruct.history.offsets.clocks import (
     OffsetClocks,
     remaining_us,
 )
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import (
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -27,9 +26,10 @@ from reconstruct.history.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offsets.losses import find_losses
-from reconstruct.history.offsets.rules import OffsetCase
-from reconstruct.silver.offsets.context import covered_spans, uncertain_clocks
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.rules import OffsetCase
+from reconstruct.offsets.spark.context import covered_spans, uncertain_clocks
+from reconstruct.offsets.timeline import bound_offsets
 from tests.unit.reconstruct.replication.test_offset_bounds import (
     COVERED,
     FOLLOWER,

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.offsets.clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import PROBE
-from reconstruct.history.offsets.messages import LOG_RECORD
-from reconstruct.silver.offsets.context import OffsetContext
-from reconstruct.silver.offsets.job import fold_group
+from reconstruct.cluster.view import ClusterView
+from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import PROBE
+from reconstruct.offsets.messages import LOG_RECORD
+from reconstruct.offsets.spark.context import OffsetContext
+from reconstruct.offsets.spark.step import fold_group
 
 S = 1_000_000
 PLACE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0}

@@ -10,20 +10,20 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.findings import CANNOT_BE_JUDGED, Verdicts
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.offsets import evidence as oe
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import (
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import CANNOT_BE_JUDGED, Verdicts
+from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetEvidence,
     OffsetSighting,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.history.offsets.losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
-from reconstruct.history.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
-from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
+from reconstruct.offsets.losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
+from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 
 SECOND = 1_000_000
 LEADS = ReplicaEvent(1, ReplicaEventKind.LEADS, SECOND, None, 1, 0, "leads")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.history.offsets.curves import EVER_AFTER
-from reconstruct.history.offsets.evidence import OffsetBounds
-from reconstruct.history.offsets.losses import find_losses
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import OffsetBounds
+from reconstruct.offsets.losses import find_losses
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.offset_truth import (
     BoundsByPartition,

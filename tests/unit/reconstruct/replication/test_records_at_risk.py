@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.history.offsets.evidence import DecidedState, OffsetBounds
-from reconstruct.history.offsets.losses import find_losses
-from reconstruct.history.offsets.records_at_risk import AssignedReplicas, RecordsAtRisk, Span, records_at_risk
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
+from reconstruct.offsets.evidence import DecidedState, OffsetBounds
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.records_at_risk import AssignedReplicas, RecordsAtRisk, Span, records_at_risk
 from tests.support.captures import Unpacker, unpacked
 from tests.support.offset_truth import bounds_of, read_evidence
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from reconstruct.model.replication import events as e
 from reconstruct.model.replication.cluster import Cluster, new_cluster, step
 from reconstruct.model.replication.invariants import INVARIANTS
-from reconstruct.model.replication.rules import ReplicationConfig, ReplicationRules, rules_of
+from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion
 from tests.support.budget import IS_HARD
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from reconstruct.findings import Finding
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import Evidence, in_order
-from reconstruct.history.fold import PartitionHistory, fold_partition
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.evidence import Evidence, in_order
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from tests.support.plain_evidence import Partition, PlainCapture, plain_capture
 
 Which = Callable[[Evidence], bool]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconstruct.findings import Finding
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import ZNODE_STATE, Evidence
-from reconstruct.history.fold import PartitionHistory, fold_partition
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from tests.support.plain_evidence import Partition, PlainCapture
 
 DECIDED = ("R03", "R06", "R07", "R09", "R10", "R12")

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reconstruct.findings import Finding
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.rules.replay.continuity import has_holes
-from reconstruct.history.rules.replay.controller_log import controller_logs
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.continuity import has_holes
+from reconstruct.partitions.reexecution.controller_log import controller_logs
 from tests.support.plain_evidence import Partition
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, Which
 

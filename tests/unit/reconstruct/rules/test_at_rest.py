@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.intervals import Interval
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.time.intervals import Interval
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, Which, types
 

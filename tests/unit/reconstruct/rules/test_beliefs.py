@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import BELIEFS, Subject, is_line, read, types
 from tests.unit.reconstruct.tables import facts

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, is_line, read, types
 from tests.unit.reconstruct.tables import facts

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, Tenure
-from reconstruct.history.evidence import ZNODE_STATE, Evidence
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange, v
+from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import PlainCapture, plain_capture
 from tests.unit.reconstruct.rules.bent_decisions import DECIDED, Subject

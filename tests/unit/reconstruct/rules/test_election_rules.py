@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, LiveView, Tenure
-from reconstruct.history.elections.controller_view import Decision, Seen, seen_by_controller
-from reconstruct.history.elections.judging import Election, all_elections
+from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.elections.controller_view import Decision, Seen, seen_by_controller
+from reconstruct.partitions.elections.judging import Election, all_elections
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import PlainCapture, plain_capture
 from tests.unit.reconstruct.rules.bent_decisions import Subject

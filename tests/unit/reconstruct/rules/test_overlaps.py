@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.tables.gold import LEADERSHIP_OVERLAPS
-from reconstruct.history.cluster import ClusterView, Registration
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import PartitionHistory, fold_partition
-from reconstruct.history.intervals import Interval
-from reconstruct.silver.partitions.job import history_rows
+from ingest.lake.tables.gold import LEADERSHIP_OVERLAPS
+from reconstruct.cluster.view import ClusterView, Registration
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.spark.step import history_rows
+from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.time.intervals import Interval
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, types
 from tests.unit.reconstruct.tables import facts

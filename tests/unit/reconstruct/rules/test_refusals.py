@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, LogSpan
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, is_line, types
 from tests.unit.reconstruct.tables import facts

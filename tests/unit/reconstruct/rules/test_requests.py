@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.evidence import Evidence, in_order
-from reconstruct.history.fold import fold_partition
-from reconstruct.history.rules.replay.controller_log import controller_logs
-from reconstruct.history.rules.replay.model_runs import Known, Leadership, Told, told_by_election, told_by_replica
-from reconstruct.history.rules.replay.reexecution import replayed
-from reconstruct.history.rules.replay.surroundings import deletion_hint
 from reconstruct.model.versions import ANY_VERSION, v
+from reconstruct.partitions.evidence import Evidence, in_order
+from reconstruct.partitions.reexecution.controller_log import controller_logs
+from reconstruct.partitions.reexecution.model_runs import Known, Leadership, Told, told_by_election, told_by_replica
+from reconstruct.partitions.reexecution.reexecution import replayed
+from reconstruct.partitions.reexecution.surroundings import deletion_hint
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.support.plain_evidence import Partition
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, is_line, read

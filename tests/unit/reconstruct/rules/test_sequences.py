@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.findings import Finding
-from reconstruct.history.cluster import ClusterView, LogSpan, Tenure
-from reconstruct.history.evidence import Evidence
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView, LogSpan, Tenure
+from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, is_line, read
 from tests.unit.reconstruct.rules.controllers import findings

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.history.cluster import ClusterView, Tenure
-from reconstruct.history.fold import fold_partition
+from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures import Unpacker, capture_names, unpacked
 from tests.unit.reconstruct.rules.bent_beliefs import Subject, is_line, read
 from tests.unit.reconstruct.rules.controllers import findings, named, verdicts

@@ -1,0 +1,250 @@
+"""Asks one broker, round by round, in a thread of its own: a broker that hangs must not hold up what others say."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka.protocol.admin import DescribeLogDirsRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from ingest.capture.brokers import answers, requests
+from ingest.capture.brokers.answers import Asked, Partition, View
+from ingest.capture.brokers.client import BrokerClient
+from ingest.capture.brokers.descriptions import Changes, HiddenTopics
+from ingest.capture.brokers.failures import BrokerUnreachable, ConnectionClosed
+from ingest.capture.brokers.requests import CONSUMER, DEBUGGING_CLIENT
+from ingest.capture.clock import Backoff, Pace, instant_ms, now_ms
+from ingest.capture.missed import Missed
+from ingest.capture.output import JsonLines
+from ingest.capture.params import CaptureError, CaptureParams
+from ingest.capture.rounds import Rounds
+
+#: Since this version a request for a topic by name creates none.
+_CREATES_NO_TOPIC: Final = 4
+_NO_PERMISSION: Final = "no permission to DESCRIBE the cluster"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that the probers share, and that of one broker's answers."""
+
+    probes: JsonLines
+    descriptions: JsonLines
+    log_dirs: JsonLines
+    reassignments: JsonLines
+
+
+class _Ended(Exception):
+    """The capture ended while a request waited for its turn."""
+
+
+class Prober:
+    """A broker's thread. ``found`` is told the view of every answer to Metadata; ``failed`` of an error that ends
+    the capture. ``errors`` counts answers that were errors, by name."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        address: tuple[str, int],
+        params: CaptureParams,
+        settings: Mapping[str, Any],
+        outputs: Outputs,
+        missed: Missed,
+        found: Callable[[View], None],
+        failed: Callable[[CaptureError], None],
+        hidden: HiddenTopics,
+    ) -> None:
+        self.broker_id = broker_id
+        self.address = address
+        self.is_out = True
+        self.errors: Counter[str] = Counter()
+        self._params = params
+        self._settings = settings
+        self._outputs = outputs
+        self._missed = missed
+        self._found = found
+        self._failed = failed
+        self._hidden = hidden
+        self._name = f"broker {broker_id}"
+        self._client: BrokerClient | None = None
+        self._pace = Pace(params.max_requests_per_second)
+        self._backoff = Backoff()
+        self._not_before = 0.0
+        self._view: View | None = None
+        self._requests: dict[tuple[int, int], list[Any]] = {}
+        self._changes = Changes()
+        self._last: dict[str, int] = {}
+        self._reassigned: str | None = None
+        self._rounds = Rounds()
+
+    def start(self, rounds: Rounds) -> threading.Thread:
+        """Take part in the rounds, from the next one on."""
+        self._rounds = rounds
+        thread = threading.Thread(target=self._run, name=f"prober-{self.broker_id}", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self) -> None:
+        number = 0
+        try:
+            while number := self._rounds.after(number):
+                if time.monotonic() >= self._not_before:
+                    self._try_round(number)
+        except CaptureError as error:
+            self._failed(error)
+        finally:
+            self._disconnect()
+
+    def _try_round(self, number: int) -> None:
+        began_ms = now_ms()
+        try:
+            try:
+                self.round(number)
+            except ConnectionClosed:
+                # Brokers close what is silent for long (connections.max.idle.ms): a new one may do.
+                self._disconnect()
+                self.round(number)
+        except _Ended:
+            return
+        except CaptureError:
+            raise
+        except BrokerUnreachable as error:
+            self._out(str(error), began_ms)
+        except Exception as error:  # whatever a client of another's makes of damaged bytes must not end the thread
+            self._out(f"the answer cannot be read ({type(error).__name__})", began_ms)
+        else:
+            self.is_out = False
+            self._backoff.succeeded()
+            self._missed.back("probes", self._name)
+
+    def _out(self, reason: str, since_ms: int) -> None:
+        self._disconnect()
+        self.is_out = True
+        self._not_before = time.monotonic() + self._backoff.failed()
+        self._missed.lost("probes", self._name, reason, since_ms)
+
+    def round(self, number: int) -> None:
+        """Ask what is due in this round; raises :class:`BrokerUnreachable`."""
+        client = self._client
+        if client is None:
+            client = self._client = self._connect()
+        if self._is_due("metadata", number, self._params.metadata_every):
+            self._describe(client)
+        view = self._view
+        assert view is not None  # metadata is due in the first round of each connection
+        self._probe(client, view.replicas, DEBUGGING_CLIENT)
+        self._probe(client, view.leads, CONSUMER)
+        if view.controller_id == self.broker_id:
+            self._list_reassignments(client)
+        if self._is_due("log_dirs", number, self._params.log_dirs_every):
+            self._describe_log_dirs(client)
+
+    def _connect(self) -> BrokerClient:
+        self._last.clear()
+        self._changes = Changes()
+        self._reassigned = None
+        host, port = self.address
+        return BrokerClient(
+            host,
+            port,
+            self._settings,
+            timeout_s=self._params.request_timeout_s,
+            api_version=self._params.api_version,
+        )
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _is_due(self, what: str, number: int, every: int) -> bool:
+        last = self._last.get(what)
+        if last is not None and number - last < every:
+            return False
+        self._last[what] = number
+        return True
+
+    def _ask(self, client: BrokerClient, request: Any) -> tuple[Any, Asked]:
+        wait = self._pace.delay()
+        if wait and self._rounds.wait(wait):
+            raise _Ended
+        sent_at = instant_ms()
+        response = client.ask(request)
+        return response, Asked(sent_at, instant_ms(), self.broker_id)
+
+    def _describe(self, client: BrokerClient) -> None:
+        version = client.version(MetadataRequest, requests.METADATA_VERSION)
+        if version is None:
+            raise BrokerUnreachable("the broker knows no version of Metadata that this program does", is_refusal=True)
+        response, asked = self._ask(client, requests.metadata(version))
+        view = answers.view_of(response, self.broker_id)
+        if view != self._view:
+            self._view = view
+            self._requests.clear()
+        changed = self._changes.of(answers.topic_entries(response))
+        lines = [answers.cluster_line(response, asked), *answers.described(asked, changed)]
+        self._outputs.descriptions.append(lines)
+        self._found(view)
+        if view.controller_id == self.broker_id:  # one broker's word is enough
+            self._look_for_hidden(client, version)
+
+    def _look_for_hidden(self, client: BrokerClient, version: int) -> None:
+        doubtful = self._hidden.doubtful(self._changes.topics)
+        if doubtful and version >= _CREATES_NO_TOPIC:
+            response, _ = self._ask(client, requests.metadata(version, doubtful))
+            self._hidden.answered(response)
+
+    def _probe(self, client: BrokerClient, partitions: tuple[Partition, ...], replica_id: int) -> None:
+        version = client.version(ListOffsetsRequest, requests.LIST_OFFSETS_VERSION)
+        if version is None:
+            raise BrokerUnreachable(
+                "the broker knows no version of ListOffsets that this program does", is_refusal=True
+            )
+        key = (replica_id, version)
+        if key not in self._requests:  # the same until the metadata change: making them costs more than sending
+            per_request = self._params.partitions_per_request
+            self._requests[key] = list(requests.list_offsets(partitions, replica_id, version, per_request))
+        for request in self._requests[key]:
+            response, asked = self._ask(client, request)
+            found = answers.offset_answers(response, version, replica_id, asked)
+            self._outputs.probes.append(found.lines)
+            self.errors.update(found.errors)
+            if found.is_stale:
+                self._last.pop("metadata", None)
+
+    def _list_reassignments(self, client: BrokerClient) -> None:
+        if client.version(ListPartitionReassignmentsRequest, 0) is None:
+            return  # before 2.4: /admin/reassign_partitions says it
+        response, asked = self._ask(client, requests.list_reassignments(self._params.request_timeout_s))
+        if response.error_code:
+            self._refused("reassignments", response.error_code)
+            return
+        entry = answers.reassignment_entry(response)
+        if entry != self._reassigned or response.topics:
+            self._outputs.reassignments.append(answers.described(asked, [entry]))
+            self._reassigned = entry
+
+    def _describe_log_dirs(self, client: BrokerClient) -> None:
+        version = client.version(DescribeLogDirsRequest, requests.DESCRIBE_LOG_DIRS_VERSION)
+        if version is None:
+            return  # before 1.0
+        response, asked = self._ask(client, requests.describe_log_dirs(version))
+        if response.error_code:
+            self._refused("log dirs", response.error_code)
+        elif not response.results:  # before 3.2 (KIP-784) an answer without permission was an empty one
+            self._missed.once("log dirs", self._name, f"the broker names none: {_NO_PERMISSION}")
+        self._outputs.log_dirs.append(answers.log_dir_lines(response, asked))
+
+    def _refused(self, what: str, code: int) -> None:
+        """An answer that is an error: NOT_CONTROLLER comes and goes with the controller."""
+        name = answers.error_name(code)
+        self.errors[name] += 1
+        if name != "NOT_CONTROLLER":
+            reason = _NO_PERMISSION if name == "CLUSTER_AUTHORIZATION_FAILED" else f"the broker answers {name}"
+            self._missed.once(what, self._name, reason)

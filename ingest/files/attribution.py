@@ -1,0 +1,199 @@
+"""Whose is each file: the cluster and the broker, found from all files of a run together.
+
+Pure functions over :class:`~ingest.files.inspection.Inspected`. A file's own evidence comes first; without any it
+takes that of its nearest folder whose files have some. Folders are looked at lexically up to the common
+ancestor of everything found, so that ``cap/broker-1`` and ``cap/znodes`` given as two paths belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ingest.files import paths
+from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
+from ingest.files.identity import copied_file_id, log_file_id
+from ingest.files.inspection import Inspected
+from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
+from ingest.readers.log_dirs.names import file_name
+
+UNKNOWN_CLUSTER: Final = "unknown"
+#: Files of a capture that tell of all brokers in turn: what lies beside them does not say whose they are.
+_OF_ALL_BROKERS: Final = ("cluster_description", "capture_gap")
+
+_Evidence = tuple[int, str, str]  # rank, instant as text, id
+_Folder = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """A file with its owner and its identity."""
+
+    file: Inspected
+    cluster_id: str
+    broker_id: int | None
+    file_id: str
+
+
+def attribute(
+    files: Sequence[Inspected],
+    *,
+    cluster_id: str | None,
+    brokers: Mapping[str, int],
+    known_cluster: str | None,
+) -> tuple[list[Attributed], list[str]]:
+    """Every file with its cluster, broker and id; and warnings about evidence that does not agree.
+
+    ``brokers`` maps locations to broker ids (the longest prefix of a file's location counts);
+    ``known_cluster`` is taken where nothing at all says which cluster a file is of.
+    """
+    tree = _Tree(files)
+    warnings: dict[str, None] = {}
+    attributed = []
+    for file in files:
+        cluster = cluster_id or tree.cluster(file, warnings) or known_cluster or UNKNOWN_CLUSTER
+        broker = _given_broker(file, brokers)
+        if broker is None and not file.kind.startswith("znode") and not file.streams:
+            broker = tree.broker(file)
+        attributed.append(Attributed(file, cluster, broker, _file_id(file, cluster, broker)))
+    return attributed, sorted(warnings)
+
+
+def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list[int]]:
+    """The instants of the capture's rounds, epoch ms, ascending, by (cluster, broker): those of the broker's
+    checkpoints and those of the cluster's znode snapshots."""
+    own: dict[tuple[str, int | None], set[int]] = {}
+    shared: dict[str, set[int]] = {}
+    for file in files:
+        instant = file.file.captured_at_ms
+        if instant is None:
+            continue
+        if file.file.kind == "znode_snapshot":
+            shared.setdefault(file.cluster_id, set()).add(instant)
+        elif file.file.kind.endswith("_checkpoint"):
+            own.setdefault((file.cluster_id, file.broker_id), set()).add(instant)
+    return {key: sorted(instants | shared.get(key[0], set())) for key, instants in own.items()}
+
+
+def _file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
+    if file.is_growing and file.status == "ingested" and file.first_line is not None:
+        return log_file_id(cluster_id, broker_id, file.first_line.encode())
+    place = file.directory
+    if file.kind in READ_PARTITION_FILE_KINDS:  # files of one directory may be equal, as empty ones are
+        place = f"{file.directory}/{file_name(file.source_file)}"
+    return copied_file_id(cluster_id, broker_id, file.kind, file.captured_at_ms, place, file.content_hash)
+
+
+def _given_broker(file: Inspected, brokers: Mapping[str, int]) -> int | None:
+    where = f"{file.location}/{file.member}" if file.member else file.location
+    fitting = [path for path in brokers if where == path or where.startswith(path.rstrip("/") + "/")]
+    return brokers[max(fitting, key=len)] if fitting else None
+
+
+class _Tree:
+    """Evidence gathered per folder, archives being folders of their members."""
+
+    def __init__(self, files: Sequence[Inspected]) -> None:
+        self._files = [(file, file.names[:-1]) for file in files]
+        self._root = _common([folder for _, folder in self._files])
+        self._stated: dict[str, str] = {}
+        for file in files:
+            if file.birth_id is not None and file.cluster_id is not None and file.cluster_rank < CLUSTER_BIRTH:
+                self._state(file.birth_id, file.cluster_id)
+        self._clusters = self._gather()
+        self._resolve_births()
+        self._clusters = self._gather()
+        self._brokers: dict[_Folder, set[int]] = {}
+        for file, folder in self._files:
+            # a file of probes is about a broker, and lies where the client ran
+            if file.broker_id is not None and file.kind != "offset_probe":
+                for name in _upwards(folder, self._root):
+                    self._brokers.setdefault(name, set()).add(file.broker_id)
+
+    def cluster(self, file: Inspected, warnings: dict[str, None]) -> str | None:
+        if file.cluster_id is not None:
+            return self._evidence(file)[2]
+        for name in _upwards(file.names[:-1], self._root):
+            found = self._clusters.get(name)
+            if not found:
+                continue
+            best = min(found)[2]
+            clusters = sorted({cluster for _, _, cluster in found})
+            if len(clusters) > 1:
+                warnings[
+                    f"/{'/'.join(name)} holds files of several clusters ({', '.join(clusters)}): those that do not say"
+                    f" which are taken for {best}; give each cluster's folder by itself, with --cluster"
+                ] = None
+            return best
+        return None
+
+    def broker(self, file: Inspected) -> int | None:
+        if file.broker_id is not None:
+            return file.broker_id
+        if file.kind in _OF_ALL_BROKERS:
+            return _named_by_path(file)
+        for name in _upwards(file.names[:-1], self._root):
+            found = self._brokers.get(name, set())
+            if len(found) == 1:
+                return next(iter(found))
+            named = paths.broker_id(name[-1]) if name else None
+            if named is not None or found:
+                return named
+        return _named_by_path(file)
+
+    def _evidence(self, file: Inspected) -> _Evidence:
+        assert file.cluster_id is not None
+        stated = self._stated.get(file.cluster_id) if file.cluster_rank == CLUSTER_BIRTH else None
+        return (
+            (CLUSTER_ZNODE, file.cluster_at, stated)
+            if stated
+            else (file.cluster_rank, file.cluster_at, file.cluster_id)
+        )
+
+    def _gather(self) -> dict[_Folder, set[_Evidence]]:
+        gathered: dict[_Folder, set[_Evidence]] = {}
+        for file, folder in self._files:
+            if file.cluster_id is not None:
+                for name in _upwards(folder, self._root):
+                    gathered.setdefault(name, set()).add(self._evidence(file))
+        return gathered
+
+    def _resolve_births(self) -> None:
+        """A snapshot from before ``/cluster/id`` was written, or whose version writes none: the capture that its
+        folder lies in may state the id, if it holds one cluster only."""
+        already = frozenset(self._stated)
+        for file, folder in self._files:
+            if file.cluster_rank != CLUSTER_BIRTH or file.cluster_id is None or file.cluster_id in already:
+                continue
+            for name in (folder, folder[:-1]):
+                found = self._clusters.get(name, set()) if len(name) >= len(self._root) else set()
+                births = {cluster for rank, _, cluster in found if rank == CLUSTER_BIRTH}
+                stated = {cluster for rank, _, cluster in found if rank < CLUSTER_BIRTH}
+                if len(stated) == 1 and births <= {file.cluster_id}:
+                    self._state(file.cluster_id, next(iter(stated)))
+                    break
+
+    def _state(self, birth_id: str, cluster_id: str) -> None:
+        self._stated[birth_id] = min(self._stated.get(birth_id, cluster_id), cluster_id)
+
+
+def _named_by_path(file: Inspected) -> int | None:
+    """The broker of the nearest folder named ``broker-N``."""
+    named = (paths.broker_id(name) for name in reversed(file.names[:-1]))
+    return next((broker for broker in named if broker is not None), None)
+
+
+def _common(folders: Sequence[_Folder]) -> _Folder:
+    if not folders:
+        return ()
+    low, high = min(folders), max(folders)
+    length = 0
+    while length < min(len(low), len(high)) and low[length] == high[length]:
+        length += 1
+    return low[:length]
+
+
+def _upwards(folder: _Folder, root: _Folder) -> list[_Folder]:
+    """The folder and those above it, the nearest first, down to ``root``."""
+    return [folder[:length] for length in range(len(folder), len(root) - 1, -1)]

@@ -1,0 +1,347 @@
+"""One pass over a file's bytes: size, hashes, what it is, whose it is, where it can be split.
+
+Knows nothing of Spark: :func:`inspect` takes a location and gives one :class:`Inspected` per file or member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from ingest.containers import Content, contents, damage_of
+from ingest.containers.storage import Found
+from ingest.files import paths
+from ingest.files.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
+from ingest.files.identity import digest
+from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
+from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
+from ingest.readers.logs.framing import BLOCK_BYTES, RAW_BYTES
+from ingest.readers.logs.streams import StreamFacts
+from ingest.readers.logs.times import prints_zone
+
+#: A plain log longer than this is read in parts of about this size.
+SPLIT_BYTES: Final = 32 << 20
+#: Kinds of which a number in the path says no instant: ZooKeeper's own files and what a client asked say it themselves.
+_WITHOUT_COPY_TIME: Final = (
+    "unrecognised",
+    "znode_transaction_log",
+    "znode_snapshot_binary",
+    "offset_probe",
+    "cluster_description",
+    "capture_gap",
+)
+_OVERLAP: Final = 4096
+#: What marks a line of the other channel where a wrapper names no process.
+_STDERR: Final = b" stderr "
+_CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
+_VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
+_CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
+_TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*")
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A file or member and everything its bytes and its path say, before the other files are looked at.
+
+    ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
+    records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
+    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
+    and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says that a log's lines may be
+    those of several processes, or of the two channels of one, mixed.
+    """
+
+    location: str
+    source_file: str
+    member: str | None
+    compression: str
+    kind: str
+    status: str
+    reason: str | None = None
+    size_bytes: int = 0
+    content_hash: str = ""
+    complete_bytes: int = 0
+    complete_hash: str = ""
+    line_count: int = 0
+    layout: str | None = None
+    prints_zone: bool = False
+    first_line: str | None = None
+    broker_id: int | None = None
+    cluster_id: str | None = None
+    cluster_rank: int = 0
+    cluster_at: str = ""
+    birth_id: str | None = None
+    kafka_version: str | None = None
+    captured_at_ms: int | None = None
+    directory: str | None = None
+    chroot: str = ""
+    snapshot_zxid: int | None = None
+    streams: Mapping[str, int | None] | None = None
+    is_interleaved: bool = False
+    splits: tuple[tuple[int, int], ...] = ()
+    damage: str | None = None
+    raw: str = ""
+    is_said_final: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Inspected:
+        values: dict[str, Any] = json.loads(text)
+        values["splits"] = tuple((offset, line) for offset, line in values["splits"])
+        return Inspected(**values)
+
+    @property
+    def is_log(self) -> bool:
+        return self.kind in LOG_KINDS
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the file is written line by line."""
+        return self.kind in LINE_KINDS
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether the file is of a kind that is written on at its end."""
+        return self.kind in GROWING_KINDS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return paths.segments(self.location, self.member)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can follow the file's last byte: a copy, or a log that was rotated away. A transaction log
+        is allocated ahead: what follows its last transaction is nothing yet."""
+        if self.is_growing and not self.has_lines:
+            return False
+        return (
+            self.is_said_final or not self.has_lines or self.compression != "none" or paths.is_rotated(self.names[-1])
+        )
+
+    @property
+    def ingestible_bytes(self) -> int:
+        """The bytes to read: of a live file of lines, those up to its last line feed; of a transaction log, those up to
+        the end of its last whole transaction."""
+        return self.size_bytes if self.is_final else self.complete_bytes
+
+    @property
+    def ingestible_hash(self) -> str:
+        return self.content_hash if self.is_final else self.complete_hash
+
+
+def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
+    """Everything about a file, or about each member of an archive; nothing for a file that is gone. Never raises on
+    what a file holds.
+
+    ``is_final`` says that the file does not grow any more.
+    """
+    if found.problem is not None:
+        yield _unread(found, None, "none", found.problem)
+        return
+    try:
+        for content in contents(found.location):
+            if content.problem is not None:
+                yield _unread(found, content.member, content.compression, content.problem)
+            else:
+                yield _inspect(found, content, split_bytes, is_final)
+    except FileNotFoundError:
+        return  # rotated away or deleted since it was listed: there is no such file
+    except OSError as error:
+        why = error.strerror or str(error)
+        yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
+
+
+def _unread(found: Found, member: str | None, compression: str, reason: str) -> Inspected:
+    """A file whose bytes are not known: its name is all there is to hash."""
+    name = _name(found, member)
+    return Inspected(
+        found.location, name, member, compression, "unrecognised", "rejected", reason, content_hash=digest(name, reason)
+    )
+
+
+def _name(found: Found, member: str | None) -> str:
+    return found.source_file if member is None else f"{found.source_file}!{member}"
+
+
+def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -> Inspected:
+    names = paths.segments(found.location, content.member)
+    stream = content.stream
+    hole_bytes, head = _read_head(stream)
+    is_whole = len(head) < HEAD_BYTES
+    what = recognise(head, names, is_whole=is_whole)
+    is_plain = content.compression == "none"
+    scan = _Scan(what, names[-1], split_bytes if is_plain else 0, is_final or not is_plain)
+    for position in range(0, hole_bytes, BLOCK_BYTES):
+        scan.take(bytes(min(BLOCK_BYTES, hole_bytes - position)))
+    scan.take(head)
+    while not is_whole:
+        block = stream.read(BLOCK_BYTES)
+        if not block:
+            break
+        scan.take(block)
+    return scan.result(
+        Inspected(
+            found.location,
+            _name(found, content.member),
+            content.member,
+            content.compression,
+            what.kind,
+            what.status,
+            what.reason,
+            captured_at_ms=paths.captured_at_ms(names) if what.kind not in _WITHOUT_COPY_TIME else None,
+            directory=_directory(what.kind, names),
+            damage=damage_of(stream),
+            raw=head[: min(1024, RAW_BYTES)].decode("utf-8", "replace") if what.status == "rejected" else "",
+            is_said_final=is_final,
+        )
+    )
+
+
+def _directory(kind: str, names: Sequence[str]) -> str | None:
+    if kind in READ_PARTITION_FILE_KINDS:
+        return paths.parent_partition_directory(names)
+    return paths.partition_directory(names) if kind == "leader_epoch_checkpoint" else None
+
+
+def _read_head(stream: Any) -> tuple[int, bytes]:
+    """How many zeros the file begins with, as one truncated in place does, and the first bytes behind them; the zeros
+    belong to the head where they are fewer than that."""
+    parts: list[bytes] = []
+    size = hole = 0
+    while size < HEAD_BYTES:
+        block = stream.read(HEAD_BYTES - size)
+        if not block:
+            break
+        parts.append(block)
+        size += len(block)
+        if size >= HEAD_BYTES and not any(part.strip(b"\0") for part in parts):
+            hole += size
+            parts, size = [], 0
+    if hole and not parts:
+        return hole - HEAD_BYTES, bytes(HEAD_BYTES)
+    return hole, b"".join(parts)
+
+
+class _Scan:
+    """What one pass over the blocks of a file gathers."""
+
+    def __init__(self, what: Recognised, name: str, split_bytes: int, is_final: bool) -> None:
+        self._what = what
+        self._hash = hashlib.sha256()
+        self._complete_hash = self._hash
+        self._size = 0
+        self._complete = 0
+        self._lines = 0
+        self._tail = b""
+        # Lines that a runtime may have cut in pieces are not split: a part would have to begin at a whole one.
+        self._split_bytes = split_bytes if what.reading is not None and what.reading.can_split else 0
+        self._streams = StreamFacts(what.reading) if what.reading is not None and what.reading.names_streams else None
+        self._is_wrapped = what.reading is not None and bool(what.reading.wrappers)
+        self._has_stderr = False
+        self._edge = b""
+        self._splits: list[tuple[int, int]] = []
+        self._facts: dict[str, Any] = {}
+        self._content = content_facts(what.kind, name, is_final=is_final)
+
+    def take(self, block: bytes) -> None:
+        if self._split_bytes and self._size - (self._splits[-1][0] if self._splits else 0) >= self._split_bytes:
+            self._split(block)
+        last = block.rfind(b"\n") + 1
+        if last:
+            self._hash.update(block[:last])
+            self._complete_hash = self._hash.copy()
+            self._complete = self._size + last
+            self._lines += block.count(b"\n")
+            self._hash.update(block[last:])
+        else:
+            self._hash.update(block)
+        if self._streams is not None:
+            self._streams.take(block)
+        elif self._is_wrapped and not self._has_stderr:
+            self._has_stderr = _STDERR in self._edge + block
+            self._edge = block[-len(_STDERR) :]
+        if self._what.reading is not None:
+            self._search(block)
+        elif self._what.kind == "meta_properties":
+            found = _CLUSTER_KEY.search(block)
+            if found:
+                self._fact("cluster_id", found.group(1).decode("utf-8", "replace"))
+        elif self._content is not None:
+            self._content.take(block)
+        self._size += len(block)
+
+    def result(self, start: Inspected) -> Inspected:
+        what = self._what
+        facts = dict(self._facts)
+        if self._content is not None:
+            facts |= {name: value for name, value in self._content.result().items() if value is not None}
+        elif "cluster_id" in facts:
+            facts["cluster_rank"] = CLUSTER_LOG if what.reading is not None else CLUSTER_META
+        first = what.first_line
+        unfinished = first is not None and self._complete == 0 and not start.is_final
+        seen: dict[str, Any] = {
+            "status": "empty" if unfinished else start.status,
+            "reason": "its only line is not finished yet" if unfinished else start.reason,
+            "size_bytes": self._size,
+            "content_hash": self._hash.hexdigest(),
+            "complete_bytes": self._complete,
+            "complete_hash": self._complete_hash.hexdigest() if self._complete else hashlib.sha256().hexdigest(),
+            "line_count": self._lines,
+            "layout": what.reading.name if what.reading else None,
+            "first_line": digest(first.rstrip(b"\r\n")) if first is not None else None,
+            "prints_zone": what.reading is not None and first is not None and _prints_zone(what, first),
+            "broker_id": what.broker_id,
+            "splits": tuple(self._splits),
+        }
+        if self._streams is not None and self._streams.process_count > 1:
+            seen["streams"] = self._streams.result() or None
+        seen["is_interleaved"] = self._has_stderr or (self._streams is not None and len(self._streams.streams) > 1)
+        return replace(start, **(seen | facts))
+
+    def _fact(self, name: str, value: Any) -> None:
+        self._facts.setdefault(name, value)
+
+    def _search(self, block: bytes) -> None:
+        """Lines that name the cluster or the version; the first of each counts."""
+        if "cluster_id" not in self._facts or "kafka_version" not in self._facts:
+            text = self._tail + block
+            self._tail = block[-_OVERLAP:]
+            if "cluster_id" not in self._facts and b"Cluster ID = " in text:
+                found = _CLUSTER_LINE.search(text)
+                if found:
+                    self._fact("cluster_id", found.group(1).decode())
+                    times = _TIME.findall(text, max(0, found.start() - 200), found.start())
+                    self._fact("cluster_at", times[-1].decode() if times else "")
+            if "kafka_version" not in self._facts and (b"Kafka version" in text or b"Kafka Version" in text):
+                found = _VERSION_LINE.search(text)
+                if found:
+                    self._fact("kafka_version", found.group(1).decode())
+
+    def _split(self, block: bytes) -> None:
+        reading = self._what.reading
+        assert reading is not None
+        if self._streams is not None:
+            start = self._streams.split(block)
+            if start is not None:
+                self._splits.append((self._size + start, self._lines + block.count(b"\n", 0, start) + 1))
+            return
+        position = block.find(b"\n") + 1
+        while 0 < position < len(block):
+            end = block.find(b"\n", position)
+            if end < 0:
+                return
+            if reading.begins(block[position:end]):
+                self._splits.append((self._size + position, self._lines + block.count(b"\n", 0, position) + 1))
+                return
+            position = end + 1
+
+
+def _prints_zone(what: Recognised, first_line: bytes) -> bool:
+    assert what.reading is not None
+    header = what.reading.layout.header.match(what.reading.content(first_line.rstrip(b"\r")))
+    return header is not None and prints_zone(header.group("time").decode())

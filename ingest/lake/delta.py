@@ -1,0 +1,185 @@
+"""The one place that writes Delta tables.
+
+A lake is a folder, on any file system that Spark reaches, with a table at ``LAKE/<schema>/<table>``.
+Tables are made from their :class:`~ingest.lake.tables.spec.TableSpec`; a lake made by another version of the
+specs is refused with a sentence, never half-read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from ingest.lake.pinned import is_worth_it, pinned_table
+from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
+from ingest.lake.tables.spec import literals
+
+VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
+
+
+class LakeError(Exception):
+    """The lake cannot be used as it is; the message says what to do."""
+
+
+class Lake:
+    """The tables under one path."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+
+    def path(self, spec: TableSpec) -> str:
+        """Where the table lives."""
+        return f"{self.root}/{spec.schema}/{spec.name}"
+
+    def exists(self, spec: TableSpec) -> bool:
+        return DeltaTable.isDeltaTable(self.spark, self.path(spec))
+
+    def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
+        """Make the tables that are missing; raise :class:`LakeError` where one is of another version."""
+        in_parallel([_bind(self._ensure_one, spec) for spec in specs])
+
+    def _ensure_one(self, spec: TableSpec) -> None:
+        if self.exists(spec):
+            self._require_version(spec)
+        else:
+            self._create(spec)
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The table as it is now."""
+        return self.spark.read.format("delta").load(self.path(spec))
+
+    def rows_count(self, spec: TableSpec) -> int:
+        """How many rows the table has; without a Spark job where Delta's log says so."""
+        pinned = pinned_table(self.spark, self.path(spec))
+        return self.read(spec).count() if pinned is None or pinned.rows_count is None else pinned.rows_count
+
+    def append(self, rows: DataFrame, spec: TableSpec) -> None:
+        """Add rows."""
+        self.conformed(rows, spec).write.format("delta").mode("append").save(self.path(spec))
+
+    def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
+        """Replace every row, in one commit."""
+        self.conformed(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
+
+    def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
+        """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
+        in_parallel([_bind(self._overwrite_one, spec, rows) for spec, rows in tables])
+
+    def _overwrite_one(self, spec: TableSpec, rows: DataFrame) -> None:
+        self.overwrite(rows, spec)
+
+    def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
+        """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
+        writer = self.conformed(rows, spec).write.format("delta").mode("overwrite")
+        writer.option("replaceWhere", predicate).save(self.path(spec))
+
+    def delete(self, spec: TableSpec, predicate: str) -> None:
+        """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
+        DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
+
+    def register(self) -> None:
+        """Name the lake's tables ``schema.table`` in this session, for SQL.
+
+        The catalog lives in memory: names of another lake, registered before, are replaced.
+        """
+        for schema in SCHEMAS:
+            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
+        for spec in TABLES.values():
+            if self.exists(spec):
+                self.spark.sql(f"DROP TABLE IF EXISTS {spec.full_name}")
+                self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
+
+    def _create(self, spec: TableSpec) -> None:
+        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec)).comment(spec.grain)
+        builder = builder.addColumns(spec.struct).property(VERSION_PROPERTY, str(spec.version))
+        for name, condition in _constraints(spec).items():
+            builder = builder.property(f"delta.constraints.{name}", condition)
+        builder.execute()
+
+    def _require_version(self, spec: TableSpec) -> None:
+        found = self._property(spec, VERSION_PROPERTY)
+        if found != str(spec.version):
+            raise LakeError(
+                f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes"
+                f" version {spec.version}: give another --lake, or ingest the sources again into a new one"
+            )
+
+    def _property(self, spec: TableSpec, name: str) -> str | None:
+        """A table property, from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table."""
+        jvm = self.spark._jvm
+        assert jvm is not None
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(spec))
+        none = jvm.scala.Option.empty()
+        value = log.update(False, none, none).metadata().configuration().get(name)
+        return str(value.get()) if value.isDefined() else None
+
+    @staticmethod
+    def conformed(rows: DataFrame, spec: TableSpec) -> DataFrame:
+        """The rows with the table's columns in its order and types; raises :class:`ValueError` where one is missing."""
+        missing = [name for name in spec.column_names if name not in rows.columns]
+        if missing:
+            raise ValueError(f"rows for {spec.full_name} lack {', '.join(missing)}")
+        return rows.select(*(_cast(spec, name) for name in spec.column_names))
+
+
+class PinnedLake(Lake):
+    """A lake whose tables are read as they are when :meth:`read` is called, whatever is written to them afterwards.
+
+    On one machine small tables are read from their files, which saves a Spark job for each scan. Their columns may
+    then all hold NULL for all that Spark knows; what they do hold is the same.
+    """
+
+    def __init__(self, lake: Lake) -> None:
+        super().__init__(lake.spark, lake.root)
+        self._pins = is_worth_it(lake.spark)
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The table as it is now, and stays."""
+        pinned = pinned_table(self.spark, self.path(spec)) if self._pins else None
+        return super().read(spec) if pinned is None else pinned.frame(self.spark)
+
+
+#: Commits at a time: a small one is mostly waiting for the driver and the file system.
+_COMMITS_AT_A_TIME: Final = 4
+
+
+def in_parallel(actions: Sequence[Callable[[], None]]) -> None:
+    """Run Spark actions side by side; the first failure is raised when all have ended."""
+    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
+        for future in [pool.submit(action) for action in actions]:
+            future.result()
+
+
+def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
+    """The rows of several small DataFrames, collected side by side."""
+    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
+        return list(pool.map(lambda frame: frame.collect(), frames))
+
+
+def _bind(action: Callable[..., None], *arguments: object) -> Callable[[], None]:
+    return lambda: action(*arguments)
+
+
+def _cast(spec: TableSpec, name: str) -> SparkColumn:
+    return F.col(f"`{name}`").cast(spec.column(name).type).alias(name)
+
+
+def _constraints(spec: TableSpec) -> dict[str, str]:
+    """The spec's own constraints and one for each closed vocabulary."""
+    vocabularies = {
+        f"{column.name}_vocabulary": f"{column.name} IS NULL OR {column.name} IN ({literals(column.vocabulary)})"
+        for column in spec.columns
+        if column.vocabulary
+    }
+    return vocabularies | dict(spec.constraints)
+
+
+def _quoted(path: str) -> str:
+    return path.replace("\\", "\\\\").replace("'", "\\'")

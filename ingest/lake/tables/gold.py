@@ -1,0 +1,288 @@
+"""Gold: what the timelines mean: findings, and intervals in which something was not as it should be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingest.lake.tables.silver import CLUSTER, INTERVAL, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
+from ingest.lake.tables.spec import TableSpec, col
+
+SEVERITIES: Final = ("error", "warning", "info")
+AVAILABILITY_KINDS: Final = (
+    "offline",
+    "under_replicated",
+    "at_min_isr",
+    "under_min_isr",
+    "non_preferred_leader",
+    "reassigning",
+    "deleting",
+)
+
+DIVERGENCES: Final = TableSpec(
+    "gold",
+    "divergences",
+    "one row per finding: a point where what happened is not what the rules say",
+    ("cluster_id", "divergence_id"),
+    (
+        col("divergence_id", "string", "Hash of rule, subject and evidence.", nullable=False),
+        CLUSTER,
+        col("topic", "string", "Topic; NULL where the finding concerns none."),
+        col("topic_incarnation", "string", "Its incarnation."),
+        col("partition_id", "int", "Partition; NULL where the finding concerns none."),
+        col("broker_id", "int", "Broker the finding concerns; NULL where it concerns none."),
+        col("replica_id", "int", "Replica the finding concerns; NULL where it concerns none."),
+        col("rule_id", "string", "Rule, R01 and so on.", nullable=False),
+        col("divergence_type", "string", "Kind of divergence.", nullable=False),
+        col(
+            "severity",
+            "string",
+            "error: no behaviour the rules allow explains the evidence.",
+            nullable=False,
+            vocabulary=SEVERITIES,
+        ),
+        col("detected_at", "timestamp", "Instant of the cluster's time that the finding is about.", nullable=False),
+        col("expected", "string", "What the rule expects, with values.", nullable=False),
+        col("observed", "string", "What the evidence shows, with values.", nullable=False),
+        col("explanation", "string", "A sentence that argues the case with the actual values.", nullable=False),
+        col("known_issue", "string", "Kafka issue or KIP that explains it; NULL where none is known."),
+        col("rule_source", "string", "Where the rule comes from.", nullable=False),
+        *PROVENANCE,
+    ),
+)
+
+AVAILABILITY_INTERVALS: Final = TableSpec(
+    "gold",
+    "availability_intervals",
+    "one row per (partition, kind, interval) in which a partition was not as it should be",
+    (*PARTITION_KEY, "kind", "sequence"),
+    (
+        *PARTITION,
+        col("kind", "string", "What was wrong.", nullable=False, vocabulary=AVAILABILITY_KINDS),
+        SEQUENCE,
+        *INTERVAL,
+        col("opened_by", "string", "What began it, in words."),
+        col("closed_by", "string", "What ended it, in words; NULL while open."),
+        *PROVENANCE,
+    ),
+    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+)
+
+ELECTION_KINDS: Final = (
+    "new_partition",
+    "offline_partition",
+    "reassigned_partition",
+    "preferred_replica",
+    "controlled_shutdown",
+    "unknown",
+)
+
+LEADER_ELECTIONS: Final = TableSpec(
+    "gold",
+    "leader_elections",
+    "one row per (partition, election): a change of its leader, and the choice of its first",
+    (*PARTITION_KEY, "leader_epoch", "sequence"),
+    (
+        *PARTITION,
+        SEQUENCE,
+        col("elected_at", "timestamp", "When the new state was written, UTC.", nullable=False),
+        col("election_kind", "string", "Which election it was.", nullable=False, vocabulary=ELECTION_KINDS),
+        col("previous_leader", "int", "Leader before; -1 none; NULL for a new partition."),
+        col("previous_isr", "array<int>", "ISR before; where it was empty, the last that was not."),
+        col("controller_id", "int", "Controller that held it; NULL where no line of its own tells."),
+        col("controller_epoch", "int", "Its controller epoch."),
+        col("assigned_replicas", "array<int>", "Replicas assigned, in their order; NULL where not known."),
+        col("live_brokers", "array<int>", "Of the replicas concerned: those that the controller saw live."),
+        col("shutting_down_brokers", "array<int>", "Those that it saw shutting down: live, and not to be elected."),
+        col("uncertain_brokers", "array<int>", "Those of which the evidence leaves open what they were to it."),
+        col(
+            "allowed_leaders",
+            "array<int>",
+            "Every leader that the version's election gives, with the ISR written, for an input that the"
+            " evidence allows, unclean ones included; empty where the inputs are not known.",
+            nullable=False,
+        ),
+        col("is_exact", "boolean", "Whether all inputs are known as they were written.", nullable=False),
+        col("observed_leader", "int", "The leader elected.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch it leads at."),
+        col("isr", "array<int>", "ISR after."),
+        col("is_unclean", "boolean", "Whether it was outside the ISR; NULL where the ISR just before is not known."),
+        *PROVENANCE,
+    ),
+)
+
+OVERLAP_ENDS: Final = ("became_follower", "elected_again", "replica_stopped", "process_ended")
+
+LEADERSHIP_OVERLAPS: Final = TableSpec(
+    "gold",
+    "leadership_overlaps",
+    "one row per (partition, leadership) that outlasted the begin of a later leader's: two brokers acted as leader",
+    (*PARTITION_KEY, "deposed_leader", "deposed_leader_epoch"),
+    (
+        *PARTITION,
+        col("deposed_leader", "int", "Broker that still acted as leader.", nullable=False),
+        col("deposed_leader_epoch", "int", "Leader epoch it acted at.", nullable=False),
+        col("leader", "int", "Broker that led at the later leader epoch.", nullable=False),
+        col("leader_epoch", "int", "The later leader epoch.", nullable=False),
+        col(
+            "valid_from",
+            "timestamp",
+            "Instant the later leader became leader, UTC, by its own clock, corrected.",
+            nullable=False,
+        ),
+        col(
+            "valid_to",
+            "timestamp",
+            "Instant the deposed one stopped, UTC, by its own clock, corrected; after process_ended the latest"
+            " possible; NULL where nothing says.",
+        ),
+        col("ended_by", "string", "What stopped it; NULL where nothing says.", vocabulary=OVERLAP_ENDS),
+        *PROVENANCE,
+    ),
+    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+)
+
+LOSS_CAUSES: Final = (
+    "unclean_election",  # the new leader was outside of the ISR
+    "clean_election",  # it was in the ISR and lacked committed records all the same
+    "leader_returned_with_less",  # the leader kept its place, with a shorter log
+)
+
+DATA_LOSS_BOUNDS: Final = TableSpec(
+    "gold",
+    "data_loss_bounds",
+    "one row per (partition, election) that lost committed records, or was unclean and may have",
+    (*PARTITION_KEY, "leader_epoch", "sequence"),
+    (
+        *PARTITION,
+        SEQUENCE,
+        col("event_at", "timestamp", "When the new leader was decided, UTC.", nullable=False),
+        col("cause", "string", "What lost them.", nullable=False, vocabulary=LOSS_CAUSES),
+        col("leader", "int", "The leader elected.", nullable=False),
+        col("previous_leader", "int", "The leader before it.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch that began.", nullable=False),
+        col("lost_from_offset", "bigint", "First offset lost: where the new epoch begins.", nullable=False),
+        col("lost_to_offset_lower", "bigint", "Last offset lost, at least; NULL: none is proven to be lost."),
+        col("lost_to_offset_upper", "bigint", "Last offset lost, at most; NULL: not bounded."),
+        col("lost_count_lower", "bigint", "Offsets lost, at least; 0: none is proven to be lost.", nullable=False),
+        col("lost_count_upper", "bigint", "Offsets lost, at most; NULL: not bounded."),
+        col(
+            "diverging_replicas",
+            "array<int>",
+            "Replicas that then followed the new leader and kept records of their own where its log has others.",
+            nullable=False,
+        ),
+        col(
+            "diverging_offsets",
+            "array<string>",
+            "For each of them FIRST-LAST, the offsets of the records it kept.",
+            nullable=False,
+        ),
+        *PROVENANCE,
+    ),
+)
+
+REQUEST_KINDS: Final = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
+REQUEST_OUTCOMES: Final = (
+    "applied",  # a transition completed, the metadata cached; a StopReplica answered without error
+    "ignored_stale",  # refused, whole or for each partition: an old controller, leader or broker epoch
+    "failed",  # an error, and no partition that changed
+    "not_received",  # the broker's whole log, with the broker live throughout, shows no receipt
+    "unknown",  # the evidence does not say
+)
+_DELAY: Final = " in milliseconds, cut off; NULL where an end is not known or the clocks put it before the begin."
+_TWO_CLOCKS: Final = " Two brokers' clocks: as exact as quality.evidence_coverage bounds them."
+
+PROPAGATION_DELAYS: Final = TableSpec(
+    "gold",
+    "propagation_delays",
+    "one row per request of a controller to one broker that any log tells of, from decision to answer",
+    ("cluster_id", "controller_id", "controller_epoch", "to_broker_id", "request_kind", "sequence"),
+    (
+        CLUSTER,
+        col("controller_id", "int", "Controller that sends.", nullable=False),
+        col("controller_epoch", "int", "Its epoch; NULL where no line of the request or near it tells."),
+        col("to_broker_id", "int", "Broker that receives.", nullable=False),
+        col("request_kind", "string", "Which request.", nullable=False, vocabulary=REQUEST_KINDS),
+        col(
+            "sequence",
+            "int",
+            "Order of the requests of one kind from this controller epoch to this broker, from 0, as far as known:"
+            " correlation ids begin anew when a broker registers anew (0.9 and later).",
+            nullable=False,
+        ),
+        col("correlation_id", "int", "Correlation id; NULL where the request's lines print none."),
+        col(
+            "partitions_count",
+            "int",
+            "Partitions in it; NULL where no line tells. Of a request that was not received, from 0.9 to 2.5, those"
+            " sent in one go, by several requests perhaps.",
+        ),
+        col(
+            "decided_at",
+            "timestamp",
+            "Last decision (transition, ISR change) that the controller logged for the batch of requests; NULL where"
+            " the batch only restates.",
+        ),
+        col("sent_at", "timestamp", "When it was logged, just before it was queued for the send thread."),
+        col("received_at", "timestamp", "First line of the broker about it: receipt, or its effect."),
+        col("applied_at", "timestamp", "Last transition completed, or partition cached."),
+        col("acknowledged_at", "timestamp", "When the controller logged the answer."),
+        col("decided_to_sent_ms", "bigint", "From decided_at to sent_at," + _DELAY),
+        col("sent_to_received_ms", "bigint", "From sent_at to received_at," + _DELAY + _TWO_CLOCKS),
+        col("received_to_applied_ms", "bigint", "From received_at to applied_at," + _DELAY),
+        col("decided_to_applied_ms", "bigint", "From decided_at to applied_at," + _DELAY + _TWO_CLOCKS),
+        col("sent_to_acknowledged_ms", "bigint", "From sent_at to acknowledged_at," + _DELAY),
+        col("outcome", "string", "What became of it.", nullable=False, vocabulary=REQUEST_OUTCOMES),
+        *PROVENANCE,
+    ),
+)
+
+RECORDS_AT_RISK: Final = TableSpec(
+    "gold",
+    "records_at_risk",
+    "one row per (partition, interval): which records would be gone if the leader died at any instant of it",
+    (*PARTITION_KEY, "sequence"),
+    (
+        *PARTITION,
+        SEQUENCE,
+        *INTERVAL,
+        col("leader", "int", "Leader's broker id; -1 none.", nullable=False),
+        col("last_leader", "int", "The leader whose log counts: the last one while there is none.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch.", nullable=False),
+        col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
+        col("uncommitted_lower", "bigint", "Records that the leader has and has not committed, at least."),
+        col("uncommitted_upper", "bigint", "The same, at most; NULL: not bounded."),
+        col("held_by", "array<int>", "Replicas proven to hold every committed record.", nullable=False),
+        col("next_leader", "int", "Who would be elected from the ISR; NULL: nobody, or the assignment is not known."),
+        col("clean_from_offset", "bigint", "No record below this would be gone with a leader from the ISR."),
+        col("clean_lost_lower", "bigint", "Records of the leader that a leader from the ISR lacks, at least."),
+        col("clean_lost_upper", "bigint", "The same, at most: none of them committed; NULL: not bounded, or nobody."),
+        col(
+            "worst_replica",
+            "int",
+            "Out-of-sync replica with the shortest log, live or not; NULL: none, or not bounded.",
+        ),
+        col("unclean_from_offset", "bigint", "No record below this would be gone with that replica as leader."),
+        col("unclean_lost_lower", "bigint", "Committed records that it lacks, at least; NULL: none is out of sync."),
+        col("unclean_lost_upper", "bigint", "The same, at most; NULL: not bounded."),
+        col(
+            "truncation",
+            "string",
+            "To what the other replicas then cut their logs: to_high_watermark keeps records that nobody serves, the"
+            " others remove them; NULL where the version leaves it open.",
+            vocabulary=("to_high_watermark", "by_leader_epoch", "by_epoch_lineage"),
+        ),
+        *PROVENANCE,
+    ),
+    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+)
+
+GOLD_TABLES: Final = (
+    DIVERGENCES,
+    AVAILABILITY_INTERVALS,
+    LEADER_ELECTIONS,
+    LEADERSHIP_OVERLAPS,
+    DATA_LOSS_BOUNDS,
+    PROPAGATION_DELAYS,
+    RECORDS_AT_RISK,
+)

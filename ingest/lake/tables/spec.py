@@ -1,0 +1,118 @@
+"""The one declaration a table has.
+
+Creation, comments, ``docs/tables.md``, schema expectations and the constraints all come from a
+:class:`TableSpec`; nothing else in the project spells a column type twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import types as T
+
+from ingest.lake.tables.types import spark_type
+
+#: Column types that many tables use, by the name that Spark SQL gives them; others are made of them.
+SPARK_TYPES: Final[Mapping[str, T.DataType]] = {
+    name: spark_type(name)
+    for name in (
+        "string",
+        "int",
+        "bigint",
+        "double",
+        "boolean",
+        "timestamp",
+        "array<int>",
+        "array<string>",
+        "map<string,string>",
+    )
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its Spark SQL type, what it means (with unit), and whether NULL is a value.
+
+    ``vocabulary`` closes the set of values of a string column; an empty tuple leaves it open.
+    """
+
+    name: str
+    type: str
+    comment: str
+    nullable: bool = True
+    vocabulary: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            spark_type(self.type)
+        except ValueError as error:
+            raise ValueError(f"column {self.name}: {error}") from error
+
+
+def col(
+    name: str,
+    type: str,  # noqa: A002 - the word Spark uses
+    comment: str,
+    *,
+    nullable: bool = True,
+    vocabulary: tuple[str, ...] = (),
+) -> Column:
+    """Shorthand for :class:`Column`."""
+    return Column(name, type, comment, nullable, vocabulary)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table: where it lives, what one row is, what makes a row unique, and its columns.
+
+    ``key`` may be empty only for a table whose rows are never updated nor compared.
+    ``cluster_by`` names the columns that readers filter by. ``version`` rises with every change that an
+    existing lake does not already satisfy.
+    """
+
+    schema: str
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    constraints: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ValueError(f"{self.full_name}: column declared twice: {', '.join(doubled)}")
+        unknown = [name for name in self.key if name not in names]
+        if unknown:
+            raise ValueError(f"{self.full_name}: key names no column: {', '.join(unknown)}")
+
+    @property
+    def full_name(self) -> str:
+        """``schema.name``, as SQL and the documents write it."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column of that name; ``KeyError`` where there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.full_name} has no column {name}")
+
+    @property
+    def struct(self) -> T.StructType:
+        """The Spark schema, comments included."""
+        return T.StructType(
+            [T.StructField(c.name, spark_type(c.type), c.nullable, {"comment": c.comment}) for c in self.columns]
+        )
+
+
+def literals(vocabulary: tuple[str, ...]) -> str:
+    """A vocabulary as a SQL list: ``'a', 'b'``."""
+    return ", ".join(f"'{word}'" for word in vocabulary)

@@ -1,0 +1,233 @@
+"""A segment's indexes and the snapshot of its producers: what they hold, and whether Kafka would take them.
+
+Offset index: entries of 8 bytes, (offset relative to the base, position in the segment), about one per
+``index.interval.bytes``. Time index: 12 bytes, (timestamp, relative offset). Both are allocated ahead with zeros
+while their segment is written to. Transaction index: 34 bytes, one per aborted transaction. Producer snapshot:
+version, checksum, count, entries of 46 bytes. The offset that an index entry names is that of the batch's last
+record since 2.0 (its first record before): a reader begins at the largest entry at or below its target.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import google_crc32c
+import numpy as np
+
+from ingest.readers.log_dirs.segments import SegmentSummary
+
+_OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
+_TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+_TRANSACTION_ENTRY: Final = np.dtype(
+    [("version", ">i2"), ("producer_id", ">i8"), ("first", ">i8"), ("last", ">i8"), ("last_stable", ">i8")]
+)
+_SNAPSHOT_HEADER: Final = struct.Struct(">hIi")
+_SNAPSHOT_CRC_FROM: Final = 6
+_SNAPSHOT_ENTRY_BYTES: Final = 46
+#: So many entries are looked at together.
+_GROUP_ENTRIES: Final = 1 << 16
+_SNAPSHOT_VERSION: Final = 1
+
+_Entries = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class IndexSummary:
+    """What an index holds; the fields are the columns of ``bronze.log_segments``."""
+
+    size_bytes: int
+    entries_count: int
+    last_indexed_offset: int | None = None
+    last_indexed_position: int | None = None
+    max_index_interval_bytes: int | None = None
+    problem: str | None = None
+
+
+def offset_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
+    """The summary of an ``.index`` file."""
+    walk = _Entered(_OFFSET_ENTRY, "offset")
+    last: tuple[int, int] | None = None
+    interval = -1
+    problem: str | None = None
+    for start, entries in walk.read(source):
+        offsets, positions = _after(last, entries["offset"], entries["position"])
+        steps = np.diff(positions)
+        if len(steps):
+            interval = max(interval, int(steps.max()))
+        wrong = (offsets[1:] <= offsets[:-1]) | (steps <= 0)
+        negative = (entries["offset"] < 0) | (entries["position"] < 0)
+        problem = problem or _first_problem(
+            start,
+            (wrong, 0 if last else 1, "does not rise above the one before it in offset and position"),
+            (negative, 0, "has a negative offset or position"),
+        )
+        last = (int(entries["offset"][-1]), int(entries["position"][-1]))
+    return IndexSummary(
+        size_bytes=walk.size,
+        entries_count=walk.count,
+        last_indexed_offset=_absolute(base_offset, last[0]) if last else None,
+        last_indexed_position=last[1] if last else None,
+        max_index_interval_bytes=interval if interval >= 0 else None,
+        problem=problem or walk.problem,
+    )
+
+
+def time_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
+    """The summary of a ``.timeindex`` file."""
+    walk = _Entered(_TIME_ENTRY, "time")
+    last: tuple[int, int] | None = None
+    problem: str | None = None
+    for start, entries in walk.read(source):
+        timestamps, offsets = _after(last, entries["timestamp"], entries["offset"])
+        wrong = (timestamps[1:] <= timestamps[:-1]) | (offsets[1:] < offsets[:-1])
+        problem = problem or _first_problem(
+            start,
+            (wrong, 0 if last else 1, "does not rise above the one before it in time, or falls behind it in offset"),
+            (entries["offset"] < 0, 0, "has a negative offset"),
+        )
+        last = (int(entries["timestamp"][-1]), int(entries["offset"][-1]))
+    return IndexSummary(
+        size_bytes=walk.size,
+        entries_count=walk.count,
+        last_indexed_offset=_absolute(base_offset, last[1]) if last else None,
+        problem=problem or walk.problem,
+    )
+
+
+def transaction_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
+    """The summary of a ``.txnindex`` file: its last offset is the one at which the last transaction was aborted."""
+    walk = _Entered(_TRANSACTION_ENTRY, "transaction")
+    last: int | None = None
+    problem: str | None = None
+    for start, entries in walk.read(source):
+        problem = problem or _first_problem(
+            start,
+            (entries["version"] != 0, 0, "is of a version that is not known: only 0 is"),
+            (entries["last"] < base_offset, 0, "ends before the segment's base offset"),
+        )
+        last = int(entries["last"][-1])
+    return IndexSummary(walk.size, walk.count, last_indexed_offset=last, problem=problem or walk.problem)
+
+
+def producer_snapshot(source: Iterable[bytes]) -> IndexSummary:
+    """The summary of a ``.snapshot`` file: its number of producers, its checksum verified."""
+    head = b""
+    size = crc = 0
+    for block in source:
+        missing = _SNAPSHOT_HEADER.size - len(head)
+        if missing > 0:
+            head += block[:missing]
+        covered = block[max(0, _SNAPSHOT_CRC_FROM - size) :]
+        size += len(block)
+        if covered:
+            crc = google_crc32c.extend(crc, bytes(covered))
+    if len(head) < _SNAPSHOT_HEADER.size:
+        return IndexSummary(size, 0, problem=f"{size} bytes are less than the header of a producer snapshot")
+    version, expected, count = _SNAPSHOT_HEADER.unpack(head)
+    problem = None
+    if version != _SNAPSHOT_VERSION:
+        problem = f"a producer snapshot of version {version}: only {_SNAPSHOT_VERSION} is known"
+    elif crc != expected:
+        problem = "the checksum of the producer snapshot does not hold"
+    elif count < 0 or size != _SNAPSHOT_HEADER.size + count * _SNAPSHOT_ENTRY_BYTES:
+        problem = f"{count} producers were announced, {size} bytes hold another number of them"
+    whole = (size - _SNAPSHOT_HEADER.size) // _SNAPSHOT_ENTRY_BYTES
+    return IndexSummary(size, min(max(count, 0), whole), problem=problem)
+
+
+def consistency(index: IndexSummary, segment: SegmentSummary) -> str | None:
+    """What speaks against an offset index and a segment of one copy belonging together; NULL if nothing does.
+
+    The index may end before the segment does: entries are sparse.
+    """
+    if index.last_indexed_offset is not None and index.last_indexed_offset >= segment.next_offset:
+        return (
+            f"the index names offset {index.last_indexed_offset}, the segment ends before offset {segment.next_offset}"
+        )
+    if index.last_indexed_position is not None and index.last_indexed_position >= segment.valid_bytes:
+        return (
+            f"the index points to byte {index.last_indexed_position}, the segment is intact up to byte"
+            f" {segment.valid_bytes}"
+        )
+    return None
+
+
+def lookup(entries: Sequence[tuple[int, int]], offset: int) -> tuple[int, int] | None:
+    """The entry (offset, position) from which a reader who looks for ``offset`` scans the segment.
+
+    It is the largest entry at or below the target, found by binary search; NULL where there is none: the scan then
+    begins at byte 0. ``entries`` are in rising order.
+    """
+    position = bisect_right(entries, offset, key=lambda entry: entry[0])
+    return entries[position - 1] if position else None
+
+
+class _Entered:
+    """Reads entries of a fixed size block by block, without the zeros allocated ahead at the end."""
+
+    def __init__(self, entry: np.dtype[Any], name: str) -> None:
+        self._entry = entry
+        self._name = name
+        self.size = 0
+        self.count = 0
+        self.problem: str | None = None
+
+    def read(self, source: Iterable[bytes]) -> Iterator[tuple[int, _Entries]]:
+        """The entries in groups, none empty, each with the number of its first, counted from 0."""
+        zeros = 0
+        for data in self._groups(source):
+            whole = data[: len(data) // self._entry.itemsize * self._entry.itemsize]
+            entries = np.frombuffer(whole, self._entry)
+            rows = np.frombuffer(whole, np.uint8).reshape(len(entries), self._entry.itemsize)
+            filled: _Entries = np.asarray(rows.any(axis=1))
+            used = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0
+            if used and self.problem is None and (zeros or not filled[:used].all()):
+                at = self.count if zeros else self.count + int(np.argmin(filled[:used]))
+                self.problem = f"entry {at} is zeros, and entries follow it"
+            if used:
+                self.count += zeros
+                zeros = 0
+                yield self.count, entries[:used]
+                self.count += used
+            zeros += len(entries) - used
+            if len(whole) < len(data) and self.problem is None:
+                self.problem = f"{self.size} bytes are no multiple of an entry of the {self._name} index"
+
+    def _groups(self, source: Iterable[bytes]) -> Iterator[bytes]:
+        """The bytes in groups of so many entries, however the source is cut; the last one may be shorter."""
+        size = _GROUP_ENTRIES * self._entry.itemsize
+        held = b""
+        for block in source:
+            self.size += len(block)
+            held += block
+            while len(held) >= size:
+                yield held[:size]
+                held = held[size:]
+        if held:
+            yield held
+
+
+def _first_problem(start: int, *found: tuple[_Entries, int, str]) -> str | None:
+    """What is wrong with the first entry that is wrong: (which are, the number of the first of these, what is)."""
+    firsts = [(int(np.argmax(wrong)) + shift, what) for wrong, shift, what in found if wrong.any()]
+    if not firsts:
+        return None
+    at, what = min(firsts, key=lambda first: first[0])
+    return f"entry {start + at} {what}"
+
+
+def _absolute(base_offset: int, relative: int) -> int | None:
+    """The offset that an entry names; NULL beyond what an offset can be."""
+    return base_offset + relative if 0 <= base_offset + relative < 1 << 63 else None
+
+
+def _after(last: tuple[int, int] | None, first: _Entries, second: _Entries) -> tuple[_Entries, _Entries]:
+    """Both columns with the last entry of the group before, in 64 bits."""
+    columns = first.astype(np.int64), second.astype(np.int64)
+    if last is None:
+        return columns
+    return np.concatenate(([last[0]], columns[0])), np.concatenate(([last[1]], columns[1]))

@@ -1,0 +1,108 @@
+"""The files of a partition's directory, each to one row of ``bronze.log_segments``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ingest.files import paths
+from ingest.readers.log_dirs import indexes, names
+from ingest.readers.log_dirs.partition_metadata import partition_metadata
+from ingest.readers.log_dirs.segments import summarise
+from ingest.readers.work import Kept, Place, Rejected, WorkItem
+
+#: What only some files have, as a file that has none of it shows it; a row names every column.
+_NOTHING: Final[Mapping[str, Any]] = dict.fromkeys(
+    (
+        "base_offset",
+        "size_bytes",
+        "modified_at",
+        "valid_bytes",
+        "batches_count",
+        "first_offset",
+        "next_offset",
+        "last_leader_epoch",
+        "message_format",
+        "max_timestamp",
+        "entries_count",
+        "last_indexed_offset",
+        "last_indexed_position",
+        "max_index_interval_bytes",
+        "topic_id",
+        "problem",
+    )
+)
+_INDEXES: Final = {
+    "offset_index": indexes.offset_index,
+    "time_index": indexes.time_index,
+    "transaction_index": indexes.transaction_index,
+}
+
+
+def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
+    """The row of one file of the item's kind; damage is told in ``problem``, the row is kept all the same."""
+    digested = _Digested(source)
+    name = names.file_name(item.source_file)
+    found = names.partition_file(name)
+    partition = paths.topic_partition(item.directory)
+    values: dict[str, Any] | None = None
+    if found is not None and partition is not None and found.file_kind == item.kind:
+        values = _content(item.kind, found.base_offset or 0, digested)
+    digested.drain()
+    data = b"%s %s" % (name.encode("utf-8", "replace")[:255], digested.sha256.hexdigest().encode())
+    place = Place(item.offset, digested.size, item.line, data)
+    if found is None or found.file_kind != item.kind:
+        yield Rejected(place, "its name is not one that Kafka gives to such a file: keep it, as in BASE_OFFSET.log")
+    elif partition is None or values is None:
+        yield Rejected(place, "nothing in the file's path says which partition's it is: keep it below TOPIC-PARTITION/")
+    else:
+        yield Kept(place, row(item.directory or "", partition, name, found, is_read=True, **values))
+
+
+def row(
+    directory: str, partition: tuple[str, int], name: str, found: names.PartitionFile, *, is_read: bool, **known: Any
+) -> dict[str, Any]:
+    """The values of a row of ``bronze.log_segments``, every column named but those of the place and the item."""
+    return {
+        **_NOTHING,
+        "topic": partition[0],
+        "partition_id": partition[1],
+        "directory": directory,
+        "file_name": name,
+        "file_kind": found.file_kind,
+        "base_offset": found.base_offset,
+        "is_read": is_read,
+        **known,
+    }
+
+
+def _content(kind: str, base_offset: int, source: Iterable[bytes]) -> dict[str, Any]:
+    if kind == "log_segment":
+        segment = vars(summarise(source, base_offset)).copy()
+        max_timestamp = segment.pop("max_timestamp_ms")
+        return {**segment, "max_timestamp": None if max_timestamp is None else max_timestamp * 1000}
+    if kind == "partition_metadata":
+        return vars(partition_metadata(source)).copy()
+    if kind == "producer_snapshot":
+        return vars(indexes.producer_snapshot(source)).copy()
+    return vars(_INDEXES[kind](source, base_offset)).copy()
+
+
+class _Digested:
+    """Blocks passed on, their bytes counted and digested."""
+
+    def __init__(self, source: Iterable[bytes]) -> None:
+        self._blocks = iter(source)
+        self.sha256 = hashlib.sha256()
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self.sha256.update(block)
+            self.size += len(block)
+            yield block
+
+    def drain(self) -> None:
+        for _ in self:
+            pass

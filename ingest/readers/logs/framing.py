@@ -1,0 +1,360 @@
+"""Bytes of a log to framed records: which lines belong together, and where each byte went.
+
+Every byte belongs to exactly one record. A record begins with a line that its layout's header matches; the lines
+after it, up to the next such line, are its own: of the same process, where wrappers tell several apart. Lines before
+the first header, lines that are too long to hold and what follows them, and holes of zeros are framed too, with the
+reason why they cannot be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ingest.containers.storage import ByteStream
+from ingest.readers.logs.layouts import Reading, clean
+from ingest.readers.logs.log_lines import LogLines, Odd
+from ingest.readers.logs.runs import Run, run_pattern, runs
+from ingest.readers.logs.wrappers import CHANNEL
+
+#: A record longer than this is not held in memory: it is rejected, with its place and its first bytes.
+MAX_RECORD_BYTES: Final = 8 << 20
+#: Nor is one of more lines than this.
+MAX_RECORD_LINES: Final = 200_000
+#: As much of a rejected record is kept.
+RAW_BYTES: Final = 64 << 10
+BLOCK_BYTES: Final = 1 << 20
+#: Records of more streams than this, or of more bytes, are not held at once: the one that waits longest, or the
+#: longest one, ends.
+MAX_OPEN_STREAMS: Final = 512
+MAX_OPEN_BYTES: Final = 32 << 20
+
+NO_HEADER: Final = "no record of the file's layout begins at or before these lines"
+TOO_LONG: Final = f"longer than {MAX_RECORD_BYTES >> 20} MiB or {MAX_RECORD_LINES:,} lines, more than a record may hold"
+HOLE: Final = "zeros and no text: a hole that a log truncated in place (copytruncate) or a crash leaves"
+
+#: What :func:`ingest.readers.logs.layouts.clean` takes away begins so.
+_LEADS: Final = (b"\xef", b"\0")
+
+
+class Framed(NamedTuple):
+    """One record's bytes.
+
+    ``offset`` and ``line`` are those of its first line; ``length`` counts the bytes of all its lines, line ends
+    included, also those that ``data`` does not hold. ``header`` is the match of the layout's header at the start of
+    ``content[0]``; ``reason`` says why there is none. ``content`` is the lines as the process wrote them, without
+    line ends. ``stream`` names the process that wrote it, NULL where nothing tells.
+    """
+
+    offset: int
+    length: int
+    line: int
+    data: bytes
+    content: list[bytes]
+    header: re.Match[bytes] | None
+    reason: str | None
+    stream: str | None = None
+
+
+class Line(NamedTuple):
+    """One line: its bytes with its line end, cut to :data:`RAW_BYTES` where it is too long; its whole length."""
+
+    data: bytes
+    length: int
+
+
+def blocks(stream: ByteStream, limit: int | None = None) -> Iterator[bytes]:
+    """The stream's bytes in blocks, ``limit`` bytes at most."""
+    left = limit
+    while left is None or left > 0:
+        block = stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left))
+        if not block:
+            return
+        if left is not None:
+            left -= len(block)
+        yield block
+
+
+def lines(source: Iterable[bytes]) -> Iterator[list[Line]]:
+    """The lines of a sequence of blocks, a block's worth at a time. Only line feeds end a line."""
+    held = b""
+    over = 0
+    for block in source:
+        if over:
+            end = block.find(b"\n")
+            if end < 0:
+                over += len(block)
+                continue
+            yield [Line(held[:RAW_BYTES], over + end + 1)]
+            held, over, block = b"", 0, block[end + 1 :]
+        parts = (held + block if held else block).split(b"\n")
+        held = parts.pop()
+        yield [Line(part + b"\n", len(part) + 1) for part in parts]
+        if len(held) > MAX_RECORD_BYTES:
+            over = len(held)
+            held = held[:RAW_BYTES]
+    if over:
+        yield [Line(held, over)]
+    elif held:
+        yield [Line(held, len(held))]
+
+
+def frame(source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1) -> Iterator[Framed]:
+    """Frame the records of a log, or of a part of it that begins at a record.
+
+    ``offset`` and ``line`` say where in the whole file the first block begins. Records come in the order of their
+    lines, those of several streams in the order in which they end.
+    """
+    if reading.is_plain:
+        return (item for item in _frame_plain(source, reading, offset, line, None) if isinstance(item, Framed))
+    return _frame_wrapped(source, reading, offset, line)
+
+
+def frame_in_runs(
+    source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1
+) -> Iterator[Framed] | Iterator[Framed | Run]:
+    """The same records; those of one line each that follow one another in :class:`Run` objects, where that is safe."""
+    if reading.is_plain:
+        return _frame_plain(source, reading, offset, line, run_pattern(reading))
+    return _frame_wrapped(source, reading, offset, line)
+
+
+def _frame_plain(
+    source: Iterable[bytes], reading: Reading, offset: int, line: int, pattern: re.Pattern[str] | None
+) -> Iterator[Framed | Run]:
+    """The records of one process, whose lines are as it wrote them: the hot path."""
+    match = reading.layout.header.match
+    most_bytes, most_lines, raw_bytes = MAX_RECORD_BYTES, MAX_RECORD_LINES, RAW_BYTES
+    data: list[bytes] = []
+    content: list[bytes] = []
+    header: re.Match[bytes] | None = None
+    reason: str | None = None
+    start, start_line, length, held = offset, line, 0, 0
+    for item in _pieces(source, pattern):
+        if isinstance(item, list):
+            if length:
+                yield _framed(start, length, start_line, data, content, header, reason)
+            run = Run(start + length, line, *item)
+            yield run
+            start, line, length = run.offset + run.length, line + len(run.texts), 0
+            continue
+        kind = item.kind if isinstance(item, Odd) else "line"
+        for text in (item.data,) if isinstance(item, Odd) else item[:-1].split(b"\n"):
+            whole = text + b"\n" if kind == "line" else text
+            size = item.length if isinstance(item, Odd) else len(whole)
+            begins = match(text)
+            if begins is None and text[:1] in _LEADS:
+                text = clean(text)
+                begins = match(text)
+            if size > most_bytes or kind == "hole":
+                begins, problem = None, HOLE if kind == "hole" else TOO_LONG
+            elif begins is None and reason is not TOO_LONG and (held + size > most_bytes or len(data) >= most_lines):
+                problem = TOO_LONG
+            else:
+                problem = None
+            if begins is not None or problem is not None or reason is HOLE:
+                if length:
+                    yield _framed(start, length, start_line, data, content, header, reason)
+                start, start_line, length, held = start + length, line, 0, 0
+                data, content, header, reason = [], [], begins, problem
+            if header is None and reason is None:
+                reason = NO_HEADER
+            length += size
+            if reason is None or held < raw_bytes:
+                data.append(whole)
+                content.append(text)
+                held += len(whole)
+            if kind in ("line", "long"):
+                line += 1
+    if length:
+        yield _framed(start, length, start_line, data, content, header, reason)
+
+
+def _pieces(source: Iterable[bytes], pattern: re.Pattern[str] | None) -> Iterator[list[list[str]] | bytes | Odd]:
+    """What is read in runs, what is read line by line, and what is odd, in the order of the bytes."""
+    for item in LogLines(MAX_RECORD_BYTES, RAW_BYTES).read(source):
+        if pattern is None or isinstance(item, Odd) or len(item) > MAX_RECORD_BYTES:
+            yield item
+        else:
+            yield from runs(pattern, item)
+
+
+def _framed(
+    offset: int,
+    length: int,
+    line: int,
+    data: list[bytes],
+    content: list[bytes],
+    header: re.Match[bytes] | None,
+    reason: str | None,
+    stream: bytes | None = None,
+) -> Framed:
+    whole = data[0] if len(data) == 1 else b"".join(data)
+    if b"\r" in whole:
+        content = [text.rstrip(b"\r") for text in content]
+    name = None if stream is None else stream.split(CHANNEL)[0].decode("utf-8", "replace")
+    return Framed(offset, length, line, whole, content, header, reason, name)
+
+
+def _frame_wrapped(source: Iterable[bytes], reading: Reading, offset: int, line: int) -> Iterator[Framed]:
+    """The records of a log whose lines are wrapped or rewritten, those of each stream by themselves."""
+    streams = _Streams(reading)
+    for item in LogLines(MAX_RECORD_BYTES, RAW_BYTES).read(source):
+        if not isinstance(item, Odd):
+            for text in item[:-1].split(b"\n"):
+                size = len(text) + 1
+                ended = streams.take(text, text + b"\n", size, offset, line)
+                if ended:
+                    yield from ended
+                offset += size
+                line += 1
+            continue
+        if item.kind == "hole":
+            yield Framed(offset, item.length, line, item.data, [item.data], None, HOLE)
+        else:
+            yield from streams.take(item.data, item.data, item.length, offset, line)
+            line += item.kind == "long"
+        offset += item.length
+    yield from streams.end()
+
+
+class _Piece(NamedTuple):
+    """A piece of a line: its text, as much of its bytes as is kept, their number, and where it begins."""
+
+    text: bytes
+    data: bytes
+    length: int
+    offset: int
+    line: int
+
+
+class _Open:
+    """A record of one stream that may still grow; ``pieces`` is what has come of a line that a runtime cut."""
+
+    __slots__ = ("content", "data", "header", "held", "length", "line", "offset", "pieces", "reason", "seen", "stream")
+
+    def __init__(self, stream: bytes | None) -> None:
+        self.stream = stream
+        self.seen = 0
+        self.pieces: list[_Piece] = []
+        self.begin(0, 0, None, None)
+
+    def begin(self, offset: int, line: int, header: re.Match[bytes] | None, reason: str | None) -> None:
+        self.offset = offset
+        self.line = line
+        self.header = header
+        self.reason = reason
+        self.length = 0
+        self.held = 0
+        self.data: list[bytes] = []
+        self.content: list[bytes] = []
+
+    def framed(self) -> Framed:
+        return _framed(
+            self.offset, self.length, self.line, self.data, self.content, self.header, self.reason, self.stream
+        )
+
+
+class _Streams:
+    """The open records, one of each stream."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._unwrap = reading.unwrap
+        self._open: dict[bytes, _Open] = {}
+        self._last = b""
+        self._held = 0
+
+    def take(self, line_text: bytes, data: bytes, length: int, offset: int, line: int) -> Sequence[Framed]:
+        """Take the next line of the file: its text, as much of its bytes as is kept, their number, its place.
+
+        Gives the records that end by it.
+        """
+        ended: list[Framed] = []
+        text, more, stream = self._unwrap(line_text.rstrip(b"\r") if line_text.endswith(b"\r") else line_text)
+        if stream is not None:
+            self._last = stream
+        record = self._open.get(self._last)
+        if record is None:
+            if len(self._open) >= MAX_OPEN_STREAMS:
+                ended.extend(self._close(min(self._open, key=lambda name: self._open[name].seen)))
+            record = self._open[self._last] = _Open(self._last if self._reading.names_streams else None)
+        record.seen = line
+        if more or record.pieces:
+            record.pieces.append(_Piece(text, data, length, offset, line))
+            self._held += len(data)
+            if not more or sum(piece.length for piece in record.pieces) > MAX_RECORD_BYTES:
+                ended.extend(self._join(record))
+        else:
+            before = self._add(record, text, data, length, offset, line)
+            if before is not None:
+                ended.append(before)
+        if self._held > MAX_OPEN_BYTES:
+            largest = max(self._open.values(), key=lambda one: one.held + sum(len(p.data) for p in one.pieces))
+            ended.extend(self._join(largest))
+            before = self._end(largest, offset, line, None, TOO_LONG)
+            if before is not None:
+                ended.append(before)
+        return ended
+
+    def end(self) -> Iterator[Framed]:
+        """The records that are still open, in the order of their first lines."""
+        for record in sorted(self._open.values(), key=lambda one: one.pieces[0].offset if one.pieces else one.offset):
+            yield from self._join(record)
+        for record in sorted(self._open.values(), key=lambda one: one.offset):
+            if record.length:
+                yield record.framed()
+        self._open.clear()
+
+    def _close(self, stream: bytes) -> Iterator[Framed]:
+        record = self._open.pop(stream)
+        yield from self._join(record)
+        ended = self._end(record, 0, 0, None, None)
+        if ended is not None:
+            yield ended
+
+    def _join(self, record: _Open) -> Iterator[Framed]:
+        """Take the line that a runtime cut, with the pieces that have come."""
+        if record.pieces:
+            pieces, record.pieces = record.pieces, []
+            data = b"".join(piece.data for piece in pieces)
+            self._held -= len(data)
+            length = sum(piece.length for piece in pieces)
+            text = b"".join(piece.text for piece in pieces)
+            ended = self._add(record, text, data, length, pieces[0].offset, pieces[0].line)
+            if ended is not None:
+                yield ended
+
+    def _add(self, record: _Open, text: bytes, data: bytes, length: int, offset: int, line: int) -> Framed | None:
+        """Add a whole line to its stream; gives the record that ends by it."""
+        ended: Framed | None = None
+        header: re.Match[bytes] | None = None
+        problem: str | None = None
+        if length > MAX_RECORD_BYTES:
+            content, data, problem = [text[:RAW_BYTES]], data[:RAW_BYTES], TOO_LONG
+        else:
+            content, header = self._reading.record(text)
+            is_full = record.held + length > MAX_RECORD_BYTES or len(record.content) >= MAX_RECORD_LINES
+            if header is None and is_full and record.reason is not TOO_LONG:
+                problem = TOO_LONG
+        if header is not None or problem is not None or not record.length:
+            if header is None and problem is None:
+                problem = record.reason or NO_HEADER
+            ended = self._end(record, offset, line, header, problem)
+        record.length += length
+        if record.reason is None or record.held < RAW_BYTES:
+            record.data.append(data)
+            record.content.extend(content)
+            record.held += len(data)
+            self._held += len(data)
+        return ended
+
+    def _end(
+        self, record: _Open, offset: int, line: int, header: re.Match[bytes] | None, reason: str | None
+    ) -> Framed | None:
+        """End a stream's record, if it has one; its next one begins at that place."""
+        ended = record.framed() if record.length else None
+        self._held -= record.held
+        record.begin(offset, line, header, reason)
+        return ended

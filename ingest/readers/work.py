@@ -1,0 +1,173 @@
+"""What a task is told to read, and the Arrow batches it gives back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from ingest.files.identity import record_ids
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import REJECTED_RECORDS
+from ingest.lake.tables.types import arrow_type
+from ingest.readers.logs.framing import RAW_BYTES
+
+#: Filled in by the driver: our clock, the same for all rows of a run.
+CLOCK_COLUMN: Final = "ingested_at"
+BATCH_ROWS: Final = 20_000
+BATCH_BYTES: Final = 16 << 20
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """A file, or a part of it, to read.
+
+    ``offset`` and ``line`` say where reading begins, ``end`` before which byte it ends; ``record_base`` is the
+    file id that record ids are made of (another file's, for a log that forks from it). ``is_plain`` says that the
+    bytes lie in the file as they are. ``snapshot_zxid`` is the last transaction before a snapshot of ZooKeeper's own
+    was begun; ``streams`` are the brokers of a file that several processes wrote to, by the name each line begins
+    with. An item with a ``reason`` stands for a file that is not read at all.
+    """
+
+    location: str
+    member: str | None
+    source_file: str
+    kind: str
+    cluster_id: str
+    broker_id: int | None
+    file_id: str
+    record_base: str
+    end: int
+    offset: int = 0
+    line: int = 1
+    layout: str | None = None
+    time_zone: str = "UTC"
+    captured_at_ms: int | None = None
+    captured_at_upper_ms: int | None = None
+    directory: str | None = None
+    chroot: str = ""
+    snapshot_zxid: int | None = None
+    streams: Mapping[str, int | None] | None = None
+    damage: str | None = None
+    reason: str | None = None
+    raw: str = ""
+    is_plain: bool = True
+
+    @property
+    def byte_count(self) -> int:
+        return self.end - self.offset
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> WorkItem:
+        return WorkItem(**json.loads(text))
+
+
+class Place(NamedTuple):
+    """Where a record stands, and its bytes (the first of them, where it is too long to hold)."""
+
+    offset: int
+    length: int
+    line: int
+    data: bytes
+
+
+class Rejected(NamedTuple):
+    """A record that cannot be read, with the reason in one sentence."""
+
+    place: Place
+    reason: str
+
+
+class Kept(NamedTuple):
+    """A record that was read: its values by column, those of its place and file left out."""
+
+    place: Place
+    values: Mapping[str, Any]
+
+
+def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
+    """An Arrow batch of the spec's columns but the clock's: those not given are the item's own."""
+    arrays = []
+    for column in spec.columns:
+        if column.name == CLOCK_COLUMN:
+            continue
+        kind = arrow_type(column.type)
+        values = columns.get(column.name)
+        if isinstance(values, pa.Array):
+            arrays.append(values)
+        elif values is not None:
+            arrays.append(pa.array(values, type=kind))
+        else:
+            arrays.append(pa.repeat(pa.scalar(_item_value(item, column.name), type=kind), rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec))
+
+
+def arrow_schema(spec: TableSpec) -> pa.Schema:
+    """The spec's columns but the clock's, as Arrow types."""
+    return pa.schema([(c.name, arrow_type(c.type)) for c in spec.columns if c.name != CLOCK_COLUMN])
+
+
+def _item_value(item: WorkItem, name: str) -> Any:
+    values = {
+        "cluster_id": item.cluster_id,
+        "file_id": item.file_id,
+        "broker_id": item.broker_id,
+        "source_kind": item.kind,
+        "source_file": item.source_file,
+        "captured_at": _micros(item.captured_at_ms),
+        "captured_at_upper": _micros(item.captured_at_upper_ms),
+        "directory": item.directory,
+    }
+    return values[name]
+
+
+def _micros(milliseconds: int | None) -> int | None:
+    return None if milliseconds is None else milliseconds * 1000
+
+
+def place_columns(item: WorkItem, places: Sequence[Place]) -> dict[str, list[Any]]:
+    """The columns that say where records stand, and their ids."""
+    record_id = record_ids(item.record_base)
+    return {
+        "record_id": [record_id(place.offset, place.data) for place in places],
+        "source_line": [place.line for place in places],
+        "byte_offset": [place.offset for place in places],
+        "byte_length": [place.length for place in places],
+    }
+
+
+def kept_batches(spec: TableSpec, item: WorkItem, rows: Iterable[Kept]) -> Iterator[pa.RecordBatch]:
+    """Batches of kept rows; the values of a row name the same columns in every row."""
+    for group in _groups(rows):
+        columns = place_columns(item, [row.place for row in group])
+        for name in group[0].values:
+            columns[name] = [row.values[name] for row in group]
+        yield batch(spec, item, columns, len(group))
+
+
+def rejected_batches(item: WorkItem, rows: Iterable[Rejected]) -> Iterator[pa.RecordBatch]:
+    """Batches of ``bronze.rejected_records``."""
+    for group in _groups(rows):
+        columns = place_columns(item, [row.place for row in group])
+        columns["reason"] = [row.reason for row in group]
+        columns["raw"] = [row.place.data[:RAW_BYTES].decode("utf-8", "replace") for row in group]
+        yield batch(REJECTED_RECORDS, item, columns, len(group))
+
+
+def _groups(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    group: list[Any] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += len(row.place.data)
+        if len(group) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

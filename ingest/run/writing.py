@@ -1,0 +1,238 @@
+"""The writes of one run: records into their tables, then the files' own rows, held against what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
+from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
+from ingest.readers.work import WorkItem
+from ingest.run import reading
+from ingest.run.accounting import (
+    Written,
+    conservation_error,
+    file_row,
+    file_rows_frame,
+    keys_frame,
+    written,
+)
+from ingest.run.errors import IngestError
+from ingest.run.planning import Action, FileKey, Planned
+from ingest.run.superseding import Held
+from ingest.run.work_items import work_items
+
+#: Tables are written side by side: a commit is mostly waiting.
+_WRITERS: Final = 3
+_NOTHING: Final = Written()
+_TABLES: Final = (*KEPT_TABLES, REJECTED_RECORDS)
+_Place = tuple[int, int]  # byte offset, line
+
+
+class Writer:
+    """Writes what a run takes; the clock is read once."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        rounds: Mapping[tuple[str, int | None], Sequence[int]],
+        time_zone: str,
+        kafka_version: str | None,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._lake = lake
+        self._rounds = rounds
+        self._time_zone = time_zone
+        self._kafka_version = kafka_version
+        self._progress = progress
+        self._now = F.lit(datetime.now(UTC))
+
+    def take(self, taken: Sequence[Planned]) -> list[dict[str, Any]]:
+        """Write the records of these files, then their rows in ``bronze.ingested_files``, which are returned.
+
+        Raises :class:`IngestError` where a log's records do not account for each of its bytes.
+        """
+        forks = [entry for entry in taken if entry.action is Action.FORK]
+        others = [entry for entry in taken if entry.action is not Action.FORK]
+        return [*self._write(others, are_forks=False), *self._write(forks, are_forks=True)]
+
+    def take_out(self, earlier: Sequence[Held]) -> None:
+        """Delete what the lake holds of earlier states of files: their records first, so that a run that is killed in
+        between leaves the rows by which the next one finds them."""
+        if not earlier:
+            return
+        read = [row for row in earlier if row.status == "ingested"]
+        tables = {SOURCE_OF_KIND[row.kind].table.name: SOURCE_OF_KIND[row.kind].table for row in read}
+        for spec in (*tables.values(), REJECTED_RECORDS):
+            of_table = [row for row in earlier if spec is REJECTED_RECORDS or _table_name(row) == spec.name]
+            if self._holds_rows(spec):
+                self._lake.delete(spec, _any_of(of_table))
+        self._lake.delete(INGESTED_FILES, _any_of(earlier))
+
+    def _write(self, taken: Sequence[Planned], *, are_forks: bool) -> list[dict[str, Any]]:
+        if not taken:
+            return []
+        spark = self._lake.spark
+        keys = [entry.key for entry in taken]
+        held = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
+        grown = [entry for entry in taken if entry.action is Action.GROWN]
+        # where several processes or channels write one file, any of its last records may go on
+        resumed = self._resume([entry for entry in grown if not entry.owner.file.is_interleaved])
+        resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.is_interleaved}
+        items = work_items(taken, resumed, self._rounds, self._time_zone)
+        forks = _forks_frame(spark, taken) if are_forks else None
+        counted = reading.counter(spark)
+
+        def write(spec: TableSpec) -> None:
+            wanted = [item for item in items if not item.reason and SOURCE_OF_KIND[item.kind].table.name == spec.name]
+            if wanted:
+                self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
+                stale = _stale(wanted, held.get(spec.name, {}), resumed)
+                self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, counted), stale, forks)
+
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            list(pool.map(write, KEPT_TABLES))
+        bad = {file_id for file_id, (_, rejected) in counted.value.items() if rejected}
+        rejecting = [item for item in items if item.reason or item.file_id in bad]
+        stale = _stale(items, held.get(REJECTED_RECORDS.name, {}), resumed)
+        if rejecting or stale:
+            self._put(REJECTED_RECORDS, rejecting, lambda part: reading.rejected_rows(spark, part), stale, forks)
+        return self._finish(taken, are_forks)
+
+    def _holds_rows(self, spec: TableSpec) -> bool:
+        return bool(self._lake.read(spec).inputFiles())
+
+    def _resume(self, entries: Sequence[Planned]) -> dict[FileKey, _Place]:
+        """Where reading goes on in files that have grown: at the last record, which may go on itself."""
+        if not entries:
+            return {}
+        keys = [entry.key for entry in entries]
+        grown = keys_frame(self._lake.spark, keys)
+        sources = [SOURCE_OF_KIND[entry.owner.file.kind] for entry in entries]
+        tables = {source.table.name: source.table for source in sources}
+        last_record = F.struct("byte_offset", "source_line")
+        # a transaction is written whole: reading goes on behind it
+        behind = F.struct(
+            (F.col("byte_offset") + F.col("byte_length")).alias("byte_offset"),
+            (F.col("source_line") + 1).alias("source_line"),
+        )
+        places = [
+            self._lake.read(spec)
+            .where(F.col("byte_length") > 0)
+            .join(grown, ["cluster_id", "file_id"], "left_semi")
+            .select("cluster_id", "file_id", (behind if spec is ZNODE_TRANSACTIONS else last_record).alias("place"))
+            for spec in (*tables.values(), REJECTED_RECORDS)
+        ]
+        last = reduce(DataFrame.unionAll, places).groupBy("cluster_id", "file_id").agg(F.max("place").alias("place"))
+        found = {(row["cluster_id"], row["file_id"]): tuple(row["place"]) for row in last.collect()}
+        return {key: found.get(key, (0, 1)) for key in keys}
+
+    def _put(
+        self,
+        spec: TableSpec,
+        items: Sequence[WorkItem],
+        rows_of: Callable[[Sequence[WorkItem]], DataFrame],
+        stale: Mapping[FileKey, int],
+        forks: DataFrame | None,
+    ) -> None:
+        """Write the items' rows: added, but in place of what the table holds of ``stale`` files from that byte on."""
+        replaced = [item for item in items if (item.cluster_id, item.file_id) in stale]
+        fresh = [item for item in items if (item.cluster_id, item.file_id) not in stale]
+        if stale:
+            places = " OR ".join(
+                f"(cluster_id = {_text(cluster)} AND file_id = {_text(file_id)} AND byte_offset >= {offset})"
+                for (cluster, file_id), offset in sorted(stale.items())
+            )
+            self._lake.replace_where(self._stamped(rows_of(replaced), spec, forks), spec, places)
+        if fresh:
+            self._lake.append(self._stamped(rows_of(fresh), spec, forks), spec)
+
+    def _stamped(self, rows: DataFrame, spec: TableSpec, forks: DataFrame | None) -> DataFrame:
+        return (rows if forks is None else self._not_there(rows, spec, forks)).withColumn("ingested_at", self._now)
+
+    def _not_there(self, rows: DataFrame, spec: TableSpec, forks: DataFrame) -> DataFrame:
+        """Of logs that start like others: the records that no other file has given, each once. The last record of
+        a log that was cut off in it is there, longer and of the same time, at the same place of the other log."""
+        key = ["cluster_id", "record_id"]
+        time = F.col("event_time_text") if spec is LOG_RECORDS else F.lit("")
+        table = self._lake.read(spec).select(*key, "file_id", "byte_offset", "byte_length", time.alias("held_time"))
+        there = rows.select(*key, "file_id").join(table.select(*key, F.col("file_id").alias("other")), key)
+        place = ["cluster_id", "base_id", "byte_offset"]
+        held = table.withColumnRenamed("file_id", "base_id").select(
+            *place, "held_time", F.col("byte_length").alias("held_length")
+        )
+        last = rows.join(F.broadcast(forks), ["cluster_id", "file_id"]).where("byte_offset + byte_length = end")
+        cut = last.withColumn("time", time).join(held, place).where("held_length > byte_length AND held_time = time")
+        first = rows.groupBy(*key).agg(F.min("file_id").alias("file_id"))
+        known = there.where("file_id != other").select(*key).unionAll(cut.select(*key))
+        return rows.join(known, key, "left_anti").join(first, [*key, "file_id"], "left_semi")
+
+    def _finish(self, taken: Sequence[Planned], are_forks: bool) -> list[dict[str, Any]]:
+        counts = written(self._lake, _TABLES, [entry.key for entry in taken])
+        rows = []
+        for entry in taken:
+            source = SOURCE_OF_KIND.get(entry.owner.file.kind)
+            kept = counts[source.table.name].get(entry.key, _NOTHING) if source else _NOTHING
+            rejected = counts[REJECTED_RECORDS.name].get(entry.key, _NOTHING)
+            if are_forks and kept.records + rejected.records == 0:
+                continue  # a shorter copy of a log that is known
+            row = file_row(entry, kept, rejected, time_zone=self._time_zone, kafka_version=self._kafka_version)
+            problem = None if are_forks else conservation_error(entry, row, kept.bytes + rejected.bytes)
+            if problem is not None:
+                raise IngestError(problem)
+            rows.append(row)
+        if not rows:
+            return rows
+        frame = file_rows_frame(self._lake.spark, rows).withColumn("ingested_at", self._now)
+        grown = [_text(entry.owner.file_id) for entry in taken if entry.action is Action.GROWN]
+        if grown:
+            is_grown = f"file_id IN ({', '.join(grown)})"
+            self._lake.replace_where(frame.where(is_grown), INGESTED_FILES, is_grown)
+            frame = frame.where(f"NOT {is_grown}")
+        if len(grown) < len(rows):
+            self._lake.append(frame, INGESTED_FILES)
+        return rows
+
+
+def _forks_frame(spark: SparkSession, forks: Sequence[Planned]) -> DataFrame:
+    """Of each fork: the log it starts like, and where it ends."""
+    values = [
+        (entry.owner.cluster_id, entry.owner.file_id, entry.base_id, entry.owner.file.ingestible_bytes)
+        for entry in forks
+    ]
+    return spark.createDataFrame(values, "cluster_id string, file_id string, base_id string, end bigint")
+
+
+def _stale(
+    items: Sequence[WorkItem], held: Mapping[FileKey, Written], resumed: Mapping[FileKey, _Place]
+) -> dict[FileKey, int]:
+    """The files of which the table holds rows already, and from which byte on they are written again: files that
+    have grown, and files that a killed run left behind."""
+    keys = {(item.cluster_id, item.file_id) for item in items}
+    return {key: resumed.get(key, (0, 1))[0] for key in keys if key in held}
+
+
+def _table_name(row: Held) -> str | None:
+    return SOURCE_OF_KIND[row.kind].table.name if row.status == "ingested" else None
+
+
+def _any_of(rows: Sequence[Held]) -> str:
+    """The condition that a table's row is of one of these files."""
+    files: dict[str, list[str]] = {}
+    for row in rows:
+        files.setdefault(row.cluster_id, []).append(_text(row.file_id))
+    return " OR ".join(
+        f"(cluster_id = {_text(cluster)} AND file_id IN ({', '.join(ids)}))" for cluster, ids in sorted(files.items())
+    )
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

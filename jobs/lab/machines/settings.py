@@ -1,0 +1,144 @@
+"""The configuration files of the lab's servers, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from jobs.lab.machines.ports import LOOPBACK
+from jobs.lab.machines.releases import Release
+
+#: Of every broker: one machine's worth of threads, and intervals short enough to watch.
+BROKER_SETTINGS: Final[Mapping[str, str]] = {
+    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.connection.timeout.ms": "60000",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "num.partitions": "1",
+    "default.replication.factor": "1",
+    "log.cleaner.enable": "false",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": "3",
+    "offsets.topic.replication.factor": "1",
+    "replica.lag.time.max.ms": "3000",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
+    "controlled.shutdown.enable": "true",
+    "delete.topic.enable": "true",
+    "num.replica.fetchers": "1",
+    "auto.leader.rebalance.enable": "false",
+    "log.retention.check.interval.ms": "600000",
+}
+_PATTERN: Final = "[%d] %p %m (%c)%n"
+#: What 0.8's fetchers say 30,000 times a second of a dead leader.
+_FLOOD: Final = ("Error in fetch", "Reconnect due to socket error")
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a cluster has beyond the plain one that scenarios play on.
+
+    ``listeners`` are further ones of each broker, by name, with their security protocol (KIP-103, 0.10.2). ``znodes``
+    are there before the first broker starts: what brokers read of users and ACLs. ``zookeeper`` are settings of its
+    own; with ``has_secure_port`` it also listens for TLS. The options are those of the Java processes.
+    """
+
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    znodes: Mapping[str, str] = field(default_factory=dict)
+    zookeeper: Mapping[str, str] = field(default_factory=dict)
+    has_secure_port: bool = False
+    zookeeper_options: Sequence[str] = ()
+    broker_options: Sequence[str] = ()
+
+
+def broker_properties(
+    release: Release,
+    broker_id: int,
+    port: int,
+    zookeeper_port: int,
+    data: Path,
+    own: Mapping[str, str],
+    listeners: Mapping[str, tuple[str, int]] | None = None,
+) -> str:
+    """``server.properties`` of one broker; ``own`` wins over :data:`BROKER_SETTINGS`. ``listeners`` are further ones,
+    by name: security protocol and port."""
+    place = {"port": str(port), "host.name": LOOPBACK, "advertised.host.name": LOOPBACK}
+    if release.has_listeners:
+        place = {"listeners": f"PLAINTEXT://{LOOPBACK}:{port}"}
+    if listeners:
+        named = {"PLAINTEXT": ("PLAINTEXT", port), **listeners}
+        place = {
+            "listeners": ",".join(f"{name}://{LOOPBACK}:{own_port}" for name, (_, own_port) in named.items()),
+            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, (protocol, _) in named.items()),
+            "inter.broker.listener.name": "PLAINTEXT",
+        }
+    settings = {
+        "broker.id": str(broker_id),
+        "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
+        "log.dirs": str(data),
+        **BROKER_SETTINGS,
+        **place,
+        **own,
+    }
+    return _lines(settings)
+
+
+def zookeeper_properties(port: int, data: Path, own: Mapping[str, str] | None = None) -> str:
+    """``zoo.cfg``: ticks short enough that sessions of three seconds are allowed and end about in time."""
+    return _lines(
+        {
+            "dataDir": str(data),
+            "clientPort": str(port),
+            "clientPortAddress": LOOPBACK,
+            "tickTime": "500",
+            "maxSessionTimeout": "60000",
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+            **(own or {}),
+        }
+    )
+
+
+def zookeeper_log4j() -> str:
+    """ZooKeeper's own words go to its standard output."""
+    return _lines({"log4j.rootLogger": "INFO, out", **_appender("out", None)})
+
+
+def broker_log4j(release: Release, logs: Path, state_change_level: str, keeps_flood: bool = False) -> str:
+    """``server.log``, ``controller.log`` and ``state-change.log`` as a broker's own distribution sets them up.
+
+    ``state_change_level`` is that of ``state.change.logger`` and of the controller: TRACE up to 2.5, INFO since.
+    Without ``keeps_flood`` the lines that a follower of 0.8 repeats without pause are left out of ``server.log``.
+    """
+    settings = {
+        "log4j.rootLogger": "INFO, server",
+        **_appender("server", logs / "server.log"),
+        **_appender("controller", logs / "controller.log"),
+        **_appender("stateChange", logs / "state-change.log"),
+        "log4j.logger.kafka.controller": f"{state_change_level}, controller",
+        "log4j.additivity.kafka.controller": "false",
+        "log4j.logger.state.change.logger": f"{state_change_level}, stateChange",
+        "log4j.additivity.state.change.logger": "false",
+    }
+    if release.floods_fetch_errors and not keeps_flood:
+        for number, text in enumerate(_FLOOD):
+            filter_name = f"log4j.appender.server.filter.{number}"
+            settings[filter_name] = "org.apache.log4j.varia.StringMatchFilter"
+            settings[f"{filter_name}.StringToMatch"] = text
+            settings[f"{filter_name}.AcceptOnMatch"] = "false"
+    return _lines(settings)
+
+
+def _appender(name: str, file: Path | None) -> dict[str, str]:
+    kind = "org.apache.log4j.ConsoleAppender" if file is None else "org.apache.log4j.FileAppender"
+    settings = {
+        f"log4j.appender.{name}": kind,
+        f"log4j.appender.{name}.layout": "org.apache.log4j.PatternLayout",
+        f"log4j.appender.{name}.layout.ConversionPattern": _PATTERN,
+    }
+    return settings if file is None else settings | {f"log4j.appender.{name}.File": str(file)}
+
+
+def _lines(settings: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in settings.items())

@@ -1,0 +1,1 @@
+"""The Spark session of every job, and the Java and jars that it needs on this machine."""

@@ -1,0 +1,294 @@
+"""The Spark session of every job.
+
+On a laptop it is made for small data on few cores; on a cluster (``--master`` or ``spark-submit``) only what the
+results depend on is set, and memory, cores and shuffle partitions stay as the cluster's operator has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jobs.session.caches import CACHE_VARIABLE, cache_dir
+from jobs.session.delta_jars import DELTA_JARS, DELTA_PACKAGES, delta_jars
+from jobs.session.java import JavaMissing, find_java
+from jobs.session.pinned_jars import JarsMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MEMORY_VARIABLE: Final = "KAFKA_STATE_REPLAY_DRIVER_MEMORY"
+DELTA_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+#: What the rows depend on, or what every job needs: set on every master.
+COMMON_CONFIG: Final[Mapping[str, str]] = {
+    "spark.sql.extensions": DELTA_EXTENSION,
+    "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+#: For one machine: Delta's and Spark's defaults are for clusters and cost four times the time here.
+LOCAL_CONFIG: Final[Mapping[str, str]] = {
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    "spark.sql.files.maxPartitionBytes": "16m",
+    # each broadcast table and each sort takes a whole page: by default up to 64 MiB of the driver's memory for one row
+    "spark.buffer.pageSize": "2m",
+    "spark.python.daemon.module": "reconstruct.engine.python_daemon",
+    "spark.ui.enabled": "false",
+    # with no page to show them on, what is kept of finished queries only fills the driver's memory
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "500",
+    # pyspark tells Java the place in the program of each step that it builds, for the text of errors: as many messages
+    # again as the steps themselves take
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # after each rule Spark looks over the whole plan for mistakes of its own optimiser
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.maxPlanStringLength": "4096",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+#: For a small lake: expressions are interpreted, since to compile them takes longer than to run them; plans are made
+#: once, since to make them anew after each stage takes longer than the stage; and small files are read by one task.
+PLANNED_ONCE: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.files.minPartitionNum": "1",
+}
+#: For more text than :data:`SMALL_LAKE_BYTES`.
+PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.files.minPartitionNum": str(max(os.cpu_count() or 1, 1)),
+}
+#: Above this much text, compiled expressions and adaptive plans win back what they cost.
+SMALL_LAKE_BYTES: Final = 256 << 20
+_JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
+#: For a run of a minute or two: Java's first compiler alone, which starts faster than its second runs.
+SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
+    # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
+    "spark.driver.extraJavaOptions": (
+        f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
+    ),
+}
+_KEPT_LOG_FILES: Final = 20
+
+
+class SessionError(Exception):
+    """A Spark session that these jobs cannot use; the message says what to do."""
+
+
+def build_session(
+    app_name: str = "kafka-state-replay",
+    *,
+    master: str | None = None,
+    log_file: Path | None = None,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The session, made or taken over.
+
+    A session that exists already (a notebook's, another job's in this process) is taken if Delta is configured in
+    it. Under ``spark-submit`` the submitted configuration wins over ours. Otherwise a Java is started on ``master``
+    (default ``local[*]``), with its noise, and that of its Python workers, in ``log_file`` (default: a new file in
+    the cache's ``logs``). ``config`` wins over everything set here. On a local master this process's time zone
+    becomes UTC, so that what Python prints and what Spark holds agree.
+
+    Raises :class:`JavaMissing`, :class:`JarsMissing`, :class:`SessionError`.
+    """
+    from pyspark.sql import SparkSession
+
+    # pyspark prints each SQL error as JSON on standard error; the error is raised all the same.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    existing = SparkSession.getActiveSession()
+    if existing is not None:
+        return _take_over(existing, config or {})
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return _under_spark_submit(app_name, master, config or {})
+    java = find_java()
+    settings = _settings(master, config or {})
+    settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *map(str, delta_jars(java))])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if _is_local(settings["spark.master"]):
+        os.environ["TZ"] = "UTC"
+        time.tzset()
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    target = log_file or default_log_file()
+    try:
+        with _noise_to(target):
+            return builder.getOrCreate()
+    except Exception as error:
+        raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
+
+
+def suit_to_size(spark: SparkSession, text_bytes: int) -> None:
+    """Plan in the way that is faster for a lake of so much text; on a local master only."""
+    if _is_local(spark.conf.get("spark.master", "") or ""):
+        for name, value in (PLANNED_ONCE if text_bytes < SMALL_LAKE_BYTES else PLANNED_WITH_CARE).items():
+            spark.conf.set(name, value)
+
+
+def default_log_file() -> Path:
+    """A new file for Spark's log in the cache; the newest twenty are kept."""
+    folder = cache_dir() / "logs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SessionError(
+            f"cannot write Spark's log to {folder} ({error.strerror}): set {CACHE_VARIABLE} to a folder that can be"
+            " written"
+        ) from error
+    for old in sorted(folder.glob("spark-*.log"))[: -_KEPT_LOG_FILES + 1]:
+        old.unlink(missing_ok=True)
+    return folder / f"spark-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.log"
+
+
+def default_driver_memory() -> str:
+    """``KAFKA_STATE_REPLAY_DRIVER_MEMORY``, else a quarter of the machine's memory, between 1 and 8 GiB."""
+    given = os.environ.get(MEMORY_VARIABLE)
+    if given:
+        return given
+    machine_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{min(max(machine_bytes // 4 // 2**20, 1024), 8192)}m"
+
+
+def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
+    """Everything given to a Java that we start ourselves."""
+    chosen = master or config.get("spark.master") or "local[*]"
+    settings = {"spark.master": chosen, **COMMON_CONFIG}
+    if _is_local(chosen):
+        warehouse = tempfile.mkdtemp(prefix="kafka-state-replay-warehouse-")
+        _remove_at_exit(warehouse)
+        settings |= {**LOCAL_CONFIG, **PLANNED_ONCE}
+        settings |= {
+            "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 2), 16)),
+            "spark.driver.memory": default_driver_memory(),
+            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+            "spark.sql.warehouse.dir": warehouse,
+        }
+    return settings | dict(config)
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _take_over(session: SparkSession, config: Mapping[str, str]) -> SparkSession:
+    """A session made by somebody else: require Delta, set what may still be set."""
+    if DELTA_EXTENSION not in (session.conf.get("spark.sql.extensions", "") or ""):
+        raise SessionError(
+            f"the Spark session that exists already knows no Delta: start it with --packages {DELTA_PACKAGES}"
+            f" --conf spark.sql.extensions={DELTA_EXTENSION} --conf spark.sql.catalog.spark_catalog={DELTA_CATALOG}"
+        )
+    for name, value in {**COMMON_CONFIG, **config}.items():
+        if session.conf.isModifiable(name):
+            session.conf.set(name, value)
+    return session
+
+
+def _under_spark_submit(app_name: str, master: str | None, config: Mapping[str, str]) -> SparkSession:
+    """``spark-submit`` has started the Java and read the user's options: they win, ours fill the gaps."""
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    _jvm()  # without a connection SparkConf holds none of what was submitted
+    submitted = SparkConf()
+    wanted = {"spark.app.name": app_name, **COMMON_CONFIG, **config}
+    if master:
+        wanted["spark.master"] = master
+    if _is_local(submitted.get("spark.master", master or "local[*]") or ""):
+        wanted = {"spark.sql.shuffle.partitions": "4", **LOCAL_CONFIG, **wanted}
+    builder = SparkSession.builder
+    for name, value in wanted.items():
+        given = submitted.get(name, None)
+        if name == "spark.sql.extensions" and given and DELTA_EXTENSION not in given:
+            builder = builder.config(name, f"{given},{DELTA_EXTENSION}")
+        elif given is None or name in config:
+            builder = builder.config(name, value)
+    if not _delta_on_class_path():
+        jars = ",".join([*filter(None, [submitted.get("spark.jars", None)]), *map(str, _add_delta_jars())])
+        builder = builder.config("spark.jars", jars)
+    return builder.getOrCreate()
+
+
+def _delta_on_class_path() -> bool:
+    """Whether the Java that ``spark-submit`` started can load Delta (``--packages``, ``--jars`` or the image)."""
+    loader = _context_class_loader()
+    return loader.getResource(DELTA_EXTENSION.replace(".", "/") + ".class") is not None
+
+
+def _add_delta_jars() -> tuple[Path, ...]:
+    """Put Delta's jars on the class path of a driver that runs already."""
+    loader = _context_class_loader()
+    try:
+        jars = delta_jars(find_java())
+        for jar in jars:
+            loader.addURL(_jvm().java.io.File(str(jar)).toURI().toURL())
+    except (JarsMissing, JavaMissing):
+        raise
+    except Exception as error:
+        raise SessionError(f"spark-submit knows no Delta: add --packages {DELTA_PACKAGES} to it") from error
+    return jars
+
+
+def _jvm() -> Any:
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()
+    return SparkContext._jvm
+
+
+def _context_class_loader() -> Any:
+    return _jvm().java.lang.Thread.currentThread().getContextClassLoader()
+
+
+@contextlib.contextmanager
+def _noise_to(path: Path) -> Iterator[None]:
+    """Start processes with their output in ``path``: the Java that starts here keeps writing there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    saved = [os.dup(1), os.dup(2)]
+    try:
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for descriptor, original in enumerate(saved, start=1):
+            os.dup2(original, descriptor)
+            os.close(original)
+        os.close(target)
+
+
+def _remove_at_exit(folder: str) -> None:
+    import atexit
+
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+__all__ = ["DELTA_JARS", "JarsMissing", "JavaMissing", "SessionError", "build_session", "default_log_file"]

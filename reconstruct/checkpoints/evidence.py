@@ -1,0 +1,208 @@
+"""What the health of one broker's checkpoint files is judged from: copies of them, its log's lines, its assignments.
+
+Instants are microseconds since the epoch. A *directory* is a log directory as its copies name it: what stands before
+``FILE/MILLISECONDS`` (or before ``FILE``) in their paths. A *round* is one instant at which files of a directory were
+copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from reconstruct.model.versions import ANY_VERSION, VersionRange
+from reconstruct.offsets.messages import partitions_of
+
+#: Topic, its incarnation, partition.
+Replica = tuple[str, str, int]
+
+HIGH_WATERMARKS: Final = "replication_offset_checkpoint"
+RECOVERY_POINTS: Final = "recovery_point_offset_checkpoint"
+LOG_STARTS: Final = "log_start_offset_checkpoint"
+CLEANER: Final = "cleaner_offset_checkpoint"
+CHECKPOINT_KINDS: Final = (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER)
+
+
+@dataclass(frozen=True, slots=True)
+class BadEntry:
+    """A line of a copy that Kafka would not read, as ``bronze.rejected_records`` holds it."""
+
+    reason: str
+    text: str
+    evidence_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCopy:
+    """One copy of one checkpoint file; ``content`` is a hash of it, ``taken_at`` None where nothing says when."""
+
+    directory: str
+    kind: str
+    taken_at: int | None
+    entry_count: int
+    bad: tuple[BadEntry, ...] = ()
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySighting:
+    """One entry of a dated copy. ``begins_run``: the copy of the same file before it has no entry for this replica.
+
+    Entries between two of one run may be left out where nothing is to be seen in them: where they rise.
+    """
+
+    directory: str
+    kind: str
+    replica: Replica
+    taken_at: int
+    offset: int
+    evidence_id: str = ""
+    begins_run: bool = False
+
+
+class LineKind(StrEnum):
+    """What a line of the broker's log says of a log directory or a replica."""
+
+    LOADED = "log loaded"  # offset: the log end offset
+    INITIAL = "initial high watermark"
+    NO_ENTRY = "no checkpointed high watermark"
+    CREATED = "log created"
+    TRUNCATED = "log truncated"
+    DELETED = "log deleted"
+    ROLE = "leader or follower"
+    UNREADABLE = "checkpoint not readable"
+    DIRECTORY_FAILED = "log directory failed"
+    DIRECTORY_CREATED = "log directory created"
+    NO_META_PROPERTIES = "no meta.properties"
+
+
+#: By event type: what the line says, and the field that holds its offset.
+LINE_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
+    "log_loaded": (LineKind.LOADED, "log_end_offset"),
+    "high_watermark_initialised": (LineKind.INITIAL, "high_watermark"),
+    "high_watermark_checkpoint_missing": (LineKind.NO_ENTRY, ""),
+    "log_created": (LineKind.CREATED, ""),
+    "log_truncated": (LineKind.TRUNCATED, "offset"),
+    "log_deletion_scheduled": (LineKind.DELETED, ""),
+    "log_deleted": (LineKind.DELETED, ""),
+    "stop_replica_handled": (LineKind.DELETED, ""),
+    "fetcher_added": (LineKind.ROLE, ""),
+    "become_leader_completed": (LineKind.ROLE, ""),
+    "leader_epoch_started": (LineKind.ROLE, ""),
+    "checkpoint_malformed": (LineKind.UNREADABLE, ""),
+    "checkpoint_error": (LineKind.UNREADABLE, ""),
+    "log_dir_failed": (LineKind.DIRECTORY_FAILED, ""),
+    "log_dir_created": (LineKind.DIRECTORY_CREATED, ""),
+    "meta_properties_missing": (LineKind.NO_META_PROPERTIES, ""),
+}
+_OF_REPLICAS: Final = frozenset(LineKind) - {
+    LineKind.UNREADABLE, LineKind.DIRECTORY_FAILED, LineKind.DIRECTORY_CREATED, LineKind.NO_META_PROPERTIES,
+}  # fmt: skip
+_PATHS: Final = ("log_dir", "file", "path", "log_dirs")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLine:
+    """One such line; ``path`` is the file or directory that it names, ``cause`` its exception's first line."""
+
+    at: int
+    kind: LineKind
+    replica: Replica | None = None
+    offset: int | None = None
+    path: str = ""
+    cause: str = ""
+    evidence_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedSpan:
+    """An interval of a partition's assignment (``end`` None while it lasts), and whether the broker is in it."""
+
+    start: int
+    end: int | None
+    is_assigned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenHighWatermark:
+    """From ``start`` to ``end`` the replica's high watermark was at least ``offset``, by evidence besides its file."""
+
+    start: int
+    end: int | None
+    offset: int
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerCheckpoints:
+    """All of one broker.
+
+    ``starts`` are its process's starts with their evidence; ``covered`` the spans in which its server.log is complete;
+    ``sessions`` the spans in each of which it certainly had one session. ``written_within`` is how long a running
+    broker may leave its high watermark file unwritten without losing its session; None where its settings are not
+    known. ``known_until`` is the last instant of which anything of the cluster is known: undated copies are taken to be
+    of then. ``clock_slack_us`` is by how much the clock of its lines and starts may still be off that of the copies,
+    ``decided_slack_us`` by how much that of assignments and proven high watermarks may.
+    """
+
+    broker_id: int
+    version: VersionRange = ANY_VERSION
+    copies: Sequence[CheckpointCopy] = ()
+    entries: Sequence[EntrySighting] = ()
+    lines: Sequence[BrokerLine] = ()
+    starts: Sequence[tuple[int, str]] = ()
+    assigned: Mapping[Replica, Sequence[AssignedSpan]] = field(default_factory=dict)
+    proven: Mapping[Replica, Sequence[ProvenHighWatermark]] = field(default_factory=dict)
+    covered: Sequence[tuple[int, int]] = ()
+    sessions: Sequence[tuple[int, int]] = ()
+    written_within: int | None = None
+    known_until: int = 0
+    clock_slack_us: int = 0
+    decided_slack_us: int = 0
+
+
+def lines_of(
+    at: int, evidence_id: str, event_type: str, fields: Mapping[str, str], cause: str = "", cause_type: str = "",
+    incarnation: str = "",
+) -> Iterator[BrokerLine]:  # fmt: skip
+    """What one record of a broker's server.log says of its log directories; a line may name several partitions."""
+    is_known = event_type in LINE_KINDS
+    told = LINE_KINDS.get(event_type if is_known else cause_type)
+    if told is None or (not is_known and told[0] in _OF_REPLICAS):
+        return
+    kind, name = told
+    path = next((fields[field_name] for field_name in _PATHS if field_name in fields), "")
+    if kind not in _OF_REPLICAS:
+        yield BrokerLine(at, kind, None, None, path, cause, evidence_id)
+        return
+    text = fields.get(name, "")
+    offset = int(text) if text.isdigit() else None
+    for topic, partition_id in partitions_of(fields):
+        yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)
+
+
+def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[EntrySighting]) -> list[EntrySighting]:
+    """Set ``begins_run`` of every entry of dated copies; all entries must be given."""
+    rounds: dict[tuple[str, str], list[int]] = {}
+    for copy in copies:
+        if copy.taken_at is not None:
+            rounds.setdefault((copy.directory, copy.kind), []).append(copy.taken_at)
+    number = {
+        (place, at): index for place, instants in rounds.items() for index, at in enumerate(sorted(set(instants)))
+    }
+    last: dict[tuple[str, str, Replica], int] = {}
+    result = []
+    for entry in sorted(entries, key=lambda e: e.taken_at):
+        place = (entry.directory, entry.kind)
+        index = number[place, entry.taken_at]
+        before = last.get((*place, entry.replica))
+        last[*place, entry.replica] = index
+        result.append(
+            EntrySighting(
+                entry.directory, entry.kind, entry.replica, entry.taken_at, entry.offset, entry.evidence_id,
+                before is None or before < index - 1,
+            )
+        )  # fmt: skip
+    return result

@@ -1,0 +1,253 @@
+"""What copies show of whole checkpoint files: there or not, readable or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from reconstruct.checkpoints.consequences import (
+    FILE_NAMES,
+    named,
+    restart_with,
+    restart_with_duplicate,
+    restart_with_unreadable,
+)
+from reconstruct.checkpoints.evidence import (
+    CHECKPOINT_KINDS,
+    HIGH_WATERMARKS,
+    BadEntry,
+    BrokerLine,
+    CheckpointCopy,
+    EntrySighting,
+    LineKind,
+    Replica,
+)
+from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
+from reconstruct.checkpoints.view import BrokerView
+from reconstruct.time.instants import utc
+
+#: A file that is absent more often than this is one that the capture takes less often than its neighbours.
+ABSENCES_AT_MOST: Final = 2
+_DUPLICATE: Final = "a second entry for"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Rounds in which a file was not there, though others of its directory were; ``before`` had entries."""
+
+    directory: str
+    kind: str
+    rounds: tuple[int, ...]
+    before: CheckpointCopy
+    after: CheckpointCopy | None
+    #: the copy was there and held nothing: what a start makes of a file that is missing.
+    is_empty: bool = False
+
+
+def absences_of(view: BrokerView, out: CheckpointVerdicts) -> list[Absence]:
+    """Of every dated file. One that is absent in many spans is taken less often than the others: not judged."""
+    result = []
+    for (directory, kind), copies in sorted(view.copies.items()):
+        found = list(_absences(view, directory, kind, copies))
+        if len(found) > ABSENCES_AT_MOST:
+            out.verdicts.unjudged(RULE, len(found))
+        else:
+            result += found
+    return result
+
+
+def _absences(view: BrokerView, directory: str, kind: str, copies: Sequence[CheckpointCopy]) -> Iterator[Absence]:
+    there = {copy.taken_at: copy for copy in copies}
+    before: CheckpointCopy | None = None
+    rounds: list[int] = []
+    is_empty = False
+    for at in view.rounds[directory]:
+        copy = there.get(at)
+        is_nothing = copy is not None and not copy.entry_count and not copy.bad and kind == HIGH_WATERMARKS
+        if copy is None or is_nothing:
+            if before is not None and before.entry_count and not _may_be_taken_for_another(view, directory, kind, at):
+                rounds.append(at)
+                is_empty = is_empty or is_nothing
+            continue
+        if rounds and before is not None:
+            yield Absence(directory, kind, tuple(rounds), before, copy, is_empty)
+        before, rounds, is_empty = copy, [], False
+    if rounds and before is not None:
+        yield Absence(directory, kind, tuple(rounds), before, None, is_empty)
+
+
+def _may_be_taken_for_another(view: BrokerView, directory: str, kind: str, at: int) -> bool:
+    """Two copies without entries of one round are one content, and known once: that of another directory is there."""
+    others = (copies for (place, of), copies in view.copies.items() if place != directory and of == kind)
+    return any(copy.taken_at == at and not copy.entry_count for copies in others for copy in copies)
+
+
+def judge_absences(view: BrokerView, absences: Iterable[Absence], out: CheckpointVerdicts) -> None:
+    """Each absence that no start's finding tells of already."""
+    for absence in absences:
+        until = view.seen_until if absence.after is None else absence.after.taken_at or 0
+        start = view.start_between(absence.before.taken_at or 0, until)
+        entries = last_entries(view, absence.directory, absence.kind, absence.rounds[0])
+        if absence.kind == HIGH_WATERMARKS and start and any((r, start) in out.told for r in entries):
+            continue
+        values = {replica: entry.offset for replica, entry in entries.items()}
+        what = "held nothing" if absence.is_empty else "was not there"
+        name = FILE_NAMES[absence.kind]
+        later = (
+            f"it was there again at {utc(absence.after.taken_at or 0)}" if absence.after else "it was not seen again"
+        )
+        ran = (
+            f"the broker started meanwhile ({utc(start)}): without it"
+            if start
+            else "a broker that ran through it has written it anew; had it started meanwhile:"
+        )
+        whose = named(values, values) or f"{absence.before.entry_count} replicas"
+        out.found(
+            "checkpoint_missing", "warning", absence.rounds[0],
+            f"{name} with entries for {whose}",
+            f"in {len(absence.rounds)} rounds it {what}, other files of the directory were",
+            f"Broker {view.seen.broker_id}'s {name} had {absence.before.entry_count} entries at"
+            f" {utc(absence.before.taken_at or 0)} and {what} at {utc(absence.rounds[0])}; {later}. Kafka never removes"
+            f" it. For a replica, {ran} {restart_with(absence.kind, None, view.seen.version)}.",
+            [*(entry.evidence_id for entry in list(entries.values())[:8]),
+             *(view.start_evidence(start) if start else ())],
+            entries,
+        )  # fmt: skip
+
+
+def last_entries(view: BrokerView, directory: str, kind: str, before: int) -> dict[Replica, EntrySighting]:
+    """The last entry of each replica in a file's copies before an instant."""
+    result = {}
+    for (place, of, replica), series in sorted(view.series.items()):
+        earlier = [entry for entry in series if entry.taken_at < before]
+        if place == directory and of == kind and earlier:
+            result[replica] = earlier[-1]
+    return result
+
+
+def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> None:
+    """Lines that Kafka cannot read and entries given twice, in copies; and what the broker's own log says of them."""
+    explained: set[str] = set()
+    for (directory, kind), copies in sorted(view.copies.items()):
+        for _, same in groupby(copies, key=_content):
+            damaged = list(same)
+            if damaged[0].bad:
+                explained |= _damage(view, directory, kind, damaged[0], damaged[-1], out)
+            else:
+                out.verdicts.kept(RULE, len(damaged))
+    for copy in view.undated:
+        if copy.bad:
+            explained |= _damage(view, copy.directory, copy.kind, copy, copy, out)
+    _judge_said(view, explained, out)
+
+
+def _content(copy: CheckpointCopy) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return copy.content, tuple((bad.reason, bad.text) for bad in copy.bad)
+
+
+def _damage(
+    view: BrokerView, directory: str, kind: str, first: CheckpointCopy, last: CheckpointCopy, out: CheckpointVerdicts
+) -> set[str]:
+    """The findings of one damaged content, copied from ``first`` to ``last``; gives the lines that it explains."""
+    twice = [bad for bad in first.bad if bad.reason.startswith(_DUPLICATE)]
+    broken = [bad for bad in first.bad if not bad.reason.startswith(_DUPLICATE)]
+    at = view.seen_until if first.taken_at is None else first.taken_at
+    name, when = FILE_NAMES[kind], f" at {utc(at)}" if first.taken_at is not None else ""
+    whose = f"Broker {view.seen.broker_id}'s {name}"
+    if twice:
+        out.found(
+            "checkpoint_duplicate_entry", "warning", at, "one entry for each replica",
+            f"{len(twice)} entries given twice: {_shown(twice)}",
+            f"{whose} was copied{when} with {len(twice)} entries that a later one repeats: {_shown(twice)}. Kafka"
+            " writes each replica once. A restart with this file"
+            f" {restart_with_duplicate(kind, view.seen.version)}.",
+            [bad.evidence_id for bad in twice],
+        )  # fmt: skip
+    if not broken:
+        return set()
+    said = _said_of(view, directory, kind, first, last)
+    healed = None if last.taken_at is None else view.next_copy(directory, kind, last.taken_at)
+    if said:
+        tale = "What the broker did: " + "; ".join(dict.fromkeys(_told(line) for line in said)) + "."
+    elif healed is not None and not healed.bad:
+        tale = f"It was whole again at {utc(healed.taken_at or 0)}."
+    else:
+        tale = "No line of the broker's log tells of it."
+    by_rule = restart_with_unreadable(kind, view.seen.version)
+    out.found(
+        "checkpoint_malformed", "error" if said else "warning", at, f"a {name} that Kafka can read",
+        f"{len(broken)} lines that it cannot: {broken[0].reason}",
+        f"{whose} was copied{when} with {len(broken)} lines that Kafka cannot read: {broken[0].reason}."
+        f" A restart with this file: {by_rule}. {tale}"
+        + ("" if said else " Kafka writes the file whole and renames it: the copy may be what is damaged."),
+        [*(bad.evidence_id for bad in broken[:6]), *(line.evidence_id for line in said[:6])],
+    )  # fmt: skip
+    return {line.evidence_id for line in said}
+
+
+def _said_of(
+    view: BrokerView, directory: str, kind: str, first: CheckpointCopy, last: CheckpointCopy
+) -> list[BrokerLine]:
+    """Lines that name the file as unreadable while it was so, and the failures of its directory right after them."""
+    if first.taken_at is None or last.taken_at is None:
+        begin, end = 0, None
+    else:
+        begin = first.taken_at
+        whole = view.next_copy(directory, kind, last.taken_at)
+        end = None if whole is None else whole.taken_at
+    unreadable = [line for line in view.lines_in(begin, end, LineKind.UNREADABLE) if _names(line, kind)]
+    if not unreadable:
+        return []
+    life_ends = view.next_start(unreadable[0].at)
+    failed = view.lines_in(unreadable[0].at, life_ends, LineKind.DIRECTORY_FAILED)
+    return [*unreadable[:2], *[line for line in failed if line.path][:4]]
+
+
+def _names(line: BrokerLine, kind: str) -> bool:
+    return FILE_NAMES[kind] in line.path or FILE_NAMES[kind] in line.cause
+
+
+def _told(line: BrokerLine) -> str:
+    if line.kind is LineKind.UNREADABLE:
+        return f"it could not read the file ({utc(line.at)}{f': {line.cause}' if line.cause else ''})"
+    return f"log directory {line.path} failed ({utc(line.at)})"
+
+
+def _shown(bad: Sequence[BadEntry]) -> str:
+    shown = ", ".join(repr(entry.text.strip()) for entry in bad[:3])
+    return shown + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
+
+
+def _judge_said(view: BrokerView, explained: set[str], out: CheckpointVerdicts) -> None:
+    """Files that the broker could not read, of which no damaged copy was given: one finding per start and file."""
+    seen: set[tuple[int | None, str]] = set()
+    for line in view.lines_in(0, None, LineKind.UNREADABLE):
+        kind = next((kind for kind in CHECKPOINT_KINDS if _names(line, kind)), None)
+        if kind is None:
+            continue
+        life = view.next_start(line.at)
+        if any(line.at >= at and view.next_start(at) == life for at in _explained_at(view, explained, kind)):
+            continue
+        if (life, kind) in seen:
+            continue
+        seen.add((life, kind))
+        failed = [f for f in view.lines_in(line.at, life, LineKind.DIRECTORY_FAILED) if f.path]
+        name = FILE_NAMES[kind]
+        out.found(
+            "checkpoint_malformed", "error", line.at, f"a {name} that Kafka can read",
+            line.cause or "one that it cannot",
+            f"Broker {view.seen.broker_id} could not read its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
+            f" By the rules: {restart_with_unreadable(kind, view.seen.version)}."
+            + "".join(f" Log directory {f.path} failed ({utc(f.at)})." for f in failed[:2]),
+            [line.evidence_id, *(f.evidence_id for f in failed[:4])],
+        )  # fmt: skip
+
+
+def _explained_at(view: BrokerView, explained: set[str], kind: str) -> list[int]:
+    return [
+        line.at
+        for line in view.lines_in(0, None, LineKind.UNREADABLE)
+        if line.evidence_id in explained and _names(line, kind)
+    ]

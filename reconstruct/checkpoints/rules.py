@@ -1,0 +1,51 @@
+"""R37: a checkpoint holds each assigned replica once, with an offset between its neighbours'.
+
+The findings, each with what a restart then did, or would do by the version's rules:
+
+* ``checkpoint_missing``: the file, or the entry of an assigned replica that had one, is not there;
+* ``checkpoint_zero``: an entry that was higher is 0;
+* ``checkpoint_out_of_bounds``: one value lies outside of its neighbours';
+* ``checkpoint_stale``: a running broker did not write its file;
+* ``checkpoint_malformed``, ``checkpoint_duplicate_entry``: Kafka would refuse the file, or a line counts twice;
+* ``checkpoint_unassigned_entry``: an entry of a partition that the broker is not assigned;
+* ``checkpoint_beyond_log``: a log was loaded that ends below its checkpointed high watermark;
+* ``log_directory_wiped``: all replicas of a directory begin again with empty logs.
+
+Missing evidence accuses nobody: a file is absent only in a round in which others of its directory were copied; an entry
+is missing only from a copy that is whole; copies made while the broker was down are old, not stale; lines of a clock
+that may be wrong are compared with no copy (:mod:`reconstruct.checkpoints.clocks`).
+"""
+
+from __future__ import annotations
+
+from reconstruct.checkpoints.clocks import comparable
+from reconstruct.checkpoints.entries import judge_entries
+from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
+from reconstruct.checkpoints.files import absences_of, judge_absences, judge_damage
+from reconstruct.checkpoints.stale import judge_stale
+from reconstruct.checkpoints.starts import judge_starts
+from reconstruct.checkpoints.verdicts import CheckpointVerdicts
+from reconstruct.checkpoints.view import BrokerView
+
+
+def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
+    """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
+    out = CheckpointVerdicts(seen.broker_id)
+    for part in comparable(seen):
+        _judge(BrokerView(part), out)
+    return out
+
+
+def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
+    absences = absences_of(view, out)
+    before_start: dict[int, tuple[int, ...]] = {}
+    for absence in absences:
+        until = view.seen_until if absence.after is None else absence.after.taken_at or 0
+        start = view.start_between(absence.before.taken_at or 0, until)
+        if absence.kind == HIGH_WATERMARKS and start is not None:
+            before_start[start] = absence.rounds
+    judge_starts(view, before_start, out)
+    judge_absences(view, absences, out)
+    judge_damage(view, out)
+    judge_stale(view, out)
+    judge_entries(view, out)

@@ -1,0 +1,1 @@
+"""Checkpoint files and restarts, gathered by Spark for :mod:`reconstruct.checkpoints`."""

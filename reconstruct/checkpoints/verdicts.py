@@ -1,0 +1,40 @@
+"""The verdicts on one broker's checkpoints, each finding with the one replica it is about, where it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from reconstruct.checkpoints.evidence import Replica
+from reconstruct.findings.verdicts import Finding, Verdicts
+
+RULE: Final = "R37"
+#: Evidence that a finding names: a file may have thousands of entries.
+EVIDENCE_AT_MOST: Final = 12
+
+
+@dataclass(slots=True)
+class CheckpointVerdicts:
+    """``verdicts`` with all findings; ``replicas`` the replica of each of them, None where it is about several."""
+
+    broker_id: int
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    replicas: list[Replica | None] = field(default_factory=list)
+    #: (replica, start of the process): what this start did to this replica is said by a finding.
+    told: set[tuple[Replica, int]] = field(default_factory=set)
+
+    def found(
+        self, divergence_type: str, severity: str, at: int, expected: str, observed: str, explanation: str,
+        evidence: Iterable[str], about: Iterable[Replica] = (), known_issue: str | None = None,
+    ) -> None:  # fmt: skip
+        """Enter a finding of R37 about the broker's replicas ``about``."""
+        replicas = list(dict.fromkeys(about))
+        ids = tuple(dict.fromkeys(name for name in evidence if name))[:EVIDENCE_AT_MOST]
+        self.verdicts.broken(
+            Finding(
+                RULE, divergence_type, severity, at, expected, observed, explanation, ids, broker_id=self.broker_id,
+                replica_id=self.broker_id if len(replicas) == 1 else None, known_issue=known_issue,
+            )
+        )  # fmt: skip
+        self.replicas.append(replicas[0] if len(replicas) == 1 else None)

@@ -1,0 +1,132 @@
+"""The evidence of one broker's checkpoint files, looked up by directory, by replica and by instant."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+from reconstruct.checkpoints.evidence import (
+    BrokerCheckpoints,
+    BrokerLine,
+    CheckpointCopy,
+    EntrySighting,
+    LineKind,
+    Replica,
+)
+
+
+class BrokerView:
+    """The evidence of one broker, looked up."""
+
+    def __init__(self, seen: BrokerCheckpoints) -> None:
+        self.seen = seen
+        self.starts = sorted(seen.starts)
+        self._start_instants = [at for at, _ in self.starts]
+        self.lines = sorted(seen.lines, key=lambda line: (line.at, line.evidence_id))
+        self.copies: dict[tuple[str, str], list[CheckpointCopy]] = {}
+        self.undated: list[CheckpointCopy] = []
+        for copy in seen.copies:
+            if copy.taken_at is None:
+                self.undated.append(copy)
+            else:
+                self.copies.setdefault((copy.directory, copy.kind), []).append(copy)
+        self._taken: dict[tuple[str, str], list[int]] = {}
+        self._whole: dict[tuple[str, str], list[int]] = {}
+        for file, copies in self.copies.items():
+            copies.sort(key=lambda copy: copy.taken_at or 0)
+            self._taken[file] = [copy.taken_at or 0 for copy in copies]
+            self._whole[file] = [copy.taken_at or 0 for copy in copies if copy.entry_count and not copy.bad]
+        self.series: dict[tuple[str, str, Replica], list[EntrySighting]] = {}
+        for entry in sorted(seen.entries, key=lambda e: (e.taken_at, e.evidence_id)):
+            self.series.setdefault((entry.directory, entry.kind, entry.replica), []).append(entry)
+        self.rounds: dict[str, list[int]] = {}
+        for (directory, _), copies in sorted(self.copies.items()):
+            instants = {copy.taken_at for copy in copies if copy.taken_at is not None}
+            self.rounds[directory] = sorted(instants | set(self.rounds.get(directory, ())))
+        self._by_replica: dict[Replica, list[BrokerLine]] = {}
+        for line in self.lines:
+            if line.replica is not None:
+                self._by_replica.setdefault(line.replica, []).append(line)
+
+    @property
+    def seen_until(self) -> int:
+        """The last instant of which anything of the broker is known, else of the cluster."""
+        instants = [at for rounds in self.rounds.values() for at in rounds[-1:]]
+        known = [*instants, *(line.at for line in self.lines[-1:]), *self._start_instants[-1:]]
+        return max(known, default=self.seen.known_until)
+
+    @property
+    def directories(self) -> list[str]:
+        return sorted({directory for directory, _ in self.copies} | {copy.directory for copy in self.undated})
+
+    def start_between(self, after: int, until: int) -> int | None:
+        """The first start of the process in (``after``, ``until``]."""
+        index = bisect_right(self._start_instants, after)
+        return next((at for at in self._start_instants[index : index + 1] if at <= until), None)
+
+    def next_start(self, after: int) -> int | None:
+        index = bisect_right(self._start_instants, after)
+        return self._start_instants[index] if index < len(self._start_instants) else None
+
+    def start_evidence(self, start: int) -> tuple[str, ...]:
+        return tuple(evidence for at, evidence in self.starts if at == start and evidence)
+
+    def next_copy(self, directory: str, kind: str, after: int) -> CheckpointCopy | None:
+        """The first copy of a file that was taken later."""
+        taken = self._taken.get((directory, kind), [])
+        index = bisect_right(taken, after)
+        return self.copies[directory, kind][index] if index < len(taken) else None
+
+    def is_copied_whole(self, directory: str, kind: str, after: int, before: int) -> bool:
+        """Whether a copy of the file with entries, none of them bad, was taken strictly between two instants."""
+        whole = self._whole.get((directory, kind), [])
+        index = bisect_right(whole, after)
+        return index < len(whole) and whole[index] < before
+
+    def round_after(self, directory: str, at: int) -> int:
+        """By when a copy of round ``at`` was made: the next round; after the last, as long as the longest took."""
+        rounds = self.rounds.get(directory, [at])
+        index = bisect_right(rounds, at)
+        if index < len(rounds):
+            return rounds[index]
+        return at + max((b - a for a, b in pairwise(rounds)), default=0)
+
+    def lines_in(
+        self, start: int, end: int | None, *kinds: LineKind, replica: Replica | None = None
+    ) -> list[BrokerLine]:
+        """The broker's lines of ``kinds`` in [``start``, ``end``), of one replica or of all."""
+        lines = self.lines if replica is None else self._by_replica.get(replica, [])
+        first = bisect_left(lines, start, key=_instant)
+        last = len(lines) if end is None else bisect_left(lines, end, key=_instant)
+        return [line for line in lines[first:last] if line.kind in kinds]
+
+    def is_covered(self, start: int, end: int) -> bool:
+        """Whether the broker's server.log is complete from ``start`` to ``end``."""
+        return any(begin <= start and end <= until for begin, until in self.seen.covered)
+
+    def is_assigned(self, replica: Replica, start: int, end: int) -> bool | None:
+        """Whether it was a replica of the broker all the time, or never (False); None where neither is known."""
+        start, end = start - self.seen.decided_slack_us, end + self.seen.decided_slack_us
+        spans = [
+            span
+            for span in self.seen.assigned.get(replica, ())
+            if span.start <= end and (span.end is None or span.end > start)
+        ]
+        if not spans or spans[0].start > start:
+            return None
+        if all(span.is_assigned for span in spans):
+            return True
+        return None if any(span.is_assigned for span in spans) else False
+
+    def left_at(self, replica: Replica, at: int) -> int:
+        """Since when, at the latest, a replica that is not the broker's at ``at`` has not been."""
+        left = at
+        for span in sorted(self.seen.assigned.get(replica, ()), key=lambda span: span.start, reverse=True):
+            if span.is_assigned:
+                break
+            left = min(left, span.start)
+        return min(at, left + self.seen.decided_slack_us)
+
+
+def _instant(line: BrokerLine) -> int:
+    return line.at

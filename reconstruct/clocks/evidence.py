@@ -1,0 +1,353 @@
+"""Causal pairs: which line of one clock must have come before which line, or write, of another, by the rules of Kafka.
+
+Each rule names what comes first, what follows, and the key that ties the two. A record leaves marks (:func:`log_marks`,
+:func:`znode_marks`); two marks of one key are a pair (:func:`pair_up`) where nothing else can have been meant: the side
+that must be one record is one record. ZooKeeper gives a write its time when its leader prepares the transaction, before
+anyone learns of it; a line that announces a write is printed before it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reconstruct.clocks.timeline import ZOOKEEPER, CausalPair
+
+#: Lines of one request that are further apart belong to two requests that share a correlation id: µs.
+SAME_REQUEST_US: Final = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PairRule:
+    """Why one event precedes another.
+
+    ``many_earlier``: every line of the key precedes (the last counts); ``many_later``: every line follows (the first of
+    each clock counts); else that side must be one record. ``versions`` are those that print both sides.
+    """
+
+    name: str
+    versions: str
+    source: str
+    many_earlier: bool = False
+    many_later: bool = False
+
+
+RULES: Final[Mapping[str, PairRule]] = {
+    rule.name: rule
+    for rule in (
+        PairRule("state_written_before_shown", "0.9 to 3.9", "lines print the version that the write got", False, True),
+        PairRule("epoch_opened_before_shown", "0.8 to 3.9", "R10: only a controller's write raises it", False, True),
+        PairRule("isr_proposed_before_written", "0.8 to 3.9", "Partition.maybeExpandIsr, maybeShrinkIsr"),
+        PairRule("registering_before_registered", "0.8 to 3.9", "KafkaZkClient.registerBroker; czxid since 2.2"),
+        PairRule("registered_before_logged", "0.8 to 3.9", "KafkaZkClient.registerBroker; czxid since 2.2"),
+        PairRule("controller_epoch_written_before_logged", "0.8 to 3.9", "KafkaController.elect", False, True),
+        PairRule("controller_epoch_read_before_written", "0.8 to 2.0", "KafkaController.onControllerFailover"),
+        PairRule("decided_before_next_decision", "1.1 to 3.9", "one thread decides and writes; R12", False, False),
+        PairRule("sent_before_received", "0.8 to 0.8.2", "one correlation id for each batch", False, True),
+        PairRule("state_sent_before_received", "0.9 to 3.9", "the request's own words, sent once", False, True),
+        PairRule("handled_before_answered", "0.8.2 to 3.9", "KafkaApis answers after it has handled", True, False),
+        PairRule("decided_before_received", "1.1 to 3.9", "sendRequestsToBrokers comes last", False, True),
+        PairRule("isr_proposed_before_decided", "3.3 to 3.9", "KIP-497: the controller writes what the leader asks"),
+        PairRule("isr_decided_before_committed", "2.7 to 3.9", "KIP-497: the leader learns it from the answer"),
+        PairRule("registering_before_broker_epoch_cached", "2.2 to 3.9", "KIP-380", False, True),
+    )
+}
+
+#: Lines that show a state that stands in ZooKeeper already.
+SHOWN: Final = frozenset(
+    {
+        "partition_state_change",
+        "isr_shrunk_by_controller",
+        "leader_and_isr_sent",
+        "update_metadata_sent",
+        "leader_and_isr_received",
+        "metadata_cached",
+        "leader_epoch_started",
+        "leader_epoch_updated",
+        "isr_update_committed",
+    }
+)
+_SENT: Final = {"leader_and_isr_sent": "LEADER_AND_ISR", "update_metadata_sent": "UPDATE_METADATA"}
+_RECEIVED: Final = {"leader_and_isr_received": "LEADER_AND_ISR", "metadata_cached": "UPDATE_METADATA"}
+_HANDLED: Final = {
+    **_RECEIVED,
+    "metadata_deleted": "UPDATE_METADATA",
+    "become_leader_completed": "LEADER_AND_ISR",
+    "become_follower_completed": "LEADER_AND_ISR",
+}
+_ELECTED: Final = frozenset({"controller_epoch_incremented", "controller_elected"})
+_PROPOSED: Final = frozenset({"isr_shrink_proposed", "isr_expand_proposed"})
+#: Every event type that leaves a mark: what to read of the silver tables.
+EVENT_TYPES: Final = (
+    SHOWN | _SENT.keys() | _HANDLED.keys() | _ELECTED | _PROPOSED
+    | {"response_received", "controller_epoch_read", "broker_registered", "broker_epochs"}
+)  # fmt: skip
+#: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
+ANNOUNCES_REGISTRATION: Final = ("broker_server_starting", "broker_registering")
+LEADER_DURING_DELETE: Final = "-2"
+STATE_PATH: Final = r"^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
+BROKER_PATH: Final = r"^/brokers/ids/([0-9]+)$"
+_STATE: Final = re.compile(STATE_PATH)
+_BROKER: Final = re.compile(BROKER_PATH)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFact:
+    """A typed record: ``at_us`` as printed, read as UTC; ``broker_id`` whose log it is; ``fields`` all its fields.
+
+    ``announced_us`` and ``announced_by``: for a registration, the line before it in its file that announced it.
+    """
+
+    evidence_id: str
+    source_kind: str
+    event_type: str
+    at_us: int
+    broker_id: int | None
+    fields: Mapping[str, str]
+    announced_us: int | None = None
+    announced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodeFact:
+    """A write to a znode: ``at_us`` is its mtime; ``previous`` and ``previous_version``, the write seen before it.
+
+    ``is_only``: no other znode of this path was seen, of a topic created again or a broker that came back.
+    """
+
+    evidence_id: str
+    path: str
+    data: str | None
+    at_us: int
+    czxid: int
+    mzxid: int
+    version: int | None = None
+    previous: str | None = None
+    previous_version: int | None = None
+    is_only: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One side of a possible pair."""
+
+    rule: str
+    key: str
+    is_earlier: bool
+    clock: int
+    at_us: int
+    evidence_id: str
+
+
+def log_marks(fact: LogFact) -> Iterator[Mark]:
+    """The marks that a log record leaves; none where it does not say whose clock it shows."""
+    speaker = fact.fields.get("broker_id" if fact.event_type in _HANDLED else "controller_id", "")
+    clock = fact.broker_id if fact.broker_id is not None else int(speaker) if speaker.isdigit() else None
+    if clock is None:
+        return
+    for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):
+        yield Mark(rule, key, is_earlier, clock, fact.at_us, fact.evidence_id)
+    # one clock in one file: an announcement that is later by it stands before the registration by mistake
+    if fact.event_type == "broker_registered" and fact.announced_us is not None and fact.announced_us <= fact.at_us:
+        broker_id, epoch = fact.fields.get("broker_id", str(clock)), fact.fields.get("broker_epoch", "only")
+        for rule in ("registering_before_registered", "registering_before_broker_epoch_cached"):
+            yield Mark(rule, f"{broker_id}|{epoch}", True, clock, fact.announced_us, fact.announced_by or "")
+
+
+_Sides = Iterator[tuple[str, str, bool]]
+
+
+def _of_states(fact: LogFact) -> _Sides:
+    fields = fact.fields
+    partition = _partition(fields)
+    if partition is None or fact.event_type not in SHOWN or fields.get("leader") == LEADER_DURING_DELETE:
+        return
+    leader_epoch, partition_epoch = fields.get("leader_epoch"), fields.get("partition_epoch")
+    if partition_epoch is not None:
+        yield "state_written_before_shown", f"{partition}|{partition_epoch}|{leader_epoch or ''}", False
+    if leader_epoch is None:
+        return
+    yield "epoch_opened_before_shown", f"{partition}|{leader_epoch}", False
+    if fact.event_type == "partition_state_change" and fields.get("to_state") == "OnlinePartition":
+        yield "decided_before_received", f"{partition}|{leader_epoch}", True
+        yield "decided_before_next_decision", f"{partition}|{leader_epoch}|{fields.get('controller_epoch')}", True
+    elif fact.event_type in _RECEIVED or fact.event_type == "leader_epoch_started":
+        yield "decided_before_received", f"{partition}|{leader_epoch}", False
+
+
+def _of_requests(fact: LogFact) -> _Sides:
+    fields = fact.fields
+    controller = f"{fields.get('controller_id')}|{fields.get('controller_epoch')}"
+    correlation, partition = fields.get("correlation_id"), _partition(fields)
+    state = "|".join(fields.get(name, "") for name in ("leader", "leader_epoch", "partition_epoch", "isr"))
+    if fact.event_type in _SENT and partition is not None:
+        for to in (fields.get("to_broker_ids") or fields.get("to_broker_id", "")).split(","):
+            request = f"{_SENT[fact.event_type]}|{controller}|{to.strip()}|{partition}"
+            if correlation is not None:
+                yield "sent_before_received", f"{request}|{correlation}", True
+            else:
+                yield "state_sent_before_received", f"{request}|{state}", True
+    to = fields.get("broker_id", "" if fact.broker_id is None else str(fact.broker_id))
+    if fact.event_type in _HANDLED and correlation is not None:
+        api = _HANDLED[fact.event_type]
+        if "controller_epoch" in fields:
+            yield "handled_before_answered", f"{api}|{controller}|{to}|{correlation}", True
+        if fact.event_type in _RECEIVED and partition is not None:
+            yield "sent_before_received", f"{api}|{controller}|{to}|{partition}|{correlation}", False
+            yield "state_sent_before_received", f"{api}|{controller}|{to}|{partition}|{state}", False
+    if fact.event_type == "response_received" and correlation is not None and "api" in fields:
+        key = f"{fields['api']}|{controller}|{fields.get('to_broker_id')}|{correlation}"
+        yield "handled_before_answered", key, False
+
+
+def _of_isr(fact: LogFact, clock: int) -> _Sides:
+    fields = fact.fields
+    partition = _partition(fields)
+    if partition is None:
+        return
+    if fact.event_type in _PROPOSED:
+        old, new = _members(fields.get("old_isr")), _members(fields.get("new_isr", fields.get("isr")))
+        yield "isr_proposed_before_written", f"{partition}|{clock}|{old}|{new}", True
+        yield "isr_proposed_before_decided", f"{partition}|{clock}|{new}", True
+    elif fact.event_type == "isr_update_committed" and "partition_epoch" in fields:
+        is_controller = fact.source_kind == "controller_log"
+        yield "isr_decided_before_committed", f"{partition}|{fields['partition_epoch']}", is_controller
+        if is_controller and "leader" in fields:
+            yield "isr_proposed_before_decided", f"{partition}|{fields['leader']}|{_members(fields.get('isr'))}", False
+
+
+def _of_control(fact: LogFact) -> _Sides:
+    fields = fact.fields
+    epoch = fields.get("controller_epoch", "")
+    if fact.event_type in _ELECTED and epoch and fact.source_kind == "controller_log":
+        yield "controller_epoch_written_before_logged", epoch, False
+    elif fact.event_type == "controller_epoch_read" and epoch.isdigit():
+        yield "controller_epoch_read_before_written", str(int(epoch) + 1), True
+    elif fact.event_type == "broker_registered" and "broker_id" in fields:
+        yield "registered_before_logged", f"{fields['broker_id']}|{fields.get('broker_epoch', 'only')}", False
+    elif fact.event_type == "broker_epochs":
+        for entry in fields.get("broker_epochs", "").split(","):
+            broker_id, _, broker_epoch = entry.strip().partition(":")
+            if broker_epoch:
+                yield "registering_before_broker_epoch_cached", f"{broker_id}|{broker_epoch}", False
+
+
+def znode_marks(fact: ZnodeFact) -> Iterator[Mark]:
+    """The marks that a write to a znode leaves."""
+    for rule, key, is_earlier in _of_znode(fact):
+        yield Mark(rule, key, is_earlier, ZOOKEEPER, fact.at_us, fact.evidence_id)
+
+
+def _of_znode(fact: ZnodeFact) -> _Sides:
+    if fact.path == "/controller_epoch" and fact.data is not None:
+        yield "controller_epoch_written_before_logged", fact.data.strip(), True
+        yield "controller_epoch_read_before_written", fact.data.strip(), False
+    broker = _BROKER.match(fact.path)
+    if broker is not None:
+        for epoch in (str(fact.czxid), "only"):
+            yield "registered_before_logged", f"{broker[1]}|{epoch}", True
+            yield "registering_before_registered", f"{broker[1]}|{epoch}", False
+    name = _STATE.match(fact.path)
+    state = _json(fact.data)
+    if name is None or not fact.is_only or "leader_epoch" not in state:
+        return
+    partition, leader_epoch = f"{name[1]}-{name[2]}", state["leader_epoch"]
+    if fact.version is not None:
+        for shown in (leader_epoch, ""):
+            yield "state_written_before_shown", f"{partition}|{fact.version}|{shown}", True
+    before = _json(fact.previous) if fact.version is not None and fact.previous_version == fact.version - 1 else {}
+    if fact.version == 0 or ("leader_epoch" in before and before["leader_epoch"] != leader_epoch):
+        yield "epoch_opened_before_shown", f"{partition}|{leader_epoch}", True
+        if before and before.get("controller_epoch") == state.get("controller_epoch"):
+            key = f"{partition}|{before['leader_epoch']}|{state.get('controller_epoch')}"
+            yield "decided_before_next_decision", key, False
+    elif before and _members(before.get("isr")) != _members(state.get("isr")):
+        # the leader asked for this change: a controller's own raises the leader epoch
+        key = f"{partition}|{state.get('leader')}|{_members(before.get('isr'))}|{_members(state.get('isr'))}"
+        yield "isr_proposed_before_written", key, False
+
+
+def pair_up(marks: Iterable[Mark]) -> list[CausalPair]:
+    """The pairs of all marks, in a fixed order."""
+    by_key: dict[tuple[str, str], tuple[list[Mark], list[Mark]]] = {}
+    for mark in marks:
+        by_key.setdefault((mark.rule, mark.key), ([], []))[0 if mark.is_earlier else 1].append(mark)
+    pairs: list[CausalPair] = []
+    for (rule, _), (earlier, later) in sorted(by_key.items()):
+        pairs += _pairs_of(RULES[rule], earlier, later)
+    return pairs
+
+
+def _pairs_of(rule: PairRule, earlier: list[Mark], later: list[Mark]) -> Iterator[CausalPair]:
+    if not earlier or not later or (len(later) > 1 and not rule.many_later):
+        return
+    clocks = {mark.clock for mark in earlier}
+    span = max(mark.at_us for mark in earlier) - min(mark.at_us for mark in earlier)
+    if len(clocks) > 1 or (len(earlier) > 1 and not (rule.many_earlier and span <= SAME_REQUEST_US)):
+        return
+    first = max(earlier, key=lambda mark: (mark.at_us, mark.evidence_id))
+    for clock in sorted({mark.clock for mark in later} - clocks):
+        then = min((mark for mark in later if mark.clock == clock), key=lambda mark: (mark.at_us, mark.evidence_id))
+        yield CausalPair(
+            first.clock, clock, first.at_us, then.at_us, rule.name, (first.evidence_id, then.evidence_id)
+        )  # fmt: skip
+
+
+def with_announcements(facts: Iterable[LogFact]) -> Iterator[LogFact]:
+    """The facts of one file in its order, each registration with the line that announced it."""
+    announced: LogFact | None = None
+    for fact in facts:
+        if announces_registration(fact):
+            announced = fact
+        elif fact.event_type == "broker_registered" and announced is not None:
+            fact = replace(fact, announced_us=announced.at_us, announced_by=announced.evidence_id)
+        yield fact
+
+
+def announces_registration(fact: LogFact) -> bool:
+    """``Creating /brokers/ids/N (is it secure? ...)``, or the start of the broker."""
+    is_creating = "is_secure" in fact.fields and _BROKER.match(fact.fields.get("path", "")) is not None
+    return fact.source_kind == "server_log" and (is_creating or fact.event_type in ANNOUNCES_REGISTRATION)
+
+
+def with_previous(facts: Iterable[ZnodeFact]) -> list[ZnodeFact]:
+    """All writes to znodes, each with the one before it to the same znode, by path and transaction."""
+    ordered = sorted(facts, key=lambda fact: (fact.path, fact.mzxid))
+    znodes: dict[str, set[int]] = {}
+    for fact in ordered:
+        znodes.setdefault(fact.path, set()).add(fact.czxid)
+    result: list[ZnodeFact] = []
+    before: ZnodeFact | None = None
+    for fact in ordered:
+        known = before if before is not None and (before.path, before.czxid) == (fact.path, fact.czxid) else None
+        result.append(
+            replace(
+                fact,
+                previous=None if known is None else known.data,
+                previous_version=None if known is None else known.version,
+                is_only=len(znodes[fact.path]) == 1,
+            )
+        )
+        before = fact
+    return result
+
+
+def _partition(fields: Mapping[str, str]) -> str | None:
+    return f"{fields['topic']}-{fields['partition_id']}" if "topic" in fields and "partition_id" in fields else None
+
+
+def _members(isr: object) -> str:
+    """An ISR as a set: who writes it and who prints it need not agree on the order."""
+    ids = isr.split(",") if isinstance(isr, str) else isr if isinstance(isr, list) else []
+    return ",".join(sorted(str(member).strip() for member in ids))
+
+
+def _json(data: str | None) -> dict[str, object]:
+    try:
+        value = json.loads(data or "")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

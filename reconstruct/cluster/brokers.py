@@ -1,0 +1,114 @@
+"""Which brokers were alive when: from their registrations in /brokers/ids, and from what controllers saw of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.cluster.view import Registration
+from reconstruct.time.intervals import Interval
+
+#: A controller that hears of a lost registration logs it after the fact, and a snapshot's round takes a while.
+_SLACK_US: Final = 30_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFact:
+    """One fact about one broker.
+
+    ``kind``: ``registered`` (its znode, created by transaction ``czxid``), ``unregistered`` (the znode of ``czxid`` was
+    gone: between ``at`` and ``at_upper``), ``up`` and ``down`` (a controller logged that it came or went), ``live`` (a
+    controller listed it among the live ones), ``absent`` (a controller listed the live ones without it),
+    ``shutdown_requested`` (it asked for a controlled shutdown).
+    """
+
+    broker_id: int
+    kind: str
+    at: int
+    evidence_id: str
+    czxid: int | None = None
+    at_upper: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationSpan:
+    """One registration; ``ended_before`` bounds its end where only an interval is known."""
+
+    interval: Interval[Registration]
+    ended_before: int | None
+
+
+def broker_registrations(facts: Iterable[BrokerFact]) -> dict[int, list[RegistrationSpan]]:
+    """By broker, its registrations in order; by znodes where any were given, else by the controllers' logs."""
+    by_broker: dict[int, list[BrokerFact]] = {}
+    for fact in sorted(facts, key=lambda f: (f.at, f.kind, f.evidence_id)):
+        by_broker.setdefault(fact.broker_id, []).append(fact)
+    has_znodes = any(f.kind == "registered" for facts_of in by_broker.values() for f in facts_of)
+    build = _from_znodes if has_znodes else _from_logs
+    result = {broker_id: build(facts_of) for broker_id, facts_of in sorted(by_broker.items())}
+    return {broker_id: spans for broker_id, spans in result.items() if spans}
+
+
+def _from_znodes(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
+    registered: dict[int, BrokerFact] = {}
+    for fact in facts:
+        if fact.kind == "registered" and fact.czxid is not None:
+            registered.setdefault(fact.czxid, fact)
+    gone = {f.czxid: f for f in facts if f.kind == "unregistered"}
+    downs = [f for f in facts if f.kind in ("down", "absent")]
+    order = sorted(registered.values(), key=lambda f: f.czxid or 0)
+    spans: list[RegistrationSpan] = []
+    for index, fact in enumerate(order):
+        following = order[index + 1] if index + 1 < len(order) else None
+        lost = gone.get(fact.czxid)
+        start = fact.at if not spans or spans[-1].interval.end is None else max(fact.at, spans[-1].interval.end)
+        if lost is None and following is None:
+            interval = Interval(start, None, Registration(), (fact.evidence_id,))
+            spans.append(RegistrationSpan(interval, None))
+            continue
+        earliest = lost.at if lost else fact.at
+        latest = min(
+            at for at in (lost.at_upper if lost else None, following.at if following else None) if at is not None
+        )
+        heard = next((d for d in downs if earliest <= d.at <= latest + _SLACK_US), None)
+        end = min(heard.at, latest) if heard else latest
+        evidence = [fact.evidence_id, *([lost.evidence_id] if lost else []), *([heard.evidence_id] if heard else [])]
+        reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
+        interval = Interval(
+            start, max(start, end), Registration(reason), tuple(dict.fromkeys(evidence)),
+            None if heard else "znode_snapshot",
+        )  # fmt: skip
+        spans.append(RegistrationSpan(interval, max(start, latest)))
+    return spans
+
+
+def _from_logs(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
+    spans: list[RegistrationSpan] = []
+    opened: BrokerFact | None = None
+    for fact in facts:
+        if fact.kind in ("up", "live") and opened is None:
+            opened = fact
+        elif fact.kind in ("down", "absent") and opened is not None:
+            inferred = "log_gap" if fact.kind == "absent" else _begun(opened)
+            reason = _end_reason(facts, opened.at, fact.at, was_lost=True)
+            evidence = (opened.evidence_id, fact.evidence_id)
+            spans.append(
+                RegistrationSpan(Interval(opened.at, fact.at, Registration(reason), evidence, inferred), fact.at)
+            )
+            opened = None
+    if opened is not None:
+        spans.append(
+            RegistrationSpan(Interval(opened.at, None, Registration(), (opened.evidence_id,), _begun(opened)), None)
+        )
+    return spans
+
+
+def _begun(opened: BrokerFact) -> str | None:
+    return None if opened.kind == "up" else "retention_boundary"
+
+
+def _end_reason(facts: Sequence[BrokerFact], start: int, end: int, *, was_lost: bool) -> str:
+    if any(f.kind == "shutdown_requested" and start <= f.at <= end for f in facts):
+        return "controlled_shutdown"
+    return "registration_lost" if was_lost else "registered_again"

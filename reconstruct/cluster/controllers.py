@@ -1,0 +1,170 @@
+"""Who was controller when: from /controller_epoch and /controller, and from the controllers' own logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reconstruct.cluster.generations import GenerationFact, generation_starts
+from reconstruct.cluster.view import Tenure
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.time.instants import utc
+
+#: /controller is written before /controller_epoch is raised: how much later its time may be, one clock against another.
+_SKEW_US: Final = 2_000_000
+#: In less time no cluster is stopped, created again and through several elections.
+_RECREATION_US: Final = 30_000_000
+LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFact:
+    """One fact about the controller.
+
+    ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
+    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
+    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
+    cluster's id).
+    """
+
+    kind: str
+    at: int
+    evidence_id: str
+    controller_id: int | None = None
+    epoch: int | None = None
+    level_floor: str | None = None
+    stated_cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TenureSpan:
+    """A tenure, its order among those of the same controller and epoch, and why it ended."""
+
+    tenure: Tenure
+    generation: int
+    end_reason: str | None
+    inferred_from: str | None
+
+
+@dataclass(slots=True)
+class _Epoch:
+    number: int
+    facts: list[ControllerFact] = field(default_factory=list)
+
+    def of_kind(self, *kinds: str) -> list[ControllerFact]:
+        return sorted((f for f in self.facts if f.kind in kinds), key=lambda f: (f.at, f.evidence_id))
+
+
+def controller_tenures(facts: Iterable[ControllerFact]) -> list[TenureSpan]:
+    """Tenures in their order. A cluster created again in the same folders begins another generation of epochs."""
+    known = sorted((f for f in facts if f.epoch != 0), key=lambda f: (f.at, f.kind, f.evidence_id))
+    spans: list[TenureSpan] = []
+    generations = _generations(known)
+    for index, (begins, ends) in enumerate(generations):
+        members = [f for f in known if begins <= f.at < ends]
+        spans += _tenures_of(members, index, None if index + 1 == len(generations) else ends)
+    return spans
+
+
+def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:
+    """Half-open spans of time, one for each time that the cluster was created."""
+    far = 2**62
+    elections = [
+        GenerationFact(fact.at, fact.evidence_id, fact.epoch, fact.stated_cluster_id)
+        for fact in known
+        if fact.kind in ("elected", "znode_epoch", "cluster_id")
+    ]
+    starts = [-far, *(start.at for start in generation_starts(elections))]
+    return list(zip(starts, [*starts[1:], far], strict=True))
+
+
+def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: int | None) -> list[TenureSpan]:
+    epochs: dict[int, _Epoch] = {}
+    for fact in facts:
+        if fact.epoch is not None:
+            epochs.setdefault(fact.epoch, _Epoch(fact.epoch)).facts.append(fact)
+    ordered = [epochs[number] for number in sorted(epochs)]
+    starts = [_start(epoch) for epoch in ordered]
+    spans = []
+    for index, epoch in enumerate(ordered):
+        start = starts[index]
+        later = starts[index + 1 :]
+        end = min(later) if later else recreated_at
+        reason = None if end is None else "superseded" if later else "cluster_recreated"
+        controller_id = _controller_of(epoch, start, facts)
+        resigned = [
+            f for f in facts if f.kind == "resigned" and f.controller_id == controller_id and start <= f.at
+            and (end is None or f.at < end)
+        ]  # fmt: skip
+        evidence = [f.evidence_id for f in epoch.of_kind("znode_epoch", "elected")] or [
+            f.evidence_id for f in epoch.of_kind("seen")[:1]
+        ]
+        if resigned:
+            end, reason = resigned[0].at, "resigned"
+            evidence.append(resigned[0].evidence_id)
+        floors = [f.level_floor for f in epoch.of_kind("seen") if f.level_floor and f.controller_id == controller_id]
+        floor = min(floors, key=LEVELS.index) if floors else None
+        inferred = None
+        if not epoch.of_kind("znode_epoch", "elected"):
+            inferred = "retention_boundary" if index == 0 else "log_gap"
+        tenure = Tenure(controller_id, epoch.number, start, end, tuple(dict.fromkeys(evidence)), floor, generation)
+        spans.append(TenureSpan(tenure, generation, reason, inferred))
+    return spans
+
+
+def _start(epoch: _Epoch) -> int:
+    for kind in ("znode_epoch", "elected", "seen"):
+        facts = epoch.of_kind(kind)
+        if facts:
+            return facts[0].at
+    return min(f.at for f in epoch.facts)
+
+
+def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -> int:
+    """The broker that says so itself; else the one that /controller named when the epoch was raised."""
+    for kind in ("elected", "seen"):
+        for fact in epoch.of_kind(kind):
+            if fact.controller_id is not None:
+                return fact.controller_id
+    named = [
+        f for f in facts if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US
+    ]
+    latest = max(named, key=lambda f: (f.at, f.evidence_id), default=None)
+    return -1 if latest is None or latest.controller_id is None else latest.controller_id
+
+
+def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -> str:
+    """A cluster created again, of which the logs lack the first elections, explains claims that lie far apart."""
+    return "error" if epoch > 1 and second.at - first.at <= _RECREATION_US else "warning"
+
+
+def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[TenureSpan], verdicts: Verdicts) -> None:
+    """R11: one broker for each epoch, and no epoch left out where /controller_epoch shows both its neighbours."""
+    elected: dict[tuple[int, int], dict[int, ControllerFact]] = {}
+    generation_of = {(s.generation, s.tenure.controller_epoch): s for s in spans}
+    starts = sorted({s.generation: s.tenure.start for s in reversed(spans)}.items())
+    for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
+        if fact.kind == "elected" and fact.epoch and fact.controller_id is not None:
+            generation = max((g for g, at in starts if at <= fact.at + _SKEW_US), default=0)
+            elected.setdefault((generation, fact.epoch), {}).setdefault(fact.controller_id, fact)
+    for (_, epoch), claims in sorted(elected.items()):
+        if len(claims) == 1:
+            verdicts.kept("R11")
+            continue
+        first, second = list(claims.values())[:2]
+        verdicts.broken(
+            Finding(
+                "R11", "two_controllers_for_one_epoch", _claim_severity(epoch, first, second), second.at,
+                f"one controller for controller epoch {epoch}",
+                f"brokers {first.controller_id} and {second.controller_id}",
+                f"Broker {first.controller_id} ({utc(first.at)}) and broker {second.controller_id} ({utc(second.at)})"
+                f" both log that they became controller with epoch {epoch}.",
+                (first.evidence_id, second.evidence_id), broker_id=second.controller_id,
+            )
+        )  # fmt: skip
+    for (generation, epoch), _span in sorted(generation_of.items()):
+        if (generation, epoch + 1) not in generation_of and any(
+            g == generation and other > epoch for g, other in generation_of
+        ):
+            verdicts.unjudged("R11")

@@ -1,0 +1,334 @@
+"""Cluster-wide facts, gathered by Spark and small: elections, registrations, process starts, versions, settings.
+
+Their number grows with what happened to the cluster, not with its partitions: they are collected, made into timelines
+by pure functions, and given to every partition's fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import collect_all
+from ingest.shapes import versions_of
+from reconstruct.cluster.brokers import BrokerFact
+from reconstruct.cluster.controllers import LEVELS, ControllerFact
+from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.events.spark.line_order import jump_counts, with_jumps
+from reconstruct.model.versions import (
+    NEWEST,
+    OLDEST,
+    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
+    KafkaVersion,
+    VersionRange,
+)
+from reconstruct.partitions.line_order import is_in_order
+
+#: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
+_BROKER_EVENTS: Final = (
+    ("broker_change", "added_broker_ids", "up"),
+    ("broker_change", "deleted_broker_ids", "down"),
+    ("broker_change", "bounced_broker_ids", "down"),
+    ("broker_change", "bounced_broker_ids", "up"),
+    ("broker_started", "added_broker_ids", "up"),
+    ("broker_failed", "deleted_broker_ids", "down"),
+    ("controlled_shutdown_requested", "shutting_down_broker_ids", "shutdown_requested"),
+)
+#: controller.log events that list all live brokers, in ``live_broker_ids``.
+_LIVE_LISTS: Final = ("broker_change", "brokers_active")
+ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
+_PROCESS_STARTS: Final = ("broker_server_starting",)
+MIN_ISR: Final = "min.insync.replicas"
+UNCLEAN: Final = "unclean.leader.election.enable"
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """The facts of one cluster."""
+
+    controllers: list[ControllerFact] = field(default_factory=list)
+    brokers: list[BrokerFact] = field(default_factory=list)
+    process_starts: list[tuple[int, int, str]] = field(default_factory=list)
+    live_views: list[LiveView] = field(default_factory=list)
+    log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
+    stated_versions: list[str] = field(default_factory=list)
+    shapes: set[str] = field(default_factory=set)
+    topic_min_isr: dict[str, int] = field(default_factory=dict)
+    broker_min_isr: dict[int, int] = field(default_factory=dict)
+    topic_unclean: dict[str, bool] = field(default_factory=dict)
+    broker_unclean: dict[int, bool | None] = field(default_factory=dict)
+
+    @property
+    def version(self) -> VersionRange:
+        """What the logs state, else what the shapes of their messages allow."""
+        stated = sorted(v for v in map(KafkaVersion.parse, self.stated_versions) if v is not None)
+        if stated:
+            return VersionRange(stated[0], stated[-1])
+        spans = [versions_of(shape) for shape in sorted(self.shapes)]
+        lows = [v for v in (KafkaVersion.parse(since) for since, _ in spans) if v is not None]
+        highs = [KafkaVersion.parse(until) or NEWEST for _, until in spans]
+        low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
+        # several versions wrote these logs: only the widest range is certain
+        return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
+
+    @property
+    def unclean_election(self) -> bool | None:
+        """The brokers' own unclean.leader.election.enable; None where none was given or they differ."""
+        is_default = None
+        if self.version.is_before(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = True
+        elif self.version.is_since(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = False
+        values = {is_default if given is None else given for given in self.broker_unclean.values()}
+        return values.pop() if len(values) == 1 else None
+
+
+def gather(
+    state_changes: DataFrame,
+    controller_events: DataFrame,
+    replication_events: DataFrame,
+    znodes: DataFrame,
+    configs: DataFrame,
+    files: DataFrame,
+) -> dict[str, ClusterFacts]:
+    """By cluster id; every cluster that any table names has an entry."""
+    facts: dict[str, ClusterFacts] = {}
+
+    def of(row: Row) -> ClusterFacts:
+        return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
+
+    starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
+    versions, shapes, controllers, brokers, lists, started, settings, spans = collect_all(
+        [
+            files.select("cluster_id", "kafka_version").distinct(),
+            state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
+            _controller_facts(state_changes, controller_events, replication_events, znodes),
+            _broker_facts(controller_events, znodes),
+            _live_lists(controller_events),
+            starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
+            _settings(znodes, configs),
+            _log_spans(state_changes),
+        ]
+    )
+    for row in versions:
+        cluster = of(row)
+        if row["kafka_version"] is not None:
+            cluster.stated_versions.append(row["kafka_version"])
+    for row in shapes:
+        of(row).shapes.add(row["shape_id"])
+    for row in controllers:
+        of(row).controllers.append(
+            ControllerFact(
+                row["kind"],
+                row["at"],
+                row["evidence_id"],
+                row["controller_id"],
+                row["epoch"],
+                row["level_floor"],
+                row["stated_cluster_id"],
+            )
+        )
+    for row in brokers:
+        of(row).brokers.append(
+            BrokerFact(row["broker_id"], row["kind"], row["at"], row["evidence_id"], row["czxid"], row["at_upper"])
+        )
+    for row in lists:
+        of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
+        live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
+        of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
+    for row in spans:
+        of(row).log_spans.append((row["broker_id"], _log_span(row)))
+    for row in started:
+        of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
+    for row in settings:
+        _set(of(row), row)
+    return facts
+
+
+def _at(column: str) -> Column:
+    return F.unix_micros(column).alias("at")
+
+
+def _controller_facts(
+    state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znodes: DataFrame
+) -> DataFrame:
+    none_int = F.lit(None).cast("int")
+    none_text = F.lit(None).cast("string")
+    written = znodes.where("change = 'written'")
+    epochs = written.where("path = '/controller_epoch'").select(
+        "cluster_id", F.lit("znode_epoch").alias("kind"), _at("changed_at"), F.col("evidence")[0].alias("evidence_id"),
+        none_int.alias("controller_id"), F.col("data").try_cast("int").alias("epoch"), none_text.alias("level_floor"),
+    )  # fmt: skip
+    controllers = written.where("path = '/controller'").select(
+        "cluster_id", F.lit("znode_controller").alias("kind"), _at("changed_at"),
+        F.col("evidence")[0].alias("evidence_id"),
+        F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int").alias("controller_id"),
+        none_int.alias("epoch"), none_text.alias("level_floor"),
+    )  # fmt: skip
+    own = F.coalesce("controller_id", "broker_id").alias("controller_id")
+    is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
+    elected = controller_events.where(is_elected | (F.col("event_type") == "controller_resigned")).select(
+        "cluster_id",
+        F.when(F.col("event_type") == "controller_resigned", "resigned").otherwise("elected").alias("kind"),
+        _at("corrected_time"), F.col("record_id").alias("evidence_id"), own,
+        F.when(F.col("event_type") != "controller_resigned", F.col("controller_epoch")).alias("epoch"),
+        none_text.alias("level_floor"),
+    )  # fmt: skip
+    # what a controller did itself, not what a broker heard from it: a broker's line names the broker
+    acts = state_changes.where(
+        "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
+    )
+    seen = (
+        acts.groupBy("cluster_id", "controller_id", "controller_epoch")
+        .agg(
+            F.unix_micros(F.min("corrected_time")).alias("at"),
+            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
+            _level_floor(),
+        )
+        .select(
+            "cluster_id", F.lit("seen").alias("kind"), "at", "evidence_id", "controller_id",
+            F.col("controller_epoch").alias("epoch"), "level_floor",
+        )
+    )  # fmt: skip
+    stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
+        "cluster_id", F.lit("cluster_id").alias("kind"), _at("corrected_time"), F.col("record_id").alias("evidence_id"),
+        F.col("fields")["cluster_id"].alias("stated_cluster_id"),
+    )  # fmt: skip
+    known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
+    return known.unionByName(stated, allowMissingColumns=True)
+
+
+def _level_floor() -> Column:
+    """The lowest level of a group's records, as ``level_floor``."""
+    levels = F.array(*map(F.lit, LEVELS))
+    return F.try_element_at(levels, F.min(F.array_position(levels, F.col("log_level"))).cast("int")).alias(
+        "level_floor"
+    )
+
+
+def _log_spans(state_changes: DataFrame) -> DataFrame:
+    """What each file of a state-change log covers; one file may hold the lines of several brokers."""
+    speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
+    log = ("cluster_id", "broker_id", "file_id")
+    lines = state_changes.where(F.col("event_id").endswith(":0")).select(
+        "cluster_id", speaker.alias("broker_id"), "file_id", "byte_offset", "log_level", _at("corrected_time")
+    )
+    return (
+        with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
+        .groupBy(*log)
+        .agg(
+            F.min("at").alias("start"),
+            F.max("at").alias("end"),
+            F.count("*").alias("lines"),
+            *jump_counts(),
+            _level_floor(),
+        )
+        .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
+    )
+
+
+def _log_span(row: Row) -> LogSpan:
+    in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
+    return LogSpan(row["start"], row["end"], row["level_floor"], in_order)
+
+
+def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
+    registered = (
+        znodes.where(F.col("path").rlike("^/brokers/ids/[0-9]+$"))
+        .groupBy("cluster_id", "path", "czxid", "change")
+        .agg(
+            F.unix_micros(F.min("changed_at")).alias("at"),
+            F.unix_micros(F.min("changed_at_upper")).alias("at_upper"),
+            F.min_by(F.col("evidence")[0], F.col("changed_at")).alias("evidence_id"),
+        )
+        .select(
+            "cluster_id",
+            F.regexp_extract("path", "([0-9]+)$", 1).cast("int").alias("broker_id"),
+            F.when(F.col("change") == "written", "registered").otherwise("unregistered").alias("kind"),
+            "at", "evidence_id", "czxid", "at_upper",
+        )
+    )  # fmt: skip
+    logged = None
+    for event_type, name, kind in _BROKER_EVENTS:
+        listed = F.split(F.col("fields")[name], ",")
+        step = (
+            controller_events.where(F.col("event_type") == event_type)
+            .select("cluster_id", "corrected_time", "record_id", F.explode(listed).alias("id"))
+            .select(
+                "cluster_id", F.trim("id").try_cast("int").alias("broker_id"), F.lit(kind).alias("kind"),
+                _at("corrected_time"), F.col("record_id").alias("evidence_id"),
+                F.lit(None).cast("bigint").alias("czxid"), F.lit(None).cast("bigint").alias("at_upper"),
+            )
+            .where("broker_id IS NOT NULL")
+        )  # fmt: skip
+        logged = step if logged is None else logged.unionByName(step)
+    assert logged is not None
+    return registered.unionByName(logged)
+
+
+def _live_lists(controller_events: DataFrame) -> DataFrame:
+    listed = F.split(F.col("fields")["live_broker_ids"], ",")
+    return (
+        controller_events.where(F.col("event_type").isin(*_LIVE_LISTS) & listed.isNotNull())
+        .select(
+            "cluster_id",
+            _at("corrected_time"),
+            "record_id",
+            F.coalesce("controller_id", "broker_id").alias("controller_id"),
+            F.transform(listed, lambda id_: F.trim(id_).try_cast("int")).alias("live"),
+        )
+        .orderBy("cluster_id", "at", "record_id")
+    )
+
+
+def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
+    """A list of the live brokers says of each known broker that it is live, or is not."""
+    live = {broker_id for broker_id in row["live"] or () if broker_id is not None}
+    for broker_id in sorted(live):
+        yield BrokerFact(broker_id, "live", row["at"], row["record_id"])
+    for broker_id in sorted(known - live):
+        yield BrokerFact(broker_id, "absent", row["at"], row["record_id"])
+
+
+def _set(cluster: ClusterFacts, row: Row) -> None:
+    topic, broker_id = row["topic"], row["broker_id"]
+    if topic is not None:
+        if row["min_isr"] is not None:
+            cluster.topic_min_isr[topic] = row["min_isr"]
+        if row["unclean"] is not None:
+            cluster.topic_unclean[topic] = row["unclean"]
+    elif broker_id is not None:
+        cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
+        cluster.broker_unclean[broker_id] = row["unclean"]
+
+
+def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
+    """What topics set in their znode, and brokers in a server.properties that was given; NULL where they do not."""
+    config = F.from_json(F.get_json_object("data", "$.config"), "map<string,string>")
+    topics = (
+        znodes.where(F.col("path").rlike("^/config/topics/[^/]+$") & (F.col("change") == "written"))
+        .groupBy("cluster_id", "path")
+        .agg(F.max_by(config, "mzxid").alias("config"))
+        .select(
+            "cluster_id",
+            F.regexp_extract("path", "^/config/topics/(.+)$", 1).alias("topic"),
+            F.lit(None).cast("int").alias("broker_id"),
+            F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
+            F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),
+        )
+    )
+    brokers = (
+        configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
+        .groupBy("cluster_id", "broker_id")
+        .agg(_value(MIN_ISR).try_cast("int").alias("min_isr"), _value(UNCLEAN).try_cast("boolean").alias("unclean"))
+        .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr", "unclean")
+    )
+    return topics.unionByName(brokers)
+
+
+def _value(key: str) -> Column:
+    return F.max(F.when(F.col("config_key") == key, F.col("config_value")))

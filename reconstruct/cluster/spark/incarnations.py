@@ -1,0 +1,253 @@
+"""Incarnations of topics: a topic deleted and created again is another topic, and its epochs start again.
+
+By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first of them, by the
+controller's log: a partition that becomes New a second time is a partition of another incarnation. No topic outlives
+its cluster: where that was created again in the same folders, its topics were too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import pandas as pd
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from reconstruct.cluster.spark.generations import cluster_generations
+from reconstruct.events.spark.step import named_partitions
+from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
+from reconstruct.model.rules_version import MODEL_VERSION
+
+#: How long after the creation of its znode a controller may take to log a topic's partitions as New.
+REACTION_MS: Final = 30_000
+_BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
+_END: Final = datetime(9999, 12, 30, tzinfo=UTC)
+_FAR_PAST: Final = -(2**62)
+
+INCARNATIONS_SCHEMA: Final = (
+    "cluster_id string, topic string, topic_incarnation string, evidence_id string, starts_at_us bigint,"
+    " ends_at_us bigint, is_last boolean"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A creation of a topic: by its znode (``name``: topic id or creation zxid), or by the controller's log."""
+
+    at: int
+    name: str
+    is_znode: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recreation:
+    """A creation of the whole cluster, and the first record that names the topic after it."""
+
+    at: int
+    first: Creation
+
+
+def incarnations_of(creations: Sequence[Creation], recreations: Sequence[Recreation] = ()) -> list[tuple[str, int]]:
+    """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs.
+
+    No topic outlives its cluster: where that was created again, and nothing tells of the topic's own creation, another
+    incarnation begins.
+    """
+    znodes = sorted((c for c in creations if c.is_znode), key=lambda c: (c.at, c.name))
+    logged = sorted((c for c in creations if not c.is_znode), key=lambda c: (c.at, c.name))
+    unmatched = [c for c in logged if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for z in znodes)]
+    if znodes:
+        unmatched = [c for c in unmatched if c.at < znodes[0].at]
+    starts = [*znodes, *unmatched]
+    for recreation in recreations:
+        since = recreation.at - REACTION_MS * 1000
+        if not any(since <= start.at <= recreation.first.at for start in starts):
+            starts.append(Creation(recreation.at, recreation.first.name, False))
+    starts.sort(key=lambda c: (c.at, c.name))
+    return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
+
+
+def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
+    """``bronze.log_records`` and ``silver.znode_changes`` to the incarnations of topics.
+
+    Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
+    """
+    written = znodes.where(
+        F.col("path").rlike("^/brokers/topics/[^/]+$")
+        & (F.col("change") == "written")
+        & (F.col("czxid") != UNKNOWN_CZXID)
+        & F.col("created_at").isNotNull()
+    )
+    created = (
+        written.groupBy("cluster_id", "path", "czxid")
+        .agg(
+            F.min("created_at").alias("at"),
+            F.max(F.get_json_object("data", "$.topic_id")).alias("topic_id"),
+            F.min_by(F.col("evidence")[0], F.struct("changed_at", "mzxid")).alias("evidence_id"),
+        )
+        .select(
+            "cluster_id",
+            F.regexp_extract("path", "^/brokers/topics/([^/]+)$", 1).alias("topic"),
+            F.unix_micros("at").alias("at"),
+            F.coalesce("topic_id", F.col("czxid").cast("string")).alias("name"),
+            F.lit("znode").alias("kind"),
+            "evidence_id",
+        )
+    )
+    named = named_partitions(records)
+    first = _first_of_each_generation(named, cluster_generations(records, znodes))
+    # the n-th time that a partition becomes New begins the n-th incarnation of its topic
+    new = named.where(
+        (F.col("event_type") == "partition_state_change") & (F.col("fields")["to_state"] == "NewPartition")
+    ).select(
+        "cluster_id",
+        "topic",
+        "partition_id",
+        F.unix_micros("corrected_time").alias("at"),
+        F.col("record_id").alias("name"),
+    )
+    facts = (
+        created.unionByName(first, allowMissingColumns=True)
+        .unionByName(
+            new.select(
+                "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
+            ),
+            allowMissingColumns=True,
+        )
+        .groupBy("cluster_id", "topic")
+        .applyInPandas(_incarnations, INCARNATIONS_SCHEMA)
+    )
+    return facts.select(
+        "cluster_id",
+        "topic",
+        "topic_incarnation",
+        "evidence_id",
+        _instant("starts_at_us", _BEGINNING, "starts_at"),
+        _instant("ends_at_us", _END, "ends_at"),
+        "is_last",
+    )
+
+
+def incarnation_rows(incarnations: DataFrame) -> DataFrame:
+    """What :func:`topic_incarnations` gives as ``silver.topic_incarnations``; no instant where it is not bounded."""
+    begins = F.when(F.col("starts_at") > F.lit(_BEGINNING), F.col("starts_at"))
+    return incarnations.select(
+        "cluster_id",
+        "topic",
+        "topic_incarnation",
+        begins.alias("valid_from"),
+        F.when(F.col("ends_at") < F.lit(_END), F.col("ends_at")).alias("valid_to"),
+        F.array("evidence_id").alias("evidence"),
+        F.when(begins.isNull(), "retention_boundary").alias("inferred_from"),
+        F.lit(MODEL_VERSION).alias("model_version"),
+    )
+
+
+def stored_incarnations(rows: DataFrame) -> DataFrame:
+    """``silver.topic_incarnations`` as :func:`topic_incarnations` gave it."""
+    return rows.select(
+        "cluster_id",
+        "topic",
+        "topic_incarnation",
+        F.col("evidence")[0].alias("evidence_id"),
+        F.coalesce("valid_from", F.lit(_BEGINNING)).alias("starts_at"),
+        F.coalesce("valid_to", F.lit(_END)).alias("ends_at"),
+        F.col("valid_to").isNull().alias("is_last"),
+    )
+
+
+def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataFrame:
+    """The first record that names a topic each time that its cluster was created; ``since`` is NULL for the first."""
+    at = F.unix_micros("corrected_time")
+    spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
+    inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
+    since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
+    return (
+        named.join(F.broadcast(spans), inside, "left")
+        .groupBy("cluster_id", "topic", since.alias("since"))
+        .agg(
+            F.unix_micros(F.min("corrected_time")).alias("at"),
+            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset", "record_id")).alias("name"),
+        )
+        .withColumn("kind", F.when(F.col("since").isNull(), "first").otherwise("again"))
+    )
+
+
+def _instant(column: str, otherwise: datetime, name: str) -> Column:
+    return F.coalesce(F.timestamp_micros(column), F.lit(otherwise)).alias(name)
+
+
+def _incarnations(facts: pd.DataFrame) -> pd.DataFrame:
+    cluster_id, topic = facts["cluster_id"].iloc[0], facts["topic"].iloc[0]
+    creations = [Creation(row.at, row.name_, True) for row in _rows(facts, "znode")]
+    times_seen: dict[str, int] = {}
+    again: dict[int, Creation] = {}
+    for row in _rows(facts, "new:"):
+        times_seen[row.kind] = times_seen.get(row.kind, 0) + 1
+        generation = times_seen[row.kind]
+        again.setdefault(generation, Creation(row.at, row.name_, False))
+    first = next(_rows(facts, "first"), None)
+    recreations = [
+        Recreation(int(since), Creation(int(at), str(name), False))
+        for since, at, name in sorted(
+            facts.loc[facts["kind"] == "again", ["since", "at", "name"]].itertuples(index=False, name=None)
+        )
+    ]
+    logged = _logged_creations(first, again, creations, recreations)
+    starts = incarnations_of([*creations, *logged], recreations)
+    ends: list[int | None] = [start for _, start in starts[1:]]
+    shown = {name: id_ for name, id_ in zip(facts["name"], facts["evidence_id"], strict=True) if isinstance(id_, str)}
+    return pd.DataFrame(
+        {
+            "cluster_id": cluster_id,
+            "topic": topic,
+            "topic_incarnation": [name for name, _ in starts],
+            "evidence_id": [shown.get(name, name) for name, _ in starts],
+            "starts_at_us": pd.array([None if at == _FAR_PAST else at for _, at in starts], dtype="Int64"),
+            "ends_at_us": pd.array([*ends, None], dtype="Int64"),
+            "is_last": [index == len(starts) - 1 for index in range(len(starts))],
+        }
+    )
+
+
+def _logged_creations(
+    first: _Fact | None,
+    new: Mapping[int, Creation],
+    znodes: Sequence[Creation],
+    recreations: Sequence[Recreation],
+) -> list[Creation]:
+    """The creations that logs tell of; the oldest is named by the first record that names the topic.
+
+    ``new`` holds, for the n-th time that any partition became New, when it did.
+    """
+    later = [new[time] for time in sorted(new) if time > 1]
+    if first is None:
+        return [*later, new[1]] if 1 in new else later
+    if 1 in new and not _is_all_later([new[1]], recreations):
+        return [*later, Creation(new[1].at, first.name_, False)]
+    if 1 in new:
+        later.append(new[1])
+    if not znodes or _is_all_later(znodes, recreations):
+        later.append(Creation(first.at, first.name_, False))
+    return later
+
+
+def _is_all_later(creations: Sequence[Creation], recreations: Sequence[Recreation]) -> bool:
+    """Whether every creation known is one of a cluster created again, so that what came before has none."""
+    return bool(recreations) and all(c.at >= recreations[0].at - REACTION_MS * 1000 for c in creations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    at: int
+    name_: str
+    kind: str
+
+
+def _rows(facts: pd.DataFrame, kind: str) -> Iterator[_Fact]:
+    chosen = facts[facts["kind"].str.startswith(kind)].sort_values(["at", "name"])
+    for at, name, of in zip(chosen["at"], chosen["name"], chosen["kind"], strict=True):
+        yield _Fact(int(at), str(name), str(of))

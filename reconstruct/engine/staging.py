@@ -1,0 +1,77 @@
+"""Intermediate rows of one run, kept as files beside the lake's tables while the run lasts.
+
+What several steps use is written once and read back. A cached DataFrame would be as fast to read, but carries the plan
+that made it into the plan of everything made of it: those grow with every step until the driver does little but plan,
+and its memory holds little else. Files are there for every executor, however many are lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from ingest.lake.delta import Lake
+
+#: No table's place: schemas have other names.
+FOLDER: Final = "_staging"
+#: What a run that was killed left is removed by the first run that begins this much later.
+ABANDONED_AFTER_S: Final = 86_400
+
+
+class Staging:
+    """The intermediate rows of one run, in one folder of its own."""
+
+    def __init__(self, lake: Lake, run_id: str) -> None:
+        self._spark = lake.spark
+        self._all = f"{lake.root}/{FOLDER}"
+        self._folder = f"{self._all}/{run_id}"
+        self._names: set[str] = set()
+
+    def keep(self, rows: DataFrame, name: str) -> DataFrame:
+        """The same rows, made now, once, and read from their file by all that is made of them."""
+        if name in self._names:
+            raise ValueError(f"{name} is kept already")
+        self._names.add(name)
+        place = f"{self._folder}/{name}"
+        rows.write.parquet(place)
+        return self._spark.read.schema(rows.schema).parquet(place)
+
+    def remove_abandoned(self) -> None:
+        """Remove what runs that were killed long ago left here."""
+        files, folder = self._files(self._all)
+        if not files.exists(folder):
+            return
+        oldest = 1000 * (time.time() - ABANDONED_AFTER_S)
+        for status in files.listStatus(folder):
+            if status.getModificationTime() < oldest:
+                files.delete(status.getPath(), True)
+
+    def remove(self) -> None:
+        """Remove all that was kept, and the place of all runs where no other run is in it."""
+        files, folder = self._files(self._folder)
+        files.delete(folder, True)
+        above = folder.getParent()
+        if files.exists(above) and not files.listStatus(above):
+            files.delete(above, False)
+
+    def _files(self, place: str) -> tuple[Any, Any]:
+        """The file system that holds ``place``, and ``place`` as its path."""
+        jvm = self._spark._jvm
+        assert jvm is not None
+        path = jvm.org.apache.hadoop.fs.Path(place)
+        return path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf()), path
+
+
+@contextmanager
+def staging(lake: Lake, run_id: str) -> Iterator[Staging]:
+    """A place for a run's intermediate rows; removed whatever happens."""
+    stage = Staging(lake, run_id)
+    stage.remove_abandoned()
+    try:
+        yield stage
+    finally:
+        stage.remove()

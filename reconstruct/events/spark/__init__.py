@@ -1,0 +1,1 @@
+"""Records and znodes to typed rows on Spark: DataFrame in, DataFrame out."""

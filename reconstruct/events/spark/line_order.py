@@ -1,0 +1,44 @@
+"""How often the times of a file jump back, on Spark: :mod:`reconstruct.partitions.line_order` says what follows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ingest.lake.tables.bronze import LOG_KINDS
+from reconstruct.partitions.line_order import FAR_BACK_US, JUMP_BACK_US
+
+_BACK: Final = "back_us"
+
+
+def with_jumps(lines: DataFrame, *log: str) -> DataFrame:
+    """Lines with ``back_us``: how much earlier each is than the line before it, of those that share ``log``.
+
+    ``lines`` have ``byte_offset`` and ``at``, µs.
+    """
+    in_file = Window.partitionBy(*log).orderBy("byte_offset")
+    return lines.withColumn(_BACK, F.lag("at").over(in_file) - F.col("at"))
+
+
+def jump_counts() -> list[Column]:
+    """What :func:`with_jumps` gives, counted: ``jumps_back`` and ``far_jumps_back``."""
+    return [
+        F.count_if(F.col(_BACK) > JUMP_BACK_US).alias("jumps_back"),
+        F.count_if(F.col(_BACK) > FAR_BACK_US).alias("far_jumps_back"),
+    ]
+
+
+def jumps_of_files(records: DataFrame) -> DataFrame:
+    """Grain: one row per (cluster, log file) of a known broker any of whose times jump back.
+
+    ``records`` are those of ``bronze.log_records`` with ``corrected_time``. A file that mixes the logs of brokers that
+    nothing tells apart has several clocks, whose times jump back and forth.
+    """
+    log = ("cluster_id", "broker_id", "file_id")
+    lines = records.where(F.col("source_kind").isin(*LOG_KINDS) & F.col("broker_id").isNotNull()).select(
+        *log, "byte_offset", F.unix_micros("corrected_time").alias("at")
+    )
+    counted = with_jumps(lines.where("at IS NOT NULL"), *log).groupBy(*log).agg(*jump_counts())
+    return counted.where("jumps_back > 0").drop("broker_id")

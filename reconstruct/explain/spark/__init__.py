@@ -1,0 +1,1 @@
+"""The evidence of one partition read from a lake, small and for one reader."""

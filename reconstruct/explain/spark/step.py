@@ -1,0 +1,173 @@
+"""The evidence of one partition, read from a lake that has been reconstructed: small, and for one reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables.silver import (
+    CONTROLLER_EVENTS,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    TOPIC_INCARNATIONS,
+    ZNODE_CHANGES,
+)
+from reconstruct.cluster.spark.incarnations import stored_incarnations
+from reconstruct.engine.inputs import cluster_histories
+from reconstruct.explain.described import described
+from reconstruct.explain.explain import Span, description_only, explanation
+from reconstruct.explain.refusals import IGNORED
+from reconstruct.explain.spark.descriptions import described_of, describing_clusters
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.spark.evidence import partition_evidence
+from reconstruct.partitions.spark.step import history_of
+from reconstruct.time.instants import to_micros
+
+#: Requests that name no partition concern it where they came so near to the time asked for.
+_NEAR_US: Final = 60_000_000
+_MOST_REFUSALS: Final = 50
+
+
+class NothingKnown(Exception):
+    """The lake knows no such topic, partition or time; the message is one sentence that says what it does know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which partition, when; ``cluster_id`` None where the lake holds one cluster with that topic."""
+
+    topic: str
+    partition_id: int
+    span: Span
+    cluster_id: str | None = None
+
+
+def explain(lake: Lake, question: Question) -> str:
+    """The explanation as text. Raises :class:`NothingKnown`."""
+    incarnations = _incarnations(lake, question)
+    clusters = sorted({row["cluster_id"] for row in incarnations}) or _describing(lake, question)
+    if len(clusters) > 1:
+        raise NothingKnown(f"{len(clusters)} clusters have that topic: say --cluster {' or '.join(clusters)}")
+    if not clusters:
+        raise NothingKnown(_no_topic(lake, question))
+    cluster_id = clusters[0]
+    heading = f"{question.topic}-{question.partition_id} of cluster {cluster_id}"
+    span = question.span
+    answers, missed = described_of(lake, cluster_id, question.topic, question.partition_id, span.start, span.end)
+    told = described(span.start, span.end, answers, missed)
+    rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
+    if rows:
+        views = {history.cluster_id: history.view for history in cluster_histories(lake)}
+        refused = _refusals_of_no_partition(lake, question, cluster_id)
+        return explanation(heading, history_of(rows, views), span, refused, told)
+    if told is None or not answers:
+        raise NothingKnown(_no_partition(lake, question, cluster_id))
+    return description_only(heading, told)
+
+
+def _incarnations(lake: Lake, question: Question) -> Sequence[Row]:
+    """The topic's incarnations, in order."""
+    known = lake.read(TOPIC_INCARNATIONS).where(F.col("topic") == question.topic)
+    rows = known.orderBy("cluster_id", "valid_from").collect()
+    return [row for row in rows if question.cluster_id in (None, row["cluster_id"])]
+
+
+def _describing(lake: Lake, question: Question) -> list[str]:
+    """The clusters whose brokers described the topic."""
+    return [one for one in describing_clusters(lake, question.topic) if question.cluster_id in (None, one)]
+
+
+def _no_topic(lake: Lake, question: Question) -> str:
+    known = lake.read(TOPIC_INCARNATIONS)
+    names = [row["topic"] for row in known.select("topic").distinct().orderBy("topic").limit(20).collect()]
+    return (
+        f"no topic {question.topic} is known{'' if question.cluster_id is None else ' in that cluster'}:"
+        f" there are {', '.join(names) or 'none, run reconstruct first'}"
+    )
+
+
+def _incarnation(incarnations: Sequence[Row], question: Question) -> str:
+    """The incarnation of the topic that the time falls into."""
+    for row in incarnations:
+        if row["valid_to"] is None or question.span.start < to_micros(row["valid_to"]):
+            return str(row["topic_incarnation"])
+    return str(incarnations[-1]["topic_incarnation"])
+
+
+def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> Sequence[dict[str, Any]]:
+    own = (F.col("cluster_id") == cluster_id) & (F.col("topic") == question.topic)
+    found = partition_evidence(
+        lake.read(STATE_CHANGE_EVENTS).where(own),
+        lake.read(REPLICATION_EVENTS).where(own),
+        lake.read(CONTROLLER_EVENTS).where(own),
+        lake.read(ZNODE_CHANGES).where((F.col("cluster_id") == cluster_id) & _is_about(question.topic)),
+        stored_incarnations(lake.read(TOPIC_INCARNATIONS)).where(own),
+    )
+    chosen = (F.col("partition_id") == question.partition_id) & (F.col("topic_incarnation") == incarnation)
+    return [row.asDict() for row in found.where(chosen).collect()]
+
+
+def _is_about(topic: str) -> Column:
+    path = F.col("path")
+    own = f"/brokers/topics/{topic}"
+    return (
+        (path == own)
+        | path.startswith(f"{own}/")
+        | (path == f"/admin/delete_topics/{topic}")
+        | (path == "/admin/reassign_partitions")
+    )
+
+
+def _no_partition(lake: Lake, question: Question, cluster_id: str) -> str:
+    events = lake.read(STATE_CHANGE_EVENTS).where(
+        (F.col("cluster_id") == cluster_id) & F.col("partition_id").isNotNull()
+    )
+    bounds = (
+        events.where(F.col("topic") == question.topic)
+        .agg(F.min("partition_id").alias("first"), F.max("partition_id").alias("last"))
+        .collect()[0]
+    )
+    if bounds["first"] is None:
+        return f"nothing is known of topic {question.topic} at that time"
+    return (
+        f"nothing is known of partition {question.partition_id} of topic {question.topic} at that time: the logs name"
+        f" its partitions {bounds['first']} to {bounds['last']}"
+    )
+
+
+def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -> list[Evidence]:
+    """Requests that a broker ignored as a whole: the first of them around the time, told with any partition."""
+    at = F.unix_micros("corrected_time")
+    fields = F.col("fields")
+    rows = (
+        lake.read(STATE_CHANGE_EVENTS)
+        .where((F.col("cluster_id") == cluster_id) & F.col("topic").isNull() & F.col("event_type").isin(*IGNORED))
+        .where(at.between(question.span.start - _NEAR_US, question.span.end))
+        .select(
+            "record_id", "event_type", at.alias("at"), "file_id", "byte_offset", "correlation_id",
+            F.coalesce(fields["broker_id"].try_cast("int"), F.col("broker_id")).alias("broker_id"),
+            fields["controller_id"].try_cast("int").alias("controller_id"),
+            F.coalesce(fields["request_controller_epoch"], fields["controller_epoch"]).try_cast("int").alias("epoch"),
+            fields["known_controller_epoch"].try_cast("int").alias("known"),
+        )
+        .orderBy("at", "file_id", "byte_offset")
+        .limit(_MOST_REFUSALS)
+    )  # fmt: skip
+    return [_refusal(row) for row in _rows(rows)]
+
+
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.collect()]
+
+
+def _refusal(row: dict[str, Any]) -> Evidence:
+    return Evidence(
+        row["record_id"], row["event_type"], row["at"], file=row["file_id"], offset=row["byte_offset"],
+        source_kind="state_change_log", broker_id=row["broker_id"], controller_id=row["controller_id"],
+        controller_epoch=row["epoch"], correlation_id=row["correlation_id"], known_controller_epoch=row["known"],
+    )  # fmt: skip

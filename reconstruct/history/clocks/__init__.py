@@ -1,1 +1,0 @@
-"""What each broker's clock showed against true time."""

@@ -1,6 +1,0 @@
-"""The rules about data (R30 to R36, R38, R39), judged over one partition's offsets."""
-
-from reconstruct.history.offsets.rules.case import IsrMove, IsrMoveKind, OffsetCase
-from reconstruct.history.offsets.rules.judge import judge_offsets
-
-__all__ = ["IsrMove", "IsrMoveKind", "OffsetCase", "judge_offsets"]

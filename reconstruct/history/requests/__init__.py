@@ -1,1 +1,0 @@
-"""Requests of controllers to brokers, from decision to answer."""

@@ -1,0 +1,138 @@
+"""What the bounds of one partition's offsets are made from: sightings, what brokers did, and what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reconstruct.offsets.clocks import OffsetClocks
+
+HIGH_WATERMARK = "high_watermark"
+LOG_END_OFFSET = "log_end_offset"
+LOG_START_OFFSET = "log_start_offset"
+RECOVERY_POINT = "recovery_point"
+EPOCH_START = "epoch_start"
+
+#: Sources whose sighting is a file's content: the value was true when the file was written, some time before the copy.
+FILE_SOURCES = frozenset(
+    {
+        "replication_offset_checkpoint",
+        "recovery_point_offset_checkpoint",
+        "log_start_offset_checkpoint",
+        "leader_epoch_checkpoint",
+    }
+)
+
+
+#: Source whose sighting is a broker's own answer: the value was true at some instant between asking and answering.
+PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSighting:
+    """One sighting, as a row of ``silver.offset_observations``; instants in microseconds since the epoch.
+
+    It was made between ``observed_at`` and ``observed_at_upper`` (None: at ``observed_at``). Of a file's content that
+    says only that the file had it then; ``written_after`` is an instant at which the file is known to have had another
+    content, so that it was written between that and the copy. None: not known from the file as a whole; it then
+    follows from the sighting before, if that shows another offset. ``is_minimum`` marks what is only known to be
+    reached, as a leader knows its followers' log ends.
+    """
+
+    replica_id: int
+    offset_kind: str
+    offset: int
+    observed_at: int
+    observed_at_upper: int | None = None
+    leader_epoch: int | None = None
+    source: str = ""
+    written_after: int | None = None
+    is_minimum: bool = False
+    evidence_id: str = ""
+
+
+class ReplicaEventKind(StrEnum):
+    """What a broker's log says that its replica did."""
+
+    STARTED = "started"
+    LEADS = "leads"
+    FOLLOWS = "follows"
+    TRUNCATED = "truncated"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaEvent:
+    """One such act at its line's time: ``offset`` for TRUNCATED, ``leader`` for FOLLOWS; None: not known."""
+
+    replica_id: int
+    kind: ReplicaEventKind
+    at: int
+    offset: int | None = None
+    leader: int | None = None
+    leader_epoch: int | None = None
+    evidence_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedState:
+    """One interval of ``silver.leader_and_isr_timeline``; ``valid_to`` None while it holds."""
+
+    valid_from: int
+    valid_to: int | None
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSchedule:
+    """How long a broker's high watermark file may stay as it is while its high watermarks rise.
+
+    A running broker writes it every ``interval_us`` (``replica.high.watermark.checkpoint.interval.ms``). One that does
+    not run for ``longest_stall_us`` loses its session: ``zookeeper.session.timeout.ms`` and what ZooKeeper and the
+    controller take to notice. ``sessions`` are spans in each of which the broker is known to have had one session.
+    """
+
+    interval_us: int
+    longest_stall_us: int
+    sessions: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetEvidence:
+    """All of one partition incarnation.
+
+    ``covered`` holds, by replica, the spans in which its broker's server.log is complete: there, what it does not say
+    did not happen. Outside them every offset of that replica may fall at any instant. ``schedules`` by replica are
+    optional; with them every copy of a high watermark file counts, those with an unchanged content too. ``clocks`` says
+    how far lines, copies and decided states may be off each other in time.
+    """
+
+    sightings: Sequence[OffsetSighting] = ()
+    events: Sequence[ReplicaEvent] = ()
+    decided: Sequence[DecidedState] = ()
+    covered: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
+    clocks: OffsetClocks = field(default_factory=OffsetClocks)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetBounds:
+    """What is proven of one replica's offsets at every instant of ``[valid_from, valid_to)``; None: not bounded.
+
+    One without length shows a probe's answer (:mod:`reconstruct.offsets.answers`); it holds at no instant that
+    ``[valid_from, valid_to)`` contains, and adds nothing to what its neighbours prove.
+    """
+
+    replica_id: int
+    valid_from: int
+    valid_to: int | None
+    high_watermark_lower: int | None = None
+    high_watermark_upper: int | None = None
+    log_end_offset_lower: int | None = None
+    log_end_offset_upper: int | None = None
+    log_start_offset_lower: int | None = None
+    recovery_point_lower: int | None = None
+    evidence: tuple[str, ...] = ()

@@ -1,0 +1,72 @@
+"""The bounds that hold whichever of two rule sets a cluster followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import OffsetBounds
+
+_LOWER: Final = ("high_watermark_lower", "log_end_offset_lower", "log_start_offset_lower", "recovery_point_lower")
+_UPPER: Final = ("high_watermark_upper", "log_end_offset_upper")
+
+
+def hull(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[OffsetBounds]:
+    """At every instant the wider of each bound: unbounded where either is. Both by replica and time, as the result.
+
+    Rows without length, which show what brokers answered, stay where both have them.
+    """
+    result: list[OffsetBounds] = []
+    for replica in sorted({row.replica_id for row in one} & {row.replica_id for row in other}):
+        both = [[row for row in rows if row.replica_id == replica] for rows in (one, other)]
+        lasting, shown = ([[r for r in rows if (r.valid_to == r.valid_from) is is_shown] for rows in both]
+                          for is_shown in (False, True))  # fmt: skip
+        found = [*_of_replica(*lasting), *_of_answers(*shown)]
+        result += sorted(found, key=lambda row: (row.valid_from, _end(row)))
+    return result
+
+
+def _of_answers(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> Iterable[OffsetBounds]:
+    """Several of one instant are those of the same answers, in the same order."""
+    waiting: dict[int, list[OffsetBounds]] = {}
+    for row in other:
+        waiting.setdefault(row.valid_from, []).append(row)
+    for row in one:
+        of_instant = waiting.get(row.valid_from)
+        if of_instant:
+            yield _widened(row, of_instant.pop(0), row.valid_from, row.valid_from)
+
+
+def _of_replica(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> Iterable[OffsetBounds]:
+    instants = sorted({at for row in (*one, *other) for at in (row.valid_from, _end(row))})
+    first = second = 0
+    for start, end in pairwise(instants):
+        while first < len(one) and _end(one[first]) <= start:
+            first += 1
+        while second < len(other) and _end(other[second]) <= start:
+            second += 1
+        if first == len(one) or second == len(other):
+            return
+        a, b = one[first], other[second]
+        if max(a.valid_from, b.valid_from) > start:
+            continue
+        row = _widened(a, b, start, None if end == EVER_AFTER else end)
+        if any(getattr(row, name) is not None for name in (*_LOWER, *_UPPER)):
+            yield row
+
+
+def _widened(one: OffsetBounds, other: OffsetBounds, start: int, end: int | None) -> OffsetBounds:
+    values = {name: _wider(getattr(one, name), getattr(other, name), min) for name in _LOWER}
+    values |= {name: _wider(getattr(one, name), getattr(other, name), max) for name in _UPPER}
+    ids = tuple(sorted({*one.evidence, *other.evidence}))
+    return OffsetBounds(one.replica_id, start, end, **values, evidence=ids)
+
+
+def _wider(one: int | None, other: int | None, widest: Callable[[int, int], int]) -> int | None:
+    return None if one is None or other is None else widest(one, other)
+
+
+def _end(row: OffsetBounds) -> int:
+    return EVER_AFTER if row.valid_to is None else row.valid_to

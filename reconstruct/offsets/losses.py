@@ -1,0 +1,267 @@
+"""What an election lost: committed records that the new leader did not have, and logs that differ silently afterwards.
+
+A new leader's log ends where its epoch begins; whatever the leader before had committed above that is lost, at least up
+to what its high watermark is proven to have reached, at most up to its own log end when it went. The replica that
+returns then keeps some of those records if it does not cut its log down to where the epoch began: up to 0.10 it cuts to
+its own high watermark, and to its new leader's log end where its own is longer, and keeps its own records below it.
+Nothing in Kafka tells that they differ.
+
+Bounds are of the cluster's time, lines of their broker's clock, decisions of another: what is before or after what is
+taken as known only where no clock can be so far off that it was otherwise. What epochs tie together needs no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import DECISIONS, earlier
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import (
+    DecidedState,
+    OffsetBounds,
+    OffsetEvidence,
+    OffsetSighting,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+
+NO_LEADER: Final = -1
+UNCLEAN_ELECTION: Final = "unclean_election"
+CLEAN_ELECTION: Final = "clean_election"
+SAME_LEADER: Final = "leader_returned_with_less"
+_ROLES: Final = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS)
+
+
+@dataclass(frozen=True, slots=True)
+class DivergingReplica:
+    """A replica that kept its own records from ``from_offset`` up to and without ``to_offset`` while following."""
+
+    replica_id: int
+    from_offset: int
+    to_offset: int
+    since: int
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetLoss:
+    """One election that lost committed records, or may have.
+
+    Offsets are of records: ``lost_from_offset`` is the first lost one, ``lost_to_offset_*`` the last one, at least and
+    at most; an upper bound of None is not bounded. ``lost_count_lower`` 0 says that nothing is proven lost.
+    """
+
+    event_at: int
+    cause: str
+    leader: int
+    previous_leader: int
+    leader_epoch: int
+    lost_from_offset: int
+    lost_to_offset_lower: int | None
+    lost_to_offset_upper: int | None
+    lost_count_lower: int
+    lost_count_upper: int | None
+    diverging: tuple[DivergingReplica, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+def find_losses(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> list[OffsetLoss]:
+    """Every election of ``evidence`` that certainly lost committed records, and every unclean one that may have."""
+    rows = sorted(bounds, key=lambda row: (row.replica_id, row.valid_from))
+    decided = sorted(evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
+    result = []
+    last: DecidedState | None = None
+    reign_began = 0
+    for before, state in zip([None, *decided], decided, strict=False):
+        if state.leader == NO_LEADER:
+            continue
+        if last is not None and before is not None and state.leader_epoch != last.leader_epoch:
+            loss = _judge(evidence, rows, last, reign_began, before.isr, state)
+            if loss is not None:
+                result.append(loss)
+        if last is None or last.leader != state.leader:
+            reign_began = state.valid_from
+        last = state
+    return result
+
+
+def _judge(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], last: DecidedState, reign_began: int, isr: Sequence[int],
+    state: DecidedState,
+) -> OffsetLoss | None:  # fmt: skip
+    """One election; a leader that stays has the same log, whatever the ISR said: it loses only what is proven lost."""
+    is_unclean = state.leader not in isr and state.leader != last.leader
+    began = _leadership(evidence, state)
+    start = _epoch_start(evidence, rows, state, began)
+    if start is None:
+        return None
+    start_lower, start_upper, ids = start
+    slack = evidence.clocks.slack_us(DECISIONS)
+    committed, committed_ids = _committed(rows, last.leader, reign_began + slack, state.valid_from - slack)
+    end = _log_end(evidence, last.leader, state.valid_from)
+    count_lower = 0
+    if committed is not None and start_upper is not None:
+        count_lower = max(committed - start_upper, 0)
+    count_upper = None if end is None else max(end - start_lower, count_lower)
+    if count_lower == 0 and (not is_unclean or count_upper == 0):
+        return None
+    cause = UNCLEAN_ELECTION if is_unclean else SAME_LEADER if state.leader == last.leader else CLEAN_ELECTION
+    return OffsetLoss(
+        event_at=state.valid_from, cause=cause, leader=state.leader, previous_leader=last.leader,
+        leader_epoch=state.leader_epoch, lost_from_offset=start_lower,
+        lost_to_offset_lower=committed - 1 if committed is not None and count_lower else None,
+        lost_to_offset_upper=None if count_upper is None else start_lower + count_upper - 1,
+        lost_count_lower=count_lower, lost_count_upper=count_upper,
+        diverging=tuple(_diverging(evidence, rows, state, start_lower)),
+        evidence=tuple(sorted({*ids, *committed_ids})),
+    )  # fmt: skip
+
+
+def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
+    """The new leader's own line of its becoming leader, the first after the decision."""
+    slack = evidence.clocks.between_us(state.leader, DECISIONS)
+    since, until = state.valid_from + slack, earlier(_end(state), slack)
+    found = [
+        event
+        for event in evidence.events
+        if (event.replica_id, event.kind) == (state.leader, ReplicaEventKind.LEADS)
+        and (event.leader_epoch == state.leader_epoch or since <= event.at < until)
+    ]
+    return min(found, key=lambda event: event.at, default=None)
+
+
+def _epoch_start(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, began: ReplicaEvent | None
+) -> tuple[int, int | None, tuple[str, ...]] | None:
+    """Where the epoch begins, at least and at most.
+
+    From the leader's lineage or its line; else from the log it loaded, if it did nothing between loading and leading;
+    else from its bounds.
+    """
+    named = [
+        s
+        for s in evidence.sightings
+        if s.replica_id == state.leader and s.leader_epoch == state.leader_epoch
+        and s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET)
+    ]  # fmt: skip
+    if named:
+        exact = min(named, key=lambda s: (s.offset_kind, s.offset))
+        return exact.offset, exact.offset, (exact.evidence_id,)
+    if began is None:
+        return None
+    loaded = _loaded_before(evidence, began)
+    if loaded is not None:
+        return loaded.offset, loaded.offset, (loaded.evidence_id,)
+    over = _rows_about(rows, state.leader, began.at, evidence.clocks.slack_us(state.leader))
+    least = _least_log_end(over)
+    highest = [row.log_end_offset_upper for row in over if row.log_end_offset_upper is not None]
+    if least is None:
+        return None
+    ids = tuple(sorted({name for row in over for name in row.evidence}))
+    return least, max(highest) if len(highest) == len(over) else None, ids
+
+
+def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSighting | None:
+    roles = [e.at for e in evidence.events if e.replica_id == began.replica_id and e.kind in _ROLES and e.at < began.at]
+    since = max(roles, default=0)
+    found = [
+        s
+        for s in evidence.sightings
+        if s.replica_id == began.replica_id and s.offset_kind == oe.LOG_END_OFFSET
+        and since < s.observed_at <= began.at and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
+    ]  # fmt: skip
+    return max(found, key=lambda s: s.observed_at, default=None)
+
+
+def _rows_about(rows: Sequence[OffsetBounds], replica: int, instant: int, slack: int) -> list[OffsetBounds]:
+    """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
+    first, last = instant - slack, instant + slack
+    found = []
+    reached = first
+    for row in rows:
+        until = EVER_AFTER if row.valid_to is None else row.valid_to
+        if row.replica_id != replica or until <= first or row.valid_from > last or row.valid_from == row.valid_to:
+            continue
+        if row.valid_from > reached:
+            return []
+        found.append(row)
+        reached = until
+    return found if reached > last else []
+
+
+def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
+    least = [row.log_end_offset_lower for row in over if row.log_end_offset_lower is not None]
+    return min(least) if least and len(least) == len(over) else None
+
+
+def _end(state: DecidedState) -> int:
+    return EVER_AFTER if state.valid_to is None else state.valid_to
+
+
+def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
+    """The highest high watermark that the last leader is proven to have reached before another was decided."""
+    reached = [
+        row
+        for row in rows
+        if row.replica_id == leader
+        and row.valid_from < until
+        and row.high_watermark_lower is not None
+        and (row.valid_to is None or row.valid_to > max(since, row.valid_from))
+    ]
+    best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
+    return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
+
+
+def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | None:
+    """Where the last leader's log ended when it went: what it loaded when it next started.
+
+    Of a power failure, in which records go that were never on disk, this would say too little; of a killed process it
+    is exact.
+    """
+    slack = evidence.clocks.between_us(leader, DECISIONS)
+    starts = sorted(e.at for e in evidence.events if (e.replica_id, e.kind) == (leader, ReplicaEventKind.STARTED))
+    since = next((at for at in starts if at + slack >= decided_at), None)
+    if since is None or since - slack < decided_at:
+        return None  # it did not return, or nobody knows whether it did
+    acts = [e.at for e in evidence.events if e.replica_id == leader and e.kind in _ROLES and e.at > since]
+    until = min(acts, default=EVER_AFTER)
+    loaded = [
+        s.offset
+        for s in evidence.sightings
+        if s.replica_id == leader and s.offset_kind == oe.LOG_END_OFFSET and since <= s.observed_at <= until
+        and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
+    ]  # fmt: skip
+    return max(loaded, default=None)
+
+
+def _diverging(
+    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, start: int
+) -> Iterable[DivergingReplica]:
+    """Replicas that followed the new leader with records of their own above where its epoch began."""
+    until = _end(state)
+    replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
+    for replica in replicas:
+        slack = evidence.clocks.between_us(replica, DECISIONS)
+        acts = [e for e in evidence.events if e.replica_id == replica and e.at >= state.valid_from - slack]
+        follows = next(
+            (
+                e
+                for e in acts
+                if (e.kind, e.leader) == (ReplicaEventKind.FOLLOWS, state.leader) and e.at >= state.valid_from + slack
+            ),
+            None,
+        )
+        had = _log_end(evidence, replica, state.valid_from)
+        if had is None:
+            decisions = evidence.clocks.slack_us(DECISIONS)
+            had = _least_log_end(_rows_about(rows, replica, state.valid_from, decisions))
+        if follows is None or had is None or had <= start:
+            continue
+        cuts = [e for e in acts if e.kind is ReplicaEventKind.TRUNCATED and e.offset is not None]
+        kept = min([had, *(e.offset for e in cuts if e.offset is not None)])
+        if kept > start:
+            ids = tuple(sorted({follows.evidence_id, *(e.evidence_id for e in cuts)}))
+            yield DivergingReplica(replica, start, kept, min(follows.at, until), ids)

@@ -1,0 +1,233 @@
+"""If the leader died now: which records would be gone, at least and at most.
+
+Two answers, at every instant of which the offsets of the replicas are bounded:
+
+* *clean*: the next leader that the ISR and the assignment give takes over. What the leader has above that replica's
+  log end offset is gone. Committed records are not among them, for every member of the ISR has those: only what
+  producers with ``acks`` 0 or 1 were told is written.
+* *unclean*: the out-of-sync replica with the shortest log, live or not yet back, is elected. What was committed above
+  its log end offset is gone, ``acks=all`` or not.
+
+While there is no leader, the last one's high watermark says what was committed: nothing can be added to it.
+
+What becomes of the copies on the other replicas is by version (``truncation``): since 0.11 they cut their logs to the
+new leader's epoch, so that the records are gone everywhere; up to 0.10 they cut to their own high watermark, so that
+some stay in their logs, where the new leader has others, and are never served again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.versions import VersionRange
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import DecidedState, OffsetBounds
+
+NO_LEADER: Final = -1
+Span = tuple[int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedReplicas:
+    """One interval of an assignment, the preferred leader first; ``end`` None while it lasts."""
+
+    start: int
+    end: int | None
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsAtRisk:
+    """What holds at every instant of ``[valid_from, valid_to)``; None: not bounded, or there is no such replica.
+
+    ``leader`` is -1 while there is none; ``last_leader`` is then the one whose log counts. Counts are of offsets.
+    """
+
+    valid_from: int
+    valid_to: int | None
+    leader: int
+    last_leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    uncommitted_lower: int | None = None
+    uncommitted_upper: int | None = None
+    held_by: tuple[int, ...] = ()
+    next_leader: int | None = None
+    clean_from_offset: int | None = None
+    clean_lost_lower: int | None = None
+    clean_lost_upper: int | None = None
+    worst_replica: int | None = None
+    unclean_from_offset: int | None = None
+    unclean_lost_lower: int | None = None
+    unclean_lost_upper: int | None = None
+    truncation: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
+def records_at_risk(
+    decided: Sequence[DecidedState],
+    bounds: Iterable[OffsetBounds],
+    assigned: Sequence[AssignedReplicas],
+    live: Mapping[int, Sequence[Span]],
+    version: VersionRange,
+) -> list[RecordsAtRisk]:
+    """Contiguous as long as a state was decided; neighbours that say the same are one.
+
+    ``bounds`` are those of every replica of the partition, ``live`` the registrations of every broker of which they are
+    known: a broker without any counts as live.
+    """
+    by_replica: dict[int, list[OffsetBounds]] = {}
+    for row in sorted(bounds, key=lambda row: (row.replica_id, row.valid_from, _end(row.valid_to))):
+        by_replica.setdefault(row.replica_id, []).append(row)
+    states = sorted(decided, key=lambda state: (state.valid_from, _end(state.valid_to)))
+    cuts = _instants(states, by_replica, assigned, live)
+    cursors = {replica: _Cursor(rows) for replica, rows in by_replica.items()}
+    truncations = {rules_of(v).truncation.value for v in (version.low, version.high)}
+    truncation = truncations.pop() if len(truncations) == 1 else None
+    result: list[RecordsAtRisk] = []
+    last: tuple[int, OffsetBounds | None] | None = None
+    place = 0
+    for start, end in pairwise(cuts):
+        while place < len(states) and _end(states[place].valid_to) <= start:
+            place += 1
+        if place == len(states):
+            break
+        state = states[place]
+        if state.valid_from > start:
+            continue
+        held = {replica: now for replica, cursor in cursors.items() if (now := cursor.at(start)) is not None}
+        if state.leader != NO_LEADER:
+            last = (state.leader, held.get(state.leader))
+        if last is None:
+            continue
+        replicas = next((a.replicas for a in assigned if a.start <= start < _end(a.end)), None)
+        risk = _risk(state, last, held, replicas, {b for b, spans in live.items() if not _is_live(spans, start)})
+        _append(result, replace(risk, valid_from=start, valid_to=_open(end), truncation=truncation))
+    return result
+
+
+def _risk(
+    state: DecidedState, last: tuple[int, OffsetBounds | None], held: Mapping[int, OffsetBounds],
+    replicas: tuple[int, ...] | None, dead: set[int],
+) -> RecordsAtRisk:  # fmt: skip
+    leader, own = last
+    risk = RecordsAtRisk(0, None, state.leader, leader, state.leader_epoch, state.isr)
+    if own is None:
+        return risk
+    order = [*(replicas or ()), *sorted(set(state.isr) - set(replicas or ()))]
+    candidates = [replica for replica in order if replica in state.isr and replica != leader and replica not in dead]
+    # one that is down may be the first to come back
+    outside = [r for r in (replicas or sorted(held)) if r not in state.isr and r != leader]
+    next_leader = candidates[0] if candidates and replicas is not None else None
+    clean = [held.get(next_leader)] if next_leader is not None else [held.get(replica) for replica in candidates]
+    worst = _shortest(outside, held)
+    shortest = None if worst is None else held.get(worst)
+    used = [own, *(row for row in (*clean, shortest) if row is not None)]
+    return replace(
+        risk,
+        uncommitted_lower=_less(own.log_end_offset_lower, own.high_watermark_upper),
+        uncommitted_upper=_less(own.log_end_offset_upper, own.high_watermark_lower),
+        held_by=_holders(held, own.high_watermark_upper),
+        next_leader=next_leader,
+        clean_from_offset=_least(row.log_end_offset_lower if row else None for row in clean),
+        clean_lost_lower=_least(_less(own.log_end_offset_lower, row.log_end_offset_upper if row else None) or 0
+                                for row in clean),
+        clean_lost_upper=_most(_less(own.log_end_offset_upper, row.log_end_offset_lower if row else None)
+                               for row in clean),
+        worst_replica=worst,
+        unclean_from_offset=shortest.log_end_offset_lower if shortest else None,
+        unclean_lost_lower=(_less(own.high_watermark_lower, shortest.log_end_offset_upper) or 0) if shortest else
+        None if not outside else 0,
+        unclean_lost_upper=_less(own.high_watermark_upper, shortest.log_end_offset_lower) if shortest else None,
+        evidence=tuple(sorted({name for row in used for name in row.evidence})),
+    )  # fmt: skip
+
+
+def _shortest(outside: Sequence[int], held: Mapping[int, OffsetBounds]) -> int | None:
+    """The replica that may have the shortest log; None where one's is not bounded from below: it may be shorter."""
+    ends = [(row.log_end_offset_lower if (row := held.get(replica)) else None, replica) for replica in outside]
+    known = [(end, replica) for end, replica in ends if end is not None]
+    return min(known)[1] if known and len(known) == len(ends) else None
+
+
+def _holders(held: Mapping[int, OffsetBounds], committed: int | None) -> tuple[int, ...]:
+    """Replicas proven to hold every committed record."""
+    if committed is None:
+        return ()
+    return tuple(
+        replica
+        for replica, row in sorted(held.items())
+        if row.log_end_offset_lower is not None and row.log_end_offset_lower >= committed
+    )
+
+
+def _less(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else max(one - other, 0)
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    """The least of all; None where there is none, or one is not bounded."""
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return min(known) if known and len(known) == len(every) else None
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    every = list(values)
+    known = [value for value in every if value is not None]
+    return max(known) if known and len(known) == len(every) else None
+
+
+class _Cursor:
+    """The row of one replica at instants that rise."""
+
+    def __init__(self, rows: Sequence[OffsetBounds]) -> None:
+        self._rows = rows
+        self._place = 0
+
+    def at(self, instant: int) -> OffsetBounds | None:
+        while self._place < len(self._rows) and _end(self._rows[self._place].valid_to) <= instant:
+            self._place += 1
+        if self._place == len(self._rows) or self._rows[self._place].valid_from > instant:
+            return None
+        return self._rows[self._place]
+
+
+def _instants(
+    states: Sequence[DecidedState], by_replica: Mapping[int, Sequence[OffsetBounds]],
+    assigned: Sequence[AssignedReplicas], live: Mapping[int, Sequence[Span]],
+) -> list[int]:  # fmt: skip
+    """Every instant at which anything changes, from the first decided state on."""
+    spans: list[Span] = [(state.valid_from, state.valid_to) for state in states]
+    spans += [(row.valid_from, row.valid_to) for rows in by_replica.values() for row in rows]
+    spans += [(a.start, a.end) for a in assigned]
+    spans += [span for registered in live.values() for span in registered]
+    first = states[0].valid_from if states else EVER_AFTER
+    return sorted({at for start, end in spans for at in (start, _end(end)) if at >= first})
+
+
+def _append(result: list[RecordsAtRisk], risk: RecordsAtRisk) -> None:
+    """Joined to the one before where that says the same; the evidence is that of its first instant."""
+    before = result[-1] if result else None
+    if before is not None and before.valid_to == risk.valid_from:
+        joined = replace(risk, valid_from=before.valid_from, evidence=before.evidence)
+        if joined == replace(before, valid_to=risk.valid_to):
+            result[-1] = joined
+            return
+    result.append(risk)
+
+
+def _is_live(spans: Sequence[Span], instant: int) -> bool:
+    return not spans or instant < spans[0][0] or any(start <= instant < _end(end) for start, end in spans)
+
+
+def _end(instant: int | None) -> int:
+    return EVER_AFTER if instant is None else instant
+
+
+def _open(instant: int) -> int | None:
+    return None if instant == EVER_AFTER else instant

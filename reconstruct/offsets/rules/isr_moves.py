@@ -1,0 +1,179 @@
+"""R38 and R34: what a leader's own lines say of the replicas that it takes out of the ISR and into it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import JOIN_NEEDS_EPOCH_START_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
+from reconstruct.model.versions import v
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.evidence import OffsetSighting, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.rules.case import Curves, Extreme, IsrMove, IsrMoveKind, OffsetCase, names
+from reconstruct.offsets.spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
+from reconstruct.time.instants import utc
+
+#: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState).
+FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
+#: A leader counts its followers' lag from its election on: replica.resetLastCaughtUpTime in Partition.makeLeader.
+LAG_COUNTS_FROM_ELECTION_SINCE: Final = TRUNCATION_BY_LEADER_EPOCH_SINCE
+#: A member that is no replica (one that a reassignment has removed) is out of sync at once, and its end offset is
+#: printed as "unknown": Partition.isFollowerOutOfSync.
+WHO_IS_NO_REPLICA_LEAVES_SINCE: Final = v(3, 0)
+
+
+def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
+    """R38 and R34, of every replica that a leader took out of the ISR."""
+    printed = _printed(case)
+    for move in _moves(case, IsrMoveKind.LEFT):
+        _judge_lag_time(case, move, verdicts)
+        line = printed.get((move.evidence_id, move.leader), {})
+        log_end, high_watermark = line.get(oe.LOG_END_OFFSET), line.get(oe.HIGH_WATERMARK)
+        if move.end_offset is None or log_end is None or high_watermark is None:
+            verdicts.unjudged("R38")
+            continue
+        _judge_lag(case, move, move.end_offset, log_end.offset, verdicts)
+        _judge_committed(case, move, move.end_offset, high_watermark.offset, verdicts)
+
+
+def _moves(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
+    return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
+
+
+def _printed(case: OffsetCase) -> dict[tuple[str, int], dict[str, OffsetSighting]]:
+    """By (record, broker): the offsets that its line prints."""
+    wanted = {(move.evidence_id, move.leader) for move in case.isr_moves}
+    found: dict[tuple[str, int], dict[str, OffsetSighting]] = {}
+    for sighting in case.evidence.sightings:
+        key = (sighting.evidence_id, sighting.replica_id)
+        if key in wanted:
+            found.setdefault(key, {})[sighting.offset_kind] = sighting
+    return found
+
+
+def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, verdicts: Verdicts) -> None:
+    """A replica whose log ends where the leader's does is in sync (2.1, KAFKA-7152; lines print both since 2.2)."""
+    if end_offset < log_end:
+        verdicts.kept("R38")
+        return
+    is_proven = end_offset > log_end or case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
+    why = "" if is_proven else " Only a fetch between the decision and the line explains that."
+    verdicts.broken(
+        Finding(
+            "R38", "isr_shrink_without_reason", "error" if is_proven else "warning", move.at,
+            f"an end offset below {log_end} of a replica that leaves the ISR", f"end offset {end_offset}",
+            f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints {end_offset}"
+            f" as its end offset, {log_end} as its own: a replica that has all of the leader's log is in sync.{why}",
+            names((move.evidence_id,)), broker_id=move.leader, replica_id=move.member,
+        )
+    )  # fmt: skip
+
+
+def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_watermark: int, verdicts: Verdicts) -> None:
+    """The high watermark counts every member's log end as the leader knows it."""
+    if high_watermark <= end_offset:
+        verdicts.kept("R34")
+        return
+    lost = case.events_of(move.member, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
+    since = max((e.at for e in case.events_of(move.leader, ReplicaEventKind.LEADS) if e.at <= move.at), default=None)
+    slack = case.clocks.between_us(move.member, move.leader)
+    is_proven = (
+        since is not None
+        and case.is_covered(move.member, since, move.at, move.leader)
+        and not any(since - LINE_TO_ACT_US - slack <= event.at <= move.at + slack for event in lost)
+    )
+    why = "It neither started nor cut its log" if is_proven else "It may have lost records, by a start or a truncation,"
+    verdicts.broken(
+        Finding(
+            "R34", "leader_high_watermark_above_isr", "error" if is_proven else "warning", move.at,
+            f"high watermark at most {end_offset}", f"high watermark {high_watermark}",
+            f"Leader {move.leader} had the high watermark {high_watermark} while replica {move.member}, still in the"
+            f" ISR, had fetched up to {end_offset} only ({utc(move.at)}): {high_watermark - end_offset} records counted"
+            f" as committed that a member did not have. {why} while this leader led.",
+            names((move.evidence_id,)), broker_id=move.leader, replica_id=move.member,
+        )
+    )  # fmt: skip
+
+
+def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None:
+    """Whoever is in the ISR when a leader is elected may lag for ``replica.lag.time.max.ms`` from then on."""
+    limit = case.lag_time_max_us.get(move.leader)
+    elected = _last_election(case, move)
+    if limit is None or elected is None or case.version.may_be_before(LAG_COUNTS_FROM_ELECTION_SINCE):
+        verdicts.unjudged("R38")
+        return
+    if move.end_offset is None and case.version.may_be_since(WHO_IS_NO_REPLICA_LEAVES_SINCE):
+        verdicts.unjudged("R38")
+        return
+    joined_since = any(
+        (other.leader, other.member) == (move.leader, move.member) and elected.at <= other.at < move.at
+        for other in _moves(case, IsrMoveKind.JOINED)
+    )
+    if joined_since or move.at - elected.at >= limit:
+        verdicts.kept("R38")
+        return
+    verdicts.broken(
+        Finding(
+            "R38", "isr_shrink_without_reason", "warning", move.at,
+            f"no shrink for lag before {utc(elected.at + limit)}", f"replica {move.member} left at {utc(move.at)}",
+            f"Leader {move.leader} began leader epoch {elected.leader_epoch} ({utc(elected.at)}) with replica"
+            f" {move.member} in the ISR and took it out {(move.at - elected.at) // 1000} ms later, where"
+            f" replica.lag.time.max.ms is {limit // 1000}: lag counts from the election on. A broker that stood still"
+            " during the election could do that.",
+            names((elected.evidence_id, move.evidence_id)), broker_id=move.leader, replica_id=move.member,
+        )
+    )  # fmt: skip
+
+
+def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
+    """The leader's own line that prints where its epoch begins, if it kept its role from then to ``move``."""
+    printed = {s.evidence_id for s in case.evidence.sightings if s.offset_kind == oe.LOG_END_OFFSET}
+    events = case.events_of(move.leader, ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED)
+    found: ReplicaEvent | None = None
+    for event in events:
+        if event.at > move.at:
+            break
+        if event.kind is not ReplicaEventKind.LEADS:
+            found = None
+        elif event.evidence_id in printed and event.leader_epoch is not None:
+            found = event
+    return found if found is not None and case.is_covered(move.leader, found.at, move.at, move.leader) else None
+
+
+def judge_joins(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+    """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
+    up to the begin of the leader's epoch."""
+    for move in _moves(case, IsrMoveKind.JOINED):
+        slack = case.clocks.slack_us(move.leader)
+        start, end = move.at - LINE_TO_VALUE_US, move.at + LINE_TO_VALUE_US
+        had = curves.most(move.member, oe.LOG_END_OFFSET, end - slack, end + slack)
+        needed = curves.least(move.leader, oe.HIGH_WATERMARK, start - slack, start + slack)
+        began = _epoch_begin(case, move)
+        if began is not None and (needed is None or began.offset > needed.offset):
+            needed = began
+        if had is None or needed is None:
+            verdicts.unjudged("R38")
+        elif had.offset >= needed.offset:
+            verdicts.kept("R38")
+        else:
+            verdicts.broken(
+                Finding(
+                    "R38", "isr_join_too_early", "error", move.at,
+                    f"a log end offset of {needed.offset} or higher", f"log end offset {had.offset} at most",
+                    f"Leader {move.leader} took replica {move.member} into the ISR ({utc(move.at)}) while its log ended"
+                    f" at {had.offset} at most; it had to reach {needed.offset}, the leader's high watermark"
+                    f"{' or the begin of its epoch' if needed is began else ''}, first.",
+                    names(had.evidence, needed.evidence, (move.evidence_id,)),
+                    broker_id=move.leader, replica_id=move.member,
+                )
+            )  # fmt: skip
+
+
+def _epoch_begin(case: OffsetCase, move: IsrMove) -> Extreme | None:
+    if case.version.may_be_before(JOIN_NEEDS_EPOCH_START_SINCE):
+        return None
+    elected = _last_election(case, move)
+    lines = {s.evidence_id: s for s in case.evidence.sightings if s.offset_kind == oe.LOG_END_OFFSET}
+    if elected is None or elected.evidence_id not in lines:
+        return None
+    return Extreme(lines[elected.evidence_id].offset, (elected.evidence_id,))

@@ -1,0 +1,113 @@
+"""Every rule about one partition's offsets, one after the other; an error only where no clock could explain it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from reconstruct.findings.verdicts import BROKEN, Finding, Verdicts
+from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
+from reconstruct.offsets.rules.case import Curves, OffsetCase
+from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
+from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks
+from reconstruct.offsets.rules.isr_moves import judge_joins, judge_leaves
+from reconstruct.offsets.rules.lineage import judge_lineages
+from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
+from reconstruct.offsets.rules.within_replica import judge_order_in_replica
+
+#: By how much the lines of one broker may be off against the copies and the other brokers, after correction: nothing is
+#: said that one of the first explains, and nothing is an error that one of the others does.
+_UNSURE_US: Final = (50_000, 100_000, 250_000)
+_POSSIBLE_US: Final = (500_000, 750_000, 1_000_000)
+#: The types that compare instants of different clocks.
+_TIMED: Final = frozenset(
+    {
+        "high_watermark_decreased", "high_watermark_above_log_end", "recovery_point_above_log_end",
+        "log_start_above_high_watermark", "log_start_above_log_end", "follower_high_watermark_above_leader",
+        "isr_member_behind_high_watermark", "isr_join_too_early", "committed_records_truncated",
+        "high_watermark_moved_under_min_isr",
+    }
+)  # fmt: skip
+_Name = tuple[str, str, int | None]
+
+
+def judge_offsets(case: OffsetCase, verdicts: Verdicts) -> None:
+    """R30 to R36, R38 and R39. The same evidence in any order gives the same verdicts.
+
+    Copies and probes are of the capture's clock, lines of each broker's own. So what is broken is judged again with a
+    broker's lines a little earlier and later: where a quarter of a second would explain it, it cannot be judged; where
+    a second would, an error is a warning.
+    """
+    found = _judge_as_timed(case)
+    explained = _explained_by_clocks(case, found)
+    for (rule_id, verdict), times in found.counts.items():
+        verdicts.counts[rule_id, verdict] += times
+    for finding in found.findings:
+        slack = explained.get(_name(finding))
+        if slack in _UNSURE_US:
+            verdicts.counts[finding.rule_id, BROKEN] -= 1
+            verdicts.unjudged(finding.rule_id)
+        elif slack is not None and finding.severity == "error":
+            verdicts.findings.append(_softened(finding, slack))
+        else:
+            verdicts.findings.append(finding)
+    verdicts.counts += Counter()  # without those that came down to zero
+
+
+def _explained_by_clocks(case: OffsetCase, found: Verdicts) -> dict[_Name, int]:
+    """By finding: by how much, at the least, one broker's clock must be off to explain it; none where no slack does."""
+    open_ = {_name(finding) for finding in found.findings if finding.divergence_type in _TIMED}
+    explained: dict[_Name, int] = {}
+    for slack in (*_UNSURE_US, *_POSSIBLE_US):
+        for other in _otherwise_timed(case, slack) if open_ else ():
+            gone = open_ - {_name(finding) for finding in _judge_as_timed(other).findings}
+            explained |= dict.fromkeys(gone, slack)
+            open_ -= gone
+    return explained
+
+
+def _judge_as_timed(case: OffsetCase) -> Verdicts:
+    verdicts = Verdicts()
+    curves = Curves(case)
+    judge_high_watermarks(case, curves, verdicts)
+    judge_order_in_replica(case, curves, verdicts)
+    judge_followers(case, curves, verdicts)
+    judge_isr_members(case, curves, verdicts)
+    judge_losses(case, verdicts)
+    judge_truncations(case, curves, verdicts)
+    judge_lineages(case, verdicts)
+    judge_leaves(case, verdicts)
+    judge_joins(case, curves, verdicts)
+    judge_acks_all(case, verdicts)
+    judge_high_watermark_stands(case, curves, verdicts)
+    return verdicts
+
+
+def _name(finding: Finding) -> _Name:
+    return (finding.rule_id, finding.divergence_type, finding.replica_id)
+
+
+def _softened(finding: Finding, slack: int) -> Finding:
+    explanation = f"{finding.explanation} A broker's clock that is off by {slack / 1_000_000:g} s would explain it."
+    return replace(finding, severity="warning", explanation=explanation)
+
+
+def _otherwise_timed(case: OffsetCase, slack: int) -> Iterator[OffsetCase]:
+    """The case with the lines of one broker earlier or later; copies and answers stay."""
+    brokers = {event.replica_id for event in case.evidence.events} | {move.leader for move in case.isr_moves}
+    for broker in sorted(brokers):
+        for by in (-slack, slack):
+            evidence = replace(
+                case.evidence,
+                sightings=[
+                    replace(s, observed_at=s.observed_at + by)
+                    if s.replica_id == broker and s.observed_at_upper is None and s.observed_at
+                    else s
+                    for s in case.evidence.sightings
+                ],
+                events=[replace(e, at=e.at + by) if e.replica_id == broker else e for e in case.evidence.events],
+            )
+            moves = [replace(move, at=move.at + by) if move.leader == broker else move for move in case.isr_moves]
+            yield replace(case, evidence=evidence, isr_moves=moves)

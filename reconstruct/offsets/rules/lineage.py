@@ -1,0 +1,165 @@
+"""R36: the (leader epoch, start offset) lineages of the replicas, each in itself and against each other.
+
+An epoch belongs to one leader, so its first record has one offset, on every replica that holds it. Two things move an
+entry up without harm: deleting old records rewrites the first one to the new log start, and a replica that fetched a
+compacted log knows an epoch from the first batch that is left. None moves it below where the epoch's leader began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, pairwise
+
+from reconstruct.findings.known_issues import known_issue
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import (
+    EPOCH_ASSIGNED_AT_ELECTION_SINCE,
+)
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.evidence import OffsetSighting, ReplicaEventKind
+from reconstruct.offsets.rules.case import OffsetCase, names
+
+#: One replica's lineage as one copy of its file has it: by epoch.
+Lineage = Mapping[int, OffsetSighting]
+
+
+def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
+    """R36, of every copy of every replica's ``leader-epoch-checkpoint``."""
+    leads = {(e.replica_id, e.evidence_id) for e in case.evidence.events if e.kind is ReplicaEventKind.LEADS}
+    began: dict[int | None, OffsetSighting] = {
+        s.leader_epoch: s
+        for s in sorted(case.evidence.sightings, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
+        if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
+    }  # a follower's line prints the epoch too, and where its own log ended
+    latest: dict[int, Lineage] = {}
+    for (_, replica_id), entries in _copies(case):
+        lineage = {entry.leader_epoch or 0: entry for entry in entries}
+        if lineage != latest.get(replica_id):
+            _judge_order(case, replica_id, entries, verdicts)
+            _judge_begins(case, replica_id, lineage, began, verdicts)
+        latest[replica_id] = lineage
+    reported: set[tuple[int, int, int]] = set()
+    for one, other in combinations(sorted(latest), 2):
+        _judge_pair(case, latest[one], latest[other], reported, verdicts)
+        _judge_gaps(case, latest[one], latest[other], verdicts)
+        _judge_gaps(case, latest[other], latest[one], verdicts)
+
+
+def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetSighting]]]:
+    """((copied at, replica), entries by epoch), in that order."""
+    found: dict[tuple[int, int], set[OffsetSighting]] = {}
+    for sighting in case.evidence.sightings:
+        if sighting.offset_kind == oe.EPOCH_START and sighting.leader_epoch is not None:
+            found.setdefault((sighting.observed_at, sighting.replica_id), set()).add(sighting)
+    return [(key, sorted(found[key], key=lambda s: (s.leader_epoch, s.offset, s.evidence_id))) for key in sorted(found)]
+
+
+def _seen_at(case: OffsetCase, *entries: OffsetSighting) -> int:
+    """When the copies were made; where nothing says, the last instant that anything is known of the partition."""
+    copied = max(entry.observed_at for entry in entries)
+    if copied > 0:
+        return copied
+    known = [state.valid_from for state in case.evidence.decided] + [event.at for event in case.evidence.events]
+    return max(known, default=0)
+
+
+def _judge_begins(
+    case: OffsetCase, replica_id: int, lineage: Lineage, began: Mapping[int | None, OffsetSighting], verdicts: Verdicts
+) -> None:
+    """No replica's entry lies below where the epoch's leader began."""
+    for epoch, entry in lineage.items():
+        line = began.get(epoch)
+        if line is None:
+            verdicts.unjudged("R36")
+        elif entry.offset >= line.offset:
+            verdicts.kept("R36")
+        else:
+            verdicts.broken(_before_its_leader(case, replica_id, epoch, entry, line))
+
+
+def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetSighting], verdicts: Verdicts) -> None:
+    """Start offsets rise with the epochs; strictly since 2.0.1, before which an epoch without records had an entry."""
+    is_strict = case.version.is_since(EPOCH_ASSIGNED_AT_ELECTION_SINCE)
+    for entry, following in pairwise(entries):
+        epoch, next_epoch = entry.leader_epoch, following.leader_epoch
+        rises = following.offset > entry.offset or (following.offset == entry.offset and not is_strict)
+        if rises and epoch != next_epoch:
+            verdicts.kept("R36")
+            continue
+        verdicts.broken(
+            Finding(
+                "R36", "epoch_lineage_conflict", "error", _seen_at(case, following),
+                f"leader epoch {next_epoch} begins above {entry.offset}", f"it begins at {following.offset}",
+                f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset} and"
+                f" the later epoch {next_epoch} at {following.offset}. Start offsets rise with the epochs.",
+                names((entry.evidence_id, following.evidence_id)), broker_id=replica_id, replica_id=replica_id,
+            )
+        )  # fmt: skip
+
+
+def _before_its_leader(
+    case: OffsetCase, replica_id: int, epoch: int, entry: OffsetSighting, line: OffsetSighting
+) -> Finding:
+    return Finding(
+        "R36", "epoch_lineage_conflict", "error", _seen_at(case, entry),
+        f"leader epoch {epoch} begins at {line.offset} or higher", f"it begins at {entry.offset}",
+        f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset}; its leader"
+        f" {line.replica_id} says in its log that it began at {line.offset}. Records from {entry.offset} to"
+        f" {line.offset - 1} are of an older epoch on the leader: the two logs differ.",
+        names((entry.evidence_id, line.evidence_id)), broker_id=replica_id, replica_id=replica_id,
+    )  # fmt: skip
+
+
+def _judge_pair(
+    case: OffsetCase, one: Lineage, other: Lineage, reported: set[tuple[int, int, int]], verdicts: Verdicts
+) -> None:
+    """The epochs that both have: each begins at one offset, but for the first entry of either, which may have moved."""
+    firsts = (min(one), min(other))
+    for epoch in sorted(one.keys() & other.keys()):
+        early, late = sorted((one[epoch], other[epoch]), key=lambda s: (s.offset, s.replica_id))
+        if early.offset == late.offset:
+            verdicts.kept("R36")
+            continue
+        if epoch in firsts:
+            verdicts.unjudged("R36")
+            continue
+        subject = (epoch, early.offset, late.offset)
+        if subject not in reported:
+            reported.add(subject)
+            verdicts.broken(_differ(case, epoch, early, late))
+
+
+def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSighting) -> Finding:
+    return Finding(
+        "R36", "epoch_lineage_conflict", "warning", _seen_at(case, early, late),
+        f"leader epoch {epoch} begins at one offset on all replicas",
+        f"{early.offset} on replica {early.replica_id}, {late.offset} on replica {late.replica_id}",
+        f"Leader epoch {epoch} begins at {early.offset} in replica {early.replica_id}'s leader-epoch-checkpoint and at"
+        f" {late.offset} in replica {late.replica_id}'s. Offsets {early.offset} to {late.offset - 1} are of epoch"
+        f" {epoch} on the one and of an older one on the other: unless the topic is compacted, the two logs differ"
+        " there.",
+        names((early.evidence_id, late.evidence_id)), replica_id=late.replica_id,
+        known_issue=known_issue("KAFKA-6361", case.version),
+    )  # fmt: skip
+
+
+def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdicts) -> None:
+    """An epoch with records on ``one`` whose offsets ``other`` holds in the epoch before: records of its own."""
+    for (epoch, entry), (_, following) in pairwise(one.items()):
+        before = [e for e in other if e < epoch]
+        after = [e for e in other if e > epoch]
+        if epoch in other or not before or not after or following.offset <= entry.offset:
+            continue
+        held, until = other[before[-1]], other[after[0]]
+        if held.offset > entry.offset or until.offset < following.offset:
+            continue
+        verdicts.broken(
+            Finding(
+                "R36", "epoch_lineage_conflict", "warning", _seen_at(case, entry, held),
+                f"leader epoch {epoch} from {entry.offset} on", f"leader epoch {before[-1]} up to {until.offset}",
+                f"Replica {entry.replica_id}'s leader-epoch-checkpoint has leader epoch {epoch} from {entry.offset} to"
+                f" {following.offset - 1}; in replica {held.replica_id}'s these offsets are of epoch {before[-1]}."
+                " Unless the topic is compacted, the two logs differ there.",
+                names((entry.evidence_id, held.evidence_id)), replica_id=held.replica_id,
+            )
+        )  # fmt: skip

@@ -1,0 +1,108 @@
+"""R39 and R34: when writes with acks=all could not succeed, and that the high watermark stood still meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import DECISIONS, earlier
+from reconstruct.offsets.evidence import DecidedState
+from reconstruct.offsets.losses import NO_LEADER
+from reconstruct.offsets.rules.case import Curves, OffsetCase, end_of, names
+from reconstruct.offsets.spans import LINE_TO_ACT_US
+from reconstruct.time.instants import utc
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Consecutive states under ``min_isr``; ``end`` None while it lasts."""
+
+    start: int
+    end: int | None
+    min_isr: int
+    states: tuple[DecidedState, ...]
+
+
+def judge_acks_all(case: OffsetCase, verdicts: Verdicts) -> None:
+    """R39: the spans in which the ISR was smaller than ``min.insync.replicas``: the leader refused acks=all."""
+    for state in case.evidence.decided:
+        required = case.min_insync_replicas(state.leader)
+        if required is None and state.leader != NO_LEADER:
+            verdicts.unjudged("R39")
+        elif required is not None and len(state.isr) >= required:
+            verdicts.kept("R39")
+    for span in _spans_under_min_isr(case):
+        lasted = (
+            "and was at the end of the evidence" if span.end is None else f"for {(span.end - span.start) / 1e6:.3f} s"
+        )
+        smallest = min(span.states, key=lambda state: len(state.isr))
+        verdicts.broken(
+            Finding(
+                "R39", "acks_all_unavailable", "warning", span.start,
+                f"an ISR of {span.min_isr} or more", f"ISR {list(smallest.isr)} (leader epoch {smallest.leader_epoch})"
+                f" from {utc(span.start)} on",
+                f"From {utc(span.start)} on the ISR was smaller than min.insync.replicas {span.min_isr}, {lasted}:"
+                " writes with acks=all were refused (NotEnoughReplicas), those with fewer acks were not.",
+                _evidence(case, span), broker_id=smallest.leader if smallest.leader != NO_LEADER else None,
+            )
+        )  # fmt: skip
+
+
+def _evidence(case: OffsetCase, span: _Span) -> tuple[str, ...]:
+    """What says that the ISR was so small: of each state."""
+    return names(*(case.decided_evidence.get((state.valid_from, state.leader_epoch), ()) for state in span.states))
+
+
+def _spans_under_min_isr(case: OffsetCase) -> Iterator[_Span]:
+    run: list[DecidedState] = []
+    min_isr = 0
+    for state in sorted(case.evidence.decided, key=lambda s: (s.valid_from, s.leader_epoch)):
+        required = case.min_insync_replicas(state.leader) if state.leader != NO_LEADER else (min_isr if run else None)
+        is_under = required is not None and required > 1 and len(state.isr) < required
+        if is_under and required is not None:
+            min_isr = required
+            run.append(state)
+        elif run:
+            yield _Span(run[0].valid_from, run[-1].valid_to, min_isr, tuple(run))
+            run = []
+    if run:
+        yield _Span(run[0].valid_from, run[-1].valid_to, min_isr, tuple(run))
+
+
+def judge_high_watermark_stands(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+    """R34 since 3.7 (KIP-966): the high watermark does not move while the ISR is smaller than min.insync.replicas."""
+    if case.version.may_be_before(HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE):
+        return
+    for state in case.evidence.decided:
+        required = case.min_insync_replicas(state.leader)
+        if required is None or len(state.isr) >= required:
+            continue
+        # the leader knows of the change within this; its log, where it is complete, tells when the ISR grew again
+        slack = case.clocks.slack_us(DECISIONS)
+        start, end = state.valid_from + slack + LINE_TO_ACT_US, earlier(end_of(state.valid_to), slack) - LINE_TO_ACT_US
+        values = [
+            value
+            for value in curves.of(state.leader, oe.HIGH_WATERMARK)
+            if start <= value.earliest and value.latest <= end
+            and case.is_covered(state.leader, state.valid_from, value.latest, DECISIONS)
+            and curves.leading(state.leader, value.earliest, value.latest) is not None
+        ]  # fmt: skip
+        for first, value in pairwise(values):
+            if value.offset <= first.offset or value.earliest < first.latest:
+                verdicts.kept("R34")
+                continue
+            verdicts.broken(
+                Finding(
+                    "R34", "high_watermark_moved_under_min_isr", "warning", value.earliest,
+                    f"high watermark {first.offset}", f"high watermark {value.offset}",
+                    f"Leader {state.leader}'s high watermark rose from {first.offset} to {value.offset} by"
+                    f" {utc(value.latest)}, while its ISR was {list(state.isr)} and min.insync.replicas {required}, as"
+                    " the configuration that was given has it: since 3.7 it stands still then.",
+                    names(first.evidence, value.evidence), broker_id=state.leader, replica_id=state.leader,
+                )
+            )  # fmt: skip
+            break

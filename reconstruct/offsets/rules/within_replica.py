@@ -1,0 +1,135 @@
+"""R31: log start offset <= high watermark <= log end offset, and recovery point <= log end offset, in one replica."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import OffsetSighting, ReplicaEventKind
+from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
+from reconstruct.offsets.spans import Held
+from reconstruct.time.instants import utc
+
+_WORDS: Final = {
+    oe.HIGH_WATERMARK: "high watermark",
+    oe.LOG_END_OFFSET: "log end offset",
+    oe.LOG_START_OFFSET: "log start offset",
+    oe.RECOVERY_POINT: "recovery point",
+}
+#: (rule, type of the divergence, lower quantity, upper quantity).
+_ORDERS: Final = (
+    ("R31", "high_watermark_above_log_end", oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
+    ("R31", "recovery_point_above_log_end", oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
+    ("R31", "log_start_above_high_watermark", oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
+    ("R31", "log_start_above_log_end", oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
+)
+
+
+def judge_order_in_replica(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+    """R31, of every replica: each value of the lower quantity against the most the upper one can have been then, and
+    each of the upper one against the least that the lower one was."""
+    for replica_id in sorted({replica for replica, _ in curves.held}):
+        for _, divergence_type, lower, upper in _ORDERS:
+            found: tuple[Held, Extreme] | None = None
+            for value in curves.of(replica_id, lower):
+                if not _is_ordered(case, curves, replica_id, lower, upper, value):
+                    continue
+                limit = _most(curves, replica_id, upper, value)
+                if limit is None:
+                    verdicts.unjudged("R31")
+                elif value.offset <= limit.offset:
+                    verdicts.kept("R31")
+                    found = None
+                elif found is None:
+                    found = (value, limit)
+                    verdicts.broken(_finding(divergence_type, lower, upper, replica_id, value, limit))
+            if found is None:
+                _judge_upper(case, curves, replica_id, (lower, upper, divergence_type), verdicts)
+    _judge_lines(case, verdicts)
+
+
+def _judge_upper(
+    case: OffsetCase, curves: Curves, replica_id: int, order: tuple[str, str, str], verdicts: Verdicts
+) -> None:
+    lower, upper, divergence_type = order
+    reported: Extreme | None = None
+    for value in curves.of(replica_id, upper):
+        if value.is_minimum or not _is_ordered(case, curves, replica_id, lower, upper, value):
+            continue
+        reached = curves.least(replica_id, lower, value.earliest, value.latest)
+        if reached is not None and reached.offset > value.offset and reached != reported:
+            reported = reached
+            verdicts.broken(
+                _finding(
+                    divergence_type, lower, upper, replica_id,
+                    Held(value.earliest, value.latest, reached.offset, evidence=reached.evidence),
+                    Extreme(value.offset, value.evidence),
+                )
+            )  # fmt: skip
+
+
+def _most(curves: Curves, replica_id: int, quantity: str, value: Held) -> Extreme | None:
+    """By the replica's own sightings; of a log end also by its leader's, whose log a follower's never exceeds."""
+    found = [curves.most(replica_id, quantity, value.earliest, value.latest)]
+    if quantity == oe.LOG_END_OFFSET:
+        stint = curves.following(replica_id, value.earliest, value.latest)
+        if stint is not None:
+            found.append(curves.most(stint.leader, quantity, value.earliest, value.latest))
+    return min((limit for limit in found if limit is not None), key=lambda limit: limit.offset, default=None)
+
+
+def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, upper: str, value: Held) -> bool:
+    """Whether the version in question keeps the two in order all through the value's interval.
+
+    Before 2.4 (KAFKA-8457) a high watermark was no part of the log: a truncation left it above the log's end until the
+    next fetch, and a log that began anew left it below the log's start.
+    """
+    if oe.HIGH_WATERMARK not in (lower, upper) or case.version.is_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE):
+        return True
+    if curves.leading(replica_id, value.earliest, value.latest) is not None:
+        return True
+    stint = curves.following(replica_id, value.earliest, value.latest)
+    if stint is None:
+        return False
+    cuts, slack = case.events_of(replica_id, ReplicaEventKind.TRUNCATED), case.clocks.slack_us(replica_id)
+    return not any(stint.proven_from <= cut.at + slack and cut.at - slack <= value.latest for cut in cuts)
+
+
+def _finding(divergence_type: str, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme) -> Finding:
+    until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
+    return Finding(
+        "R31", divergence_type, "error", value.earliest,
+        f"{_WORDS[lower]} at most the {_WORDS[upper]} {limit.offset}", f"{_WORDS[lower]} {value.offset}",
+        f"At an instant between {utc(value.earliest)}{until}, replica {replica_id}'s {_WORDS[lower]} was"
+        f" {value.offset}, while its {_WORDS[upper]} was at most {limit.offset} at every instant of that time.",
+        names(value.evidence, limit.evidence), broker_id=replica_id, replica_id=replica_id,
+    )  # fmt: skip
+
+
+def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
+    """Offsets that one line prints are of one instant."""
+    lines: dict[tuple[str, int], dict[str, OffsetSighting]] = {}
+    for sighting in case.evidence.sightings:
+        if sighting.source not in oe.FILE_SOURCES and sighting.observed_at_upper is None and sighting.evidence_id:
+            lines.setdefault((sighting.evidence_id, sighting.replica_id), {})[sighting.offset_kind] = sighting
+    for (evidence_id, replica_id), printed in sorted(lines.items()):
+        for _, divergence_type, lower, upper in _ORDERS:
+            if lower not in printed or upper not in printed:
+                continue
+            if printed[lower].offset <= printed[upper].offset:
+                verdicts.kept("R31")
+                continue
+            at = printed[lower].observed_at
+            verdicts.broken(
+                Finding(
+                    "R31", divergence_type, "error", at,
+                    f"{_WORDS[lower]} at most the {_WORDS[upper]} {printed[upper].offset}",
+                    f"{_WORDS[lower]} {printed[lower].offset}",
+                    f"One line of broker {replica_id} ({utc(at)}) prints the {_WORDS[lower]} {printed[lower].offset}"
+                    f" and the {_WORDS[upper]} {printed[upper].offset}, both as of one instant.",
+                    (evidence_id,), broker_id=replica_id, replica_id=replica_id,
+                )
+            )  # fmt: skip

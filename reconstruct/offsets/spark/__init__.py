@@ -1,0 +1,1 @@
+"""Sightings of offsets, and the fold of each partition's by Spark (:mod:`reconstruct.offsets`)."""

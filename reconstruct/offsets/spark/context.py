@@ -1,0 +1,165 @@
+"""What the bounds of a partition's offsets need to know of its cluster: small, collected, given to every partition.
+
+It grows with the files of server.log, the registrations of brokers and their settings, not with partitions or records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import collect_all
+from reconstruct.cluster.view import ClusterView
+from reconstruct.offsets.clocks import OffsetClocks, remaining_us
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.evidence import CheckpointSchedule
+
+Span = tuple[int, int]
+
+#: Two files of one server.log no further apart than this are one log: longer, and a file between them may be missing.
+JOINED_WITHIN_US: Final = 60_000_000
+#: A broker registers within this of its process's first line: a later registration is of a process not in the log.
+REGISTERED_WITHIN_US: Final = 60_000_000
+#: ZooKeeper expires a session at the next tick after its timeout.
+NOTICED_AFTER_US: Final = 4_000_000
+_BROKER_PATH: Final = "^/brokers/ids/([0-9]+)$"
+_INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
+_TIMEOUT: Final = "zookeeper.session.timeout.ms"
+_LAG_TIME: Final = "replica.lag.time.max.ms"
+#: Kafka's defaults; of the timeout the longest that any version has.
+_INTERVAL_DEFAULT_MS: Final = 5_000
+_TIMEOUT_DEFAULT_MS: Final = 18_000
+#: The shortest that any version has by default (until 2.5, KIP-537).
+_LAG_TIME_DEFAULT_MS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetContext:
+    """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
+
+    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest. ``clocks`` is what
+    remains unknown of each broker's clock after its correction; exact where nothing was given.
+    """
+
+    view: ClusterView
+    covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
+    schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
+    lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
+    clocks: OffsetClocks = field(default_factory=OffsetClocks)
+
+
+def offset_contexts(
+    views: Mapping[str, ClusterView],
+    replication_events: DataFrame,
+    snapshots: DataFrame,
+    configs: DataFrame,
+    segments: DataFrame | None = None,
+) -> dict[str, OffsetContext]:
+    """By cluster id, from ``silver.replication_events``, ``bronze.znode_snapshots`` and ``bronze.broker_configs``.
+
+    ``segments`` are those of every broker's clock, as :func:`reconstruct.clocks.spark.step.clocks_of` gives them, by
+    which the events' times were corrected; without them every clock is taken to be right.
+    """
+    needed = [_log_spans(replication_events), _session_spans(snapshots), _settings(configs)]
+    files, sessions, settings, *timed = collect_all(needed if segments is None else [*needed, _clocks(segments)])
+    result = {}
+    for cluster_id, view in views.items():
+        clocks = uncertain_clocks(row.asDict() for rows in timed for row in rows if row["cluster_id"] == cluster_id)
+        spans: dict[int, list[Span]] = {}
+        for row in files:
+            if row["cluster_id"] == cluster_id:
+                spans.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
+        lived: dict[int, list[Span]] = {}
+        for row in sessions:
+            if row["cluster_id"] == cluster_id:
+                lived.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
+        schedules = {
+            row["broker_id"]: CheckpointSchedule(
+                1000 * (row["interval_ms"] or _INTERVAL_DEFAULT_MS),
+                1000 * (row["timeout_ms"] or _TIMEOUT_DEFAULT_MS) + NOTICED_AFTER_US,
+                sorted(lived.get(row["broker_id"], ())),
+            )
+            for row in settings
+            if row["cluster_id"] == cluster_id
+        }
+        covered = {
+            broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())], clocks.slack_us(broker))
+            for broker, of_broker in spans.items()
+        }
+        lag_times = {
+            row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS)
+            for row in settings
+            if row["cluster_id"] == cluster_id
+        }
+        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, clocks)
+    return result
+
+
+def uncertain_clocks(segments: Iterable[Mapping[str, Any]]) -> OffsetClocks:
+    """The clocks of one cluster, from rows with the columns of a segment; of a clock that was set, the worst counts."""
+    result: dict[int, int] = {}
+    for row in segments:
+        remaining = remaining_us(row["offset_lower_ms"], row["offset_upper_ms"], row["correction_us"], row["verdict"])
+        result[row["broker_id"]] = max(remaining, result.get(row["broker_id"], 0))
+    return OffsetClocks(result)
+
+
+def covered_spans(files: Iterable[Span], registrations: Iterable[int], slack_us: int = 0) -> list[Span]:
+    """When a broker's server.log is complete, from the first and last instants of its files.
+
+    The newest file is the one still written: what it does not say did not happen. That fails where the broker
+    registered itself later than the file's end, as only a process does whose lines are missing: then it ends there.
+    ``slack_us`` is by how much the clock of its lines may be off that of the registrations.
+    """
+    merged: list[Span] = []
+    for first, last in sorted(files):
+        if merged and first <= merged[-1][1] + JOINED_WITHIN_US:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    if merged and all(at + slack_us <= merged[-1][1] + REGISTERED_WITHIN_US for at in registrations):
+        merged[-1] = (merged[-1][0], EVER_AFTER)
+    return merged
+
+
+def _log_spans(replication_events: DataFrame) -> DataFrame:
+    at = F.unix_micros("corrected_time")
+    named = replication_events.where("broker_id IS NOT NULL")
+    return named.groupBy("cluster_id", "broker_id", "file_id").agg(
+        F.min(at).alias("first_us"), F.max(at).alias("last_us")
+    )
+
+
+def _clocks(segments: DataFrame) -> DataFrame:
+    return segments.select("cluster_id", "broker_id", "offset_lower_ms", "offset_upper_ms", "correction_us", "verdict")
+
+
+def _session_spans(snapshots: DataFrame) -> DataFrame:
+    """From the first to the last snapshot that shows a broker registered by one session."""
+    at = F.unix_micros("captured_at")
+    broker = F.regexp_extract("path", _BROKER_PATH, 1).cast("int")
+    registered = snapshots.where(F.col("path").rlike(_BROKER_PATH) & (F.col("ephemeral_owner") != 0))
+    return registered.groupBy("cluster_id", broker.alias("broker_id"), "ephemeral_owner").agg(
+        F.min(at).alias("first_us"), F.max(at).alias("last_us")
+    )
+
+
+def _settings(configs: DataFrame) -> DataFrame:
+    """Of each broker whose server.properties was given; of several copies the longest times count, of lag the least."""
+
+    def value_of(key: str) -> Column:
+        return F.when(F.col("config_key") == key, F.col("config_value").try_cast("int"))
+
+    return (
+        configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
+        .groupBy("cluster_id", "broker_id")
+        .agg(
+            F.max(value_of(_INTERVAL)).alias("interval_ms"),
+            F.max(value_of(_TIMEOUT)).alias("timeout_ms"),
+            F.min(value_of(_LAG_TIME)).alias("lag_time_ms"),
+        )
+    )

@@ -1,0 +1,98 @@
+"""What log records say of offsets and of what replicas did, one row each: the pure functions over bronze's records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from reconstruct.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
+
+#: Event types of which :func:`replica_events_of` says anything.
+REPLICA_EVENT_TYPES: Final = (
+    "fetcher_added",
+    "become_leader_completed",
+    "leader_epoch_started",
+    "log_truncated",
+    "log_deletion_scheduled",
+    "log_deleted",
+    "log_created",
+    "stop_replica_handled",
+)
+_LOGS: Final = ("server_log", "state_change_log")
+_COLUMNS: Final = {
+    "cluster_id": pa.string(),
+    "topic": pa.string(),
+    "partition_id": pa.int32(),
+    "replica_id": pa.int32(),
+    "is_sighting": pa.bool_(),
+    "kind": pa.string(),
+    "offset": pa.int64(),
+    "leader": pa.int32(),
+    "leader_epoch": pa.int32(),
+    "at_us": pa.int64(),
+    "source": pa.string(),
+    "record_id": pa.string(),
+    "ordinal": pa.int32(),
+}
+_WIDEST: Final = {pa.int32(): (1 << 31) - 1, pa.int64(): (1 << 63) - 1}
+_SCHEMA: Final = pa.schema(list(_COLUMNS.items()))
+_SPARK_SCHEMA: Final = (
+    "cluster_id string, topic string, partition_id int, replica_id int, is_sighting boolean, kind string,"
+    " offset bigint, leader int, leader_epoch int, at_us bigint, source string, record_id string, ordinal int"
+)
+
+
+def said_of_offsets(records: DataFrame) -> DataFrame:
+    """Grain: one row per sighting of an offset (``is_sighting``) or act of a replica that a record of server.log or
+    state-change.log tells of.
+
+    ``records`` are ``bronze.log_records`` with ``corrected_time``, which ``at_us`` is. ``ordinal`` counts the
+    sightings and the acts of one record. Records of no known broker say nothing of a replica.
+    """
+    broker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
+    wanted = records.where(
+        F.col("source_kind").isin(*_LOGS)
+        & F.col("shape_id").isNotNull()
+        & F.col("event_type").isin(*sorted({*PRINTED_OFFSETS, *REPLICA_EVENT_TYPES}))
+        & broker.isNotNull()
+    )
+    return wanted.select(
+        "cluster_id", "record_id", "source_kind", "event_type", "fields", broker.alias("speaker"),
+        F.unix_micros("corrected_time").alias("at_us"),
+    ).mapInArrow(_said, _SPARK_SCHEMA)  # fmt: skip
+
+
+def _said(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [said for record in batch.to_pylist() for said in _said_by(record) if _fits(said)]
+        yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def _fits(row: dict[str, Any]) -> bool:
+    """Whether its numbers can be Kafka's: damaged text may print longer ones, of which nothing is concluded."""
+    numbers = ((name, _WIDEST.get(type_)) for name, type_ in _COLUMNS.items())
+    return all(widest is None or row.get(name) is None or row[name] <= widest for name, widest in numbers)
+
+
+def _said_by(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of one record: its ``fields`` are pairs, as Arrow gives a map."""
+    fields = {name: value for name, value in record["fields"] or () if value is not None}
+    told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields)
+    common = {
+        "cluster_id": record["cluster_id"], "replica_id": record["speaker"], "at_us": record["at_us"],
+        "source": record["source_kind"], "record_id": record["record_id"],
+    }  # fmt: skip
+    for ordinal, ((topic, partition_id), sighting) in enumerate(offset_sightings_of(*told)):
+        yield common | {
+            "topic": topic, "partition_id": partition_id, "is_sighting": True, "kind": sighting.offset_kind,
+            "offset": sighting.offset, "leader_epoch": sighting.leader_epoch, "ordinal": ordinal,
+        }  # fmt: skip
+    for ordinal, ((topic, partition_id), event) in enumerate(replica_events_of(*told)):
+        yield common | {
+            "topic": topic, "partition_id": partition_id, "is_sighting": False, "kind": event.kind.value,
+            "offset": event.offset, "leader": event.leader, "leader_epoch": event.leader_epoch, "ordinal": ordinal,
+        }  # fmt: skip

@@ -1,0 +1,154 @@
+"""Sightings of offsets: what checkpoints and partition directories held and brokers answered, between which instants;
+what logs print."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.offsets.evidence import PROBE
+
+#: A segment of the log itself, neither deleted nor being cleaned.
+_SEGMENT: Final = r"^[0-9]{20}\.log$"
+#: Timestamps of a ListOffsets request, and the replica id of a consumer's.
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+_CONSUMER: Final = -1
+
+
+def offset_sightings(
+    checkpoints: DataFrame,
+    epochs: DataFrame,
+    segments: DataFrame,
+    incarnations: DataFrame,
+    said: DataFrame | None = None,
+    probes: DataFrame | None = None,
+) -> DataFrame:
+    """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints``, ``log_segments`` and ``offset_probes``, and what log
+    records ``said`` (:func:`said_of_offsets`), as ``silver.offset_observations``; and ``file_id`` of the copy that a
+    row is of (NULL for what no copied checkpoint holds).
+
+    The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
+    """
+    kind = (
+        F.when(F.col("source_kind") == "replication_offset_checkpoint", "high_watermark")
+        .when(F.col("source_kind") == "recovery_point_offset_checkpoint", "recovery_point")
+        .when(F.col("source_kind") == "log_start_offset_checkpoint", "log_start_offset")
+    )
+    offsets = checkpoints.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL").select(
+        "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
+        F.lit(None).cast("int").alias("leader_epoch"), "captured_at", "captured_at_upper", "record_id",
+        F.col("source_kind").alias("source"), "file_id",
+    )  # fmt: skip
+    # a directory that waits for its deletion has another name
+    of_log = epochs.where(F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string")))
+    starts = of_log.select(
+        "cluster_id", "topic", "partition_id", "broker_id", F.lit("epoch_start").alias("offset_kind"),
+        F.col("start_offset").alias("offset"), "leader_epoch", "captured_at", "captured_at_upper", "record_id",
+        F.lit("leader_epoch_checkpoint").alias("source"),
+    )  # fmt: skip
+    sightings = offsets.unionByName(starts, allowMissingColumns=True).unionByName(
+        _log_ends(segments), allowMissingColumns=True
+    )
+    if said is None:
+        sightings = sightings.withColumn("ordinal", F.lit(None).cast("int"))
+    else:
+        sightings = sightings.unionByName(_printed(said), allowMissingColumns=True)
+    if probes is not None:
+        sightings = sightings.unionByName(_answered(probes), allowMissingColumns=True)
+    return _placed(sightings, incarnations)
+
+
+def _printed(said: DataFrame) -> DataFrame:
+    """Offsets that log records print: sighted at the time of their lines."""
+    at = F.timestamp_micros("at_us")
+    return said.where("is_sighting").select(
+        "cluster_id", "topic", "partition_id", F.col("replica_id").alias("broker_id"),
+        F.col("kind").alias("offset_kind"), "offset", "leader_epoch", at.alias("captured_at"),
+        at.alias("captured_at_upper"), "record_id", "source",
+        "ordinal",
+    )  # fmt: skip
+
+
+def _answered(probes: DataFrame) -> DataFrame:
+    """Offsets that brokers answered: true at some instant between asking and answering.
+
+    Of ListOffsets, a consumer is told the high watermark by a broker that takes itself for the leader, and by a deposed
+    one its own; anyone else the log end offset. With read_committed a consumer is told the last stable offset, which
+    is neither.
+    """
+    is_latest = F.col("target_timestamp") == _LATEST
+    is_consumer = F.col("replica_id") == _CONSUMER
+    kind = (
+        F.when(F.col("target_timestamp") == _EARLIEST, "log_start_offset")
+        .when(is_latest & is_consumer & (F.col("isolation_level") == 0), "high_watermark")
+        .when(is_latest & ~is_consumer, "log_end_offset")
+    )
+    answers = probes.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL AND offset IS NOT NULL")
+    return answers.select(
+        "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
+        F.lit(None).cast("int").alias("leader_epoch"), F.col("sent_at").alias("captured_at"),
+        F.col("received_at").alias("captured_at_upper"), "record_id", F.lit(PROBE).alias("source"),
+    )  # fmt: skip
+
+
+def _log_ends(segments: DataFrame) -> DataFrame:
+    """The log end offset of each copy of a partition's directory: where its last segment ends.
+
+    Segments marked as deleted or being cleaned are none of the log's; nor are directories renamed for deletion, or of a
+    copy that moves between the directories of one broker, this replica's log. A listing shows no end.
+    """
+    copy = ("cluster_id", "broker_id", "captured_at", "captured_at_upper", "topic", "partition_id", "directory")
+    is_whole = F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string"))
+    of_log = segments.where(
+        is_whole & ((F.col("file_kind") == "partition_metadata") | F.col("file_name").rlike(_SEGMENT))
+    )
+    is_segment = F.col("file_kind") == "log_segment"
+    place = F.when(is_segment, F.struct("base_offset", "is_read", "next_offset", "record_id"))
+    return (
+        of_log.groupBy(*copy)
+        .agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
+        .where("last.is_read AND last.next_offset IS NOT NULL")
+        .select(
+            "cluster_id", "topic", "partition_id", "broker_id", F.lit("log_end_offset").alias("offset_kind"),
+            F.col("last.next_offset").alias("offset"), F.lit(None).cast("int").alias("leader_epoch"), "captured_at",
+            "captured_at_upper", F.col("last.record_id").alias("record_id"), F.lit("log_segment").alias("source"),
+            "topic_id",
+        )
+    )  # fmt: skip
+
+
+def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """With the incarnation: by the topic id beside the file, else the copy's instant, else the last one; a file may
+    hold what is older than its copy. An answer that may be of either of two incarnations is of none."""
+    spans = F.broadcast(
+        incarnations.select(
+            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
+            "starts_at",
+            "ends_at", "is_last",
+        )
+    )  # fmt: skip
+    own: Column = (F.col("cluster_id") == F.col("i_cluster_id")) & (F.col("topic") == F.col("i_topic"))
+    is_whole = (F.col("source") != PROBE) | (F.col("captured_at_upper") < F.col("ends_at"))
+    inside = (F.col("captured_at") >= F.col("starts_at")) & (F.col("captured_at") < F.col("ends_at")) & is_whole
+    by_id = F.broadcast(
+        incarnations.select(
+            "cluster_id", "topic", F.col("topic_incarnation").alias("topic_id"), F.lit(True).alias("is_named")
+        )
+    )
+    joined = sightings.join(spans, own & F.coalesce(inside, F.col("is_last")), "left").join(
+        by_id, ["cluster_id", "topic", "topic_id"], "left"
+    )
+    incarnation = F.coalesce(F.when(F.col("is_named"), F.col("topic_id")), "topic_incarnation", F.lit("unknown"))
+    subject = F.concat_ws("|", "record_id", F.col("ordinal").cast("string"), "offset_kind")
+    return joined.select(
+        F.sha2(subject, 256).substr(1, 32).alias("observation_id"),
+        "cluster_id", "topic", incarnation.alias("topic_incarnation"),
+        "partition_id", F.col("broker_id").alias("replica_id"), "offset_kind", "offset", "leader_epoch",
+        F.col("captured_at").alias("observed_at"), F.col("captured_at_upper").alias("observed_at_upper"), "source",
+        F.array("record_id").alias("evidence"), F.lit(None).cast("string").alias("inferred_from"),
+        F.lit(MODEL_VERSION).alias("model_version"), "file_id",
+    )  # fmt: skip

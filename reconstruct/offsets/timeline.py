@@ -1,0 +1,196 @@
+"""Proven bounds of every replica's high watermark and log end offset, from sightings and the rules of replication.
+
+A sighting is one value at one instant, and a coarse one: a checkpoint copied at 10:00:03 was written some time before,
+and its high watermark held when it was written. What makes bounds of it is that these offsets only rise, except in the
+drops of :mod:`reconstruct.offsets.spans`: the value bounds from below all that comes after the *latest* instant
+it may be of, and from above all that came before the *earliest*.
+
+Five rules then carry facts between quantities and replicas, each where it is proven to hold and nowhere else:
+
+* a high watermark is not above its own log end (R31); before 2.4 a truncation may leave it there until the next fetch;
+* once a follower fetched in a stint, its high watermark is not above its leader's (R32), nor its log end;
+* the leader's high watermark, once above what it was when the reign began, is not above the log end of any member of
+  the ISR (R33): up to 0.10 a member may have cut its log to its own high watermark at the reign's begin, no later;
+* an epoch begins at its leader's log end (``leader-epoch-checkpoint``);
+* a leader knows its followers' log ends from below (what an ISR shrink prints).
+
+Nothing is claimed of a time that a broker's log does not cover, nor of a replica whose broker's clock nothing bounds:
+every bound needs to know when its offsets may have fallen. All that is compared here is of the cluster's time, to which
+lines belong as exactly as their broker's clock is known (:mod:`reconstruct.offsets.clocks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, pairwise
+from typing import Final
+
+from reconstruct.model.replication_rules import ReplicationRules
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.answers import with_answers
+from reconstruct.offsets.carrying import Facts, carry_between_replicas, carry_over_isr, carry_within_replica
+from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at
+from reconstruct.offsets.evidence import (
+    OffsetBounds,
+    OffsetEvidence,
+)
+from reconstruct.offsets.held import Key, held_values
+from reconstruct.offsets.spans import (
+    LINE_TO_VALUE_US,
+    Held,
+    Stint,
+    high_watermark_drops,
+    log_drops,
+    stints_of,
+)
+
+_ROUNDS: Final = 2
+
+
+def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[OffsetBounds]:
+    """The bounds of every replica that any evidence is about, by replica and time; contiguous while anything is known.
+
+    A probe's answer is shown where the bounds do not meet anyway (:mod:`reconstruct.offsets.answers`). Where
+    bounds contradict each other once the probes are among the evidence, as they do where the prober's clock is wrong,
+    they are made without the probes.
+
+    The same evidence in any order gives the same bounds.
+    """
+    evidence = _in_order(evidence)
+    by_replica = _proven(evidence, rules)
+    if any(map(_is_contradiction, chain.from_iterable(by_replica.values()))):
+        others = [sighting for sighting in evidence.sightings if sighting.source != oe.PROBE]
+        if len(others) < len(evidence.sightings):
+            without = _proven(replace(evidence, sightings=others), rules)
+            by_replica = {replica: without.get(replica, []) for replica in by_replica}
+    return [row for replica, rows in by_replica.items() for row in with_answers(replica, rows, evidence.sightings)]
+
+
+def _is_contradiction(row: OffsetBounds) -> bool:
+    high_watermark, log_end = row.high_watermark_upper, row.log_end_offset_upper
+    return (high_watermark is not None and (row.high_watermark_lower or 0) > high_watermark) or (
+        log_end is not None and (row.log_end_offset_lower or 0) > log_end
+    )
+
+
+def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list[OffsetBounds]]:
+    """By replica, ascending: the bounds at every instant of which anything is known."""
+    held = held_values(evidence)
+    replicas = sorted({replica for replica, _ in held} | {event.replica_id for event in evidence.events})
+    high_watermarks = {replica: held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
+    stints = stints_of(evidence, high_watermarks)
+    floors: dict[tuple[int, int], int] = {}
+    facts = Facts()
+    for _ in range(_ROUNDS):
+        facts = Facts(drops=_drops(evidence, rules, replicas, stints, floors))
+        for key, values in held.items():
+            _add_held(facts, key, values)
+        for _ in range(_ROUNDS):
+            carry_within_replica(facts, evidence, rules, replicas, stints)
+            carry_between_replicas(facts, stints)
+            carry_over_isr(facts, evidence, stints)
+        floors = _floors(facts, stints)
+    timed = evidence.clocks.is_bounded
+    return {replica: _bounds_of(replica, facts) if timed(replica) else [] for replica in replicas}
+
+
+def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
+    return replace(
+        evidence,
+        sightings=sorted(
+            evidence.sightings, key=lambda s: (s.replica_id, s.offset_kind, s.observed_at, s.source, s.evidence_id)
+        ),
+        events=sorted(evidence.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
+        decided=sorted(evidence.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
+    )
+
+
+# --- drops, and facts that stop at them -----------------------------------------------------------------------------
+
+
+def _drops(
+    evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], stints: Sequence[Stint],
+    floors: Mapping[tuple[int, int], int],
+) -> dict[Key, list[Drop]]:  # fmt: skip
+    result: dict[Key, list[Drop]] = {}
+    for replica in replicas:
+        in_log = log_drops(evidence, replica)
+        for quantity in (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT):
+            result[replica, quantity] = in_log
+        result[replica, oe.HIGH_WATERMARK] = high_watermark_drops(
+            evidence, replica, stints, floors, is_kept_in_log=rules.keeps_high_watermark_in_log
+        )
+    return result
+
+
+def _add_held(facts: Facts, key: Key, values: Iterable[Held]) -> None:
+    """A value that may be of before or after a drop is at most of use down to the drop's floor."""
+    drops = facts.drops.get(key, ())
+    for held in values:
+        crossed = [drop for drop in drops if held.may_cross(drop)]
+        offset: int | None = held.offset
+        for drop in crossed:
+            if (drop.end, drop.last_offset) == (held.latest, held.offset):
+                continue  # this value is what shows that the drop was over
+            offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
+        by_latest, by_earliest = (
+            ([], []) if not held.slack_us else (_over(drops, held.latest), _over(drops, held.earliest))
+        )
+        for drop in by_latest:
+            offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
+        if offset is not None:
+            facts.at_least(key, Fact(held.latest, offset, held.evidence))
+        if not crossed and not by_earliest and not held.is_minimum and held.earliest > EVER_BEFORE:
+            facts.at_most(key, Fact(held.earliest, held.offset, held.evidence))
+
+
+def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
+    """The drops that may be at ``instant``, also where they are of other lines than the value of just then."""
+    return [drop for drop in drops if drop.start <= instant <= drop.end]
+
+
+def _floors(facts: Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int]:
+    """By (leader, begin of following it): what its high watermark surely was already, if it did not fall later."""
+    result = {}
+    for stint in stints:
+        if stint.is_leader:
+            continue
+        key = (stint.leader, oe.HIGH_WATERMARK)
+        begin = stint.begun - 2 * LINE_TO_VALUE_US
+        known = at(facts.lower_of(key), begin)
+        falls = any(drop.end >= begin and drop.start < stint.ended for drop in facts.drops.get(key, ()))
+        if known is not None and not falls:
+            result[stint.leader, stint.begun] = known.offset
+    return result
+
+
+# --- from facts to intervals ----------------------------------------------------------------------------------------
+
+
+def _bounds_of(replica: int, facts: Facts) -> list[OffsetBounds]:
+    curves: dict[str, list[Step]] = {
+        "high_watermark_lower": facts.lower_of((replica, oe.HIGH_WATERMARK)),
+        "high_watermark_upper": facts.upper_of((replica, oe.HIGH_WATERMARK)),
+        "log_end_offset_lower": facts.lower_of((replica, oe.LOG_END_OFFSET)),
+        "log_end_offset_upper": facts.upper_of((replica, oe.LOG_END_OFFSET)),
+        "log_start_offset_lower": facts.lower_of((replica, oe.LOG_START_OFFSET)),
+        "recovery_point_lower": facts.lower_of((replica, oe.RECOVERY_POINT)),
+    }
+    instants = sorted({instant for steps in curves.values() for step in steps for instant in (step.start, step.end)})
+    result: list[OffsetBounds] = []
+    for start, end in pairwise(instants):
+        if start == EVER_BEFORE:
+            continue
+        steps = {name: step for name, curve in curves.items() if (step := at(curve, start)) is not None}
+        if not steps:
+            continue
+        row = OffsetBounds(
+            replica_id=replica,
+            valid_from=start,
+            valid_to=None if end == EVER_AFTER else end,
+            **{name: step.offset for name, step in steps.items()},
+            evidence=tuple(sorted({name for step in steps.values() for name in step.evidence})),
+        )
+        result.append(row)
+    return result

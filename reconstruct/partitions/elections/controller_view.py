@@ -1,0 +1,180 @@
+"""How a controller saw the brokers when it decided: live, shutting down, or gone.
+
+A controller elects among the brokers of its own list, which it changes when it has processed a change of
+``/brokers/ids``, not when that happens. It logs the list when it takes over and at each such change. Between a
+controller's own lines their order is certain; against another clock it is not, and a list that lies within the slack
+may have come before the decision or after it. A broker that asked for a controlled shutdown is still live, but no
+election takes it until it is gone and back.
+
+Sources: KafkaController, ReplicaStateMachine.BrokerChangeListener 0.8.0 to 0.10.2, KafkaController.BrokerChange since
+0.11; ControllerContext.liveBrokerIds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView, LiveView
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BOUNCED_BROKERS_SEEN_SINCE
+
+#: How far a decision's time may be from the controller's own where another clock tells it.
+VIEW_SLACK_US: Final = 2_000_000
+#: Two lines of one controller in the same instant may be in either order.
+OWN_SLACK_US: Final = 2_000
+#: A change of brokers is worked off within this time of the line that lists them.
+_WORKED_OFF_US: Final = 30_000_000
+
+
+class Seen(Enum):
+    """What a broker was to a controller."""
+
+    LIVE = "live"
+    LEAVING = "shutting down"
+    GONE = "not live"
+
+
+ANYTHING: Final = frozenset(Seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """When a state was decided and by whom; ``is_own_clock``: by a line of that controller.
+
+    ``from_state`` is the partition's state before, where the controller logs the transition.
+    """
+
+    at: int
+    controller_id: int | None = None
+    controller_epoch: int | None = None
+    from_state: str | None = None
+    is_own_clock: bool = False
+    evidence_id: str | None = None
+    #: the controller's own time of it and the znode's lie too far apart.
+    is_clock_doubted: bool = False
+
+    @property
+    def slack(self) -> int:
+        return OWN_SLACK_US if self.is_own_clock else VIEW_SLACK_US
+
+
+def seen_by_controller(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[Seen]:
+    """Everything that the evidence allows the broker to have been to the controller that decided."""
+    if not _is_placed(decision, cluster):
+        return ANYTHING
+    before, near = _lists(decision, cluster)
+    known = [*before[-1:], *near]
+    if not known:
+        return _by_registrations(broker_id, decision, cluster)
+    seen = {Seen.LIVE if broker_id in view.live else Seen.GONE for view in known}
+    asked = _asked_to_leave(broker_id, decision, cluster)
+    if asked is not None:
+        seen = _leaving(broker_id, asked, decision, before, near, cluster)
+    if _may_be_worked_off(broker_id, decision, before, cluster):
+        seen |= {Seen.LIVE, Seen.GONE}
+    registered = registered_since_list(broker_id, decision, cluster)
+    if True in registered and Seen.LEAVING not in seen:
+        seen.add(Seen.LIVE)
+    if False in registered:
+        seen.add(Seen.GONE)
+    return frozenset(seen)
+
+
+def registered_since_list(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[bool | None]:
+    """Whether the broker was registered around the decision, at no instant before the list that it was made by."""
+    before, near = _lists(decision, cluster)
+    latest = max((view.at for view in (*before, *near)), default=decision.at - VIEW_SLACK_US)
+    instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
+    return frozenset(cluster.is_live(broker_id, max(instant, latest)) for instant in instants)
+
+
+def _is_placed(decision: Decision, cluster: ClusterView) -> bool:
+    """Whether the decision's time and the tenure agree: else a clock is wrong, and no list can be put before it."""
+    if decision.is_clock_doubted:
+        return False
+    tenure = next((t for t in cluster.tenures if t.controller_epoch == decision.controller_epoch), None)
+    if tenure is None:
+        return True
+    is_over = tenure.end is not None and decision.at > tenure.end + VIEW_SLACK_US
+    return tenure.start - VIEW_SLACK_US <= decision.at and not is_over
+
+
+def _lists(decision: Decision, cluster: ClusterView) -> tuple[Sequence[LiveView], Sequence[LiveView]]:
+    """The controller's lists of that tenure: certainly before the decision, and within the slack."""
+    begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
+    own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
+    early, late = decision.at - decision.slack, decision.at + decision.slack
+    return (
+        [view for view in own if view.at < early],
+        [view for view in own if early <= view.at <= late],
+    )
+
+
+def _asked_to_leave(broker_id: int, decision: Decision, cluster: ClusterView) -> int | None:
+    """When the broker last asked the controller for a controlled shutdown: a new controller does not know of it."""
+    begin, _ = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
+    asked = [
+        at
+        for at, _ in cluster.shutdown_requests.get(broker_id, ())
+        if begin - VIEW_SLACK_US <= at <= decision.at + decision.slack
+    ]
+    return max(asked, default=None)
+
+
+def _leaving(
+    broker_id: int,
+    asked: int,
+    decision: Decision,
+    before: Sequence[LiveView],
+    near: Sequence[LiveView],
+    cluster: ClusterView,
+) -> set[Seen]:
+    """Shutting down from the request until the broker is gone; up to 1.0 the lists leave it out from the request on.
+
+    A later list that has it may be of a bounce, which ends the shutdown (since 2.2).
+    """
+    seen = {Seen.LEAVING}
+    if asked >= decision.at - decision.slack:
+        seen.add(Seen.LIVE)
+    since = [view for view in before if view.at > asked]
+    lost = [view for view in since if broker_id not in view.live]
+    if lost:
+        seen = {Seen.LIVE} if broker_id in since[-1].live else {Seen.GONE}
+    if any(broker_id not in view.live for view in near):
+        seen.add(Seen.GONE)
+    if any(broker_id in view.live for view in (*since[-1:], *near)):
+        seen.add(Seen.LIVE)
+    if cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE) and Seen.GONE in seen:
+        seen.add(Seen.LEAVING)
+    return seen
+
+
+def _may_be_worked_off(broker_id: int, decision: Decision, before: Sequence[LiveView], cluster: ClusterView) -> bool:
+    """Since 2.2 the line comes first: then new brokers are taken in, bounced ones taken out and in, dead ones out."""
+    if not before or not cluster.version.may_be_since(BOUNCED_BROKERS_SEEN_SINCE):
+        return False
+    latest = before[-1]
+    if decision.at - latest.at > _WORKED_OFF_US:
+        return False
+    earlier = before[-2].live if len(before) > 1 else frozenset()
+    was_added, was_removed = latest.live - earlier, earlier - latest.live
+    is_dead_beside_new = broker_id in was_removed and bool(was_added)
+    registrations = cluster.liveness.get(broker_id, ())
+    has_bounced = broker_id in latest.live & earlier and any(
+        interval.end is not None and latest.at - VIEW_SLACK_US <= interval.end <= decision.at + VIEW_SLACK_US
+        for interval in registrations
+    )
+    return is_dead_beside_new or has_bounced
+
+
+def _by_registrations(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[Seen]:
+    """By the broker's registration around the instant, where no list of the controller is known: nor are requests to
+    leave, then."""
+    instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
+    states = {cluster.is_live(broker_id, instant) for instant in instants}
+    if None in states:
+        return ANYTHING
+    alive = {Seen.LIVE, Seen.LEAVING} if True in states else set()
+    return frozenset(alive | ({Seen.GONE} if False in states else set()))

@@ -1,0 +1,224 @@
+"""Elections of one partition: what the controller had before it, what the rules allow, and what it chose.
+
+A change of leader is an election of one of four kinds, or of a new partition. Its inputs (the ISR before, who was
+live) are known only as far as the evidence goes: ``allowed`` holds every leader that some possible input gives, and
+whether an election was clean is said only where the state just before it is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.model.states import PartitionState
+from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, UNCLEAN_ELECTION_CONFIGURABLE_SINCE
+from reconstruct.partitions.assignment import Assignment
+from reconstruct.partitions.availability import Window
+from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Decision, Seen, seen_by_controller
+from reconstruct.partitions.elections.inputs import (
+    NEW_PARTITION,
+    UNKNOWN_KIND,
+    ElectionInputs,
+    Outcome,
+    versions_to_ask,
+)
+from reconstruct.partitions.elections.occasions import Assigned, Occasions, possible_kinds
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.sightings import NO_LEADER
+from reconstruct.time.intervals import Interval
+
+__all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "Election", "all_elections", "elections", "unclean_setting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """One election. ``is_unclean`` is None where the ISR just before it is not known.
+
+    ``is_exact``: the state before and the state elected follow each other and are known as they were written, and so is
+    the assignment; then an outcome that ``inputs`` do not give is one that the rules do not allow. ``inputs`` is None
+    where nothing is known of the assignment or of the brokers.
+    """
+
+    at: int
+    kind: str
+    previous_leader: int | None
+    observed_leader: int
+    leader_epoch: int
+    allowed: tuple[int, ...]
+    is_unclean: bool | None
+    isr_before: tuple[int, ...] | None
+    isr: tuple[int, ...]
+    evidence: tuple[str, ...]
+    inferred_from: str | None
+    decision: Decision
+    inputs: ElectionInputs | None = None
+    is_exact: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.observed_leader, frozenset(self.isr)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known besides the states themselves; ``unclean`` are the settings that the evidence allows."""
+
+    decided: Sequence[Interval[LeaderAndIsr]]
+    occasions: Occasions
+    unclean: tuple[bool, ...]
+    cluster: ClusterView
+
+
+def elections(
+    topic: str,
+    decided: Sequence[Interval[LeaderAndIsr]],
+    assignments: Sequence[Interval[Assignment]],
+    reassigning: Sequence[Window],
+    evidence: Iterable[Evidence],
+    cluster: ClusterView,
+) -> list[Election]:
+    """The changes of leader that the decided states show, and the choice of the first, in their order."""
+    found = all_elections(topic, decided, assignments, reassigning, evidence, cluster)
+    return [election for election in found if election.observed_leader != election.previous_leader]
+
+
+def all_elections(
+    topic: str,
+    decided: Sequence[Interval[LeaderAndIsr]],
+    assignments: Sequence[Interval[Assignment]],
+    reassigning: Sequence[Window],
+    evidence: Iterable[Evidence],
+    cluster: ClusterView,
+) -> list[Election]:
+    """The same, and those that the controller says it held and that chose the leader there was."""
+    facts = list(evidence)
+    setting = unclean_setting(topic, facts, cluster)
+    # since 2.4 an administrator may ask for an unclean election whatever the setting
+    is_open = setting is None or (not setting and cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE))
+    unclean = (False, True) if is_open else (bool(setting),)
+    known = _Known(decided, Occasions(facts, assignments, reassigning, cluster.version), unclean, cluster)
+    result = []
+    if decided and decided[0].value.leader_epoch == 0 and decided[0].value.leader != NO_LEADER:
+        result.append(_election(None, decided[0], known))
+    for before, after in pairwise(decided):
+        old, new = before.value, after.value
+        if new.leader == NO_LEADER or new.leader_epoch <= old.leader_epoch:
+            continue
+        if new.leader != old.leader or _was_offline(after, known):
+            result.append(_election(before, after, known))
+    return result
+
+
+def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> bool | None:
+    """unclean.leader.election.enable of the topic; None where it is not known.
+
+    The brokers' own setting is the topic's only where znodes were given and show no other.
+    """
+    has_znodes = any(fact.source_kind == "znode" for fact in evidence)
+    is_fixed = cluster.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE)
+    is_known = is_fixed or has_znodes or topic in cluster.unclean_election
+    return cluster.unclean_election_allowed(topic) if is_known else None
+
+
+def _was_offline(after: Interval[LeaderAndIsr], known: _Known) -> bool:
+    """Whether the controller says that it elected the leader, also where that had led before."""
+    return known.occasions.decision(after).from_state == PartitionState.OFFLINE
+
+
+def _election(before: Interval[LeaderAndIsr] | None, after: Interval[LeaderAndIsr], known: _Known) -> Election:
+    new = after.value
+    decision = known.occasions.decision(after)
+    old = before.value if before is not None else LeaderAndIsr(NO_LEADER, -1, ())
+    assigned = known.occasions.assigned(decision, new)
+    replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
+    seen = {replica: seen_by_controller(replica, decision, known.cluster) for replica in replicas}
+    kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, seen)
+    inputs = _inputs(old, new, kinds, assigned, seen, known)
+    follow = known.occasions.follow_each_other(None if before is None else old, new)
+    is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
+    witness = _witness(decision, known) if before is not None else []
+    evidence = [*after.evidence[:2], *(before.evidence[:1] if before is not None else ())]
+    evidence += [] if decision.evidence_id is None else [decision.evidence_id]
+    evidence += [fact.evidence_id for fact in witness[:1]]
+    return Election(
+        after.start,
+        kinds[0] if len(kinds) == 1 else UNKNOWN_KIND,
+        None if before is None else old.leader,
+        new.leader,
+        new.leader_epoch,
+        _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
+        False if before is None else _is_unclean(before, after, bool(witness)),
+        None if before is None else _last_known_isr(before, known.decided),
+        new.isr,
+        tuple(dict.fromkeys(evidence)),
+        after.inferred_from,
+        decision,
+        inputs,
+        is_exact,
+    )
+
+
+def _inputs(
+    old: LeaderAndIsr,
+    new: LeaderAndIsr,
+    kinds: tuple[str, ...],
+    assigned: Assigned,
+    seen: dict[int, frozenset[Seen]],
+    known: _Known,
+) -> ElectionInputs | None:
+    if not assigned.assignments:
+        return None
+    possible = dict(seen)
+    # that the old leader left the ISR says what it was to the controller
+    if old.leader not in new.isr:
+        possible[old.leader] |= {Seen.GONE, Seen.LEAVING}
+    inputs = ElectionInputs(
+        kinds, old.leader, old.leader_epoch, old.isr, assigned.assignments, assigned.targets, possible, known.unclean,
+        versions_to_ask(known.cluster.version),
+    )  # fmt: skip
+    return None if inputs.are_too_many else inputs
+
+
+def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -> tuple[int, ...]:
+    """Leaders of the outcomes that give the ISR observed; of all outcomes where none does, or the ISR may be later.
+
+    Where the inputs are uncertain and the observed leader is in none, they were others: any replica may have led.
+    """
+    if inputs is None:
+        return ()
+    outcomes = inputs.outcomes()
+    leader, isr = observed
+    leaders = {chosen for chosen, given in outcomes if given == isr}
+    if not leaders or (leader not in leaders and not is_exact):
+        leaders |= {chosen for chosen, _ in outcomes}
+    if leader not in leaders and not is_exact:
+        leaders |= {leader, *inputs.replicas}
+    return tuple(sorted(leaders))
+
+
+def _witness(decision: Decision, known: _Known) -> list[Evidence]:
+    return [fact for fact in known.occasions.said_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
+
+
+def _is_unclean(before: Interval[LeaderAndIsr], after: Interval[LeaderAndIsr], is_said: bool) -> bool | None:
+    """Against the ISR just before: certain where the versions follow each other, or the controller says so itself."""
+    old, new = before.value, after.value
+    if is_said or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
+        return True
+    if len(new.isr) > 1:
+        return False  # an unclean leader is alone in its ISR
+    versions = (old.partition_epoch, new.partition_epoch)
+    follows = None not in versions and versions[1] == (versions[0] or 0) + 1
+    return new.leader not in old.isr if follows else None
+
+
+def _last_known_isr(before: Interval[LeaderAndIsr], decided: Sequence[Interval[LeaderAndIsr]]) -> tuple[int, ...]:
+    """The ISR before the election; where it was empty, the last that was not."""
+    for interval in reversed(decided):
+        is_earlier = interval.start <= before.start and interval.value.leader_epoch <= before.value.leader_epoch
+        if is_earlier and interval.value.isr:
+            return interval.value.isr
+    return before.value.isr

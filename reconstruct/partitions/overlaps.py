@@ -1,0 +1,112 @@
+"""Two brokers acting as leader of one partition at once, at two leader epochs: how long a deposed leader went on.
+
+A deposed leader learns of it by a request only; until then it accepts writes with acks=0 and acks=1, and answers reads
+of what it holds (KIP-101, KIP-320). What it accepted that its followers had not fetched is cut off when it follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.roles import FOLLOWER, LEADER, Role
+from reconstruct.time.intervals import Interval
+
+BECAME_FOLLOWER: Final = "became_follower"
+ELECTED_AGAIN: Final = "elected_again"
+REPLICA_STOPPED: Final = "replica_stopped"
+PROCESS_ENDED: Final = "process_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipOverlap:
+    """From ``start`` on ``leader`` acted at its leader epoch while ``deposed`` still acted at a lower one.
+
+    Instants are µs since the epoch, each by the clock of its broker, corrected. ``end`` is None where nothing says when
+    the deposed one stopped; after ``process_ended`` it is the latest possible, the end of the registration that a
+    controlled shutdown gives up, and None where the process died.
+    """
+
+    deposed: int
+    deposed_leader_epoch: int
+    leader: int
+    leader_epoch: int
+    start: int
+    end: int | None
+    ended_by: str | None
+    evidence: tuple[str, ...]
+
+
+def leadership_overlaps(
+    roles: Mapping[int, Sequence[Interval[Role]]],
+    facts: Sequence[Evidence],
+    cluster: ClusterView,
+) -> list[LeadershipOverlap]:
+    """One for each (broker, leader epoch) that outlasted the begin of a later one, by what the brokers' own logs show.
+
+    A broker that just stops logging is not said to have gone on: it must have written something after the later
+    leader's start, in the same process.
+    """
+    led = [
+        (broker_id, interval, following)
+        for broker_id, timeline in sorted(roles.items())
+        for interval, following in zip(timeline, [*timeline[1:], None], strict=True)
+        if interval.value.role == LEADER and interval.value.leader_epoch is not None
+    ]
+    found: dict[tuple[int, int], LeadershipOverlap] = {}
+    for deposed, old, following in led:
+        later = [
+            (new.value.leader_epoch or 0, leader, new)
+            for leader, new, _ in led
+            if leader != deposed and (new.value.leader_epoch or 0) > (old.value.leader_epoch or 0)
+        ]
+        begun = [entry for entry in later if old.end is None or entry[2].start < old.end]
+        if not begun:
+            continue
+        epoch, leader, new = min(begun, key=lambda entry: (entry[0], entry[2].start, entry[1]))
+        start = max(new.start, old.start)
+        ended_by = _ended_by(following, {record_id for _, record_id in cluster.process_starts.get(deposed, ())})
+        if not _is_alive_after(deposed, start, old.end, facts, ended_by):
+            continue
+        evidence = (*new.evidence, *old.evidence, *(following.evidence if following is not None else ()))
+        old_epoch = old.value.leader_epoch or 0
+        end = _shut_down_at(cluster, deposed, start, old.end) if ended_by == PROCESS_ENDED else old.end
+        overlap = LeadershipOverlap(
+            deposed, old_epoch, leader, epoch, start, end, ended_by, tuple(dict.fromkeys(evidence))
+        )
+        found[deposed, old_epoch] = overlap
+    return sorted(found.values(), key=lambda overlap: (overlap.start, overlap.deposed, overlap.leader_epoch))
+
+
+def _ended_by(following: Interval[Role] | None, restarts: Set[str]) -> str | None:
+    if following is None:
+        return None
+    if following.value.role == FOLLOWER:
+        return BECAME_FOLLOWER
+    if following.value.role == LEADER:
+        return ELECTED_AGAIN
+    return PROCESS_ENDED if restarts & set(following.evidence) else REPLICA_STOPPED
+
+
+def _shut_down_at(cluster: ClusterView, broker_id: int, start: int, restart: int | None) -> int | None:
+    ends = [
+        span.end
+        for span in cluster.liveness.get(broker_id, ())
+        if span.end is not None and span.value.end_reason == "controlled_shutdown"
+    ]
+    return min((end for end in ends if start <= end and (restart is None or end <= restart)), default=None)
+
+
+def _is_alive_after(
+    broker_id: int, start: int, end: int | None, facts: Sequence[Evidence], ended_by: str | None
+) -> bool:
+    if ended_by not in (None, PROCESS_ENDED):
+        return True
+    return any(
+        fact.broker_id == broker_id and start < fact.at and (end is None or fact.at < end)
+        for fact in facts
+        if fact.source_kind is not None and fact.source_kind != "znode"
+    )

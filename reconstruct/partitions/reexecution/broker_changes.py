@@ -1,0 +1,108 @@
+"""A broker that leaves or joins the controller's list of live brokers: its replicas go Offline or Online (R16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from reconstruct.cluster.view import LiveView
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.states import ReplicaState
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.controller_log import (
+    FAILED,
+    LEADER_AND_ISR,
+    REPLICA,
+    STOP_REPLICA,
+    TRANSITIONS,
+    ControllerLog,
+    logs_every_transition,
+)
+from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.reexecution.surroundings import own_views
+from reconstruct.time.instants import utc
+from reconstruct.time.intervals import as_of
+
+#: What a controller does about a broker it does at once; this long, and nothing, is never, µs.
+_AT_ONCE_US: Final = 10_000_000
+#: The list is logged just before; the two logs round their times.
+_BEFORE_US: Final = 5_000
+_STARTS: Final = (ReplicaState.ONLINE, ReplicaState.OFFLINE)
+_ANSWERS: Final = (*TRANSITIONS, *FAILED, LEADER_AND_ISR, STOP_REPLICA)
+
+
+def judge_broker_changes(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+    """One verdict for each replica whose broker left or joined in the tenure."""
+    cluster = standing.case.cluster
+    if not logs_every_transition(cluster, log.controller_epoch):
+        return
+    hint = standing.deletion_hint
+    for before, view in pairwise(own_views(cluster, log)):
+        if hint is not None and view.at >= hint - _AT_ONCE_US:
+            continue
+        for broker, is_gone in _changed(before, view):
+            if _is_assigned(standing, broker, view.at):
+                _judge(standing, log, view, broker, is_gone, verdicts)
+
+
+def _changed(before: LiveView, view: LiveView) -> Iterator[tuple[int, bool]]:
+    for broker in sorted(before.live - view.live):
+        yield broker, True
+    for broker in sorted(view.live - before.live):
+        yield broker, False
+
+
+def _is_assigned(standing: Standing, broker: int, at: int) -> bool:
+    """Before and after: an assignment that changes just then is another matter."""
+    around = [as_of(standing.case.assignments, instant) for instant in (at - _AT_ONCE_US, at, at + _AT_ONCE_US)]
+    return all(found is not None and found.inferred_from is None and broker in found.value.replicas for found in around)
+
+
+def _judge(
+    standing: Standing, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, verdicts: Verdicts
+) -> None:
+    end = view.at + _AT_ONCE_US
+    window = [line for line in log.lines if view.at - _BEFORE_US <= line.at <= end]
+    if any(line.replica_id == broker and line.kind in (*TRANSITIONS, *FAILED) for line in window):
+        verdicts.kept("R16")
+        return
+    is_silent = (
+        any(line.kind in _ANSWERS for line in window)
+        or not _must_move(log, view, broker, is_gone)
+        or not standing.is_whole(log, view.at, end)
+        or standing.was_anything_received(log, view.at, end)
+    )
+    if is_silent:
+        verdicts.unjudged("R16")
+    else:
+        verdicts.broken(_missing(standing, log, view, broker, is_gone))
+
+
+def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> bool:
+    """Whether the controller knew a leader of the partition (up to 1.1 without one a replica moves in silence), had the
+    replica in the opposite state, and logs no such move at another time: then the two logs have not one clock."""
+    earlier = [line for line in log.lines if line.at < view.at]
+    own = [line for line in log.lines if line.kind == REPLICA and line.replica_id == broker]
+    target, opposite = (ReplicaState.OFFLINE, ReplicaState.ONLINE) if is_gone else _STARTS
+    last = next((line.to_state for line in reversed(own) if line.at < view.at), None)
+    moves = [line for line in own if line.to_state == target and line.from_state != target]
+    return last == opposite and not moves and any(line.kind == LEADER_AND_ISR for line in earlier)
+
+
+def _missing(standing: Standing, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> Finding:
+    procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
+    last = _last_before(log, view.at)
+    return Finding(
+        "R16", "step_missing", standing.severity("error"), view.at,
+        f"replica {broker} becomes {target}", f"no transition of replica {broker}, nor of anything else",
+        f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): its list of live brokers"
+        f" {'lost' if is_gone else 'gained'} broker {broker} ({utc(view.at)}), and its log, which is whole there, shows"
+        f" nothing of the partition for 10 s. Replica {broker} must become {target}.",
+        (view.evidence_id, *((last.evidence_id,) if last is not None else ())), broker_id=log.controller_id,
+        replica_id=broker,
+    )  # fmt: skip
+
+
+def _last_before(log: ControllerLog, at: int) -> Evidence | None:
+    return next((line for line in reversed(log.lines) if line.at < at), None)

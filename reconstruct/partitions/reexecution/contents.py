@@ -1,0 +1,260 @@
+"""What a request says: a leader, a leader epoch and an ISR that the controller decided or held (R15).
+
+A controller's cache only moves forward: once it has logged a decision, no request of its own carries an older epoch,
+another leader at that epoch, or another ISR at that version of the znode. All requests of one batch say the same. Up to
+2.3 the epoch that a reassignment raises is in LeaderAndIsr and not in UpdateMetadata, so the two are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.controller.values import without
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.controller_log import (
+    LEADER_AND_ISR,
+    PARTITION,
+    RAISED,
+    REPLICA,
+    REQUESTS,
+    UPDATE_METADATA,
+    ControllerLog,
+)
+from reconstruct.partitions.reexecution.model_runs import Leadership
+from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of
+from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.sightings import LEADER_SIDE, NO_LEADER, Rank
+from reconstruct.time.instants import utc
+
+_SAYS = (LEADER_AND_ISR, UPDATE_METADATA)
+
+
+#: An election raises the epoch by one; a reassignment before it may have raised it twice more, unseen by the cache.
+_MOST_RAISED = 3
+
+
+class Contents:
+    """Judges the requests of one partition, log by log; knows what was decided of it at all."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+        history = standing.case.history
+        #: (leader epoch, leader): the ISRs that were written or decided.
+        self.known: dict[tuple[int, int], set[frozenset[int]]] = {}
+        #: Leader: the ISRs that it asked for; at which epoch, its lines do not say.
+        self.asked_for: dict[int, set[frozenset[int]]] = {}
+        self.decided: dict[int, Evidence] = {}
+        for sighting in (*history.sightings, *(s for s, _ in history.discarded)):
+            leader = NO_LEADER if sighting.leader is None else sighting.leader
+            if sighting.rank in LEADER_SIDE:
+                self.asked_for.setdefault(leader, set()).add(sighting.members)
+            elif sighting.rank <= Rank.DECIDED:
+                self.known.setdefault((sighting.leader_epoch, leader), set()).add(sighting.members)
+                self.decided.setdefault(sighting.leader_epoch, sighting.fact)
+        self.last: Evidence | None = None
+
+    def begin(self, _log: ControllerLog) -> None:
+        """Another controller's log: what the one before had decided does not bind it."""
+        self.last = None
+
+    def judge(self, step: Step, verdicts: Verdicts) -> None:
+        """Every LeaderAndIsr and UpdateMetadata of one block, and the shrink that OfflineReplica makes."""
+        self._learn(step)
+        self._judge_shrink(step, verdicts)
+        lines = [*step.block.transitions, *step.block.others, *step.block.requests]
+        batch = step.block.batch()
+        for line in sorted(lines, key=lambda line: line.offset):
+            if line.kind not in REQUESTS:
+                self._remember(line)
+                continue
+            said = leadership_of(line)
+            if line.kind in _SAYS and said is not None:
+                self._judge_request(step, line, said, batch, verdicts)
+
+    def _learn(self, step: Step) -> None:
+        """What the model decides where a line says less: up to 1.0 an election's ISR, and each shrink's."""
+        for redone in step.redone:
+            decided = decided_by(redone.line, step.block) if redone.required is not None else None
+            if decided is not None and step.held is not None and not _follows(step.held, decided):
+                decided = None
+            if redone.line.kind == REPLICA and redone.line.to_state == ReplicaState.OFFLINE:
+                decided = _shrunk(step.held, redone.line.replica_id)
+            if decided is not None:
+                self.known.setdefault((decided.leader_epoch, decided.leader), set()).add(frozenset(decided.isr))
+
+    def _remember(self, line: Evidence) -> None:
+        if line.kind == PARTITION and line.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT):
+            self.last = None
+        elif line.kind == PARTITION and leadership_of(line) is not None:
+            self.last = line
+
+    def _judge_request(
+        self, step: Step, line: Evidence, said: Leadership, batch: Sequence[Evidence], verdicts: Verdicts
+    ) -> None:
+        found = self._against(step, line, said, batch)
+        if found is not None:
+            verdicts.broken(self._not_decided(step.log, line, said, *found))
+        elif self._is_known(said):
+            verdicts.kept("R15")
+        elif self._is_unheard_of(line, said):
+            verdicts.broken(self._not_decided(step.log, line, said, None, "info"))
+        else:
+            verdicts.unjudged("R15")
+
+    def _against(
+        self, step: Step, line: Evidence, said: Leadership, batch: Sequence[Evidence]
+    ) -> tuple[Evidence, str] | None:
+        """The line that a request contradicts, and how grave that is: an error where no missing line explains it."""
+        if self.last is not None and _contradicts(line, said, self.last, line in batch):
+            return self.last, "error"
+        decided = self.decided.get(said.leader_epoch)
+        if decided is not None:
+            is_other = (said.leader_epoch, said.leader) not in self.known
+            contradicted = decided if is_other and said.leader != decided.leader else self._versioned(line, said)
+            return None if contradicted is None else (contradicted, "error")
+        if line not in batch or self._is_said_elsewhere(line, said):
+            return None
+        is_whole = self.standing.is_whole(step.log, batch[0].at, batch[-1].at)
+        severity = "error" if is_whole else "info"
+        if self.last is not None and self.last in step.block.transitions:
+            return self.last, severity
+        twins = [other for other in batch if other.kind == line.kind and other is not line]
+        twin = next((twin for twin in twins if self._is_more_credible(twin, said)), None)
+        return None if twin is None else (twin, severity)
+
+    def _is_known(self, said: Leadership) -> bool:
+        isrs = self.known.get((said.leader_epoch, said.leader))
+        if isrs is None:
+            return False
+        return frozenset(said.isr) in isrs or frozenset(said.isr) in self.asked_for.get(said.leader, ())
+
+    def _is_unheard_of(self, line: Evidence, said: Leadership) -> bool:
+        """Whether nothing else tells of the leader at the epoch, though what was decided is known otherwise."""
+        is_known = bool(self.known) and (said.leader_epoch, said.leader) in self.known
+        return bool(self.known) and not is_known and not self._is_said_elsewhere(line, said)
+
+    def _is_said_elsewhere(self, line: Evidence, said: Leadership) -> bool:
+        """Whether any line but the request and its receipts names the same leader at the same epoch."""
+        return any(
+            (fact.leader_epoch, fact.leader) == (said.leader_epoch, said.leader)
+            and fact is not line
+            and fact.broker_id not in (line.to_broker_ids or ())
+            for fact in self.standing.case.facts
+        )
+
+    def _versioned(self, line: Evidence, said: Leadership) -> Evidence | None:
+        """Another ISR is written or decided at the very version that the request names."""
+        if line.partition_epoch is None:
+            return None
+        same = [
+            s.fact
+            for s in self.standing.case.history.sightings
+            if s.rank <= Rank.DECIDED
+            and (s.leader_epoch, s.partition_epoch) == (said.leader_epoch, line.partition_epoch)
+        ]
+        if not same or any(set(fact.isr or ()) == set(said.isr) for fact in same):
+            return None
+        return same[0]
+
+    def _is_more_credible(self, twin: Evidence, said: Leadership) -> bool:
+        """Whether the other request of the same batch says something else, and that is known to be decided."""
+        other = leadership_of(twin)
+        if other is None or (other.leader, other.leader_epoch, set(other.isr)) == (
+            said.leader,
+            said.leader_epoch,
+            set(said.isr),
+        ):
+            return False
+        return (other.leader_epoch, other.leader) in self.known
+
+    def _not_decided(
+        self, log: ControllerLog, line: Evidence, said: Leadership, against: Evidence | None, severity: str
+    ) -> Finding:
+        brokers = ", ".join(map(str, line.to_broker_ids or ()))
+        name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "UpdateMetadata"
+        other = leadership_of(against) if against is not None else None
+        shown = _shown(other) if other is not None else f"leader {against.leader}" if against else "a decided state"
+        why = (
+            f"but {shown} is what was decided ({utc(against.at)})" if against is not None
+            else "and no other line tells of it"
+        )  # fmt: skip
+        ends = {
+            "error": " Nothing decided what the request says, and the controller's cache cannot hold it.",
+            "info": " Lines are missing from what was given: one of them may have decided it.",
+        }
+        return Finding(
+            "R15", "request_not_decided", self.standing.severity(severity), line.at,
+            shown, _shown(said),
+            f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {brokers} with"
+            f" {_shown(said)} ({utc(line.at)}), {why}.{ends[severity]}",
+            (line.evidence_id, *((against.evidence_id,) if against is not None else ())),
+            broker_id=line.to_broker_ids[0] if line.to_broker_ids else None,
+        )  # fmt: skip
+
+    def _judge_shrink(self, step: Step, verdicts: Verdicts) -> None:
+        """OfflineReplica of a member of the ISR: afterwards it is no member, or the epoch is higher."""
+        for line in step.block.others:
+            said = leadership_of(line) if line.kind == "isr_shrunk_by_controller" else None
+            if said is not None and line.replica_id in said.isr and len(said.isr) > 1:
+                verdicts.broken(self._not_shrunk(step.log, line, said, [], "error"))
+        held = step.held
+        for line in step.block.transitions:
+            if line.kind != REPLICA or line.to_state != ReplicaState.OFFLINE or held is None:
+                continue
+            if line.replica_id not in held.isr:
+                continue
+            after = [
+                (other, said)
+                for other in (*step.block.batch(), *step.block.others)
+                if (said := leadership_of(other)) is not None and other.kind != RAISED
+            ]
+            unchanged = [
+                o for o, said in after if said.leader_epoch == held.leader_epoch and line.replica_id in said.isr
+            ]
+            if not unchanged:
+                continue
+            is_whole = self.standing.is_whole(step.log, line.at, unchanged[-1].at)
+            verdicts.broken(self._not_shrunk(step.log, line, held, unchanged, "error" if is_whole else "info"))
+
+    def _not_shrunk(
+        self, log: ControllerLog, line: Evidence, held: Leadership, unchanged: Sequence[Evidence], severity: str
+    ) -> Finding:
+        return Finding(
+            "R15", "isr_not_shrunk", self.standing.severity(severity), line.at,
+            f"the ISR without broker {line.replica_id}, or leader epoch {held.leader_epoch + 1}", _shown(held),
+            f"Controller {log.controller_id} (epoch {log.controller_epoch}) moved replica {line.replica_id} to"
+            f" OfflineReplica ({utc(line.at)}); what it then says is {_shown(held)}. A member of the ISR that goes"
+            " Offline leaves it, or stays as its last with the leader epoch raised."
+            + ("" if severity == "error" else " Lines are missing from what was given."),
+            (line.evidence_id, *(other.evidence_id for other in unchanged[:3])), broker_id=log.controller_id,
+            replica_id=line.replica_id,
+        )  # fmt: skip
+
+
+def _follows(held: Leadership, decided: Leadership) -> bool:
+    """Whether an election can have raised the cached epoch to this: up to 2.3 a reassignment raises it unseen."""
+    return held.leader_epoch < decided.leader_epoch <= held.leader_epoch + _MOST_RAISED
+
+
+def _shrunk(held: Leadership | None, replica_id: int | None) -> Leadership | None:
+    if held is None or replica_id not in held.isr:
+        return None
+    leader = NO_LEADER if held.leader == replica_id else held.leader
+    return Leadership(leader, held.leader_epoch + 1, without(held.isr, (replica_id,)) or held.isr)
+
+
+def _contradicts(line: Evidence, said: Leadership, last: Evidence, is_of_its_batch: bool) -> bool:
+    decided = leadership_of(last)
+    if decided is None or said.leader_epoch > decided.leader_epoch:
+        return False
+    if said.leader_epoch < decided.leader_epoch or said.leader != decided.leader:
+        return True
+    is_same_write = is_of_its_batch if line.partition_epoch is None else line.partition_epoch == last.partition_epoch
+    return is_same_write and set(said.isr) != set(decided.isr)
+
+
+def _shown(said: Leadership) -> str:
+    isr = ",".join(map(str, said.isr)) or "empty"
+    return f"leader {said.leader} at leader epoch {said.leader_epoch}, ISR {isr}"

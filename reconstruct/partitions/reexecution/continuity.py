@@ -1,0 +1,114 @@
+"""Where a controller's log of transitions has a hole: a line starts from a state that no line left (R13, R14).
+
+A controller logs each transition, so within its tenure and one file each ``from`` is the ``to`` of the line before, or
+what the machine began with. It makes two without a line: a new controller starts its machines, and up to 1.0 a replica
+of a partition without a leader goes Online in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, TOPIC_DELETION_SINCE, VersionRange
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.controller_log import (
+    LEADER_AND_ISR,
+    REQUESTS,
+    STOP_REPLICA,
+    TRANSITIONS,
+    UPDATE_METADATA,
+    ControllerLog,
+    logs_every_transition,
+)
+
+#: After a line to one of these the file is known to hold the partition's creation.
+_BEGINS: Final = (PartitionState.NEW, ReplicaState.NEW)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """``line`` does not start from what the line ``before`` left, or, where that is None, from an initial state."""
+
+    line: Evidence
+    before: Evidence | None
+    expected: str
+
+
+def gaps(log: ControllerLog, cluster: ClusterView) -> list[Gap]:
+    """The holes that the transitions of one controller's log show by themselves."""
+    if not logs_every_transition(cluster, log.controller_epoch):
+        return []
+    found: list[Gap] = []
+    last: dict[int | None, Evidence] = {}
+    is_created = _covers_begin(log, cluster)
+    has_leader = False
+    for line in log.lines:
+        has_leader = has_leader or line.kind in REQUESTS
+        if line.kind not in TRANSITIONS:
+            continue
+        before = last.get(line.replica_id)
+        last[line.replica_id] = line
+        if line.from_state is None or line.from_state == (before.to_state if before else None):
+            is_created = is_created or line.to_state in _BEGINS
+            continue
+        is_silent = line.from_state == ReplicaState.ONLINE and not has_leader
+        if before is None:
+            if is_created and not _is_initial(line, cluster.version, last):
+                found.append(Gap(line, None, "a state that a new controller gives, or none"))
+        elif not (is_silent and cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE)):
+            found.append(Gap(line, before, str(before.to_state)))
+        is_created = is_created or line.to_state in _BEGINS
+    return found
+
+
+def _covers_begin(log: ControllerLog, cluster: ClusterView) -> bool:
+    """Whether the file that the log stands in was begun before the tenure."""
+    tenure = next((t for t in cluster.tenures if t.controller_epoch == log.controller_epoch), None)
+    return tenure is not None and any(
+        span.start <= tenure.start and log.end <= span.end for span in cluster.logs.get(log.controller_id, ())
+    )
+
+
+def _is_initial(line: Evidence, version: VersionRange, before: Mapping[int | None, Evidence]) -> bool:
+    """Whether a machine may be in that state without a line; a partition may be New, unless its replicas were made."""
+    if line.replica_id is None:
+        return line.from_state != PartitionState.NEW or not any(
+            other.from_state == ReplicaState.NON_EXISTENT for other in before.values()
+        )
+    initial = {ReplicaState.ONLINE, ReplicaState.DELETION_INELIGIBLE, ReplicaState.NON_EXISTENT}
+    if version.may_be_before(TOPIC_DELETION_SINCE):
+        initial.add(ReplicaState.OFFLINE)
+    return line.from_state in initial
+
+
+#: A broker's line: the request that it received.
+_RECEIPTS: Final = {
+    "leader_and_isr_received": LEADER_AND_ISR,
+    "leader_and_isr_ignored": LEADER_AND_ISR,
+    "metadata_cached": UPDATE_METADATA,
+    "stop_replica_received": STOP_REPLICA,
+}
+
+
+def has_holes(logs: Sequence[ControllerLog], cluster: ClusterView, facts: Sequence[Evidence]) -> frozenset[int]:
+    """The controller epochs whose log is proven to lack lines of this partition: by a transition's ``from``, or by a
+    broker that received what the log does not say was sent."""
+    holes = {log.controller_epoch for log in logs if gaps(log, cluster)}
+    sent: dict[int, set[tuple[str, int, int | None]]] = {}
+    senders = {log.controller_epoch: log.controller_id for log in logs}
+    for log in logs:
+        told = sent.setdefault(log.controller_epoch, set())
+        told.update((line.kind, broker, line.leader_epoch) for line in log.lines for broker in line.to_broker_ids or ())
+    logged = {(epoch, kind) for epoch, told in sent.items() for kind, _, _ in told}
+    for fact in facts:
+        kind, epoch = _RECEIPTS.get(fact.kind), fact.controller_epoch
+        if kind is None or epoch is None or (epoch, kind) not in logged or fact.broker_id is None:
+            continue
+        is_told = (kind, fact.broker_id, fact.leader_epoch) in sent[epoch]
+        if not is_told and cluster.logs_all(senders[epoch], fact.at, fact.at):
+            holes.add(epoch)
+    return frozenset(holes)

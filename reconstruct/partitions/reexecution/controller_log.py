@@ -1,0 +1,164 @@
+"""One controller's own lines about one partition, in the order of its file, cut where one batch of requests ends.
+
+A batch is made under the controller's lock (up to 0.10) or by its one thread: first the transitions, then the requests
+that they gathered. So in one file a run of transitions and the run of requests behind it belong together: a *block*.
+Requests that no transition of the partition asked for (a restatement, the raised epoch of a reassignment) stand in the
+run of the block before.
+
+The order is the file's, never the clock's. Where the two contradict each other
+(:mod:`reconstruct.partitions.line_order`), there is none, and such a log proves nothing (:func:`ordered_logs`).
+
+Source: kafka.controller.ControllerBrokerRequestBatch, PartitionStateMachine, ReplicaStateMachine, 0.8.0 to 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.model.states import ReplicaState
+from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.line_order import jumps_back
+
+PARTITION: Final = "partition_state_change"
+REPLICA: Final = "replica_state_change"
+LEADER_AND_ISR: Final = "leader_and_isr_sent"
+UPDATE_METADATA: Final = "update_metadata_sent"
+STOP_REPLICA: Final = "stop_replica_sent"
+#: A reassignment raised the leader epoch, and LeaderAndIsr has told so.
+RAISED: Final = "reassignment_leader_and_isr_sent"
+TRANSITIONS: Final = (PARTITION, REPLICA)
+FAILED: Final = ("partition_state_change_failed", "replica_state_change_failed")
+#: In the order in which a batch sends them.
+REQUESTS: Final = (LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA)
+_LINES: Final = (*TRANSITIONS, *FAILED, *REQUESTS, RAISED, "isr_shrunk_by_controller")
+#: The lines of one batch are not further apart, µs.
+ONE_BATCH_US: Final = 1_000_000
+#: A log is asked for this much more than the lines that are judged, µs.
+MARGIN_US: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class Block:
+    """Transitions, and the requests that follow them; ``others`` are refusals and announcements among them."""
+
+    transitions: list[Evidence] = field(default_factory=list)
+    requests: list[Evidence] = field(default_factory=list)
+    others: list[Evidence] = field(default_factory=list)
+
+    def batch(self) -> list[Evidence]:
+        """The first requests: those of the transitions' own batch, where they asked for any."""
+        result: list[Evidence] = []
+        told: set[tuple[str, int, bool | None]] = set()
+        before = self.transitions[-1].at if self.transitions else None
+        phase = 0
+        for line in self.requests:
+            now = REQUESTS.index(line.kind)
+            brokers = {(line.kind, broker, line.is_delete) for broker in line.to_broker_ids or ()}
+            is_late = before is not None and line.at - before > ONE_BATCH_US
+            if now < phase or is_late or brokers & told:
+                break
+            phase, before = now, line.at
+            told |= brokers
+            result.append(line)
+        return result
+
+    def sent(self, kind: str) -> list[Evidence]:
+        return [line for line in self.requests if line.kind == kind]
+
+
+@dataclass(slots=True)
+class ControllerLog:
+    """The lines of one controller epoch in one file."""
+
+    controller_id: int
+    controller_epoch: int
+    lines: list[Evidence] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    #: StopReplica requests as controller.log tells of them, up to 2.5.
+    stops: list[Evidence] = field(default_factory=list)
+
+    @property
+    def shows_assignments(self) -> bool:
+        """Whether its requests name the assigned replicas."""
+        return any(line.replicas for line in self.lines if line.kind in REQUESTS)
+
+    def forgotten_before(self, block: Block) -> frozenset[int]:
+        """Replicas that were last NonExistentReplica when the block began."""
+        first = block.transitions[0].offset if block.transitions else 0
+        last = {line.replica_id: line.to_state for line in self.lines if line.kind == REPLICA and line.offset < first}
+        return frozenset(r for r, to in last.items() if r is not None and to == ReplicaState.NON_EXISTENT)
+
+    @property
+    def start(self) -> int:
+        return min(line.at for line in self.lines)
+
+    @property
+    def end(self) -> int:
+        return max(line.at for line in self.lines)
+
+
+def ordered_logs(facts: Sequence[Evidence], cluster: ClusterView) -> list[ControllerLog]:
+    """:func:`controller_logs` without those whose lines need not stand in the order of what happened."""
+    return [
+        log
+        for log in controller_logs(facts)
+        if cluster.keeps_order(log.controller_id) and not jumps_back(line.at for line in log.lines)
+    ]
+
+
+def controller_logs(facts: Sequence[Evidence]) -> list[ControllerLog]:
+    """By controller, epoch and file, in the order of the epochs; a line that does not say whose it is, is left out."""
+    found: dict[tuple[int, int, str], ControllerLog] = {}
+    stops: dict[int, list[Evidence]] = {}
+    for line in facts:
+        if line.kind == STOP_REPLICA and line.source_kind == "controller_log":
+            speaker = line.controller_id if line.controller_id is not None else line.broker_id
+            if speaker is not None:
+                stops.setdefault(speaker, []).append(line)
+        if line.kind not in _LINES or line.source_kind == "controller_log":
+            continue
+        if line.controller_id is None or line.controller_epoch is None:
+            continue
+        key = (line.controller_epoch, line.controller_id, line.file)
+        log = found.setdefault(key, ControllerLog(line.controller_id, line.controller_epoch))
+        log.lines.append(line)
+    for log in found.values():
+        log.lines.sort(key=lambda line: (line.offset, line.order))
+        log.blocks = list(_blocks(log.lines))
+        log.stops = stops.get(log.controller_id, [])
+    return [found[key] for key in sorted(found)]
+
+
+def _blocks(lines: Sequence[Evidence]) -> Iterator[Block]:
+    block = Block()
+    for line in lines:
+        if line.kind in TRANSITIONS:
+            if block.requests:
+                yield block
+                block = Block()
+            block.transitions.append(line)
+        elif line.kind in REQUESTS:
+            block.requests.append(line)
+        else:
+            block.others.append(line)
+    yield block
+
+
+def logs_every_transition(cluster: ClusterView, controller_epoch: int | None) -> bool:
+    """Whether a transition that is not in the log given was not made: up to 2.5 all are logged alike, from 2.6 on only
+    at TRACE."""
+    if cluster.version.is_before(TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE):
+        return True
+    return any(t.logs_transitions for t in cluster.tenures if t.controller_epoch == controller_epoch)
+
+
+def is_whole(log: ControllerLog, cluster: ClusterView, start: int, end: int, margin_us: int = MARGIN_US) -> bool:
+    """Whether the controller's log lacks nothing of [start, end], and log and tenure went on for ``margin_us`` more."""
+    superseded = cluster.successor_start(log.controller_epoch)
+    if superseded is not None and superseded <= end + margin_us:
+        return False
+    return cluster.logs_all(log.controller_id, start, end + margin_us)

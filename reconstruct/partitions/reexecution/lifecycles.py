@@ -1,0 +1,277 @@
+"""Creation, deletion and reassignment of one partition, as one controller's log shows their steps (R16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.controller_log import (
+    FAILED,
+    LEADER_AND_ISR,
+    PARTITION,
+    REPLICA,
+    STOP_REPLICA,
+    TRANSITIONS,
+    ControllerLog,
+    logs_every_transition,
+)
+from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.reexecution import leadership_of
+from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.time.instants import utc
+
+_BEING_DELETED = (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL)
+_DELETED = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT)
+
+
+def settle(
+    standing: Standing, log: ControllerLog, lines: Sequence[Evidence], found: Iterable[Finding], verdicts: Verdicts
+) -> None:
+    """The verdict about one procedure between the first and the last of ``lines``."""
+    at = [line.at for line in lines]
+    if not logs_every_transition(standing.case.cluster, log.controller_epoch) or not standing.is_whole(
+        log, min(at), max(at)
+    ):
+        verdicts.unjudged("R16")
+    else:
+        findings = list(found)
+        for finding in findings:
+            verdicts.broken(finding)
+        if not findings:
+            verdicts.kept("R16")
+
+
+def step(
+    standing: Standing, log: ControllerLog, kind: str, procedure: str, expected: str, observed: str,
+    lines: Sequence[Evidence], replica_id: int | None = None,
+) -> Finding:  # fmt: skip
+    """A finding about one step: ``step_out_of_order`` or ``step_missing``."""
+    at = lines[-1].at
+    return Finding(
+        "R16", kind, standing.severity("error"), at, expected, observed,
+        f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)}); Kafka"
+        f" {standing.case.cluster.version} does it in this order: {expected}.",
+        tuple(line.evidence_id for line in lines), broker_id=log.controller_id, replica_id=replica_id,
+    )  # fmt: skip
+
+
+# --- creation ---------------------------------------------------------------------------------------------------------
+
+
+def judge_creation(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+    """The partition New, its replicas New, the partition Online, its replicas Online."""
+    for number, line in enumerate(log.lines):
+        if line.kind != PARTITION or line.to_state != PartitionState.NEW or not line.replicas:
+            continue
+        lines = [line, *_until_recreated(log.lines[number + 1 :])]
+        done = [other for other in lines if other.kind == REPLICA and other.from_state == ReplicaState.NEW]
+        if done:
+            settle(standing, log, [line, *done], _creation(standing, log, lines), verdicts)
+        else:
+            verdicts.unjudged("R16")
+
+
+def _until_recreated(lines: Sequence[Evidence]) -> Iterator[Evidence]:
+    for line in lines:
+        if line.kind == PARTITION and line.to_state == PartitionState.NEW:
+            return
+        yield line
+
+
+def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence]) -> Iterator[Finding]:
+    begun = lines[0]
+    order = "partition NewPartition, replicas NewReplica, partition OnlinePartition, replicas OnlineReplica"
+    decided = next((line for line in lines if line.kind == PARTITION and line.from_state == PartitionState.NEW), None)
+    tried = decided or next((line for line in lines if line.kind in FAILED), None)
+    joined = [line for line in lines if line.kind == REPLICA and line.from_state == ReplicaState.NEW]
+    told = {broker for line in lines if line.kind == LEADER_AND_ISR for broker in line.to_broker_ids or ()}
+    if tried is None and (told or standing.case.decided):
+        return
+    if tried is None:
+        yield step(
+            standing, log, "step_missing", "Creation", order,
+            "replicas became OnlineReplica, the partition neither OnlinePartition nor failed to", [begun, joined[0]],
+        )  # fmt: skip
+        return
+    for replica_id in begun.replicas or ():
+        own = [line for line in lines if line.kind == REPLICA and line.replica_id == replica_id]
+        if not own:
+            if replica_id not in told:
+                yield step(
+                    standing, log, "step_missing", "Creation", order,
+                    f"the assigned replica {replica_id} never became NewReplica", [begun, tried], replica_id,
+                )  # fmt: skip
+            continue
+        if own[0].to_state == ReplicaState.NEW and decided is not None and own[0].offset > decided.offset:
+            yield step(
+                standing, log, "step_out_of_order", "Creation", order,
+                f"replica {replica_id} became NewReplica after the partition had become OnlinePartition",
+                [decided, own[0]], replica_id,
+            )  # fmt: skip
+        online = next((line for line in own if line.from_state == ReplicaState.NEW), None)
+        if online is not None and online.offset < tried.offset:
+            yield step(
+                standing, log, "step_out_of_order", "Creation", order,
+                f"replica {replica_id} became {online.to_state} before a leader was decided",
+                [online, tried], replica_id,
+            )  # fmt: skip
+
+
+# --- deletion ---------------------------------------------------------------------------------------------------------
+
+
+def judge_deletion(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+    """Since 2.1 the partition ends first and its replicas are deleted then; before, it ends when they are all gone."""
+    is_first = standing.case.cluster.version.is_since(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
+    is_last = standing.case.cluster.version.is_before(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
+    states: dict[int, Evidence] = {}
+    ended: Evidence | None = None
+    found: list[Finding] = []
+    touched: list[Evidence] = []
+    for line in log.lines:
+        if line.kind == PARTITION and line.to_state == PartitionState.NEW:
+            ended = None
+        elif line.kind == PARTITION and line.to_state == PartitionState.NON_EXISTENT:
+            ended = line
+            touched.append(line)
+            found += _at_the_end(standing, log, line, states, is_first, is_last)
+        elif line.kind == REPLICA and line.replica_id is not None:
+            states[line.replica_id] = line
+            if line.to_state == ReplicaState.NON_EXISTENT and ended is not None and is_first:
+                touched.append(line)
+                found += _forgotten_early(standing, log, line, states)
+    found += _never_ended(standing, log, states, ended, touched)
+    if touched:
+        settle(standing, log, touched, found, verdicts)
+
+
+def _at_the_end(
+    standing: Standing, log: ControllerLog, line: Evidence, states: dict[int, Evidence], is_first: bool, is_last: bool
+) -> Iterator[Finding]:
+    for replica_id, last in sorted(states.items()):
+        if is_first and last.to_state in _BEING_DELETED:
+            yield step(
+                standing, log, "step_out_of_order", "Deletion",
+                "partition OfflinePartition and NonExistentPartition, then replicas ReplicaDeletionStarted",
+                f"the partition became NonExistentPartition after replica {replica_id} had become {last.to_state}",
+                [last, line], replica_id,
+            )  # fmt: skip
+        elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(standing, log, last):
+            yield step(
+                standing, log, "step_out_of_order", "Deletion",
+                "replicas ReplicaDeletionSuccessful, replicas NonExistentReplica, partition NonExistentPartition",
+                f"the partition became NonExistentPartition while replica {replica_id} was {last.to_state}",
+                [last, line], replica_id,
+            )  # fmt: skip
+
+
+def _went_on(standing: Standing, log: ControllerLog, last: Evidence) -> bool:
+    """Whether something besides the transitions tells that the deletion of the replica went on: lines are missing."""
+    if last.replica_id is None:
+        return False
+    is_told = last.to_state != ReplicaState.DELETION_STARTED and standing.was_received(
+        log, Told(STOP_REPLICA, last.replica_id, is_delete=True), last.at
+    )
+    return is_told or standing.was_answered(last.replica_id, last.at)
+
+
+def _forgotten_early(
+    standing: Standing, log: ControllerLog, line: Evidence, states: dict[int, Evidence]
+) -> Iterator[Finding]:
+    for replica_id, last in sorted(states.items()):
+        if last.to_state not in _DELETED and not _went_on(standing, log, last):
+            yield step(
+                standing, log, "step_out_of_order", "Deletion",
+                "every replica ReplicaDeletionSuccessful, then every replica NonExistentReplica",
+                f"replica {line.replica_id} became NonExistentReplica while replica {replica_id} was {last.to_state}",
+                [last, line], replica_id,
+            )  # fmt: skip
+
+
+def _never_ended(
+    standing: Standing,
+    log: ControllerLog,
+    states: dict[int, Evidence],
+    ended: Evidence | None,
+    touched: list[Evidence],
+) -> Iterator[Finding]:
+    """All replicas are forgotten, and the partition is not: it ends with them (or, since 2.1, before them)."""
+    lines = list(states.values())
+    if ended is not None or len(lines) < 2 or any(line.to_state != ReplicaState.NON_EXISTENT for line in lines):
+        return
+    last = max(lines, key=lambda line: line.offset)
+    is_proven_otherwise = standing.case.deleted_at is not None or any(
+        line.kind == PARTITION and line.to_state == PartitionState.OFFLINE for line in log.lines
+    )
+    if is_proven_otherwise or not standing.lives_on(log, last) or not set(_assigned(log)) <= set(states):
+        return
+    touched.append(last)
+    yield step(
+        standing, log, "step_missing", "Deletion",
+        "every replica NonExistentReplica, the partition NonExistentPartition",
+        "every replica became NonExistentReplica, the partition never NonExistentPartition", [last], None,
+    )  # fmt: skip
+
+
+def _assigned(log: ControllerLog) -> tuple[int, ...]:
+    named = [line.replicas for line in log.lines if line.replicas]
+    return named[-1] if named else ()
+
+
+# --- reassignment -----------------------------------------------------------------------------------------------------
+
+
+def judge_reassignment(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+    """Replicas that come are NewReplica until they are in the ISR, then OnlineReplica; only then others are removed."""
+    states: dict[int, Evidence] = {}
+    isr: tuple[int, ...] | None = None
+    created: set[int] = set()
+    hint = standing.deletion_hint
+    for line in log.lines:
+        said = leadership_of(line)
+        isr = said.isr if said is not None else isr
+        if line.kind == PARTITION and line.to_state == PartitionState.NEW:
+            created = set(line.replicas or ())
+        if line.kind not in TRANSITIONS or line.replica_id is None:
+            continue
+        before = states.get(line.replica_id)
+        states[line.replica_id] = line
+        is_deletion = hint is not None and line.at >= hint
+        if line.to_state != ReplicaState.DELETION_STARTED or is_deletion or before is None:
+            continue
+        coming = [
+            other
+            for other in states.values()
+            if other.to_state == ReplicaState.NEW and other.replica_id not in created and other is not line
+        ]
+        waits = [other for other in coming if isr is not None and other.replica_id not in isr]
+        if coming and not _may_be_overridden(standing, line):
+            settle(standing, log, [*coming, line], _removed_early(standing, log, line, waits), verdicts)
+        elif not coming:
+            settle(standing, log, [before, line], (), verdicts)
+
+
+def _may_be_overridden(standing: Standing, line: Evidence) -> bool:
+    """Since 2.4 another reassignment, or a cancellation, removes at once what the one before it was adding."""
+    if standing.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
+        return False
+    facts = standing.case.facts
+    return any(line.replica_id in (fact.adding_replicas or ()) for fact in facts) or any(
+        fact.kind == REPLICA and fact.replica_id == line.replica_id and fact.to_state == ReplicaState.NEW
+        for fact in facts
+    )
+
+
+def _removed_early(
+    standing: Standing, log: ControllerLog, line: Evidence, waits: Sequence[Evidence]
+) -> Iterator[Finding]:
+    for other in waits:
+        yield step(
+            standing, log, "step_out_of_order", "Reassignment",
+            "replicas that come NewReplica, in the ISR, OnlineReplica; then those that go OfflineReplica and deleted",
+            f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was NewReplica"
+            " and not in the ISR", [other, line], line.replica_id,
+        )  # fmt: skip

@@ -1,0 +1,297 @@
+"""A controller's log walked block by block, and what each block must have sent by the model.
+
+Between blocks it keeps what the controller's cache holds: the assignment, and the leader, leader epoch and ISR that it
+last decided or sent. Live brokers are those that the block's own UpdateMetadata went to, else (since 2.6, where it is
+not logged) those of the controller's last list of live brokers, where that did not change around the block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.model.controller.values import without
+from reconstruct.model.elections import SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import (
+    ASYNC_CONTROLLER_SINCE,
+    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
+    DELETED_PARTITIONS_LEAVE_FIRST_SINCE,
+    LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
+    NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
+    OFFLINE_LOG_DIRS_SINCE,
+    OFFLINE_WITHOUT_LEADER_SINCE,
+    OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
+    STOP_REPLICA_PER_PARTITION_SINCE,
+    TOPIC_DELETION_SINCE,
+    KafkaVersion,
+    VersionRange,
+)
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.controller_log import (
+    LEADER_AND_ISR,
+    PARTITION,
+    REPLICA,
+    UPDATE_METADATA,
+    Block,
+    ControllerLog,
+)
+from reconstruct.partitions.reexecution.model_runs import (
+    Known,
+    Leadership,
+    Told,
+    told_by_creation,
+    told_by_election,
+    told_by_replica,
+)
+from reconstruct.partitions.reexecution.surroundings import own_views, steady_brokers
+from reconstruct.partitions.sightings import LEADER_DURING_DELETE
+from reconstruct.time.intervals import as_of
+
+#: The releases at which what one transition sends has changed.
+_GATES: Final = (
+    TOPIC_DELETION_SINCE,
+    LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
+    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
+    NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
+    SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
+    OFFLINE_LOG_DIRS_SINCE,
+    ASYNC_CONTROLLER_SINCE,
+    OFFLINE_WITHOUT_LEADER_SINCE,
+    DELETED_PARTITIONS_LEAVE_FIRST_SINCE,
+    OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
+    STOP_REPLICA_PER_PARTITION_SINCE,
+)
+#: Targets that send nothing, and the step that sends nothing.
+_SILENT: Final = frozenset(
+    {
+        PartitionState.NEW,
+        PartitionState.OFFLINE,
+        PartitionState.NON_EXISTENT,
+        ReplicaState.DELETION_SUCCESSFUL,
+        ReplicaState.DELETION_INELIGIBLE,
+    }
+)
+_JOINS: Final = (ReplicaState.NEW, ReplicaState.ONLINE)
+#: A broker that asks for a controlled shutdown is gone within this time, or has given up.
+_SHUTDOWN_US: Final = 120_000_000
+#: From these a replica goes Online when its broker starts.
+_AWAY: Final = (ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE)
+#: More versions than this, and nothing is said.
+_MOST_VERSIONS: Final = 6
+#: Replicas go Offline at most this long before anything else tells of the deletion of their topic.
+_BEFORE_DELETION_US: Final = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Redone:
+    """One transition done again: what it must send; None where the evidence does not fix it."""
+
+    line: Evidence
+    required: frozenset[Told] | None
+
+
+@dataclass(slots=True)
+class Step:
+    """One block with what the cache held before it, and each of its transitions done again."""
+
+    log: ControllerLog
+    block: Block
+    held: Leadership | None
+    replicas: tuple[int, ...] | None
+    redone: list[Redone] = field(default_factory=list)
+
+
+def versions_of(known: VersionRange) -> tuple[KafkaVersion, ...]:
+    """One version of each behaviour that the range allows."""
+    return (known.low, *(gate for gate in _GATES if known.low < gate <= known.high))
+
+
+def replayed(case: Case, log: ControllerLog, hint: int | None) -> Iterator[Step]:
+    """Every block of a controller's log, done again; ``hint`` is :func:`deletion_hint`."""
+    versions = versions_of(case.cluster.version)
+    held: Leadership | None = None
+    replicas: tuple[int, ...] | None = None
+    for block in log.blocks:
+        replicas = _assigned_before(case, log, block, replicas)
+        step = Step(log, block, held, replicas)
+        step.redone = _redone(case, step, versions, hint)
+        yield step
+        held = _held_after(block, held)
+        replicas = _assigned_after(block, replicas)
+
+
+def leadership_of(line: Evidence) -> Leadership | None:
+    if line.leader is None or line.leader_epoch is None or line.isr is None or line.leader == LEADER_DURING_DELETE:
+        return None
+    return Leadership(line.leader, line.leader_epoch, line.isr)
+
+
+def live_at(cluster: ClusterView, step: Step, line: Evidence) -> frozenset[int] | None:
+    """The brokers live at a transition: those that the batch's UpdateMetadata went to, else as the controller listed
+    them last; None where nothing says."""
+    told = _told_metadata(step)
+    if told is not None:
+        return told
+    views = own_views(cluster, step.log)
+    return next((view.live for view in reversed(views) if view.at <= line.at), None)
+
+
+def is_surely_live(cluster: ClusterView, step: Step, line: Evidence, broker: int) -> bool:
+    """Whether the controller beyond doubt held the broker for live: by its UpdateMetadata, by whom it elected, or by
+    every list that it logged about then."""
+    told = _told_metadata(step)
+    if told is not None:
+        return broker in told
+    if line.replica_id == broker and line.to_state == ReplicaState.ONLINE and line.from_state in _AWAY:
+        return True
+    decided = decided_by(line, step.block)
+    if decided is not None and (
+        broker == decided.leader or (line.from_state == PartitionState.NEW and broker in decided.isr)
+    ):
+        return True
+    return broker in steady_brokers(cluster, step.log, line.at)
+
+
+def _told_metadata(step: Step) -> frozenset[int] | None:
+    told = [request for request in step.block.batch() if request.kind == UPDATE_METADATA]
+    return frozenset(broker for request in told for broker in request.to_broker_ids or ()) if told else None
+
+
+def _assigned_before(
+    case: Case, log: ControllerLog, block: Block, known: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    """As the blocks before show it; else (requests do not say up to 0.11) as it is known from elsewhere."""
+    if not block.transitions or (known is not None and log.shows_assignments):
+        return known
+    told = next((line.replicas for line in (*block.transitions, *block.requests) if line.replicas), None)
+    if told:
+        return told
+    assigned = as_of(case.assignments, block.transitions[-1].at)
+    if assigned is None or assigned.inferred_from is not None:
+        return known
+    return without(assigned.value.replicas, log.forgotten_before(block))
+
+
+def _assigned_after(block: Block, known: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    return next((line.replicas for line in (*reversed(block.requests), *block.transitions) if line.replicas), known)
+
+
+def _held_after(block: Block, held: Leadership | None) -> Leadership | None:
+    """UpdateMetadata shows the cache itself, LeaderAndIsr may carry a raised epoch that the cache does not hold."""
+    decided = [leadership_of(line) for line in (*block.transitions, *block.others) if line.kind != LEADER_AND_ISR]
+    told = [leadership_of(line) for line in block.sent(UPDATE_METADATA)] or [
+        leadership_of(line) for line in block.sent(LEADER_AND_ISR)
+    ]
+    known = [found for found in (held, *decided, *told) if found is not None]
+    if not known:
+        return None
+    return max(reversed(known), key=lambda found: found.leader_epoch)
+
+
+def _redone(case: Case, step: Step, versions: Sequence[KafkaVersion], hint: int | None) -> list[Redone]:
+    """Each transition of the block in turn: a creation begins without a leader and ends with one."""
+    held = step.held
+    if held is None:
+        told = (leadership_of(line) for line in step.block.batch())
+        held = next((found for found in told if found is not None), None)
+    result = []
+    if any(line.to_state == PartitionState.NEW for line in step.block.transitions):
+        held = None
+    for line in step.block.transitions:
+        may_be_deleted = hint is not None and line.at >= hint - _BEFORE_DELETION_US
+        redo = _Redo(case, step, line, held, versions, may_be_deleted)
+        result.append(Redone(line, redo.required()))
+        if line.to_state == PartitionState.ONLINE:
+            held = decided_by(line, step.block) or held
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Redo:
+    """One transition, to be done again in every way that the evidence leaves open."""
+
+    case: Case
+    step: Step
+    line: Evidence
+    held: Leadership | None
+    versions: Sequence[KafkaVersion]
+    may_be_deleted: bool
+
+    def required(self) -> frozenset[Told] | None:
+        """What all ways that give what was logged send; None where none does, or too little is known."""
+        if self.line.to_state in _SILENT or (self.line.from_state, self.line.to_state) == _JOINS:
+            return frozenset()
+        live = live_at(self.case.cluster, self.step, self.line)
+        if live is None or self.step.replicas is None or len(self.versions) > _MOST_VERSIONS:
+            return None
+        runs: list[frozenset[Told]] = []
+        for version in self.versions:
+            for is_deleted in (False, True) if self.may_be_deleted else (False,):
+                for replicas in self._assignments():
+                    known = Known(version, replicas, live, self.held, is_deleted, self._may_leave(live))
+                    run = self._run(known)
+                    if run is not None:
+                        runs.append(run)
+        return frozenset.intersection(*runs) if runs else None
+
+    def _may_leave(self, live: frozenset[int]) -> frozenset[int]:
+        """The brokers that may be shutting down at an election: as the controllers' logs say, where they were given."""
+        cluster = self.case.cluster
+        if self.line.kind != PARTITION:
+            return frozenset()
+        if not own_views(cluster, self.step.log):
+            return live
+        return frozenset(
+            broker
+            for broker, asked in cluster.shutdown_requests.items()
+            if any(self.line.at - _SHUTDOWN_US <= at <= self.line.at + _BEFORE_DELETION_US for at, _ in asked)
+        )
+
+    def _assignments(self) -> list[tuple[int, ...]]:
+        """Before an election that ends a reassignment the cache's assignment changes without a line."""
+        assert self.step.replicas is not None
+        told = next((line.replicas for line in self.step.block.batch() if line.replicas), None)
+        is_election = self.line.kind == PARTITION and self.line.from_state != PartitionState.NEW
+        if not is_election or told == self.step.replicas:
+            return [self.step.replicas]
+        if told is not None:
+            return [told]
+        targets = [f.replicas for f in self.case.facts if f.kind == "reassignment_started" and f.replicas]
+        known = [a.value.target for a in self.case.assignments] if self.case.reassigning else []
+        return list(dict.fromkeys((self.step.replicas, *targets, *known)))
+
+    def _run(self, known: Known) -> frozenset[Told] | None:
+        from_state, to_state = self.line.from_state, self.line.to_state
+        if self.line.kind == REPLICA:
+            if self.line.replica_id is None or not {from_state, to_state} <= set(ReplicaState):
+                return None
+            return told_by_replica(known, self.line.replica_id, str(from_state), str(to_state))
+        decided = decided_by(self.line, self.step.block)
+        if to_state != PartitionState.ONLINE:
+            return None
+        if decided is None:  # up to 1.0 a preferred election that was not needed counts as one
+            return frozenset() if self.held is not None and self.line.leader == self.held.leader else None
+        if from_state == PartitionState.NEW:
+            return told_by_creation(known, decided)
+        if from_state not in (PartitionState.ONLINE, PartitionState.OFFLINE):
+            return None
+        unclean = self.case.cluster.unclean_election_allowed(self.case.topic)
+        return told_by_election(known, str(from_state), decided, unclean)
+
+
+def decided_by(line: Evidence, block: Block) -> Leadership | None:
+    """What a partition's transition to Online decided: as the line says, and up to 1.0,
+    where it names less, as the requests behind it do."""
+    if line.to_state != PartitionState.ONLINE:
+        return None
+    whole = leadership_of(line)
+    if whole is not None:
+        return whole
+    told = [leadership_of(request) for request in block.batch()]
+    fitting = Counter(found for found in told if found is not None and found.leader == line.leader)
+    return min(fitting, key=lambda found: (-fitting[found], found.leader_epoch), default=None)

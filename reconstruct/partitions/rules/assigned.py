@@ -1,0 +1,77 @@
+"""The ISR against the assignment (R04)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from reconstruct.findings.known_issues import known_issue
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
+from reconstruct.partitions.assignment import Assignment
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.time.intervals import Interval
+
+
+def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
+    """R04: against every assignment that overlaps the state; only where znodes give both exactly.
+
+    An assignment that no snapshot shows may lie between two that are: their versions tell. After the last one nothing
+    tells, since a snapshot is not atomic: then the finding leaves that way out and is no error.
+    """
+    facts, assignments = case.facts, case.assignments
+    exact = {fact.evidence_id: fact.partition_epoch for fact in facts if fact.kind == ZNODE_ASSIGNMENT}
+    written = {fact.evidence_id for fact in facts if fact.kind == ZNODE_STATE}
+    for state in case.decided:
+        overlapping = [a for a in assignments if _overlap(a, state)]
+        is_exact = all(set(a.evidence) & set(exact) for a in overlapping) and bool(set(state.evidence[:1]) & written)
+        following = [a for a in assignments if a.start > overlapping[-1].start] if overlapping else []
+        enclosing = [*overlapping, *following[:1]]
+        versions = [exact.get(a.evidence[0]) for a in enclosing if a.evidence]
+        if not overlapping or not is_exact or not _follow_each_other(versions):
+            verdicts.unjudged("R04")
+            continue
+        outside = [sorted(set(state.value.isr) - set(a.value.replicas)) for a in overlapping]
+        if not all(outside):
+            verdicts.kept("R04")
+            continue
+        issue = None
+        severity = "error" if enclosing[-1].start > state.start else "warning"
+        if severity != "error" and _may_be_assigned(outside[-1], state.value.leader, case):
+            verdicts.unjudged("R04")
+            continue
+        if case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
+            severity = "info"
+            issue = known_issue("KAFKA-9672", case.cluster.version)
+        replicas = ",".join(map(str, overlapping[0].value.replicas))
+        verdicts.broken(
+            Finding(
+                "R04", "isr_outside_assignment", severity, state.start,
+                f"ISR within the assigned replicas {replicas}", f"ISR {','.join(map(str, state.value.isr))}",
+                f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
+                " the znodes show both.",
+                (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=issue,
+            )
+        )  # fmt: skip
+
+
+def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:
+    """Whether a later assignment must be missing: a controller elects, and tells, assigned replicas only."""
+    told = {broker for fact in case.facts if fact.kind == "leader_and_isr_sent" for broker in fact.to_broker_ids or ()}
+    named = {replica for fact in case.facts if fact.kind != ZNODE_ASSIGNMENT for replica in fact.replicas or ()}
+    heard = {fact.broker_id for fact in case.facts if fact.kind == "leader_and_isr_received"}
+    return leader in outside or set(outside) <= told | named | heard
+
+
+def _follow_each_other(versions: Sequence[int | None]) -> bool:
+    """Whether no write is missing between known versions; one alone follows, an unknown one among several does not."""
+    if len(versions) < 2:
+        return True
+    return all(a is not None and b is not None and b == a + 1 for a, b in itertools.pairwise(versions))
+
+
+def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsr]) -> bool:
+    begins_before = other.end is None or one.start <= other.end
+    return begins_before and (one.end is None or other.start <= one.end)

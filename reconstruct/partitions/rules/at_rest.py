@@ -1,0 +1,136 @@
+"""At rest, what each live broker holds is what was decided last (R24).
+
+Requests may be late: a controller works through thousands of partitions before it sends, a broker may be paused, a
+connection is given up after ``controller.socket.timeout.ms`` (30 s) and tried again. So a difference is told only where
+nothing was decided for longer than that, by a controller in office all the time, to a broker that was registered, whose
+process ran, and whose log covers all of it; it is a warning, since the request may still be under way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
+from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
+from reconstruct.partitions.rules.processes import shows_no_loss
+from reconstruct.partitions.sightings import LEADER_DURING_DELETE, NO_LEADER
+from reconstruct.time.instants import utc
+from reconstruct.time.intervals import Interval
+
+#: The default of controller.socket.timeout.ms, all versions.
+_REST_US: Final = 30_000_000
+#: Lines after which a broker need not be what it was told to be.
+_EXCUSES: Final = ("leader_and_isr_failed", "become_leader_failed", "become_follower_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """The state decided last, and since when its leader epoch has held."""
+
+    state: LeaderAndIsr
+    since: int
+    evidence: tuple[str, ...]
+    #: neither a znode nor a controller shows it.
+    is_inferred: bool
+
+
+def judge_at_rest(case: Case, verdicts: Verdicts) -> None:
+    """R24: each broker's cache, and each assigned replica's role, against the state decided last."""
+    truth = _truth(case)
+    if truth is None:
+        return
+    for broker_id, timeline in sorted(case.caches.items()):
+        _judge(case, truth, broker_id, timeline[-1], verdicts)
+    assigned = case.assignments[-1].value.replicas if case.assignments else ()
+    for broker_id, timeline in sorted(case.roles.items()):
+        if broker_id in assigned:
+            _judge(case, truth, broker_id, timeline[-1], verdicts)
+
+
+def _truth(case: Case) -> _Truth | None:
+    """None where nothing is decided at the end, or the topic is on its way out."""
+    last = case.decided[-1] if case.decided else None
+    if last is None or last.end is not None or case.deleted_at is not None:
+        return None
+    if any(
+        fact.kind in (ZNODE_DELETION_REQUESTED, "metadata_deleted") or fact.leader == LEADER_DURING_DELETE
+        for fact in case.facts
+    ):
+        return None
+    of_epoch = [i for i in case.decided if i.value.leader_epoch == last.value.leader_epoch]
+    is_shown = last.value.leader in decided_leaders(case).get(last.value.leader_epoch, {})
+    return _Truth(last.value, of_epoch[0].start, last.evidence, not is_shown)
+
+
+def _judge(case: Case, truth: _Truth, broker_id: int, last: Interval[Role], verdicts: Verdicts) -> None:
+    held = last.value
+    if held.role not in (CACHED, LEADER, FOLLOWER) or held.leader_epoch is None:
+        verdicts.unjudged("R24")
+    elif _agrees(case, truth, broker_id, held):
+        verdicts.kept("R24")
+    elif _is_excused(case, truth, broker_id, held) or not _is_at_rest(case, truth, broker_id):
+        verdicts.unjudged("R24")
+    else:
+        verdicts.broken(_differs(truth, broker_id, last))
+
+
+def _agrees(case: Case, truth: _Truth, broker_id: int, held: Role) -> bool:
+    """Same leader, and the same leader epoch where the version tells it to this broker."""
+    state = truth.state
+    if held.role != CACHED and (held.role == LEADER) is not (state.leader == broker_id):
+        return False
+    if held.leader is not None and held.leader != state.leader:
+        return False
+    if held.leader_epoch == state.leader_epoch:
+        return True
+    version = case.cluster.version
+    if held.role == CACHED:
+        # a reassignment raised the epoch without refreshing what the controller tells
+        return version.may_be_before(EPOCH_BUMP_CACHED_SINCE)
+    return held.role == FOLLOWER and version.may_be_before(SHRUNK_ISR_SENT_TO_ALL_SINCE)
+
+
+def _is_excused(case: Case, truth: _Truth, broker_id: int, held: Role) -> bool:
+    """A later epoch than any decided is another finding; no leader cannot be followed; a failure is logged."""
+    if truth.is_inferred or held.leader_epoch is None or held.leader_epoch > truth.state.leader_epoch:
+        return True
+    return held.role != CACHED and (
+        truth.state.leader == NO_LEADER
+        or any(fact.kind in _EXCUSES and fact.broker_id == broker_id for fact in case.facts if fact.at >= truth.since)
+    )
+
+
+def _is_at_rest(case: Case, truth: _Truth, broker_id: int) -> bool:
+    cluster = case.cluster
+    until = max((span.end for span in cluster.logs.get(broker_id, ())), default=None)
+    registered = [span for span in cluster.liveness.get(broker_id, ()) if until is not None and span.holds_at(until)]
+    tenure = None if until is None else cluster.tenure_at(until)
+    if until is None or not registered or tenure is None or tenure.end is not None:
+        return False
+    starts = [at for at, _ in cluster.process_starts.get(broker_id, ()) if at <= until]
+    since = max(truth.since, registered[-1].start, tenure.start, *starts)
+    is_covered = until - since > _REST_US and cluster.logs_all(broker_id, since, until)
+    return is_covered and shows_no_loss(case, broker_id)
+
+
+def _differs(truth: _Truth, broker_id: int, last: Interval[Role]) -> Finding:
+    held, state = last.value, truth.state
+    decided = f"leader {state.leader} at leader epoch {state.leader_epoch}"
+    if held.role == CACHED:
+        kind, holds = "cache_differs_at_rest", f"leader {held.leader} at leader epoch {held.leader_epoch}"
+        subject = f"the metadata cache of broker {broker_id} still held {holds}"
+    else:
+        kind, holds = "role_differs_at_rest", f"{acted_as(held.role, held.leader)} at leader epoch {held.leader_epoch}"
+        subject = f"broker {broker_id} still acted as {holds}"
+    return Finding(
+        "R24", kind, "warning", last.start, decided, holds,
+        f"Since {utc(truth.since)} {decided} was decided and nothing changed it; {subject} (since {utc(last.start)}),"
+        f" though it was registered and its log covers more than {_REST_US // 1_000_000} s of rest.",
+        (*last.evidence, *truth.evidence[:1]), broker_id=broker_id,
+    )  # fmt: skip

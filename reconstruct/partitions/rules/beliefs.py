@@ -1,0 +1,155 @@
+"""What each broker did against what was decided (R20), and against what it had accepted before (R21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import UPDATE_METADATA_LOCKED_SINCE, VersionRange
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.roles import LEADER, RoleChange, by_broker, role_changes
+from reconstruct.partitions.rules.processes import (
+    Held,
+    is_between,
+    is_in_order,
+    is_one_process,
+    rebirths,
+    severity,
+    walk,
+)
+from reconstruct.partitions.sightings import LEADER_SIDE, Rank, Sighting
+from reconstruct.time.instants import utc
+
+Decided = Mapping[int, Mapping[int | None, Sighting]]
+
+#: Lines that a broker writes once a request has passed its check of the controller epoch, and under its lock.
+_CHECKED: Final = frozenset({
+    "become_leader_started", "become_leader_completed", "become_follower_started", "become_follower_completed",
+    "metadata_cached", "metadata_deleted", "leader_and_isr_ignored",
+})  # fmt: skip
+
+
+def judge_roles(case: Case, verdicts: Verdicts) -> None:
+    """R20: against what the znodes and the controllers show; a broker's own receipts prove nothing about itself."""
+    decided = decided_leaders(case)
+    by_version: dict[int | None, list[Sighting]] = {}
+    for sighting in _shown(case):
+        if sighting.partition_epoch is not None:
+            by_version.setdefault(sighting.partition_epoch, []).append(sighting)
+    for change in role_changes(case.facts, case.cluster.process_starts):
+        role = change.role
+        leaders = decided.get(role.leader_epoch if role.leader_epoch is not None else -1)
+        written = by_version.get(role.partition_epoch, [])
+        if written and all(sighting.leader_epoch != role.leader_epoch for sighting in written):
+            verdicts.broken(_not_decided(case, change, written[0]))
+        elif not leaders or role.leader is None:
+            verdicts.unjudged("R20")
+        elif role.leader in leaders:
+            verdicts.kept("R20")
+        else:
+            verdicts.broken(_not_decided(case, change, next(iter(leaders.values()))))
+
+
+def decided_leaders(case: Case) -> Decided:
+    """By leader epoch: the leaders that znodes and controllers show, each with its strongest sighting."""
+    decided: dict[int, dict[int | None, Sighting]] = {}
+    for sighting in _shown(case):
+        decided.setdefault(sighting.leader_epoch, {}).setdefault(sighting.leader, sighting)
+    return decided
+
+
+def _shown(case: Case) -> list[Sighting]:
+    """What znodes and controllers show, the strongest first."""
+    shown = [s for s in case.history.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
+    return sorted(shown, key=lambda s: (s.rank, s.fact.order))
+
+
+def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
+    role = change.role
+    acted = acted_as(role.role, role.leader)
+    version = "" if role.partition_epoch is None else f" and partition epoch {role.partition_epoch}"
+    decided = f"leader {sighting.leader} at leader epoch {sighting.leader_epoch}"
+    return Finding(
+        "R20", "role_not_decided", severity(case), change.at,
+        decided, f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
+        f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
+        f" decided was {decided} ({utc(sighting.at)}).",
+        (*change.evidence, sighting.fact.evidence_id), broker_id=change.broker_id,
+    )  # fmt: skip
+
+
+def acted_as(role: str, leader: int | None) -> str:
+    """``leader`` or ``follower of 2``."""
+    return "leader" if role == LEADER else f"follower of {'another' if leader is None else leader}"
+
+
+def judge_accepted_epochs(case: Case, verdicts: Verdicts) -> None:
+    """R21: since its process started, a broker acts on no lower leader epoch, and no lower controller epoch."""
+    changes = role_changes(case.facts, case.cluster.process_starts)
+    born = rebirths(case)
+    for broker_id, facts in sorted(by_broker(case.facts).items()):
+        own = {c.fact.order: c for c in changes if c.broker_id == broker_id and is_in_order(c)}
+        for fact, held in walk(case.cluster, broker_id, facts, tuple(own.values())):
+            if fact.order in own:
+                _judge_leader_epoch(case, own[fact.order], held, born, verdicts)
+        _judge_controller_epochs(case, broker_id, facts, verdicts)
+
+
+def _judge_leader_epoch(
+    case: Case, change: RoleChange, held: Held | None, born: Sequence[int], verdicts: Verdicts
+) -> None:
+    epoch = change.role.leader_epoch
+    if epoch is None or held is None or is_between(born, held.change.at, change.at):
+        verdicts.unjudged("R21")
+    elif epoch >= held.leader_epoch:
+        verdicts.kept("R21")
+    else:
+        verdicts.broken(
+            Finding(
+                "R21", "acted_on_lower_leader_epoch", severity(case), change.at,
+                f"a leader epoch of {held.leader_epoch} or higher", f"leader epoch {epoch}",
+                f"Broker {change.broker_id} became {acted_as(change.role.role, change.role.leader)} at leader epoch"
+                f" {epoch} ({utc(change.at)}) though it had accepted leader epoch {held.leader_epoch}"
+                f" ({utc(held.change.at)}) and had not been started again since.",
+                (*change.evidence, *held.change.evidence), broker_id=change.broker_id,
+            )
+        )  # fmt: skip
+
+
+def _judge_controller_epochs(case: Case, broker_id: int, facts: Sequence[Evidence], verdicts: Verdicts) -> None:
+    highest: Evidence | None = None
+    for fact in _accepted_requests(facts, case.cluster.version):
+        assert fact.controller_epoch is not None
+        if highest is None or not is_one_process(case.cluster, broker_id, highest.at, fact.at):
+            highest = fact
+        elif highest.controller_epoch is not None and fact.controller_epoch < highest.controller_epoch:
+            if came_before(highest, fact, case.cluster):
+                verdicts.broken(_lower_controller(case, broker_id, fact, highest))
+            else:
+                verdicts.unjudged("R21")
+        else:
+            verdicts.kept("R21")
+            highest = fact
+
+
+def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iterator[Evidence]:
+    """Up to 0.8.1 an UpdateMetadata is checked and logged without the lock, so that two may overtake each other."""
+    if version.may_be_before(UPDATE_METADATA_LOCKED_SINCE):
+        return
+    for fact in facts:
+        if fact.kind in _CHECKED and fact.source_kind == "state_change_log" and fact.controller_epoch is not None:
+            yield fact
+
+
+def _lower_controller(case: Case, broker_id: int, fact: Evidence, highest: Evidence) -> Finding:
+    return Finding(
+        "R21", "acted_on_lower_controller_epoch", severity(case), fact.at,
+        f"controller epoch {highest.controller_epoch} or higher", f"controller epoch {fact.controller_epoch}",
+        f"Broker {broker_id} handled a request of controller {fact.controller_id} with controller epoch"
+        f" {fact.controller_epoch} ({utc(fact.at)}) though it had accepted controller epoch {highest.controller_epoch}"
+        f" ({utc(highest.at)}) and had not been started again since.",
+        (fact.evidence_id, highest.evidence_id), broker_id=broker_id,
+    )  # fmt: skip

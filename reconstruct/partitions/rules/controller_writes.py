@@ -1,0 +1,198 @@
+"""What a write does to the leader epoch, and whose controller epoch it carries (R10, R12).
+
+A controller raises the leader epoch by one with each of its writes, a leader's change of the ISR keeps it, whoever
+writes the znode for it. A write is the controller's where the controller says so, where the leader changed, or where
+the leader epoch rose: none of a leader's does that. Only a leader takes a replica into the ISR and remains leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconstruct.findings.known_issues import known_issue
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.rules.exact_states import severity, states_by_version
+from reconstruct.partitions.sightings import NO_LEADER, TOLD_OF_LEADER, Rank, Sighting
+from reconstruct.time.instants import utc
+
+_CONTROLLER: Final = "controller"
+_LEADER: Final = "leader"
+#: Lines that follow a write of the controller's own; that of an ISR it shrank also tells of one it left as it was.
+_DECISIONS: Final = ("partition_state_change", "reassignment_leader_and_isr_sent")
+#: ZooKeeper's time of a write against that of a controller's election: in less, either may have been first.
+_SLACK_US: Final = 10_000_000
+
+
+def judge_leader_epoch_steps(case: Case, verdicts: Verdicts) -> None:
+    """R10: from one version to the next; where a version between is missing, the write before is not known."""
+    for before, after, shown in _steps(case):
+        if before is None:
+            verdicts.unjudged("R10")
+            continue
+        writer = _writer(before, after, shown)
+        step = after.leader_epoch - before.leader_epoch
+        divergence_type = _divergence(writer, step)
+        if divergence_type is None:
+            verdicts.kept("R10")
+        elif step > 0 or (step == 0 and after.leader == before.leader):  # the others are R01's and R02's
+            verdicts.broken(_wrong_step(case, before, after, writer, divergence_type))
+
+
+def _steps(case: Case) -> Iterator[tuple[Sighting | None, Sighting, list[Sighting]]]:
+    """Each version but the first, with the one just before (None where it is not known) and all that shows it.
+
+    Versions that show two contents are left out: R03 tells of them.
+    """
+    states = states_by_version(case)
+    versions = sorted(states)
+    for version in versions[1:]:
+        shown, earlier = states[version], states.get(version - 1, [])
+        is_clear = _is_clear(shown) and _is_clear(earlier)
+        yield (_strongest(earlier) if earlier and is_clear else None), _strongest(shown), shown
+
+
+def _strongest(shown: list[Sighting]) -> Sighting:
+    return shown[0]
+
+
+def _is_clear(shown: list[Sighting]) -> bool:
+    """Whether all show one content; what names its leader epoch itself decides what that is."""
+    own = [s for s in shown if s.rank <= Rank.DECIDED]
+    return len({s.members for s in shown}) < 2 and len({(s.leader, s.leader_epoch) for s in own or shown}) < 2
+
+
+def _writer(before: Sighting, after: Sighting, shown: list[Sighting]) -> str | None:
+    """Who asked for the write; None where only the leader epoch would tell."""
+    if any(s.rank is Rank.COMMITTED or s.fact.kind in TOLD_OF_LEADER for s in shown):
+        return _LEADER
+    if any(s.fact.kind in _DECISIONS for s in shown):
+        return _CONTROLLER
+    if after.leader != before.leader:
+        return _CONTROLLER
+    if after.leader != NO_LEADER and before.members < after.members:
+        return _LEADER
+    return None
+
+
+def _divergence(writer: str | None, step: int) -> str | None:
+    if writer == _LEADER:
+        return "leader_epoch_raised_by_isr_change" if step else None
+    if step > 1:
+        return "leader_epoch_raised_by_more"
+    return "leader_epoch_not_raised" if writer == _CONTROLLER and step != 1 else None
+
+
+def _wrong_step(case: Case, before: Sighting, after: Sighting, writer: str | None, divergence_type: str) -> Finding:
+    expected = before.leader_epoch + (0 if writer == _LEADER else 1)
+    why = {
+        "leader_epoch_raised_by_isr_change": "the leader asked for it, and a leader's ISR change keeps the epoch",
+        "leader_epoch_raised_by_more": "no write raises it by more than one",
+        "leader_epoch_not_raised": "the controller decided it, and each of its decisions raises the epoch by one",
+    }[divergence_type]
+    how = severity(case.is_only_incarnation, before, after)
+    is_migrating = after.rank is Rank.WRITTEN and case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
+    if is_migrating and divergence_type != "leader_epoch_not_raised":
+        how, why = "warning", f"{why}, unless a KRaft controller copied several changes to the znode at once (KIP-866)"
+    return Finding(
+        "R10", divergence_type, how, after.at,
+        f"leader epoch {expected} at partition epoch {after.partition_epoch}",
+        f"leader epoch {after.leader_epoch}",
+        f"From partition epoch {before.partition_epoch} (leader {before.leader}, leader epoch {before.leader_epoch}) to"
+        f" {after.partition_epoch} (leader {after.leader}, ISR {','.join(map(str, after.isr)) or 'empty'}) the leader"
+        f" epoch went to {after.leader_epoch} ({utc(after.at)}): {why}.",
+        (before.fact.evidence_id, after.fact.evidence_id),
+    )  # fmt: skip
+
+
+def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
+    """R12: a controller's write carries no lower controller epoch than a write before it, by the znode's own order."""
+    highest: Sighting | None = None
+    for before, after, shown in _steps_from_first(case):
+        epoch = _stored_epoch(after)
+        if epoch is None:
+            continue
+        is_controllers = before is None or _writer(before, after, shown) == _CONTROLLER or _is_raised(before, after)
+        known = None if highest is None else _stored_epoch(highest)
+        if is_controllers and highest is not None and known is not None:
+            if epoch >= known:
+                _judge_by_time(case, before, after, epoch, verdicts)
+            elif before is not None or after.leader_epoch > highest.leader_epoch:
+                verdicts.broken(_stale(case, highest, after, epoch, known))
+            else:
+                verdicts.unjudged("R12")
+        if known is None or epoch > known:
+            highest = after
+
+
+def _steps_from_first(case: Case) -> Iterator[tuple[Sighting | None, Sighting, list[Sighting]]]:
+    states = states_by_version(case)
+    if states:
+        first = states[min(states)]
+        yield None, _strongest(first), first
+    yield from _steps(case)
+
+
+def _is_raised(before: Sighting, after: Sighting) -> bool:
+    return after.leader_epoch > before.leader_epoch
+
+
+def _stored_epoch(sighting: Sighting) -> int | None:
+    """The controller epoch as the znode holds it; None where the sighting does not show it."""
+    if sighting.rank is Rank.WRITTEN:
+        return sighting.fact.state_controller_epoch
+    if sighting.fact.kind in _DECISIONS:
+        return sighting.fact.controller_epoch
+    return None
+
+
+def _judge_by_time(case: Case, before: Sighting | None, after: Sighting, epoch: int, verdicts: Verdicts) -> None:
+    """By ZooKeeper's own time of a write whose predecessor is known, against when the next controller was elected.
+
+    The two instants come from different clocks: more than a warning they cannot give.
+    """
+    since = case.cluster.successor_start(epoch)
+    is_proven = after.rank is Rank.WRITTEN and before is not None and _is_raised(before, after)
+    if not is_proven or since is None or after.at <= since + _SLACK_US:
+        verdicts.kept("R12")
+        return
+    later = min(t.controller_epoch for t in case.cluster.tenures if t.controller_epoch > epoch)
+    verdicts.broken(
+        _stale_finding(
+            case, after, "warning", f"controller epoch {later} or higher", epoch,
+            f"{utc(after.at)}, {(after.at - since) / 1e6:.1f} s after controller epoch {later} began ({utc(since)})",
+            (after.fact.evidence_id,),
+        )
+    )  # fmt: skip
+
+
+def _stale(case: Case, highest: Sighting, after: Sighting, epoch: int, known: int) -> Finding:
+    how = severity(case.is_only_incarnation, highest, after)
+    if case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE):
+        how = "warning"
+    return _stale_finding(
+        case, after, how, f"controller epoch {known} or higher", epoch,
+        f"{utc(after.at)}, after the write of controller epoch {known} at leader epoch {highest.leader_epoch}"
+        f" ({utc(highest.at)})",
+        (highest.fact.evidence_id, after.fact.evidence_id),
+    )  # fmt: skip
+
+
+def _stale_finding(
+    case: Case, after: Sighting, how: str, expected: str, epoch: int, when: str, evidence: tuple[str, ...]
+) -> Finding:
+    is_unchecked = case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE)
+    note = (
+        "Before 2.1 ZooKeeper takes it where the version it expects is the znode's."
+        if is_unchecked
+        else "Since 2.1 ZooKeeper refuses such a write."
+    )
+    return Finding(
+        "R12", "stale_controller_wrote", how, after.at, expected,
+        f"controller epoch {epoch} at partition epoch {after.partition_epoch}",
+        f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch} ({when})."
+        f" {note}",
+        evidence, known_issue=known_issue("KAFKA-6082", case.cluster.version),
+    )  # fmt: skip

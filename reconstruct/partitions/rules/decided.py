@@ -1,0 +1,105 @@
+"""What was decided, by itself: leader epochs, and the leader as a member of the ISR (R01, R02, R05)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.rules.exact_states import all_sightings, severity
+from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
+from reconstruct.time.instants import utc
+
+
+def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
+    """R01: by the znode's versions, and by each controller's own log of its decisions."""
+    written = sorted(
+        (s for s in case.history.sightings if s.rank is Rank.WRITTEN and s.partition_epoch is not None),
+        key=lambda s: (s.partition_epoch or 0, s.fact.order),
+    )
+    decided: dict[tuple[int | None, int | None], list[Sighting]] = {}
+    for sighting in sorted((s for s in case.history.sightings if s.rank is Rank.DECIDED), key=lambda s: s.fact.order):
+        decided.setdefault((sighting.fact.controller_id, sighting.fact.controller_epoch), []).append(sighting)
+    for sequence, by in [
+        (written, "version of its znode"),
+        *((line, "log of the controller") for line in decided.values()),
+    ]:
+        for before, after in itertools.pairwise(sequence):
+            if after.leader_epoch >= before.leader_epoch:
+                verdicts.kept("R01")
+                continue
+            if sequence is not written and not came_before(before.fact, after.fact, case.cluster):
+                verdicts.unjudged("R01")
+                continue
+            verdicts.broken(
+                Finding(
+                    "R01", "leader_epoch_decreased", severity(case.is_only_incarnation, before, after), after.at,
+                    f"leader epoch {before.leader_epoch} or higher", f"leader epoch {after.leader_epoch}",
+                    f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
+                    f" before the one with leader {after.leader} at leader epoch {after.leader_epoch}: within one"
+                    " incarnation of a topic the leader epoch only rises.",
+                    (before.fact.evidence_id, after.fact.evidence_id),
+                )
+            )  # fmt: skip
+
+
+def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
+    """R02: among what was written and decided; a request that names another leader is a milder finding."""
+    sightings = all_sightings(case)
+    for epoch in sorted({s.leader_epoch for s in sightings}):
+        strong = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank <= Rank.DECIDED)
+        sent = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
+        if len(strong) > 1:
+            first, second = list(strong.values())[:2]
+            verdicts.broken(
+                _two_leaders(epoch, first, second, severity(case.is_only_incarnation, first, second), "was decided")
+            )
+        elif strong and set(sent) - set(strong):
+            other = next(sighting for leader, sighting in sent.items() if leader not in strong)
+            verdicts.broken(_two_leaders(epoch, next(iter(strong.values())), other, "warning", "was sent in a request"))
+        elif strong or len(sent) == 1:
+            verdicts.kept("R02")
+        else:
+            verdicts.unjudged("R02")
+
+
+def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting]:
+    found: dict[int | None, Sighting] = {}
+    for sighting in sorted(sightings, key=lambda s: (s.rank, s.fact.order)):
+        found.setdefault(sighting.leader, sighting)
+    return found
+
+
+def _two_leaders(epoch: int, first: Sighting, second: Sighting, severity: str, how: str) -> Finding:
+    return Finding(
+        "R02", "two_leaders_for_one_epoch", severity, second.at,
+        f"leader {first.leader} at leader epoch {epoch}", f"leader {second.leader} at leader epoch {epoch}",
+        f"Leader {first.leader} was decided at leader epoch {epoch} ({utc(first.at)}), and leader {second.leader} {how}"
+        f" at the same epoch ({utc(second.at)}). A leader epoch belongs to one leader.",
+        (first.fact.evidence_id, second.fact.evidence_id),
+    )  # fmt: skip
+
+
+def judge_leader_in_isr(case: Case, verdicts: Verdicts) -> None:
+    """R05: as written or decided. 0.8.0 elected for a reassignment without asking for the ISR."""
+    for sighting in case.history.sightings:
+        if sighting.rank > Rank.DECIDED:
+            continue
+        if sighting.leader == NO_LEADER or sighting.leader in sighting.isr:
+            verdicts.kept("R05")
+        elif case.cluster.version.may_be_before(REASSIGNMENT_NEEDS_ISR_SINCE):
+            verdicts.unjudged("R05")
+        else:
+            verdicts.broken(
+                Finding(
+                    "R05", "leader_outside_isr", "error", sighting.at,
+                    f"leader {sighting.leader} in the ISR, or no leader",
+                    f"leader {sighting.leader}, ISR {','.join(map(str, sighting.isr)) or 'empty'}",
+                    f"At leader epoch {sighting.leader_epoch} the leader {sighting.leader} is not in its ISR"
+                    f" {list(sighting.isr)}: what it holds need not be what was committed.",
+                    (sighting.fact.evidence_id,), broker_id=sighting.leader,
+                )
+            )  # fmt: skip

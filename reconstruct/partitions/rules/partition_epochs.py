@@ -1,0 +1,151 @@
+"""The znode's versions (R03), and the ISR that must not be empty (R06)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import (
+    LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
+    LAST_ISR_MEMBER_KEPT_SINCE,
+)
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.judging import unclean_setting
+from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.rules.exact_states import all_sightings, severity, states_by_version
+from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
+from reconstruct.time.instants import utc
+
+
+def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
+    """R03: one content for each version, and a higher version with each later write. A gap hides writes, no more."""
+    states = states_by_version(case)
+    for version, shown in sorted(states.items()):
+        distinct = _contents(shown)
+        if len(distinct) > 1:
+            first, second = distinct[:2]
+            verdicts.broken(
+                _finding(
+                    "partition_epoch_repeated", case, first, second,
+                    f"one state at partition epoch {version}",
+                    f"The state {_shown(first)} and the state {_shown(second)} are both shown at partition epoch"
+                    f" {version}: each write of the znode adds one.",
+                )
+            )  # fmt: skip
+    for before, after in itertools.pairwise(sorted(states)):
+        if after == before + 1:
+            verdicts.kept("R03")
+        else:
+            verdicts.unjudged("R03")
+    for earlier, later in _out_of_order(case):
+        verdicts.broken(
+            _finding(
+                "partition_epoch_decreased", case, earlier, later,
+                f"a partition epoch above {earlier.partition_epoch}",
+                f"The state {_shown(later)} was written after the state {_shown(earlier)}, and its partition epoch"
+                f" {later.partition_epoch} is not above {earlier.partition_epoch}.",
+            )
+        )  # fmt: skip
+
+
+def _contents(shown: Sequence[Sighting]) -> list[Sighting]:
+    """The strongest sighting of each content; a leader's own line names no epoch, so only its ISR is compared."""
+    found: list[Sighting] = []
+    for sighting in sorted(shown, key=lambda s: (s.rank, s.fact.order)):
+        if not any(_is_same(sighting, other) for other in found):
+            found.append(sighting)
+    return found
+
+
+def _is_same(one: Sighting, other: Sighting) -> bool:
+    if Rank.COMMITTED in (one.rank, other.rank):
+        return one.members == other.members and one.leader == other.leader
+    return (one.leader, one.leader_epoch, one.members) == (other.leader, other.leader_epoch, other.members)
+
+
+def _out_of_order(case: Case) -> Iterator[tuple[Sighting, Sighting]]:
+    """Neighbours, by another order than their versions, whose versions do not rise.
+
+    The order is ZooKeeper's own (zxid) among znodes, that of its log among a controller's decisions.
+    """
+    sightings = [s for s in all_sightings(case) if s.partition_epoch is not None]
+    written = sorted((s for s in sightings if s.rank is Rank.WRITTEN), key=lambda s: (s.fact.offset, s.fact.order))
+    streams: dict[tuple[object, ...], list[Sighting]] = {}
+    for sighting in sorted((s for s in sightings if s.rank is Rank.DECIDED), key=lambda s: (s.fact.offset, s.at)):
+        fact = sighting.fact
+        key = (fact.file, fact.broker_id, fact.controller_id, fact.controller_epoch)
+        streams.setdefault(key, []).append(sighting)
+    for stream in (written, *streams.values()):
+        for earlier, later in itertools.pairwise(stream):
+            is_proven = stream is written or came_before(earlier.fact, later.fact, case.cluster)
+            if is_proven and (later.partition_epoch or 0) < (earlier.partition_epoch or 0):
+                yield earlier, later
+
+
+def _finding(
+    divergence_type: str, case: Case, first: Sighting, second: Sighting, expected: str, explanation: str
+) -> Finding:
+    return Finding(
+        "R03", divergence_type, severity(case.is_only_incarnation, first, second), second.at, expected,
+        f"{_shown(second)} at partition epoch {second.partition_epoch}", explanation,
+        (first.fact.evidence_id, second.fact.evidence_id),
+    )  # fmt: skip
+
+
+def _shown(sighting: Sighting) -> str:
+    isr = ",".join(map(str, sighting.isr)) or "empty"
+    return f"leader {sighting.leader}, leader epoch {sighting.leader_epoch}, ISR {isr}"
+
+
+def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
+    """R06: as written or decided.
+
+    Up to 0.8.1 the last member leaves with the leader; 0.8.2 to 1.0 where unclean election is enabled; never since 1.1.
+    """
+    told: set[int] = set()
+    for sighting in case.history.sightings:
+        if sighting.rank > Rank.DECIDED or sighting.leader_epoch in told:
+            continue
+        if sighting.isr:
+            verdicts.kept("R06")
+            continue
+        told.add(sighting.leader_epoch)
+        how = _severity_of_empty(case, sighting)
+        if how is None:
+            verdicts.unjudged("R06")
+            continue
+        note = (
+            "Kafka of this version empties the ISR when its last member goes offline; any replica may lead next."
+            if how == "info"
+            else "Kafka of this version keeps the last member of the ISR."
+        )
+        verdicts.broken(
+            Finding(
+                "R06", "isr_empty", how, sighting.at, "an ISR with at least one member",
+                f"leader {sighting.leader}, ISR empty at leader epoch {sighting.leader_epoch}",
+                f"At leader epoch {sighting.leader_epoch} ({utc(sighting.at)}) the ISR was written empty. {note}",
+                (sighting.fact.evidence_id,), known_issue="KAFKA-1028" if how == "info" else None,
+            )
+        )  # fmt: skip
+
+
+def _severity_of_empty(case: Case, sighting: Sighting) -> str | None:
+    """``error`` where no version in question allows it, ``info`` where all do; None where that is not known."""
+    version = case.cluster.version
+    may_be_emptied = {
+        "always": version.may_be_before(LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE),
+        "if_unclean": version.may_be_since(LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE)
+        and version.may_be_before(LAST_ISR_MEMBER_KEPT_SINCE),
+        "never": version.may_be_since(LAST_ISR_MEMBER_KEPT_SINCE),
+    }
+    if sighting.leader != NO_LEADER:
+        return "error"
+    setting = unclean_setting(case.topic, case.facts, case.cluster)
+    allowed = {
+        "always": {True},
+        "if_unclean": {True, False} if setting is None else {setting},
+        "never": {False},
+    }  # fmt: skip
+    answers = {answer for era, may_be in may_be_emptied.items() if may_be for answer in allowed[era]}
+    return None if len(answers) > 1 else "info" if answers == {True} else "error"

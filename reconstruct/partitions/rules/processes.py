@@ -1,0 +1,136 @@
+"""What a broker's process held at each line of its log: epochs that it accepted, until it starts again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.model.states import PartitionState
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.roles import RoleChange, by_broker
+from reconstruct.partitions.sightings import LEADER_DURING_DELETE
+
+_STOPS: Final = ("stop_replica_handled", "stop_replica_received")
+_STAGES: Final = {
+    "leader_and_isr_received": "received",
+    "leader_and_isr_ignored": "ignored",
+    "become_leader_started": "started",
+    "become_follower_started": "started",
+    "become_leader_completed": "completed",
+    "become_follower_completed": "completed",
+}
+_WHOLE_TRANSITION: Final = frozenset({"received", "started", "completed"})
+_REFUSED: Final = frozenset({"received", "ignored"})
+_REQUESTS: Final = (("leader_and_isr_sent", "leader_and_isr_received"), ("update_metadata_sent", "metadata_cached"))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The highest leader epoch that a broker had accepted, and the transition that accepted it."""
+
+    leader_epoch: int
+    change: RoleChange
+
+
+def walk(
+    cluster: ClusterView, broker_id: int, facts: Sequence[Evidence], changes: Sequence[RoleChange]
+) -> Iterator[tuple[Evidence, Held | None]]:
+    """Each line of one broker with what it held just before; None where its log does not prove it.
+
+    ``facts`` and ``changes`` are that broker's, in order. Nothing is proven by a log whose lines are not in order, nor
+    before a start of its process that the evidence shows; a replica that was deleted (StopReplica with delete) begins
+    again.
+    """
+    accepted = {change.fact.order: change for change in changes if is_in_order(change)}
+    starts = sorted(at for at, _ in cluster.process_starts.get(broker_id, ()))
+    started = 0
+    held: Held | None = None
+    for fact in facts:
+        while started < len(starts) and starts[started] <= fact.at:
+            started += 1
+            held = None
+        yield fact, held if held is not None and came_before(held.change.fact, fact, cluster) else None
+        change = accepted.get(fact.order)
+        epoch = change.role.leader_epoch if change is not None and started else None
+        if is_deletion(fact):
+            held = None
+        elif change is not None and epoch is not None and (held is None or epoch > held.leader_epoch):
+            held = Held(epoch, change)
+
+
+def is_in_order(change: RoleChange) -> bool:
+    """Whether the change stands in the log of state changes: between two logs of a broker a millisecond is no order."""
+    return change.fact.source_kind == "state_change_log"
+
+
+def is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:
+    """Whether the broker's own log shows that one process wrote at both instants."""
+    starts = [at for at, _ in cluster.process_starts.get(broker_id, ())]
+    return any(at <= start for at in starts) and not any(start < at <= end for at in starts)
+
+
+def is_deletion(fact: Evidence) -> bool:
+    """Whether the line may tell of the replica's removal (0.8.0 does not say whether StopReplica deletes)."""
+    return fact.kind in _STOPS and fact.is_delete is not False
+
+
+def rebirths(case: Case) -> list[int]:
+    """The instants at which a line tells of the topic's deletion or creation: its epochs may begin anew."""
+    return sorted(fact.at for fact in case.facts if _is_rebirth(fact))
+
+
+def is_between(instants: Sequence[int], one: int, other: int) -> bool:
+    """Whether one of the sorted instants lies between two others, in whatever order."""
+    start, end = min(one, other), max(one, other)
+    return bisect_right(instants, start) < bisect_left(instants, end)
+
+
+def _is_rebirth(fact: Evidence) -> bool:
+    return fact.kind == "metadata_deleted" or (
+        fact.kind == "partition_state_change" and fact.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT)
+    )
+
+
+def severity(case: Case) -> str:
+    """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong."""
+    return "error" if case.is_only_incarnation else "warning"
+
+
+def shows_no_loss(case: Case, broker_id: int, but: Evidence | None = None) -> bool:
+    """Whether nothing shows that a line of the partition is missing in the broker's log: each request that it received
+    has its outcome, each outcome its request, and what controllers sent to it is what it received.
+
+    ``but`` is a line in doubt: it and what should stand in its place are left out.
+    """
+    facts = [fact for fact in by_broker(case.facts).get(broker_id, []) if fact is not but]
+    stages: dict[tuple[int | None, int | None], set[str]] = {}
+    for fact in facts:
+        stage = _STAGES.get(fact.kind)
+        if stage is not None:
+            stages.setdefault((fact.controller_id, fact.correlation_id), set()).add(stage)
+    if not all(seen >= _WHOLE_TRANSITION or seen == _REFUSED for seen in stages.values()):
+        return False
+    for sent_kind, received_kind in _REQUESTS:
+        sent, received = _told(case.facts, sent_kind, broker_id), _told(facts, received_kind, None)
+        if any(fact.kind == sent_kind for fact in case.facts) and not (sent == received or (but and received <= sent)):
+            return False
+    return True
+
+
+_Told = tuple[int | None, int | None, int | None, int | None]
+
+
+def _told(facts: Sequence[Evidence], kind: str, to_broker_id: int | None) -> set[_Told]:
+    """The states of requests of one kind, sent to ``to_broker_id`` or, if it is None, received."""
+    return {
+        (fact.controller_epoch, fact.leader, fact.leader_epoch, fact.partition_epoch)
+        for fact in facts
+        if fact.kind == kind
+        and fact.leader != LEADER_DURING_DELETE
+        and (to_broker_id is None or to_broker_id in (fact.to_broker_ids or ()))
+    }

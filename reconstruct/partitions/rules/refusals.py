@@ -1,0 +1,174 @@
+"""What brokers ignored as stale, recomputed (R21): by the numbers that the line prints, and by what the broker held.
+
+A broker compares the request's leader epoch with its own. Up to 2.2 it takes only a higher one and calls any other
+old; since 2.3 it says whether the request's is smaller or matches; since 2.6 StopReplica is compared too, unless its
+epoch is -1 (a request without one) or -2 (a deletion) (ReplicaManager.becomeLeaderOrFollower, stopReplicas; KIP-570).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.roles import by_broker, role_changes
+from reconstruct.partitions.rules.processes import (
+    Held,
+    is_between,
+    is_one_process,
+    rebirths,
+    severity,
+    shows_no_loss,
+    walk,
+)
+from reconstruct.time.instants import utc
+
+#: What ignores a request, and what tells of its receipt.
+_RECEIPT: Final = {
+    "leader_and_isr_ignored": "leader_and_isr_received",
+    "stop_replica_ignored": "stop_replica_received",
+}
+#: "is smaller than the current leader epoch": equal would have been called a match.
+_SMALLER: Final = frozenset({"SC-RM-85", "SC-RM-93"})
+#: "matches the current leader epoch", which is not printed.
+_MATCHES: Final = frozenset({"SC-RM-86", "SC-RM-94"})
+#: "as itself is not in assigned replica list".
+_NOT_ASSIGNED: Final = frozenset({"SC-RM-17", "SC-RM-32", "SC-RM-60"})
+#: "as replica doesn't exist on broker".
+_NO_REPLICA: Final = frozenset({"SC-RM-13", "SC-RM-45", "SC-RM-52"})
+#: StopReplica without a leader epoch, and of a deletion: never compared.
+_SENTINELS: Final = (-1, -2)
+
+
+#: By kind, controller, its epoch and correlation id: the receipts of a broker's log, in order.
+_Receipts = Mapping[tuple[str, int | None, int | None, int | None], Sequence[Evidence]]
+
+
+def judge_refusals(case: Case, verdicts: Verdicts) -> None:
+    """R21: a request is ignored only for the reason given."""
+    changes = role_changes(case.facts, case.cluster.process_starts)
+    born = rebirths(case)
+    for broker_id, facts in sorted(by_broker(case.facts).items()):
+        own = [change for change in changes if change.broker_id == broker_id]
+        receipts = _receipts(facts)
+        for line, held in walk(case.cluster, broker_id, facts, own):
+            if line.kind in _RECEIPT:
+                is_known = held is not None and not is_between(born, held.change.at, line.at)
+                _judge(case, broker_id, line, held if is_known else None, receipts, verdicts)
+
+
+def _receipts(facts: Sequence[Evidence]) -> _Receipts:
+    found: dict[tuple[str, int | None, int | None, int | None], list[Evidence]] = {}
+    for fact in facts:
+        if fact.kind in _RECEIPT.values():
+            request = (fact.kind, fact.controller_id, fact.controller_epoch, fact.correlation_id)
+            found.setdefault(request, []).append(fact)
+    return found
+
+
+def _judge(
+    case: Case, broker_id: int, line: Evidence, held: Held | None, receipts: _Receipts, verdicts: Verdicts
+) -> None:
+    receipt = _receipt_of(case, broker_id, line, receipts)
+    reason = (
+        _refuted_by_itself(broker_id, line)
+        or _refuted_by_receipt(line, receipt)
+        or _refuted_by_log(case, broker_id, line, held, receipt)
+    )
+    if reason is not None:
+        verdicts.broken(_without_reason(case, broker_id, line, reason, held))
+    elif _is_justified(line, held):
+        verdicts.kept("R21")
+    else:
+        verdicts.unjudged("R21")
+
+
+def _receipt_of(case: Case, broker_id: int, line: Evidence, receipts: _Receipts) -> Evidence | None:
+    """The receipt, in the same process, of the request that the line ignores."""
+    if line.correlation_id is None:
+        return None
+    request = (_RECEIPT[line.kind], line.controller_id, line.controller_epoch, line.correlation_id)
+    before = [fact for fact in receipts.get(request, ()) if fact.order < line.order]
+    if not before or not is_one_process(case.cluster, broker_id, before[-1].at, line.at):
+        return None
+    return before[-1]
+
+
+def _refuted_by_itself(broker_id: int, line: Evidence) -> str | None:
+    """What the line's own numbers say against it."""
+    epoch, known = line.leader_epoch, line.known_leader_epoch
+    if line.shape_id in _NOT_ASSIGNED and line.replicas is not None and broker_id in line.replicas:
+        return f"the request assigns the partition to {list(line.replicas)}, this broker among them"
+    if line.kind == "stop_replica_ignored" and epoch in _SENTINELS and line.shape_id in _SMALLER | _MATCHES:
+        return f"a StopReplica with leader epoch {epoch} is not compared"
+    if epoch is None or known is None:
+        return None
+    if line.shape_id in _SMALLER and epoch >= known:
+        return f"leader epoch {epoch} is not smaller than {known}"
+    if epoch > known:
+        return f"leader epoch {epoch} is higher than {known}"
+    return None
+
+
+def _refuted_by_receipt(line: Evidence, receipt: Evidence | None) -> str | None:
+    """What the receipt of the same request says against the line."""
+    told = receipt.leader_epoch if receipt is not None else None
+    if told is None or line.leader_epoch in (None, told):
+        return None
+    return f"that request told leader epoch {told}"
+
+
+def _refuted_by_log(
+    case: Case, broker_id: int, line: Evidence, held: Held | None, receipt: Evidence | None
+) -> str | None:
+    """What the broker's own log says against the line; ``held`` is the least that it can have held."""
+    if held is None:
+        return None
+    epoch = line.leader_epoch
+    accepted = f"it had accepted leader epoch {held.leader_epoch} ({utc(held.change.at)})"
+    if line.shape_id in _NO_REPLICA:
+        return f"{accepted} for this replica, which nothing removed since"
+    if epoch is None or epoch in _SENTINELS or line.shape_id in _NOT_ASSIGNED:
+        return None
+    if line.shape_id in _MATCHES and epoch < held.leader_epoch:
+        return f"{accepted}, and leader epoch {epoch} is smaller"
+    if epoch > held.leader_epoch and _is_never_told(case, broker_id, line, held, receipt):
+        return f"{accepted}, and no higher one since"
+    return None
+
+
+def _is_never_told(case: Case, broker_id: int, line: Evidence, held: Held, receipt: Evidence | None) -> bool:
+    """Whether the log is whole, and nothing but the request of the line itself shows an epoch as high."""
+    return (
+        case.cluster.logs_all(broker_id, held.change.at, line.at)
+        and shows_no_loss(case, broker_id)
+        and not any(
+            fact.leader_epoch is not None
+            and fact.leader_epoch >= (line.leader_epoch or 0)
+            and fact is not line
+            and fact is not receipt
+            for fact in case.facts
+        )
+    )
+
+
+def _is_justified(line: Evidence, held: Held | None) -> bool:
+    """Whether the reason given is shown to hold."""
+    if line.shape_id in _NOT_ASSIGNED:
+        return line.replicas is not None
+    if line.shape_id in _MATCHES:
+        return held is not None and line.leader_epoch == held.leader_epoch
+    return line.leader_epoch is not None and line.known_leader_epoch is not None
+
+
+def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, held: Held | None) -> Finding:
+    what = "StopReplica" if line.kind == "stop_replica_ignored" else "LeaderAndIsr"
+    of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
+    return Finding(
+        "R21", "ignored_without_reason", severity(case), line.at,
+        f"the {what}{of} accepted", f"the {what}{of} ignored",
+        f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",
+        (line.evidence_id, *(held.change.evidence if held is not None else ())), broker_id=broker_id,
+    )  # fmt: skip

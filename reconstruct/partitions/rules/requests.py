@@ -1,0 +1,172 @@
+"""What each transition must tell, to whom, by re-execution: requests that were not sent (R15).
+
+Each block of a controller's log is done again by the model; what every way of doing it sends, must stand in the log
+behind it. See :mod:`reconstruct.partitions.reexecution`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.contents import Contents
+from reconstruct.partitions.reexecution.controller_log import (
+    LEADER_AND_ISR,
+    MARGIN_US,
+    ONE_BATCH_US,
+    RAISED,
+    REQUESTS,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+    Block,
+    ControllerLog,
+    is_whole,
+)
+from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.recipients import judge_recipients, named_replicas
+from reconstruct.partitions.reexecution.reexecution import Redone, Step, is_surely_live, replayed
+from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.reexecution.surroundings import steady_brokers
+from reconstruct.time.instants import utc
+
+_NAMES: Final = {LEADER_AND_ISR: "LeaderAndIsr", UPDATE_METADATA: "UpdateMetadata", STOP_REPLICA: "StopReplica"}
+#: A StopReplica that controller.log tells of stands at most this far from its transition, µs.
+_STOP_WITHIN_US: Final = 2_000_000
+
+
+def judge_requests(case: Case, verdicts: Verdicts) -> None:
+    """R15: what was sent against what the model sends, transition by transition and request by request."""
+    standing = Standing.of(case)
+    contents = Contents(standing)
+    replicas = named_replicas(case)
+    for log in standing.logs:
+        contents.begin(log)
+        for step in replayed(case, log, standing.deletion_hint):
+            for redone in [*step.redone, *_raised(step)]:
+                _judge_sent(standing, step, redone, verdicts)
+            contents.judge(step, verdicts)
+            judge_recipients(standing, step, replicas, verdicts)
+
+
+def _raised(step: Step) -> list[Redone]:
+    """The leader epoch that a reassignment raises is told to every replica of the assignment that is sent with it."""
+    return [
+        Redone(line, frozenset(Told(LEADER_AND_ISR, broker) for broker in line.replicas))
+        for line in step.block.others
+        if line.kind == RAISED and line.replicas and line.leader_epoch is not None
+    ]
+
+
+def _judge_sent(standing: Standing, step: Step, redone: Redone, verdicts: Verdicts) -> None:
+    if redone.required is None:
+        verdicts.unjudged("R15")
+        return
+    required = set(redone.required)
+    if standing.case.cluster.version.may_be_since(STOP_REPLICA_PER_PARTITION_SINCE):
+        required = {told for told in required if told.kind != UPDATE_METADATA}  # not logged by partition from then on
+    elif any(told.kind == UPDATE_METADATA for told in required):
+        required |= _listed(standing, step, redone.line)
+    missing = sorted(told for told in required if not _is_sent(step.log, step.block, redone.line, told))
+    if not missing:
+        verdicts.kept("R15")
+        return
+    findings = [_not_sent(standing, step, redone.line, told) for told in missing]
+    for finding in findings:
+        if finding is not None:
+            verdicts.broken(finding)
+    if not any(findings):
+        verdicts.unjudged("R15")
+
+
+def _listed(standing: Standing, step: Step, line: Evidence) -> set[Told]:
+    """UpdateMetadata goes to every broker that the controller lists as live."""
+    return {Told(UPDATE_METADATA, b) for b in steady_brokers(standing.case.cluster, step.log, line.at)}
+
+
+def _is_surely_live(standing: Standing, step: Step, line: Evidence, told: Told) -> bool:
+    cluster = standing.case.cluster
+    if told.kind == UPDATE_METADATA:
+        return told.broker_id in steady_brokers(cluster, step.log, line.at)
+    return is_surely_live(cluster, step, line, told.broker_id)
+
+
+def _is_sent(log: ControllerLog, block: Block, line: Evidence, told: Told) -> bool:
+    requests = block.requests
+    if told.kind == STOP_REPLICA and log.stops:
+        within = _STOP_WITHIN_US
+        requests = [stop for stop in log.stops if abs(stop.at - line.at) <= within]
+    return any(
+        request.kind == told.kind
+        and told.broker_id in (request.to_broker_ids or ())
+        and (told.kind != STOP_REPLICA or bool(request.is_delete) == told.is_delete)
+        and (line.kind != RAISED or request.leader_epoch == line.leader_epoch)
+        for request in requests
+    )
+
+
+def _beside(block: Block, line: Evidence) -> list[Evidence]:
+    """The requests of the same batch that were sent."""
+    if line.kind == RAISED:
+        return [r for r in block.sent(LEADER_AND_ISR) if r.leader_epoch == line.leader_epoch]
+    return [r for r in block.batch() if r.offset > line.offset and r.at <= line.at + ONE_BATCH_US]
+
+
+def _not_sent(standing: Standing, step: Step, line: Evidence, told: Told) -> Finding | None:
+    """The finding; None where the silence proves nothing."""
+    log, cluster = step.log, standing.case.cluster
+    after = _beside(step.block, line)
+    end = max((request.at for request in after), default=line.at)
+    is_past = _is_past(told, after)
+    is_silent = (
+        any(other.kind.endswith("_failed") for other in step.block.others)
+        or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
+        or not (is_past or standing.lives_on(log, after[-1] if after else line))
+        or not _is_surely_live(standing, step, line, told)
+    )
+    if told.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
+        is_silent = is_silent or not standing.controller_log_covers(log, line.at, end)
+    if is_silent:
+        return None
+    would_be_seen = standing.broker_logs_all(told.broker_id, line.at, end)
+    proof = _proof_of_loss(standing, log, line, told)
+    if proof is None and not (after or would_be_seen):
+        return None
+    severity = "info" if proof is not None else "error" if after and would_be_seen else "warning"
+    name = _NAMES[told.kind] + (" with deletion" if told.is_delete else "")
+    subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
+    did = f"moved {subject} from {line.from_state} to {line.to_state}"
+    if line.kind == RAISED:
+        did = f"raised the leader epoch to {line.leader_epoch} for a reassignment"
+    seen = ", and the broker's own log shows none" if would_be_seen else ""
+    if proof is not None:
+        seen = f"; but {proof}, so lines are missing from what was given"
+    return Finding(
+        "R15", "request_not_sent", standing.severity(severity), line.at,
+        f"{name} to broker {told.broker_id}", f"no {name} to broker {told.broker_id}",
+        f"Controller {log.controller_id} (epoch {log.controller_epoch}) {did} ({utc(line.at)}). Kafka {cluster.version}"
+        f" then sends {name} to broker {told.broker_id}, which the controller held for live; its log, which covers that"
+        f" time, shows none{seen}.",
+        (line.evidence_id, *(request.evidence_id for request in after[:3])), broker_id=told.broker_id,
+        replica_id=line.replica_id,
+    )  # fmt: skip
+
+
+def _is_past(told: Told, after: list[Evidence]) -> bool:
+    """Whether the batch had come to requests of a later kind: all of the kind had been sent by then."""
+    return any(REQUESTS.index(request.kind) > REQUESTS.index(told.kind) for request in after)
+
+
+def _proof_of_loss(standing: Standing, log: ControllerLog, line: Evidence, told: Told) -> str | None:
+    """What shows that the request was sent, or that the logs lack lines; None where nothing does."""
+    if standing.was_received(log, told, line.at):
+        return "a broker received it"
+    if told.kind == STOP_REPLICA and standing.was_answered(told.broker_id, line.at):
+        return "the broker answered it"
+    if log.controller_epoch in standing.holes:
+        return "that log lacks other lines of the partition"
+    if standing.lacks_receipts(log, told.broker_id):
+        return f"the log of broker {told.broker_id} lacks other requests"
+    return None

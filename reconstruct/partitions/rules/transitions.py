@@ -1,0 +1,108 @@
+"""The transitions that controllers log, and those that they refuse (R13, R14)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.states import (
+    ReplicaState,
+    is_legal_partition_transition,
+    is_legal_replica_transition,
+)
+from reconstruct.model.versions import OFFLINE_TO_INELIGIBLE_SINCE
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.continuity import Gap, gaps
+from reconstruct.partitions.reexecution.controller_log import REPLICA, TRANSITIONS, ordered_logs
+from reconstruct.time.instants import utc
+
+_REFUSED: Final = re.compile(
+    r"should be in (?:one of |the )(?P<valid>.*?) states before moving to (?P<to>\w+) state\."
+    r" Instead it is in (?P<from>\w+)"
+)
+
+
+def judge_transitions(case: Case, verdicts: Verdicts) -> None:
+    """R13 and R14: what each line claims, whether it starts where the one before ended, what the controller refused."""
+    found = (gap for log in ordered_logs(case.facts, case.cluster) for gap in gaps(log, case.cluster))
+    missing = {gap.line.evidence_id: gap for gap in found}
+    for fact in case.facts:
+        if fact.kind in TRANSITIONS:
+            _judge_transition(fact, case.cluster, missing.get(fact.evidence_id), verdicts)
+        elif fact.kind in ("partition_state_change_failed", "replica_state_change_failed"):
+            _judge_refusal(fact, case.cluster, verdicts)
+
+
+def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, verdicts: Verdicts) -> None:
+    is_replica = fact.kind == REPLICA
+    rule = "R14" if is_replica else "R13"
+    if fact.from_state is None or fact.to_state is None:
+        verdicts.unjudged(rule)
+        return
+    legal = is_legal_replica_transition if is_replica else is_legal_partition_transition
+    subject = f"replica {fact.replica_id}" if is_replica else "the partition"
+    if legal(fact.from_state, fact.to_state, cluster.version):
+        if gap is None:
+            verdicts.kept(rule)
+        else:
+            verdicts.broken(_not_logged(rule, subject, gap))
+        return
+    verdicts.broken(
+        Finding(
+            rule, "illegal_transition", "error", fact.at,
+            f"a transition that Kafka {cluster.version} allows", f"{fact.from_state} to {fact.to_state}",
+            f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) moved {subject} from {fact.from_state} to"
+            f" {fact.to_state}, which no version from {cluster.version} allows.",
+            (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
+        )
+    )  # fmt: skip
+
+
+def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
+    """A hole in the evidence, not a fault of Kafka's: the line between is not in what was given."""
+    line, before = gap.line, gap.before
+    if before is not None:
+        left = f"the line before it ({utc(before.at)}) had left {subject} in {before.to_state}"
+    else:
+        left = f"it is the first about {subject} in the tenure, which begins with Online, ineligible or no replicas"
+    return Finding(
+        rule, "transition_not_logged", "info", line.at,
+        f"a transition from {gap.expected}", f"{line.from_state} to {line.to_state}",
+        f"Controller {line.controller_id} (epoch {line.controller_epoch}) moved {subject} from {line.from_state} to"
+        f" {line.to_state} ({utc(line.at)}), but {left}. This version logs every transition: the line between is"
+        " missing from what was given.",
+        (*((before.evidence_id,) if before is not None else ()), line.evidence_id), broker_id=line.controller_id,
+        replica_id=line.replica_id,
+    )  # fmt: skip
+
+
+def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> None:
+    """A transition that the controller refused changed nothing; why it was tried is the finding."""
+    refused = _REFUSED.search(fact.cause or "")
+    if refused is None:
+        return
+    is_replica = fact.kind == "replica_state_change_failed"
+    from_state, to_state = refused["from"], refused["to"]
+    is_benign = (
+        is_replica
+        and (from_state, to_state) == (ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE)
+        and cluster.version.may_be_before(OFFLINE_TO_INELIGIBLE_SINCE)
+    )
+    subject = f"replica {fact.replica_id}" if is_replica else "the partition"
+    note = (
+        " Up to Kafka 2.2 the deletion of a topic with a dead replica does this; it does no harm." if is_benign
+        else " The attempt changed nothing; the step before it is missing or came in another order."
+    )  # fmt: skip
+    verdicts.broken(
+        Finding(
+            "R14" if is_replica else "R13", "refused_transition", "info" if is_benign else "warning", fact.at,
+            f"{to_state} entered from {refused['valid']}", f"{from_state} to {to_state} refused",
+            f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"
+            f" to {to_state} and refused it itself.{note}",
+            (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
+            known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
+        )
+    )  # fmt: skip

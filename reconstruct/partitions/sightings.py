@@ -1,0 +1,166 @@
+"""Sightings: the pieces of evidence that show a decided leader and ISR, and how much each proves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from reconstruct.model.versions import ISR_COMMIT_LOGGED_AT_INFO_SINCE, VersionRange
+from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
+
+NO_LEADER: Final = -1
+LEADER_DURING_DELETE: Final = -2
+
+
+class Rank(IntEnum):
+    """How much a sighting proves, the strongest first."""
+
+    WRITTEN = 0  # the znode itself
+    DECIDED = 1  # the controller logs its own write
+    COMMITTED = 2  # the leader logs a write with the version it got
+    PROPOSED = 3  # the leader logs what it asks for
+    SENT = 4  # a request restates the controller's cache
+    RECEIVED = 5  # a broker restates a request
+    IMPLIED = 6  # a logged replica transition that Kafka makes together with this write
+
+
+RANKS: Final = {
+    ZNODE_STATE: Rank.WRITTEN,
+    "partition_state_change": Rank.DECIDED,
+    "isr_shrunk_by_controller": Rank.DECIDED,
+    "reassignment_leader_and_isr_sent": Rank.DECIDED,
+    "isr_update_committed_for_leader": Rank.DECIDED,  # AlterIsr: the controller writes what the leader asked for
+    "reassignment_isr_change": Rank.DECIDED,  # 0.8: the znode, as the controller's listener read it
+    "isr_update_committed": Rank.COMMITTED,
+    "isr_shrink_proposed": Rank.PROPOSED,
+    "isr_expand_proposed": Rank.PROPOSED,
+    "leader_and_isr_sent": Rank.SENT,
+    "update_metadata_sent": Rank.SENT,
+    "leader_and_isr_received": Rank.RECEIVED,
+    "metadata_cached": Rank.RECEIVED,
+    "leader_epoch_started": Rank.RECEIVED,
+}
+LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
+#: Lines of a broker's own log by which it heard that it leads.
+_TELLS_LEADER: Final = ("leader_and_isr_received", "leader_epoch_started")
+#: The controller tells of writes that the leader asked for.
+TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", "reassignment_isr_change")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One piece of evidence that shows a state, its leader epoch made out."""
+
+    fact: Evidence
+    rank: Rank
+    leader: int | None
+    leader_epoch: int
+    isr: tuple[int, ...]
+
+    @property
+    def members(self) -> frozenset[int]:
+        return frozenset(self.isr)
+
+    @property
+    def at(self) -> int:
+        return self.fact.at
+
+    @property
+    def partition_epoch(self) -> int | None:
+        return self.fact.partition_epoch
+
+
+def direct_sightings(facts: Sequence[Evidence]) -> list[Sighting]:
+    """Sightings that name their leader epoch and an ISR themselves."""
+    result = []
+    for fact in facts:
+        rank = RANKS.get(fact.kind)
+        if rank is None or rank in LEADER_SIDE or fact.leader_epoch is None or fact.isr is None:
+            continue
+        leader = fact.leader
+        if fact.kind == "leader_epoch_started":
+            leader = fact.broker_id if fact.role == "leader" else fact.leader
+        if leader == LEADER_DURING_DELETE or leader is None:
+            continue
+        result.append(Sighting(fact, rank, leader, fact.leader_epoch, fact.isr))
+    return result
+
+
+def leader_side_sightings(
+    facts: Sequence[Evidence],
+    known: Sequence[Sighting],
+    version: VersionRange,
+    discarded: list[tuple[Sighting, str]],
+) -> list[Sighting]:
+    """ISR changes as their leaders logged them: they name no epoch; it is the one the broker led at."""
+    by_broker: dict[int, list[Evidence]] = {}
+    for fact in facts:
+        is_isr_line = RANKS.get(fact.kind) in LEADER_SIDE or fact.kind == "isr_update_failed"
+        if is_isr_line and fact.broker_id is not None:
+            by_broker.setdefault(fact.broker_id, []).append(fact)
+    result: list[Sighting] = []
+    for broker_id, lines in sorted(by_broker.items()):
+        led = _led_epochs(broker_id, facts, known)
+        commits_are_logged = version.is_since(ISR_COMMIT_LOGGED_AT_INFO_SINCE) or any(
+            line.kind == "isr_update_committed" for line in lines
+        )
+        epochs = [_epoch_of(line, led, known) for line in lines]
+        for index, (line, epoch) in enumerate(zip(lines, epochs, strict=True)):
+            if line.kind == "isr_update_failed" or line.isr is None or epoch is None:
+                continue
+            sighting = Sighting(line, RANKS[line.kind], broker_id, epoch, line.isr)
+            reason = None
+            if sighting.rank is Rank.PROPOSED:
+                following = next(
+                    (other for other, at in zip(lines[index + 1 :], epochs[index + 1 :], strict=True) if at == epoch),
+                    None,
+                )
+                reason = _why_not_committed(line, following, commits_are_logged)
+            if reason is None:
+                result.append(sighting)
+            else:
+                discarded.append((sighting, reason))
+    return result
+
+
+def _epoch_of(line: Evidence, led: dict[int, int], known: Sequence[Sighting]) -> int | None:
+    """The leader epoch a line belongs to: by its version where it has one, else the last that its broker led at."""
+    if line.partition_epoch is not None:
+        before = [s for s in known if s.partition_epoch is not None and s.partition_epoch <= line.partition_epoch]
+        nearest = max(before, key=lambda s: (s.partition_epoch or 0, -s.rank), default=None)
+        if nearest is not None and nearest.leader == line.broker_id:
+            return nearest.leader_epoch
+    return max((epoch for epoch, at in led.items() if at <= line.at), default=None)
+
+
+def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sighting]) -> dict[int, int]:
+    """Leader epochs at which the broker led: epoch -> earliest instant, by its own log, else by what was decided."""
+    decided: dict[int, int] = {}
+    for sighting in known:
+        if sighting.leader == broker_id:
+            decided[sighting.leader_epoch] = min(sighting.at, decided.get(sighting.leader_epoch, sighting.at))
+    told: dict[int, int] = {}
+    for fact in facts:
+        if fact.kind in _TELLS_LEADER and fact.broker_id == broker_id and fact.leader_epoch is not None:
+            is_leader = fact.role == "leader" if fact.kind == "leader_epoch_started" else fact.leader == broker_id
+            if is_leader:
+                told[fact.leader_epoch] = min(fact.at, told.get(fact.leader_epoch, fact.at))
+    # the broker's own log shares the clock of its ISR lines, and it acts by an epoch only once it heard of it
+    return decided | told
+
+
+def _why_not_committed(line: Evidence, following: Evidence | None, commits_are_logged: bool) -> str | None:
+    """None where nothing speaks against the commit; ``following``: the broker's next line in that epoch."""
+    if commits_are_logged:
+        return "this version logs the commit, and no commit followed"
+    if following is None:
+        return None
+    if following.kind == "isr_update_failed":
+        return "the write failed: the cached version was not the znode's"
+    if following.old_isr is not None and line.old_isr is not None and line.isr is not None:
+        still_before = frozenset(following.old_isr) == frozenset(line.old_isr)
+        if still_before and frozenset(line.isr) != frozenset(line.old_isr):
+            return "the leader's next change starts from the same ISR again"
+    return None

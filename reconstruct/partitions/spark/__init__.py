@@ -1,0 +1,1 @@
+"""All evidence of each partition, and its fold by Spark (:mod:`reconstruct.partitions.timeline`)."""

@@ -1,0 +1,135 @@
+"""The history of one partition: every timeline and every verdict, from all its evidence at once.
+
+:func:`fold_partition` is pure and total: the same facts in any order give the same history. Spark runs it for each
+partition (:mod:`reconstruct.partitions.spark.step`); tests, and small incidents, run it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Verdicts
+from reconstruct.model.states import PartitionState
+from reconstruct.partitions.assignment import (
+    Assignment,
+    assigned_intervals,
+    assignment_timeline,
+    deletion_windows,
+    reassignment_windows,
+)
+from reconstruct.partitions.availability import Unavailability, availability
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.judging import Election, elections
+from reconstruct.partitions.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
+from reconstruct.partitions.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
+from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
+from reconstruct.partitions.roles import Role, metadata_cache_timelines, replica_manager_timelines
+from reconstruct.partitions.rules import JUDGES
+from reconstruct.partitions.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
+from reconstruct.time.intervals import Change, Interval, close_intervals
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHistory:
+    """All that is reconstructed of one partition incarnation: its timelines are the case's."""
+
+    case: Case
+    availability: Sequence[Unavailability]
+    verdicts: Verdicts
+
+    @property
+    def leader_and_isr(self) -> Sequence[Interval[LeaderAndIsr]]:
+        return self.case.decided
+
+    @property
+    def partition_states(self) -> Sequence[Interval[MachineState]]:
+        return self.case.partition_states
+
+    @property
+    def replica_states(self) -> Mapping[int, Sequence[Interval[MachineState]]]:
+        return self.case.replica_states
+
+    @property
+    def assignments(self) -> Sequence[Interval[Assignment]]:
+        return self.case.assignments
+
+    @property
+    def roles(self) -> Mapping[int, Sequence[Interval[Role]]]:
+        return self.case.roles
+
+    @property
+    def caches(self) -> Mapping[int, Sequence[Interval[Role]]]:
+        return self.case.caches
+
+    @property
+    def elections(self) -> Sequence[Election]:
+        return self.case.elections
+
+    @property
+    def overlaps(self) -> Sequence[LeadershipOverlap]:
+        return leadership_overlaps(self.case.roles, self.case.facts, self.case.cluster)
+
+
+def fold_partition(
+    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None, is_only: bool = True
+) -> PartitionHistory:
+    """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began,
+    ``is_only`` whether the topic has no other."""
+    facts = in_order(evidence)
+    if facts:
+        cluster = cluster.at_generation_of(facts[0].at)
+    deleted_at = _deleted_at(facts)
+    if deleted_at is None:
+        deleted_at = ends_at
+    history = reconstruct_leader_and_isr(facts, cluster.version)
+    changes: list[Change[LeaderAndIsr]] = list(history.changes)
+    if deleted_at is not None and changes:
+        changes.append(Change(deleted_at, None, ()))
+    decided = close_intervals(changes)
+    assignments = assignment_timeline(facts, deleted_at)
+    assigned = assigned_intervals(assignments)
+    known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == "replica_state_change")} - {None}
+    first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
+    exists_from = min(first_known, default=None)
+    reassigning = reassignment_windows(facts, assignments)
+    case = Case(
+        topic=topic,
+        facts=facts,
+        cluster=cluster,
+        history=history,
+        decided=decided,
+        assignments=assignments,
+        reassigning=reassigning,
+        elections=elections(topic, decided, assignments, reassigning, facts, cluster),
+        partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
+        replica_states={
+            replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
+            for replica in sorted(r for r in known_replicas if r is not None)
+        },
+        roles=replica_manager_timelines(facts, cluster.process_starts),
+        caches=metadata_cache_timelines(facts, cluster.process_starts),
+        deleted_at=deleted_at,
+        is_only_incarnation=is_only,
+    )
+    verdicts = Verdicts()
+    for judge in JUDGES:
+        judge(case, verdicts)
+    deleting = deletion_windows(facts, deleted_at)
+    unavailable = availability(topic, decided, assignments, reassigning, deleting, cluster)
+    return PartitionHistory(case, unavailable, verdicts)
+
+
+def _deleted_at(facts: Sequence[Evidence]) -> int | None:
+    """When the incarnation ended: as the controller logged it, else the latest instant that the znodes allow."""
+    logged = [
+        fact.at
+        for fact in facts
+        if fact.kind == "partition_state_change" and fact.to_state == PartitionState.NON_EXISTENT
+    ]
+    gone = [fact for fact in facts if fact.kind in (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED)]
+    lives_on = max((f.at for f in facts if f.kind == "znode_state"), default=None)
+    if logged and (lives_on is None or gone or max(logged) >= lives_on):
+        return max(logged)
+    return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)

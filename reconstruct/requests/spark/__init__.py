@@ -1,0 +1,1 @@
+"""Requests of controllers, matched by Spark (:mod:`reconstruct.requests`)."""

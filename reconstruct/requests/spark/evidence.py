@@ -1,0 +1,253 @@
+"""Requests of controllers to brokers, from decision to answer, out of ``silver.state_change_events``.
+
+The lines of both sides are grouped into requests (:mod:`reconstruct.requests.spark.lines`) and tied together
+(:mod:`reconstruct.requests.spark.matching`): by correlation id up to 0.8.2, whose sending lines print it; later, when
+the send thread assigns it, by what the lines of each partition say, or the number of partitions where only that is
+printed. Answers are tied by correlation id. What is judged of a request is in
+:mod:`reconstruct.requests.propagation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from reconstruct.cluster.view import ClusterView
+from reconstruct.requests.propagation import UPDATE_METADATA
+from reconstruct.requests.spark.lines import UNORDERED_COLUMNS, received_requests, sent_requests
+from reconstruct.requests.spark.matching import (
+    CLOCK_SLACK_US,
+    connection_of,
+    correlation_mark,
+    match_marks,
+    tie,
+)
+
+_FACTS: Final = ("lines", "received_lines", "started", "completed", "applied_lines", "failed", "ignored", "skipped")
+#: What only the receiving side says, with the type.
+_HANDLED: Final = {
+    "applied_at": "bigint",
+    "applied_ref": "string",
+    **dict.fromkeys(_FACTS, "int"),
+    "known_epoch": "int",
+    "is_refused": "boolean",
+    "accepts": "boolean",
+    "accepted_before": "struct<epoch:int,at:bigint,ref:string>",
+}
+_CONNECTION: Final = ("cluster_id", "controller_id", "controller_epoch", "to_broker_id")
+_PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api")
+
+#: Columns of a request, as :class:`reconstruct.requests.propagation.Request` takes them; instants are µs.
+REQUEST_COLUMNS: Final = (
+    *_CONNECTION, "api", "sequence", "correlation_id", "partitions", "decided_at", "sent_at", "received_at",
+    "applied_at", "acknowledged_at", "sent_ref", "received_ref", "applied_ref", "acknowledged_ref", "response_error",
+    *_FACTS, "known_epoch", "is_refused", "is_repeated", "sent_before", "next_received_at", "next_acknowledged_at",
+    "accepts", "accepted_epoch_before", "accepted_at_before", "accepted_ref_before",
+)  # fmt: skip
+
+
+def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    """One row per request, :data:`REQUEST_COLUMNS`.
+
+    ``files`` are ``bronze.ingested_files``, for the order of a broker's files; ``clusters`` say when its process
+    started, and which logs' lines are not in order. The lines are shuffled three times: by broker, by controller, and
+    by connection and partition; what follows is a row per request.
+    """
+    unordered = _unordered_logs(state_changes.sparkSession, clusters)
+    received = _with_accepted_before(received_requests(state_changes, files, unordered), clusters)
+    sent = sent_requests(state_changes, files, unordered).select("*", F.explode("to_broker_ids").alias("to_broker_id"))
+    requests = _requests(match_marks(_marks_of(sent, received)))
+    whole = _with_late_sendings(_with_answers(requests, _answers(state_changes)))
+    return _numbered(whole).select(*REQUEST_COLUMNS)
+
+
+def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    rows = [
+        (cluster_id, broker_id)
+        for cluster_id, view in sorted(clusters.items())
+        for broker_id in sorted(view.logs)
+        if not view.keeps_order(broker_id)
+    ]
+    return spark.createDataFrame(rows, UNORDERED_COLUMNS)
+
+
+def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
+    """The marks of both sides; what is known of a request stands in the first of its marks."""
+    connection = connection_of(*_CONNECTION, "api")
+    of_sending: list[str | Column] = [
+        *_CONNECTION, "api", "correlation_id", F.coalesce("batch", "lines").alias("partitions"), "decided_at",
+        "sent_at", F.lit(None).cast("bigint").alias("received_at"), "sent_ref",
+        F.lit(None).cast("string").alias("received_ref"), *(_none(name, type_) for name, type_ in _HANDLED.items()),
+    ]  # fmt: skip
+    of_receipt: list[str | Column] = [
+        *_CONNECTION, "api", "correlation_id", F.coalesce("batch", F.nullif("lines", F.lit(0))).alias("partitions"),
+        _none("decided_at", "bigint"), _none("sent_at", "bigint"), "received_at", _none("sent_ref", "string"),
+        "received_ref", F.col("applied.at").alias("applied_at"), F.col("applied.record_id").alias("applied_ref"),
+        *_FACTS, "known_epoch", "is_refused", _is_accepted().alias("accepts"), "accepted_before",
+    ]  # fmt: skip
+    sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref")
+
+    def exploded(
+        requests: DataFrame, is_receipt: bool, ref: Column, carried: Column, facts: list[str | Column]
+    ) -> DataFrame:
+        return (
+            requests.withColumns({"connection": connection, "ref": ref, "known": F.struct(*facts)})
+            .select("*", F.posexplode("marks").alias("number", "mark"))
+            .select(
+                "connection", "mark.*", F.lit(is_receipt).alias("is_receipt"), "ref", carried.alias("carried"),
+                F.when(F.col("number") == 0, F.col("known")).alias("facts"),
+            )
+        )  # fmt: skip
+
+    numbered = received.withColumn("marks", F.concat("marks", F.array(correlation_mark(F.col("received_at")))))
+    nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string>")
+    return exploded(sent, False, _sent_ref(), sending, of_sending).unionByName(
+        exploded(numbered, True, F.col("received_ref"), nothing, of_receipt)
+    )
+
+
+def _none(name: str, type_: str) -> Column:
+    return F.lit(None).cast(type_).alias(name)
+
+
+def _requests(matched: DataFrame) -> DataFrame:
+    """Received requests with what was found of their sending, and sent ones that nobody received."""
+    carried = F.col("carried")
+    return (
+        matched.where("is_receipt OR NOT is_matched")
+        .select("facts.*", "carried", "is_receipt", "is_repeated")
+        .withColumns(
+            {
+                name: F.when(F.col("is_receipt"), carried[name]).otherwise(F.col(name))
+                for name in ("sent_at", "decided_at", "sent_ref")
+            }
+            | {"is_repeated": F.col("is_receipt") & F.coalesce("is_repeated", F.lit(False))}
+        )
+        .drop("carried", "is_receipt")
+    )
+
+
+def _sent_ref() -> Column:
+    return F.concat_ws("|", "sent_ref", F.col("to_broker_id").cast("string"))
+
+
+def _answers(state_changes: DataFrame) -> DataFrame:
+    field = F.col("fields")
+    return state_changes.where(
+        "event_type = 'response_received' AND correlation_id IS NOT NULL AND fields['api'] IS NOT NULL"
+    ).select(
+        "cluster_id", "controller_id", "controller_epoch", field["to_broker_id"].try_cast("int").alias("to_broker_id"),
+        field["api"].alias("api"), "correlation_id", field["response_error"].try_cast("int").alias("response_error"),
+        F.unix_micros("corrected_time").alias("acknowledged_at"), F.col("record_id").alias("acknowledged_ref"),
+    ).dropDuplicates(["acknowledged_ref"])  # fmt: skip
+
+
+def _with_answers(requests: DataFrame, answers: DataFrame) -> DataFrame:
+    """Requests with their answers; an answer whose request left no line is a row of its own.
+
+    A connection has one request in flight: an answer belongs to the request of its correlation id just before it, ids
+    beginning anew. It prints the epoch that its controller has by then: 0 where it has resigned.
+    """
+    given = ("acknowledged_at", "acknowledged_ref", "response_error")
+    rows = requests.unionByName(answers, allowMissingColumns=True).withColumn(
+        "told", F.struct(F.col("acknowledged_at").isNotNull().alias("is_answer"), "controller_epoch", *given)
+    )
+    is_answer = F.col("told.is_answer")
+    at = F.coalesce(F.col("acknowledged_at") + CLOCK_SLACK_US, "received_at", "sent_at")
+    of_id = Window.partitionBy(connection_of(*_PEER, "correlation_id")).orderBy(at, is_answer, _ref())
+    numbered = F.col("correlation_id").isNotNull()
+
+    def fits(answer: Column, asked: Column) -> Column:
+        epoch = answer["controller_epoch"]
+        is_one = epoch.isNull() | (epoch == 0) | (epoch == asked["controller_epoch"])
+        return F.coalesce(numbered & answer["is_answer"] & ~asked["is_answer"] & is_one, F.lit(False))
+
+    neighbours = rows.withColumns({"then": F.lead("told").over(of_id), "first": F.lag("told").over(of_id)})
+    answered = fits(F.col("then"), F.col("told"))
+    return (
+        neighbours.where(~fits(F.col("told"), F.col("first")))
+        .withColumns({name: F.when(answered, F.col("then")[name]).otherwise(F.col(name)) for name in given})
+        .drop("told", "then", "first")
+    )
+
+
+def _with_late_sendings(requests: DataFrame) -> DataFrame:
+    """What was sent and found no receipt, tied by its order to what was received and found no sending: a request
+    refused as a whole, which shows no contents; one with a line that was bent or cut; an answer whose request left no
+    line at its broker, as that of an UpdateMetadata without partitions (2.6 and later)."""
+    is_lost = F.col("received_at").isNull() & F.col("acknowledged_at").isNull() & F.col("correlation_id").isNull()
+    is_unsent = F.col("sent_at").isNull() & ~F.coalesce("is_repeated", F.lit(False))
+    is_empty = (F.col("api") == UPDATE_METADATA) & F.when(is_unsent, F.col("received_at").isNull()).otherwise(
+        F.col("partitions") == 0
+    )
+    given = ("sent_at", "decided_at", "sent_ref", "partitions")
+    tied = tie(
+        requests,
+        [connection_of(*_PEER, "controller_epoch", is_empty)],
+        F.when(is_unsent, True).when(is_lost, False),
+        F.coalesce("received_at", "acknowledged_at", "sent_at"),
+        _ref(),
+        F.when(is_lost & ~is_unsent, F.struct(*given)),
+    ).where(~(is_lost & F.col("is_tied")))
+    return tied.withColumns({name: F.coalesce(F.col(name), F.col("partner")[name]) for name in given}).drop(
+        "partner", "is_tied"
+    )
+
+
+def _ref() -> Column:
+    return F.coalesce("received_ref", "acknowledged_ref", _sent_ref())
+
+
+def _numbered(requests: DataFrame) -> DataFrame:
+    """The order of each connection's requests, and what came after each: small, one row per request."""
+    begin = F.coalesce("sent_at", "received_at", "acknowledged_at")
+    ref = F.coalesce("sent_ref", "received_ref", "acknowledged_ref")
+    connection = Window.partitionBy(*_CONNECTION)
+    backwards = connection.orderBy(begin.desc()).rangeBetween(Window.unboundedPreceding, -1)
+    earlier = connection.orderBy("received_at").rangeBetween(Window.unboundedPreceding, -1)
+    kinds = Window.partitionBy(*_CONNECTION, "api").orderBy(begin, ref, "received_ref", "acknowledged_ref")
+    before = F.col("accepted_before")
+    counts = {name: F.coalesce(name, F.lit(0)) for name in _FACTS}
+    flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts")}
+    return requests.withColumns(
+        {
+            "sent_before": F.max(F.when(F.col("received_at").isNotNull(), F.col("sent_at"))).over(earlier),
+            "next_received_at": F.min("received_at").over(backwards),
+            "next_acknowledged_at": F.min("acknowledged_at").over(backwards),
+            "sequence": F.row_number().over(kinds) - 1,
+            "accepted_epoch_before": before["epoch"],
+            "accepted_at_before": before["at"],
+            "accepted_ref_before": before["ref"],
+            **counts,
+            **flags,
+        }
+    )
+
+
+def _with_accepted_before(received: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
+    """Each request with the highest controller epoch that its broker's process had accepted before."""
+    starts = received.sparkSession.createDataFrame(
+        list(_process_starts(clusters)), "cluster_id string, to_broker_id int, starts array<bigint>"
+    )
+    lived = received.join(F.broadcast(starts), ["cluster_id", "to_broker_id"], "left").withColumn(
+        "life", F.coalesce(F.size(F.filter("starts", lambda start: start <= F.col("received_at"))), F.lit(0))
+    )
+    process = Window.partitionBy("cluster_id", "to_broker_id", "life").orderBy(F.coalesce("position", "begin"), "begin")
+    accepted = F.struct(
+        F.col("stated_epoch").alias("epoch"), F.col("received_at").alias("at"), F.col("received_ref").alias("ref")
+    )
+    before = F.max(F.when(_is_accepted(), accepted)).over(process.rowsBetween(Window.unboundedPreceding, -1))
+    return lived.withColumn("accepted_before", before).drop("starts", "life")
+
+
+def _is_accepted() -> Column:
+    return F.col("position").isNotNull() & F.col("stated_epoch").isNotNull()
+
+
+def _process_starts(clusters: Mapping[str, ClusterView]) -> Iterable[tuple[str, int, list[int]]]:
+    for cluster_id, view in sorted(clusters.items()):
+        for broker_id, starts in sorted(view.process_starts.items()):
+            yield cluster_id, broker_id, [at for at, _ in starts]

@@ -1,1 +1,0 @@
-"""Checkpoint files and restarts, gathered by Spark for :mod:`reconstruct.history.checkpoints`."""

@@ -1,1 +1,0 @@
-"""Sightings of offsets, and the fold of each partition's by Spark (:mod:`reconstruct.history.offsets`)."""

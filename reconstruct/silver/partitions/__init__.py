@@ -1,1 +1,0 @@
-"""All evidence of each partition, and its fold by Spark (:mod:`reconstruct.history.fold`)."""

@@ -1,1 +1,0 @@
-"""Requests of controllers, matched by Spark (:mod:`reconstruct.history.requests`)."""

@@ -178,7 +178,7 @@ def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, Ta
 
 
 def open_table(lake: Lake, spec: TableSpec) -> Table:
-    """The table as it is now, and stays: of a local lake a small one is read from its files (:mod:`ingest.lake.pinned`).
+    """The table as it is now, and stays: a small one of a local lake is read as files (:mod:`ingest.lake.pinned`).
 
     Raises :class:`~ingest.lake.delta.LakeError` where it is missing.
     """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs.job import Common, Job, Report, RunReport, UsageError, main_of, parse, require_lake, silent
+from jobs.sql.answer import answer
 from jobs.sql.text import is_blank, split_statements
 
 if TYPE_CHECKING:
@@ -64,41 +64,6 @@ def open_lake(spark: SparkSession, root: str) -> None:
             f"{root} holds no table of a lake: run `kafka-state-replay ingest PATH` first, or give --lake DIR"
         )
     lake.register()
-
-
-def answer(spark: SparkSession, statement: str, style: str, progress: Report = silent) -> int:
-    """Run one statement and write its rows to standard output; the number of rows. :class:`UsageError` for bad SQL."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    from jobs.sql.output import WRITERS
-    from jobs.sql.read_only import refusal
-
-    try:
-        refused = refusal(spark, statement)
-        if refused:
-            raise UsageError(refused)
-        rows = spark.sql(statement)
-        progress("")
-        count = WRITERS[style](rows, sys.stdout)
-        sys.stdout.flush()
-        return count
-    except (PySparkException, Py4JJavaError) as error:
-        sentence = sql_error(error)
-        if sentence is None:
-            raise
-        raise UsageError(sentence) from error
-
-
-def sql_error(error: Exception) -> str | None:
-    """The error as one line where the SQL is at fault; None where Spark is.
-
-    Known by Spark's SQLSTATE, whose class says whose fault it is: 22 data, 42 syntax or names, 0A a feature, 21
-    cardinality, 54 a limit, P0 raised by the query. An error at run time comes wrapped by Java, once for each
-    thread it passed.
-    """
-    match = re.search(r"(\[[A-Z][A-Z0-9_.]+\] .*?SQLSTATE: (?:22|42|0A|21|54|P0)\w{3})", str(error), re.DOTALL)
-    return " ".join(match.group(1).split()) if match else None
 
 
 def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:

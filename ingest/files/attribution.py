@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.files import paths
 from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
-from ingest.files.identity import copied_file_id, log_file_id
 from ingest.files.inspection import Inspected
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
+from ingest.readers import paths
+from ingest.readers.identity import copied_file_id, log_file_id
 from ingest.readers.log_dirs.names import file_name
 
 UNKNOWN_CLUSTER: Final = "unknown"

@@ -7,8 +7,8 @@ import json
 import re
 from typing import Any, Final, Protocol
 
-from ingest.files.identity import digest
 from ingest.readers.capture_lines.offset_probes import ProbeFacts
+from ingest.readers.identity import digest
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 
 #: Cluster evidence by rank: what states the id, best first. The option --cluster stands before all.

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ingest.containers import Content, contents, damage_of
 from ingest.containers.storage import Found
-from ingest.files import paths
 from ingest.files.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
-from ingest.files.identity import digest
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
+from ingest.readers import paths
+from ingest.readers.identity import digest
 from ingest.readers.logs.framing import BLOCK_BYTES, RAW_BYTES
 from ingest.readers.logs.streams import StreamFacts
 from ingest.readers.logs.times import prints_zone

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.files import paths
+from ingest.readers import paths
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
 from ingest.readers.log_dirs.listings import recognise_listing
 from ingest.readers.log_dirs.names import recognise_segment

@@ -24,9 +24,10 @@ from ingest.lake.tables.bronze import (
 )
 from ingest.readers import properties
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
+from ingest.readers.capture_lines import znode_snapshots
 from ingest.readers.log_dirs import checkpoints, listings, partition_files
 from ingest.readers.work import Kept, Rejected, WorkItem
-from ingest.readers.zookeeper import json_snapshots, snapshots, transaction_log
+from ingest.readers.zookeeper import snapshots, transaction_log
 
 #: The bytes of one file to its records, kept or rejected, in their order.
 Reader = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
@@ -49,7 +50,7 @@ class Source:
 
 SOURCES: Final = (
     Source(LOG_KINDS, LOG_RECORDS, None, "event_time"),
-    Source(("znode_snapshot",), ZNODE_SNAPSHOTS, json_snapshots.read, "captured_at"),
+    Source(("znode_snapshot",), ZNODE_SNAPSHOTS, znode_snapshots.read, "captured_at"),
     Source(("znode_snapshot_binary",), ZNODE_SNAPSHOTS, snapshots.read, "captured_at"),
     Source(("znode_transaction_log",), ZNODE_TRANSACTIONS, transaction_log.read, "transaction_time"),
     Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),

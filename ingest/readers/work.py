@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ingest.files.identity import record_ids
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
 from ingest.lake.tables.types import arrow_type
+from ingest.readers.identity import record_ids
 from ingest.readers.logs.framing import RAW_BYTES
 
 #: Filled in by the driver: our clock, the same for all rows of a run.

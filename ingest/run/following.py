@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from ingest.containers import storage
-from ingest.files.identity import digest
 from ingest.lake.delta import Lake
+from ingest.readers.identity import digest
 from ingest.run.pipeline import Ingest, IngestError, IngestOptions, IngestReport
 
 SOURCE_NAME: Final = "kafka_state_replay_files"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ingest.files.attribution import Attributed
-from ingest.files.identity import forked_log_file_id
+from ingest.readers.identity import forked_log_file_id
 
 FileKey = tuple[str, str]  # cluster_id, file_id
 PrefixHashes = Mapping[tuple[str, "str | None", int], str]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed
-from ingest.files.identity import log_file_id
+from ingest.readers.identity import log_file_id
 from ingest.run.planning import Action, FileKey, Planned, PrefixHashes, is_growing
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from jobs.job import UsageError
 from jobs.session.caches import cache_dir
+from jobs.sql.answer import answer
 from jobs.sql.text import is_blank, split_statements
-from jobs.sql_job import answer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

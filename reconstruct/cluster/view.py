@@ -47,7 +47,7 @@ class LogSpan:
     """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it.
 
     ``is_in_order``: its times allow that its lines stand in the order in which they were written
-    (:mod:`reconstruct.partitions.line_order`).
+    (:mod:`reconstruct.time.line_order`).
     """
 
     start: int

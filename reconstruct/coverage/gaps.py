@@ -36,7 +36,7 @@ _HABITUAL: Final = "server_log"
 class LogFile:
     """A row of ``bronze.ingested_files``; instants in µs, None where none is known (what could not be read).
 
-    ``jumps_back`` and ``far_jumps_back`` are as :func:`reconstruct.partitions.line_order.is_in_order` takes them.
+    ``jumps_back`` and ``far_jumps_back`` are as :func:`reconstruct.time.line_order.is_in_order` takes them.
     """
 
     source_kind: str

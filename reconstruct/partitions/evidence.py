@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from reconstruct.cluster.view import ClusterView
+
 #: Evidence from znodes; every other ``kind`` is the event type of a log record.
 ZNODE_STATE: Final = "znode_state"
 ZNODE_STATE_DELETED: Final = "znode_state_deleted"
@@ -70,3 +72,11 @@ class Evidence:
 def in_order(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Sorted by :attr:`Evidence.order`."""
     return sorted(evidence, key=lambda fact: fact.order)
+
+
+def came_before(one: Evidence, other: Evidence, cluster: ClusterView) -> bool:
+    """Whether two lines of one broker prove that ``one`` was written before ``other``: its clock says so, and, where
+    they stand in one file, their places do not contradict it."""
+    speaker = one.broker_id if one.broker_id is not None else one.controller_id
+    is_kept = speaker is None or cluster.keeps_order(speaker)
+    return is_kept and one.at <= other.at and (one.file != other.file or one.offset <= other.offset)

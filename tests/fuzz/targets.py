@@ -15,7 +15,6 @@ from typing import Final
 from ingest.containers import contents, damage_of
 from ingest.containers.storage import Found
 from ingest.files.content_facts import DescriptionFacts
-from ingest.files.identity import record_ids
 from ingest.files.inspection import Inspected, inspect
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
@@ -32,11 +31,13 @@ from ingest.lake.tables.bronze import (
 )
 from ingest.readers import properties
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
+from ingest.readers.capture_lines import znode_snapshots
+from ingest.readers.identity import record_ids
 from ingest.readers.log_dirs import checkpoints, listings, partition_files
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import frame
 from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
-from ingest.readers.zookeeper import json_snapshots, snapshots, transaction_log
+from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.readers.zookeeper.replay import close_sessions, new_tree
 from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
@@ -150,7 +151,7 @@ def broker_properties(data: bytes) -> None:
 
 def znode_snapshot(data: bytes) -> None:
     work = item("znode_snapshot", data, chroot="/kafka" if data[:1] == b"k" else "")
-    check_reader(json_snapshots.read, ZNODE_SNAPSHOTS, work, data)
+    check_reader(znode_snapshots.read, ZNODE_SNAPSHOTS, work, data)
 
 
 def probes(data: bytes) -> None:

@@ -1,10 +1,12 @@
-"""Dependencies point one way, and the model depends on nothing."""
+"""Dependencies point one way, the model depends on nothing, and no folder grows out of sight."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 #: Each may import itself and those before it.
 LAYERS = ("ingest", "reconstruct", "checks", "dashboards", "jobs")
+#: Packages whose parts must not need each other in a circle.
+PACKAGES_OF_ROOMS = ("ingest", "reconstruct", "reconstruct/partitions", "ingest/readers", "ingest/capture", "jobs")
+MOST_FILES = 15
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -57,6 +62,50 @@ def test_the_model_imports_the_standard_library_only():
         if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith("reconstruct.model")
     ]
     assert wrong == []
+
+
+def is_spark_file(path: Path) -> bool:
+    """Whether a module of ``reconstruct`` may import pyspark: a room's Spark steps, what they share, the pipeline."""
+    place = path.relative_to(ROOT / "reconstruct")
+    return "spark" in place.parts[:-1] or place.parts[0] in ("engine", "pipeline.py")
+
+
+def test_only_the_spark_files_of_each_room_import_spark():
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules("reconstruct")
+        if not is_spark_file(path)
+        for name in imported(path)
+        if name.split(".")[0] in ("pyspark", "delta", "py4j")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_no_folder_holds_more_files_than_one_takes_in_at_a_glance(layer):
+    folders = Counter(path.parent for path in modules(layer))
+    assert {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > MOST_FILES} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES_OF_ROOMS)
+def test_rooms_depend_on_each_other_one_way(package):
+    """A room is a folder or module directly below the package; its subfolders belong to it."""
+    below = {room_of(path, package) for path in modules(package)}
+    needs: dict[str, set[str]] = {room: set() for room in below}
+    for path in modules(package):
+        for name in imported(path):
+            other = name.removeprefix(f"{package.replace('/', '.')}.").split(".")[0]
+            if name.startswith(f"{package.replace('/', '.')}.") and other in below:
+                needs[room_of(path, package)].add(other)
+    order = TopologicalSorter({room: others - {room} for room, others in needs.items()})
+    try:
+        order.prepare()
+    except CycleError as error:
+        pytest.fail(f"rooms of {package} need each other in a circle: {' -> '.join(error.args[1])}")
+
+
+def room_of(path: Path, package: str) -> str:
+    return path.relative_to(ROOT / package).parts[0].removesuffix(".py")
 
 
 def test_no_job_shares_its_name_with_a_package_or_a_standard_module():

@@ -12,9 +12,9 @@ import pytest
 
 from jobs import check_job, cli, demo_job, ingest_job, job, reconstruct_job, run_job, sql_job
 from jobs.progress import Progress
+from jobs.session import java
 from jobs.session.delta_jars import delta_jars
 from jobs.session.pinned_jars import JarsMissing, proxy_options
-from jobs.session import java
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
 from jobs.sql.text import split_statements

@@ -19,10 +19,10 @@ from ingest.files.attribution import attribute
 from ingest.files.inspection import inspect
 from ingest.files.recognise import recognise
 from ingest.lake.tables.silver import INFERRED_FROM
+from ingest.readers.capture_lines import znode_snapshots
 from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
 from ingest.readers.sources import SOURCES
 from ingest.readers.work import Kept, WorkItem
-from ingest.readers.zookeeper import json_snapshots
 from jobs.cli import JOBS, build_parser
 from jobs.job import PROGRAM
 from tests.support.captures import Unpacker, unpacked
@@ -257,7 +257,7 @@ def test_the_reading_of_znodes_that_the_documents_show_gives_a_snapshot_that_is_
         location="", member=None, source_file="snapshot", kind="znode_snapshot", cluster_id="", broker_id=None,
         file_id="", record_base="", end=len(printed),
     )  # fmt: skip
-    rows = list(json_snapshots.read(item, [printed]))
+    rows = list(znode_snapshots.read(item, [printed]))
     assert all(isinstance(row, Kept) for row in rows)
     assert {row.values["path"] for row in rows} == set(tree) - {"/config/users/alice"}
     assert [json.loads(row.values["data"]) for row in rows if row.values["path"] == "/brokers/ids/1"] == [

@@ -98,7 +98,7 @@ def labels(log_dirs: tuple[str, ...]) -> dict[str, str]:
 
 def epoch_checkpoints(log_dir: str) -> Iterator[tuple[str, str]]:
     """``TOPIC-PARTITION`` and the path of its checkpoint, for each partition that has one."""
-    from ingest.files.paths import topic_partition  # with what it imports, the most of a capture's start
+    from ingest.readers.paths import topic_partition  # with what it imports, the most of a capture's start
 
     with os.scandir(log_dir) as entries:
         for entry in entries:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ingest.files import paths
+from ingest.readers import paths
 from ingest.readers.logs.framing import lines
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from ingest.files import paths
 from ingest.lake.tables.bronze import LOG_SEGMENTS
+from ingest.readers import paths
 from ingest.readers.log_dirs import names
 from ingest.readers.log_dirs.listing_lines import Listed, names_partition_file, parse, recognise_listing
 from ingest.readers.log_dirs.partition_files import row

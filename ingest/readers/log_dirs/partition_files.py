@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ingest.files import paths
+from ingest.readers import paths
 from ingest.readers.log_dirs import indexes, names
 from ingest.readers.log_dirs.partition_metadata import partition_metadata
 from ingest.readers.log_dirs.segments import summarise

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from ingest.files.identity import record_ids
 from ingest.files.recognise import record_kind
 from ingest.lake.tables.bronze import LOG_RECORDS
+from ingest.readers.identity import record_ids
 from ingest.readers.logs.framing import Framed, frame, frame_in_runs
 from ingest.readers.logs.layouts import LOGGER_AT_END, Reading, reading
 from ingest.readers.logs.messages import message_of

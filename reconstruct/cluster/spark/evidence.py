@@ -26,7 +26,7 @@ from reconstruct.model.versions import (
     KafkaVersion,
     VersionRange,
 )
-from reconstruct.partitions.line_order import is_in_order
+from reconstruct.time.line_order import is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (

@@ -16,8 +16,8 @@ from ingest.lake.tables.bronze import LOG_KINDS
 from ingest.lake.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
-from reconstruct.partitions.line_order import is_in_order
 from reconstruct.time.instants import to_datetime, to_micros
+from reconstruct.time.line_order import is_in_order
 
 _NO_BROKER: Final = -1
 _GIVEN: Final = (
@@ -58,7 +58,7 @@ def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, mis
     """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
     span of a broker's log that is a gap (:mod:`reconstruct.coverage.gaps`) or too coarse
     (:mod:`reconstruct.coverage.levels`); one per file whose lines are out of order
-    (:mod:`reconstruct.partitions.line_order`); one per outage of a capture whose end it tells; and one per segment of a
+    (:mod:`reconstruct.time.line_order`); one per outage of a capture whose end it tells; and one per segment of a
     broker's clock, the open ends of which are those of the broker's logs. ``jumps`` are
     :func:`reconstruct.events.spark.line_order.jumps_of_files`, ``missed`` is ``bronze.capture_gaps``."""
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))

@@ -1,4 +1,4 @@
-"""How often the times of a file jump back, on Spark: :mod:`reconstruct.partitions.line_order` says what follows."""
+"""How often the times of a file jump back, on Spark: :mod:`reconstruct.time.line_order` says what follows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_KINDS
-from reconstruct.partitions.line_order import FAR_BACK_US, JUMP_BACK_US
+from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US
 
 _BACK: Final = "back_us"
 

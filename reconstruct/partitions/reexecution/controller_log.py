@@ -6,7 +6,7 @@ Requests that no transition of the partition asked for (a restatement, the raise
 run of the block before.
 
 The order is the file's, never the clock's. Where the two contradict each other
-(:mod:`reconstruct.partitions.line_order`), there is none, and such a log proves nothing (:func:`ordered_logs`).
+(:mod:`reconstruct.time.line_order`), there is none, and such a log proves nothing (:func:`ordered_logs`).
 
 Source: kafka.controller.ControllerBrokerRequestBatch, PartitionStateMachine, ReplicaStateMachine, 0.8.0 to 3.9.
 """
@@ -21,7 +21,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.line_order import jumps_back
+from reconstruct.time.line_order import jumps_back
 
 PARTITION: Final = "partition_state_change"
 REPLICA: Final = "replica_state_change"

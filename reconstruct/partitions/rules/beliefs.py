@@ -8,8 +8,7 @@ from typing import Final
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import UPDATE_METADATA_LOCKED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import LEADER, RoleChange, by_broker, role_changes
 from reconstruct.partitions.rules.processes import (
     Held,

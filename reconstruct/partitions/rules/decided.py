@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.evidence import came_before
 from reconstruct.partitions.rules.exact_states import all_sightings, severity
 from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc

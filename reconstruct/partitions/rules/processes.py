@@ -10,8 +10,7 @@ from typing import Final
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.line_order import came_before
+from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import RoleChange, by_broker
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 

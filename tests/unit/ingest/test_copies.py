@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ingest.readers.capture_lines import znode_snapshots as znodes
 from ingest.readers.work import Kept, Rejected, WorkItem
-from ingest.readers.zookeeper import json_snapshots as znodes
 
 ITEM = WorkItem("/f", None, "f", "replication_offset_checkpoint", "c", 1, "f", "f", 0)
 

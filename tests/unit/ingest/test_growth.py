@@ -12,8 +12,8 @@ from pyspark.errors import PythonException
 from ingest.containers import contents
 from ingest.containers.storage import Found
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
-from ingest.files.identity import log_file_id
 from ingest.files.inspection import Inspected, inspect
+from ingest.readers.identity import log_file_id
 from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Kept, Rejected, WorkItem

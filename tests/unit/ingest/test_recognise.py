@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.files import paths
 from ingest.files.recognise import recognise
+from ingest.readers import paths
 
 STATE = b"[2014-03-11 10:21:07,123] TRACE Controller 7 epoch 2 changed partition [t,0] state (state.change.logger)\n"
 SERVER = b"[2014-03-11 10:21:07,123] INFO [Kafka Server 3], started (kafka.server.KafkaServer)\n"

@@ -12,13 +12,13 @@ import pytest
 from reconstruct.clocks.evidence import LogFact, log_marks, with_announcements
 from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.line_order import FAR_BACK_US, JUMP_BACK_US, came_before, is_in_order, jumps_back
+from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.reexecution.controller_log import controller_logs, ordered_logs
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from reconstruct.requests.acceptance import judge_acceptance
 from reconstruct.requests.lossy_logs import missing_lines
 from reconstruct.requests.propagation import Request, judge_propagation
+from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back
 from tests.support.budget import IS_HARD
 from tests.support.capture_text import CaptureText, Lines
 from tests.support.captures import Unpacker, capture_names, unpacked

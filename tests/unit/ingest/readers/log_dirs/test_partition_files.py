@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.files import paths
 from ingest.lake.tables.bronze import LOG_SEGMENTS
+from ingest.readers import paths
 from ingest.readers.log_dirs import names
 from ingest.readers.log_dirs.partition_files import read
 from ingest.readers.log_dirs.partition_metadata import partition_metadata

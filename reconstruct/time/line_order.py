@@ -12,9 +12,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.cluster.view import ClusterView
-from reconstruct.partitions.evidence import Evidence
-
 #: By less than this, µs, threads of one broker overtake each other.
 JUMP_BACK_US: Final = 1_000_000
 #: A stalled disk lets threads overtake each other by seconds, no thread by more than this, µs.
@@ -38,11 +35,3 @@ def is_in_order(lines: int, jumps_back: int, far_jumps_back: int) -> bool:
 def jumps_back(instants: Iterable[int], by: int = JUMP_BACK_US) -> int:
     """How many instants, µs, in the order of their lines, are more than ``by`` earlier than the one before."""
     return sum(later < earlier - by for earlier, later in pairwise(instants))
-
-
-def came_before(one: Evidence, other: Evidence, cluster: ClusterView) -> bool:
-    """Whether two lines of one broker prove that ``one`` was written before ``other``: its clock says so, and, where
-    they stand in one file, their places do not contradict it."""
-    speaker = one.broker_id if one.broker_id is not None else one.controller_id
-    is_kept = speaker is None or cluster.keeps_order(speaker)
-    return is_kept and one.at <= other.at and (one.file != other.file or one.offset <= other.offset)

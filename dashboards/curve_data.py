@@ -90,19 +90,27 @@ def _measured(source: Source) -> DataFrame:
     """Grain: one row per partition whose offsets or losses are known, with the cluster's totals."""
     lowest = F.least("high_watermark_lower", "log_end_offset_lower")
     highest = F.greatest("high_watermark_lower", "log_end_offset_lower")
-    lost = source.read(gold.DATA_LOSS_BOUNDS).groupBy(*PARTITION_KEY).agg(
-        F.count("*").alias("losses_count"),
-        F.sum("lost_count_lower").alias("lost_lower"),
-        F.sum("lost_count_upper").alias("lost_upper"),
-        F.count(F.when(F.col("lost_count_upper").isNull(), 1)).alias("unbounded"),
-        F.sum(F.size("diverging_replicas")).alias("diverging"),
-        ms(F.min("event_at")).alias("lost_at_ms"),
-    )  # fmt: skip
-    rose = source.read(silver.REPLICA_OFFSET_TIMELINE).groupBy(*PARTITION_KEY).agg(
-        (F.max(highest) - F.min(lowest)).alias("rise"),
-        F.count_distinct("replica_id").alias("replicas"),
-        F.count("*").alias("intervals"),
-    )  # fmt: skip
+    lost = (
+        source.read(gold.DATA_LOSS_BOUNDS)
+        .groupBy(*PARTITION_KEY)
+        .agg(
+            F.count("*").alias("losses_count"),
+            F.sum("lost_count_lower").alias("lost_lower"),
+            F.sum("lost_count_upper").alias("lost_upper"),
+            F.count(F.when(F.col("lost_count_upper").isNull(), 1)).alias("unbounded"),
+            F.sum(F.size("diverging_replicas")).alias("diverging"),
+            ms(F.min("event_at")).alias("lost_at_ms"),
+        )
+    )
+    rose = (
+        source.read(silver.REPLICA_OFFSET_TIMELINE)
+        .groupBy(*PARTITION_KEY)
+        .agg(
+            (F.max(highest) - F.min(lowest)).alias("rise"),
+            F.count_distinct("replica_id").alias("replicas"),
+            F.count("*").alias("intervals"),
+        )
+    )
     unclean = source.read(gold.LEADER_ELECTIONS).where("is_unclean").groupBy(*PARTITION_KEY)
     parts = (rose, unclean.agg(F.count("*").alias("unclean")))
     known = reduce(lambda rows, part: rows.unionByName(part, allowMissingColumns=True), parts, lost)

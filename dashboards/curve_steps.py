@@ -53,10 +53,15 @@ def thinned_steps(rows: DataFrame) -> DataFrame:
     replica than ``steps_most`` the latest are kept.
     """
     timeline = rows.select(
-        *_REPLICA, *SLICE_COLUMNS, *BOUNDS, "evidence",
-        F.col("sequence").alias("number"), ms("valid_from").alias("from_ms"), ms("valid_to").alias("to_ms"),
+        *_REPLICA,
+        *SLICE_COLUMNS,
+        *BOUNDS,
+        "evidence",
+        F.col("sequence").alias("number"),
+        ms("valid_from").alias("from_ms"),
+        ms("valid_to").alias("to_ms"),
         F.lit(1).alias("rows"),
-    )  # fmt: skip
+    )
     same = _joined(timeline, ~F.struct(*BOUNDS).eqNullSafe(F.lag(F.struct(*BOUNDS)).over(_in_order())))
     unknown = F.struct(*(F.col(name).isNull() for name in BOUNDS))
     begun = F.struct(_slice(), unknown)
@@ -89,12 +94,16 @@ def _joined(steps: DataFrame, begins: Column) -> DataFrame:
         return F.when(F.count(name) == F.count("*"), extreme).alias(name)
 
     first, last = (pick("evidence", "number") for pick in (F.min_by, F.max_by))
-    return numbered.groupBy(*_REPLICA, "_step").agg(
-        F.min("number").alias("number"),
-        F.min("from_ms").alias("from_ms"),
-        F.max_by("to_ms", "number").alias("to_ms"),
-        *(bound(name) for name in BOUNDS),
-        *(F.first(name).alias(name) for name in SLICE_COLUMNS),
-        F.slice(F.array_distinct(F.concat(first, last)), 1, _IDS_PER_STEP).alias("evidence"),
-        F.sum("rows").cast("int").alias("rows"),
-    ).drop("_step")  # fmt: skip
+    return (
+        numbered.groupBy(*_REPLICA, "_step")
+        .agg(
+            F.min("number").alias("number"),
+            F.min("from_ms").alias("from_ms"),
+            F.max_by("to_ms", "number").alias("to_ms"),
+            *(bound(name) for name in BOUNDS),
+            *(F.first(name).alias(name) for name in SLICE_COLUMNS),
+            F.slice(F.array_distinct(F.concat(first, last)), 1, _IDS_PER_STEP).alias("evidence"),
+            F.sum("rows").cast("int").alias("rows"),
+        )
+        .drop("_step")
+    )

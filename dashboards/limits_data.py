@@ -54,10 +54,15 @@ def evidence_holes(source: Source) -> dict[str, list[dict[str, Any]]]:
     rows = source.read(quality.EVIDENCE_COVERAGE).where(is_log | is_outage)
     columns = ("cluster_id", "cause", "broker_id", "source_kind", "reason", "level_floor", "from_ms", "to_ms")
     stated = rows.where("coverage <> 'covered'").select(
-        "cluster_id", F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")).alias("cause"), "broker_id",
-        "source_kind", F.col("gap_reason").alias("reason"), "level_floor",
-        ms("valid_from").alias("from_ms"), ms("valid_to").alias("to_ms"),
-    )  # fmt: skip
+        "cluster_id",
+        F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")).alias("cause"),
+        "broker_id",
+        "source_kind",
+        F.col("gap_reason").alias("reason"),
+        "level_floor",
+        ms("valid_from").alias("from_ms"),
+        ms("valid_to").alias("to_ms"),
+    )
     log = Window.partitionBy("cluster_id", "source_kind", "broker_id").orderBy("valid_from", "valid_to", "source_file")
     before = F.max("valid_to").over(log.rowsBetween(Window.unboundedPreceding, -1))
     silent = (

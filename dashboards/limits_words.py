@@ -39,11 +39,9 @@ def cannot_be_said(cluster: Mapping[str, Any], brokers: Sequence[int]) -> dict[s
     if not held:
         return {"told": [], "more": 0}
     holes = [
-        Hole(
-            r["cause"], r["broker_id"], r["source_kind"], r["from_ms"], r["to_ms"], r["level_floor"], r["reason"]
-        )
+        Hole(r["cause"], r["broker_id"], r["source_kind"], r["from_ms"], r["to_ms"], r["level_floor"], r["reason"])
         for r in cluster["holes"]
-    ]  # fmt: skip
+    ]
     found = limits(brokers, held, holes, cluster["totals"].get("versions") or ())
     totals = {row["cause"]: row["total"] for row in cluster["holes"]}
     unseen = sum(totals.values()) - len(holes)

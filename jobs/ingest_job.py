@@ -63,9 +63,12 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where the files cannot say")
     group.add_argument("--cluster", metavar="ID", help="id of the cluster that all files belong to")
     group.add_argument(
-        "--broker", metavar="ID=PATH", action="append", default=[],
+        "--broker",
+        metavar="ID=PATH",
+        action="append",
+        default=[],
         help="what is at or below PATH comes from broker ID; once per broker. A PATH not given otherwise is read too",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--timezone", metavar="ZONE", default="UTC", help="zone of the logs' times, e.g. Europe/Berlin (default: UTC)"
     )

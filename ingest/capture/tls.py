@@ -29,14 +29,21 @@ class Names:
 
 
 KAFKA: Final = Names(
-    "ssl.truststore.location", "ssl.keystore.location", "ssl.key.location", "ssl.key.password",
-    "ssl.endpoint.identification.algorithm", "security.protocol",
-)  # fmt: skip
+    "ssl.truststore.location",
+    "ssl.keystore.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+    "security.protocol",
+)
 ZOOKEEPER: Final = Names(
-    "zookeeper.ssl.truststore.location", "zookeeper.ssl.keystore.location", "zookeeper.ssl.key.location",
-    "zookeeper.ssl.keystore.password", "zookeeper.ssl.endpoint.identification.algorithm",
+    "zookeeper.ssl.truststore.location",
+    "zookeeper.ssl.keystore.location",
+    "zookeeper.ssl.key.location",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.endpoint.identification.algorithm",
     "zookeeper.ssl.client.enable",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""What each event type means, and the tables of the page ``docs/message-shapes.md``.
+"""The event types that message shapes give, what each means, and the tables of the page ``docs/message-shapes.md``.
+
+:class:`EventType` is made from ``event_types.json``: a name that no shape gives is an error where it is written.
 
 ``python -m ingest.shapes.event_types`` prints the tables.
 """
@@ -7,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ingest.shapes import SHAPES, SOURCE_KINDS
 
@@ -20,11 +24,23 @@ _TITLES: Final = {
 }
 
 
+@cache
 def meanings() -> Mapping[str, str]:
     """The meaning of every event type, a sentence each."""
     text = (resources.files("ingest.shapes") / "event_types.json").read_text(encoding="utf-8")
     found: dict[str, str] = json.loads(text)
     return found
+
+
+if TYPE_CHECKING:
+
+    class _Vocabulary(type):
+        def __getattr__(cls, name: str) -> EventType: ...
+
+    class EventType(str, metaclass=_Vocabulary):
+        """An event type by its name in capitals: ``EventType.LEADER_AND_ISR_SENT``."""
+else:
+    EventType = StrEnum("EventType", {name.upper(): name for name in meanings()})
 
 
 def event_type_tables() -> str:

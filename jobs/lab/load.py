@@ -73,11 +73,20 @@ class Load:
 
     def __enter__(self) -> Load:
         self._producer = KafkaProducer(
-            bootstrap_servers=self._cluster.bootstrap, api_version=self._cluster.release.client_api, acks=self._acks,
-            enable_idempotence=False, delivery_timeout_ms=_DELIVERY_MS, request_timeout_ms=_DELIVERY_MS // 2,
-            max_block_ms=1_000, retry_backoff_ms=200, reconnect_backoff_ms=100, reconnect_backoff_max_ms=500,
-            metadata_max_age_ms=2_000, metrics_enabled=False, allow_auto_create_topics=False,
-        )  # fmt: skip
+            bootstrap_servers=self._cluster.bootstrap,
+            api_version=self._cluster.release.client_api,
+            acks=self._acks,
+            enable_idempotence=False,
+            delivery_timeout_ms=_DELIVERY_MS,
+            request_timeout_ms=_DELIVERY_MS // 2,
+            max_block_ms=1_000,
+            retry_backoff_ms=200,
+            reconnect_backoff_ms=100,
+            reconnect_backoff_max_ms=500,
+            metadata_max_age_ms=2_000,
+            metrics_enabled=False,
+            allow_auto_create_topics=False,
+        )
         self._thread.start()
         return self
 
@@ -101,9 +110,12 @@ class Load:
             name = f"{each.partition[0]}-{each.partition[1]}"
             last[name] = max(each.offset, last.get(name, -1))
         self._cluster.events.note(
-            "load_done", acks=self._acks, acked=len(self._acknowledged), failed=self._failed_count,
+            "load_done",
+            acks=self._acks,
+            acked=len(self._acknowledged),
+            failed=self._failed_count,
             last_acked_offset=last,
-        )  # fmt: skip
+        )
 
     def _produce(self) -> None:
         producer = self._producer

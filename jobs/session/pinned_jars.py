@@ -86,13 +86,32 @@ def _run_ivy(java: str, pinned: Mapping[str, str], scratch: Path) -> str:
     with resources.as_file(resources.files("jobs") / "ivysettings.xml") as settings:
         finished = subprocess.run(
             [
-                java, *proxy_options(os.environ), f"-Divy.default.ivy.user.dir={scratch / 'home'}", "-cp", str(ivy),
-                "org.apache.ivy.Main", "-settings", str(settings), "-cache", str(scratch / "cache"),
-                "-ivy", str(scratch / "ivy.xml"), "-confs", "default", "-types", "jar", "bundle",
-                "-retrieve", f"{scratch / 'jars'}/[artifact]-[revision].[ext]",
+                java,
+                *proxy_options(os.environ),
+                f"-Divy.default.ivy.user.dir={scratch / 'home'}",
+                "-cp",
+                str(ivy),
+                "org.apache.ivy.Main",
+                "-settings",
+                str(settings),
+                "-cache",
+                str(scratch / "cache"),
+                "-ivy",
+                str(scratch / "ivy.xml"),
+                "-confs",
+                "default",
+                "-types",
+                "jar",
+                "bundle",
+                "-retrieve",
+                f"{scratch / 'jars'}/[artifact]-[revision].[ext]",
             ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
     return finished.stdout
 
 

@@ -77,16 +77,18 @@ _UNREADABLE: Final[Mapping[str, _ByVersion]] = {
 }
 _CUTS: Final[_ByVersion] = (
     (
-        OLDEST, _EPOCHS,
+        OLDEST,
+        _EPOCHS,
         "as a follower it cuts its log down to that and fetches again what it cut; if its leader fails first, those"
         " records are gone with it (KIP-101)",
     ),
     (
-        _EPOCHS, None,
+        _EPOCHS,
+        None,
         "no record is cut where leader epochs are known (KIP-101); as a leader it shows consumers nothing above that"
         " until the ISR has fetched",
     ),
-)  # fmt: skip
+)
 _WITHOUT: Final[Mapping[str, str]] = {
     RECOVERY_POINTS: "after an unclean stop its whole log is read to recover it: slow, nothing is lost",
     LOG_STARTS: "its log begins at its first segment: deleted records are seen again",
@@ -162,9 +164,8 @@ def tell_restart(view: BrokerView, start: int, before: Mapping[Replica, int]) ->
         ends = {replica: loaded[replica].offset for replica in without if replica in loaded}
         said.append(
             f"the broker started ({utc(start)}) and found no high watermark for {named(without)}: each began at"
-            f" {_initial(view, start, end, without)}"
-            + (f", with a log up to {_values(ends)}" if ends else "")
-        )  # fmt: skip
+            f" {_initial(view, start, end, without)}" + (f", with a log up to {_values(ends)}" if ends else "")
+        )
         evidence += [line.evidence_id for line in without.values()][:NAMED_AT_MOST]
         evidence += [loaded[replica].evidence_id for replica in list(ends)[:NAMED_AT_MOST]]
     cuts = [

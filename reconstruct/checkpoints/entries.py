@@ -19,6 +19,7 @@ from reconstruct.checkpoints.evidence import (
 from reconstruct.checkpoints.starts import ENTRIES_LOST_ON_KILLS_UNTIL, KNOWN_ISSUE
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.time.instants import utc
 
@@ -91,9 +92,19 @@ def _zero(view: BrokerView, before: EntrySighting, entry: EntrySighting, out: Ch
     else:
         severity, why = "warning", "no start, new leader or truncation explains it"
     return [
-        _Odd("checkpoint_zero", severity, entry.directory, entry.kind, entry.taken_at, start, why, entry.replica,
-             before, entry)
-    ]  # fmt: skip
+        _Odd(
+            DivergenceType.CHECKPOINT_ZERO,
+            severity,
+            entry.directory,
+            entry.kind,
+            entry.taken_at,
+            start,
+            why,
+            entry.replica,
+            before,
+            entry,
+        )
+    ]
 
 
 def _between(
@@ -110,9 +121,20 @@ def _between(
         out.verdicts.unjudged(RULE)
         return []
     return [
-        _Odd("checkpoint_out_of_bounds", "warning", entry.directory, entry.kind, entry.taken_at, None,
-             "no start, new leader or truncation explains it", entry.replica, before, entry, after)
-    ]  # fmt: skip
+        _Odd(
+            DivergenceType.CHECKPOINT_OUT_OF_BOUNDS,
+            "warning",
+            entry.directory,
+            entry.kind,
+            entry.taken_at,
+            None,
+            "no start, new leader or truncation explains it",
+            entry.replica,
+            before,
+            entry,
+            after,
+        )
+    ]
 
 
 def _missing(
@@ -143,7 +165,11 @@ def _missing(
         severity, why = "info", "a start or a deletion, of which the logs that were given say nothing, explain it"
     else:
         severity, why = "warning", "the broker neither started nor deleted the log in between"
-    return [_Odd("checkpoint_missing", severity, directory, kind, copy.taken_at, start, why, replica, last, None)]
+    return [
+        _Odd(
+            DivergenceType.CHECKPOINT_MISSING, severity, directory, kind, copy.taken_at, start, why, replica, last, None
+        )
+    ]
 
 
 def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> None:
@@ -164,12 +190,18 @@ def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> 
     expected = f"{named(had, had)} or more" + (f", at most {named(later, later)}" if later else "")
     is_lost = first.start is not None and view.seen.version.may_be_before(ENTRIES_LOST_ON_KILLS_UNTIL)
     out.found(
-        first.divergence_type, first.severity, first.at, expected, shows,
+        first.divergence_type,
+        first.severity,
+        first.at,
+        expected,
+        shows,
         f"Broker {view.seen.broker_id}'s {name} had {named(had, had)} ({utc(first.before.taken_at)}) and then, copied"
         f" at {utc(first.at)}, {shows}{f', and later {named(later, later)} again' if later else ''}: {first.why}. A"
         f" hard restart with it: {restart_with(first.kind, lowest, view.seen.version)}.{tale}",
-        evidence, replicas, known_issue(KNOWN_ISSUE, view.seen.version) if is_lost and not found else None,
-    )  # fmt: skip
+        evidence,
+        replicas,
+        known_issue(KNOWN_ISSUE, view.seen.version) if is_lost and not found else None,
+    )
 
 
 def _judge_assigned(view: BrokerView, out: CheckpointVerdicts) -> None:
@@ -193,15 +225,22 @@ def _judge_assigned(view: BrokerView, out: CheckpointVerdicts) -> None:
         values = {entry.replica: entry.offset for entry in entries}
         does = "ignores it" if kind == HIGH_WATERMARKS else "loads its log, which takes space and is led by nobody"
         out.found(
-            "checkpoint_unassigned_entry", "warning" if written else "info", entries[-1].taken_at,
-            "entries of assigned replicas only", f"entries of {named(replicas, values)}",
+            DivergenceType.CHECKPOINT_UNASSIGNED_ENTRY,
+            "warning" if written else "info",
+            entries[-1].taken_at,
+            "entries of assigned replicas only",
+            f"entries of {named(replicas, values)}",
             f"Broker {view.seen.broker_id}'s {FILE_NAMES[kind]} has entries of {named(replicas, values)}, which it is"
             f" not assigned (copied at {utc(entries[-1].taken_at)}). "
-            + ("It was written since they left: the broker still has them." if written else
-               "It was not written since they left.")
+            + (
+                "It was written since they left: the broker still has them."
+                if written
+                else "It was not written since they left."
+            )
             + f" A restart {does}.",
-            [entry.evidence_id for entry in entries[:8]], replicas,
-        )  # fmt: skip
+            [entry.evidence_id for entry in entries[:8]],
+            replicas,
+        )
 
 
 def _was_written(copies: Iterable[CheckpointCopy], after: int, until: int) -> bool:

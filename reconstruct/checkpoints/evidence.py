@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.versions import ANY_VERSION, VersionRange
 from reconstruct.offsets.messages import partitions_of
 
@@ -80,26 +81,29 @@ class LineKind(StrEnum):
 
 #: By event type: what the line says, and the field that holds its offset.
 LINE_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
-    "log_loaded": (LineKind.LOADED, "log_end_offset"),
-    "high_watermark_initialised": (LineKind.INITIAL, "high_watermark"),
-    "high_watermark_checkpoint_missing": (LineKind.NO_ENTRY, ""),
-    "log_created": (LineKind.CREATED, ""),
-    "log_truncated": (LineKind.TRUNCATED, "offset"),
-    "log_deletion_scheduled": (LineKind.DELETED, ""),
-    "log_deleted": (LineKind.DELETED, ""),
-    "stop_replica_handled": (LineKind.DELETED, ""),
-    "fetcher_added": (LineKind.ROLE, ""),
-    "become_leader_completed": (LineKind.ROLE, ""),
-    "leader_epoch_started": (LineKind.ROLE, ""),
-    "checkpoint_malformed": (LineKind.UNREADABLE, ""),
-    "checkpoint_error": (LineKind.UNREADABLE, ""),
-    "log_dir_failed": (LineKind.DIRECTORY_FAILED, ""),
-    "log_dir_created": (LineKind.DIRECTORY_CREATED, ""),
-    "meta_properties_missing": (LineKind.NO_META_PROPERTIES, ""),
+    EventType.LOG_LOADED: (LineKind.LOADED, "log_end_offset"),
+    EventType.HIGH_WATERMARK_INITIALISED: (LineKind.INITIAL, "high_watermark"),
+    EventType.HIGH_WATERMARK_CHECKPOINT_MISSING: (LineKind.NO_ENTRY, ""),
+    EventType.LOG_CREATED: (LineKind.CREATED, ""),
+    EventType.LOG_TRUNCATED: (LineKind.TRUNCATED, "offset"),
+    EventType.LOG_DELETION_SCHEDULED: (LineKind.DELETED, ""),
+    EventType.LOG_DELETED: (LineKind.DELETED, ""),
+    EventType.STOP_REPLICA_HANDLED: (LineKind.DELETED, ""),
+    EventType.FETCHER_ADDED: (LineKind.ROLE, ""),
+    EventType.BECOME_LEADER_COMPLETED: (LineKind.ROLE, ""),
+    EventType.LEADER_EPOCH_STARTED: (LineKind.ROLE, ""),
+    EventType.CHECKPOINT_MALFORMED: (LineKind.UNREADABLE, ""),
+    EventType.CHECKPOINT_ERROR: (LineKind.UNREADABLE, ""),
+    EventType.LOG_DIR_FAILED: (LineKind.DIRECTORY_FAILED, ""),
+    EventType.LOG_DIR_CREATED: (LineKind.DIRECTORY_CREATED, ""),
+    EventType.META_PROPERTIES_MISSING: (LineKind.NO_META_PROPERTIES, ""),
 }
 _OF_REPLICAS: Final = frozenset(LineKind) - {
-    LineKind.UNREADABLE, LineKind.DIRECTORY_FAILED, LineKind.DIRECTORY_CREATED, LineKind.NO_META_PROPERTIES,
-}  # fmt: skip
+    LineKind.UNREADABLE,
+    LineKind.DIRECTORY_FAILED,
+    LineKind.DIRECTORY_CREATED,
+    LineKind.NO_META_PROPERTIES,
+}
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
 
 
@@ -164,9 +168,14 @@ class BrokerCheckpoints:
 
 
 def lines_of(
-    at: int, evidence_id: str, event_type: str, fields: Mapping[str, str], cause: str = "", cause_type: str = "",
+    at: int,
+    evidence_id: str,
+    event_type: str,
+    fields: Mapping[str, str],
+    cause: str = "",
+    cause_type: str = "",
     incarnation: str = "",
-) -> Iterator[BrokerLine]:  # fmt: skip
+) -> Iterator[BrokerLine]:
     """What one record of a broker's server.log says of its log directories; a line may name several partitions."""
     is_known = event_type in LINE_KINDS
     told = LINE_KINDS.get(event_type if is_known else cause_type)
@@ -201,8 +210,13 @@ def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[EntrySighting]
         last[*place, entry.replica] = index
         result.append(
             EntrySighting(
-                entry.directory, entry.kind, entry.replica, entry.taken_at, entry.offset, entry.evidence_id,
+                entry.directory,
+                entry.kind,
+                entry.replica,
+                entry.taken_at,
+                entry.offset,
+                entry.evidence_id,
                 before is None or before < index - 1,
             )
-        )  # fmt: skip
+        )
     return result

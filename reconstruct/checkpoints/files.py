@@ -26,6 +26,7 @@ from reconstruct.checkpoints.evidence import (
 )
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.time.instants import utc
 
 #: A file that is absent more often than this is one that the capture takes less often than its neighbours.
@@ -105,16 +106,20 @@ def judge_absences(view: BrokerView, absences: Iterable[Absence], out: Checkpoin
         )
         whose = named(values, values) or f"{absence.before.entry_count} replicas"
         out.found(
-            "checkpoint_missing", "warning", absence.rounds[0],
+            DivergenceType.CHECKPOINT_MISSING,
+            "warning",
+            absence.rounds[0],
             f"{name} with entries for {whose}",
             f"in {len(absence.rounds)} rounds it {what}, other files of the directory were",
             f"Broker {view.seen.broker_id}'s {name} had {absence.before.entry_count} entries at"
             f" {utc(absence.before.taken_at or 0)} and {what} at {utc(absence.rounds[0])}; {later}. Kafka never removes"
             f" it. For a replica, {ran} {restart_with(absence.kind, None, view.seen.version)}.",
-            [*(entry.evidence_id for entry in list(entries.values())[:8]),
-             *(view.start_evidence(start) if start else ())],
+            [
+                *(entry.evidence_id for entry in list(entries.values())[:8]),
+                *(view.start_evidence(start) if start else ()),
+            ],
             entries,
-        )  # fmt: skip
+        )
 
 
 def last_entries(view: BrokerView, directory: str, kind: str, before: int) -> dict[Replica, EntrySighting]:
@@ -158,13 +163,16 @@ def _damage(
     whose = f"Broker {view.seen.broker_id}'s {name}"
     if twice:
         out.found(
-            "checkpoint_duplicate_entry", "warning", at, "one entry for each replica",
+            DivergenceType.CHECKPOINT_DUPLICATE_ENTRY,
+            "warning",
+            at,
+            "one entry for each replica",
             f"{len(twice)} entries given twice: {_shown(twice)}",
             f"{whose} was copied{when} with {len(twice)} entries that a later one repeats: {_shown(twice)}. Kafka"
             " writes each replica once. A restart with this file"
             f" {restart_with_duplicate(kind, view.seen.version)}.",
             [bad.evidence_id for bad in twice],
-        )  # fmt: skip
+        )
     if not broken:
         return set()
     said = _said_of(view, directory, kind, first, last)
@@ -177,13 +185,16 @@ def _damage(
         tale = "No line of the broker's log tells of it."
     by_rule = restart_with_unreadable(kind, view.seen.version)
     out.found(
-        "checkpoint_malformed", "error" if said else "warning", at, f"a {name} that Kafka can read",
+        DivergenceType.CHECKPOINT_MALFORMED,
+        "error" if said else "warning",
+        at,
+        f"a {name} that Kafka can read",
         f"{len(broken)} lines that it cannot: {broken[0].reason}",
         f"{whose} was copied{when} with {len(broken)} lines that Kafka cannot read: {broken[0].reason}."
         f" A restart with this file: {by_rule}. {tale}"
         + ("" if said else " Kafka writes the file whole and renames it: the copy may be what is damaged."),
         [*(bad.evidence_id for bad in broken[:6]), *(line.evidence_id for line in said[:6])],
-    )  # fmt: skip
+    )
     return {line.evidence_id for line in said}
 
 
@@ -236,13 +247,16 @@ def _judge_said(view: BrokerView, explained: set[str], out: CheckpointVerdicts) 
         failed = [f for f in view.lines_in(line.at, life, LineKind.DIRECTORY_FAILED) if f.path]
         name = FILE_NAMES[kind]
         out.found(
-            "checkpoint_malformed", "error", line.at, f"a {name} that Kafka can read",
+            DivergenceType.CHECKPOINT_MALFORMED,
+            "error",
+            line.at,
+            f"a {name} that Kafka can read",
             line.cause or "one that it cannot",
             f"Broker {view.seen.broker_id} could not read its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
             f" By the rules: {restart_with_unreadable(kind, view.seen.version)}."
             + "".join(f" Log directory {f.path} failed ({utc(f.at)})." for f in failed[:2]),
             [line.evidence_id, *(f.evidence_id for f in failed[:4])],
-        )  # fmt: skip
+        )
 
 
 def _explained_at(view: BrokerView, explained: set[str], kind: str) -> list[int]:

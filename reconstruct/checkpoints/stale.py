@@ -8,6 +8,7 @@ from reconstruct.checkpoints.consequences import FILE_NAMES, named, restart_with
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, LineKind, Replica
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.time.instants import utc
 
 
@@ -55,11 +56,15 @@ def _judge_unwritten(
         return
     name = FILE_NAMES[HIGH_WATERMARKS]
     out.found(
-        "checkpoint_stale", "warning", last, f"a {name} that was written after {utc(written_by)}",
+        DivergenceType.CHECKPOINT_STALE,
+        "warning",
+        last,
+        f"a {name} that was written after {utc(written_by)}",
         f"the same content from {utc(first)} to {utc(last)}",
         f"Broker {view.seen.broker_id} ran, and its {name} stayed the same from {utc(first)} to {utc(last)}, with"
         f" {named(held, held)}, though the high watermarks had reached {named(proven, proven)} by {utc(written_by)}: it"
         " did not write the file. After a restart now a replica would fall back that far:"
         f" {restart_with(HIGH_WATERMARKS, min(held.values()), view.seen.version)}.",
-        evidence, held,
-    )  # fmt: skip
+        evidence,
+        held,
+    )

@@ -10,6 +10,7 @@ from reconstruct.checkpoints.consequences import FILE_NAMES, named, restart_with
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, LineKind, Replica
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.model.versions import KafkaVersion, v
 from reconstruct.time.instants import utc
@@ -91,7 +92,9 @@ def _judge_wiped(
         signs = view.lines_in(start, end, LineKind.DIRECTORY_CREATED, LineKind.NO_META_PROPERTIES)
         said = ", ".join(dict.fromkeys(line.kind.value for line in signs))
         out.found(
-            "log_directory_wiped", "error" if _surely_stayed(view, start, had, seen) else "warning", start,
+            DivergenceType.LOG_DIRECTORY_WIPED,
+            "error" if _surely_stayed(view, start, had, seen) else "warning",
+            start,
             f"logs that hold what they held: {named(replicas, held)}",
             f"{len(seen)} of {len(replicas)} replicas begin at offset 0, none with a record",
             f"Broker {view.seen.broker_id} had replicas of {named(replicas, held)} (their last known offsets) and"
@@ -99,10 +102,14 @@ def _judge_wiped(
             " Kafka never empties a log that it goes on serving. Until it has fetched everything again, no record below"
             " those offsets may be counted as held by this broker: as a leader it would lose them all."
             + (f" What the start did: {tale.text}." if tale.text else ""),
-            [*(had[r].evidence_id for r in replicas[:4]), *(evidence[r] for r in seen[:2]),
-             *(line.evidence_id for line in signs[:2]), *tale.evidence],
+            [
+                *(had[r].evidence_id for r in replicas[:4]),
+                *(evidence[r] for r in seen[:2]),
+                *(line.evidence_id for line in signs[:2]),
+                *tale.evidence,
+            ],
             replicas,
-        )  # fmt: skip
+        )
         out.told |= {(replica, start) for replica in replicas}
         wiped |= set(replicas)
     return frozenset(wiped)
@@ -152,15 +159,17 @@ def _judge_missing(
             " wrote the file explains that, a lost file too."
         )
         out.found(
-            "checkpoint_missing", "error" if is_certain and not may_be_lost else "warning",
+            DivergenceType.CHECKPOINT_MISSING,
+            "error" if is_certain and not may_be_lost else "warning",
             absent[0] if absent else start,
             f"an entry for each replica: {named(replicas, held)}",
             f"no checkpointed high watermark for {named(replicas)} at the start ({utc(start)})",
             f"{why} What the restart did: {tale.text}. By the rules "
             f"{restart_with(HIGH_WATERMARKS, None, view.seen.version)}.",
-            [*(had[r].evidence_id for r in replicas[:4] if r in had), *tale.evidence], replicas,
+            [*(had[r].evidence_id for r in replicas[:4] if r in had), *tale.evidence],
+            replicas,
             known_issue(KNOWN_ISSUE, view.seen.version) if may_be_lost else None,
-        )  # fmt: skip
+        )
         out.told |= {(replica, start) for replica in replicas}
     if not missed:
         made = {line.replica for line in view.lines_in(start, end, LineKind.ROLE, LineKind.INITIAL)}
@@ -184,14 +193,18 @@ def _judge_beyond_log(view: BrokerView, start: int, had: Mapping[Replica, Before
             continue
         is_covered = view.is_covered(before.seen_at, start)
         out.found(
-            "checkpoint_beyond_log", "warning", start,
-            f"a log up to {before.offset} at least", f"a log up to {line.offset}",
+            DivergenceType.CHECKPOINT_BEYOND_LOG,
+            "warning",
+            start,
+            f"a log up to {before.offset} at least",
+            f"a log up to {line.offset}",
             f"Broker {view.seen.broker_id} had checkpointed high watermark {before.offset} of"
             f" {named([replica])} ({utc(before.seen_at)}) and loaded a log that ends at {line.offset} when it started"
             f" ({utc(start)}): {before.offset - line.offset} committed records are gone from its disk, and it began"
             f" with high watermark {line.offset}. Records that the operating system had not written when the"
             " machine failed explain it"
             + ("." if is_covered else "; so does a truncation of which the logs that were given say nothing."),
-            [before.evidence_id, line.evidence_id, *view.start_evidence(start)], [replica],
-        )  # fmt: skip
+            [before.evidence_id, line.evidence_id, *view.start_evidence(start)],
+            [replica],
+        )
         out.told.add((replica, start))

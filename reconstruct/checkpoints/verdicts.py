@@ -25,16 +25,33 @@ class CheckpointVerdicts:
     told: set[tuple[Replica, int]] = field(default_factory=set)
 
     def found(
-        self, divergence_type: str, severity: str, at: int, expected: str, observed: str, explanation: str,
-        evidence: Iterable[str], about: Iterable[Replica] = (), known_issue: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        divergence_type: str,
+        severity: str,
+        at: int,
+        expected: str,
+        observed: str,
+        explanation: str,
+        evidence: Iterable[str],
+        about: Iterable[Replica] = (),
+        known_issue: str | None = None,
+    ) -> None:
         """Enter a finding of R37 about the broker's replicas ``about``."""
         replicas = list(dict.fromkeys(about))
         ids = tuple(dict.fromkeys(name for name in evidence if name))[:EVIDENCE_AT_MOST]
         self.verdicts.broken(
             Finding(
-                RULE, divergence_type, severity, at, expected, observed, explanation, ids, broker_id=self.broker_id,
-                replica_id=self.broker_id if len(replicas) == 1 else None, known_issue=known_issue,
+                RULE,
+                divergence_type,
+                severity,
+                at,
+                expected,
+                observed,
+                explanation,
+                ids,
+                broker_id=self.broker_id,
+                replica_id=self.broker_id if len(replicas) == 1 else None,
+                known_issue=known_issue,
             )
-        )  # fmt: skip
+        )
         self.replicas.append(replicas[0] if len(replicas) == 1 else None)

@@ -100,9 +100,7 @@ def _violated(bounds: Sequence[Bound], wander: int) -> set[int]:
     most = max(fits)[0]
     best = [x for count, x in fits if count == most]
     least, greatest = min(best), max(best)
-    return {
-        b.index for b in bounds if (b.value + wander < greatest if b.is_upper else b.value - wander > least)
-    }  # fmt: skip
+    return {b.index for b in bounds if (b.value + wander < greatest if b.is_upper else b.value - wander > least)}
 
 
 def _long_run(bounds: Sequence[Bound], wrong: set[int]) -> tuple[int, int] | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.clocks.timeline import ZOOKEEPER, CausalPair
 
 #: Lines of one request that are further apart belong to two requests that share a correlation id: µs.
@@ -59,34 +60,44 @@ RULES: Final[Mapping[str, PairRule]] = {
 #: Lines that show a state that stands in ZooKeeper already.
 SHOWN: Final = frozenset(
     {
-        "partition_state_change",
-        "isr_shrunk_by_controller",
-        "leader_and_isr_sent",
-        "update_metadata_sent",
-        "leader_and_isr_received",
-        "metadata_cached",
-        "leader_epoch_started",
-        "leader_epoch_updated",
-        "isr_update_committed",
+        EventType.PARTITION_STATE_CHANGE,
+        EventType.ISR_SHRUNK_BY_CONTROLLER,
+        EventType.LEADER_AND_ISR_SENT,
+        EventType.UPDATE_METADATA_SENT,
+        EventType.LEADER_AND_ISR_RECEIVED,
+        EventType.METADATA_CACHED,
+        EventType.LEADER_EPOCH_STARTED,
+        EventType.LEADER_EPOCH_UPDATED,
+        EventType.ISR_UPDATE_COMMITTED,
     }
 )
-_SENT: Final = {"leader_and_isr_sent": "LEADER_AND_ISR", "update_metadata_sent": "UPDATE_METADATA"}
-_RECEIVED: Final = {"leader_and_isr_received": "LEADER_AND_ISR", "metadata_cached": "UPDATE_METADATA"}
-_HANDLED: Final = {
-    **_RECEIVED,
-    "metadata_deleted": "UPDATE_METADATA",
-    "become_leader_completed": "LEADER_AND_ISR",
-    "become_follower_completed": "LEADER_AND_ISR",
+_SENT: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_SENT: "LEADER_AND_ISR",
+    EventType.UPDATE_METADATA_SENT: "UPDATE_METADATA",
 }
-_ELECTED: Final = frozenset({"controller_epoch_incremented", "controller_elected"})
-_PROPOSED: Final = frozenset({"isr_shrink_proposed", "isr_expand_proposed"})
+_RECEIVED: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_RECEIVED: "LEADER_AND_ISR",
+    EventType.METADATA_CACHED: "UPDATE_METADATA",
+}
+_HANDLED: Final[Mapping[str, str]] = {
+    **_RECEIVED,
+    EventType.METADATA_DELETED: "UPDATE_METADATA",
+    EventType.BECOME_LEADER_COMPLETED: "LEADER_AND_ISR",
+    EventType.BECOME_FOLLOWER_COMPLETED: "LEADER_AND_ISR",
+}
+_ELECTED: Final = frozenset({EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED})
+_PROPOSED: Final = frozenset({EventType.ISR_SHRINK_PROPOSED, EventType.ISR_EXPAND_PROPOSED})
 #: Every event type that leaves a mark: what to read of the silver tables.
 EVENT_TYPES: Final = (
-    SHOWN | _SENT.keys() | _HANDLED.keys() | _ELECTED | _PROPOSED
-    | {"response_received", "controller_epoch_read", "broker_registered", "broker_epochs"}
-)  # fmt: skip
+    SHOWN
+    | _SENT.keys()
+    | _HANDLED.keys()
+    | _ELECTED
+    | _PROPOSED
+    | {EventType.RESPONSE_RECEIVED, EventType.CONTROLLER_EPOCH_READ, EventType.BROKER_REGISTERED, "broker_epochs"}
+)
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
-ANNOUNCES_REGISTRATION: Final = ("broker_server_starting", "broker_registering")
+ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
 LEADER_DURING_DELETE: Final = "-2"
 STATE_PATH: Final = r"^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
 BROKER_PATH: Final = r"^/brokers/ids/([0-9]+)$"
@@ -151,7 +162,11 @@ def log_marks(fact: LogFact) -> Iterator[Mark]:
     for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):
         yield Mark(rule, key, is_earlier, clock, fact.at_us, fact.evidence_id)
     # one clock in one file: an announcement that is later by it stands before the registration by mistake
-    if fact.event_type == "broker_registered" and fact.announced_us is not None and fact.announced_us <= fact.at_us:
+    if (
+        fact.event_type == EventType.BROKER_REGISTERED
+        and fact.announced_us is not None
+        and fact.announced_us <= fact.at_us
+    ):
         broker_id, epoch = fact.fields.get("broker_id", str(clock)), fact.fields.get("broker_epoch", "only")
         for rule in ("registering_before_registered", "registering_before_broker_epoch_cached"):
             yield Mark(rule, f"{broker_id}|{epoch}", True, clock, fact.announced_us, fact.announced_by or "")
@@ -171,10 +186,10 @@ def _of_states(fact: LogFact) -> _Sides:
     if leader_epoch is None:
         return
     yield "epoch_opened_before_shown", f"{partition}|{leader_epoch}", False
-    if fact.event_type == "partition_state_change" and fields.get("to_state") == "OnlinePartition":
+    if fact.event_type == EventType.PARTITION_STATE_CHANGE and fields.get("to_state") == "OnlinePartition":
         yield "decided_before_received", f"{partition}|{leader_epoch}", True
         yield "decided_before_next_decision", f"{partition}|{leader_epoch}|{fields.get('controller_epoch')}", True
-    elif fact.event_type in _RECEIVED or fact.event_type == "leader_epoch_started":
+    elif fact.event_type in _RECEIVED or fact.event_type == EventType.LEADER_EPOCH_STARTED:
         yield "decided_before_received", f"{partition}|{leader_epoch}", False
 
 
@@ -198,7 +213,7 @@ def _of_requests(fact: LogFact) -> _Sides:
         if fact.event_type in _RECEIVED and partition is not None:
             yield "sent_before_received", f"{api}|{controller}|{to}|{partition}|{correlation}", False
             yield "state_sent_before_received", f"{api}|{controller}|{to}|{partition}|{state}", False
-    if fact.event_type == "response_received" and correlation is not None and "api" in fields:
+    if fact.event_type == EventType.RESPONSE_RECEIVED and correlation is not None and "api" in fields:
         key = f"{fields['api']}|{controller}|{fields.get('to_broker_id')}|{correlation}"
         yield "handled_before_answered", key, False
 
@@ -212,7 +227,7 @@ def _of_isr(fact: LogFact, clock: int) -> _Sides:
         old, new = _members(fields.get("old_isr")), _members(fields.get("new_isr", fields.get("isr")))
         yield "isr_proposed_before_written", f"{partition}|{clock}|{old}|{new}", True
         yield "isr_proposed_before_decided", f"{partition}|{clock}|{new}", True
-    elif fact.event_type == "isr_update_committed" and "partition_epoch" in fields:
+    elif fact.event_type == EventType.ISR_UPDATE_COMMITTED and "partition_epoch" in fields:
         is_controller = fact.source_kind == "controller_log"
         yield "isr_decided_before_committed", f"{partition}|{fields['partition_epoch']}", is_controller
         if is_controller and "leader" in fields:
@@ -224,9 +239,9 @@ def _of_control(fact: LogFact) -> _Sides:
     epoch = fields.get("controller_epoch", "")
     if fact.event_type in _ELECTED and epoch and fact.source_kind == "controller_log":
         yield "controller_epoch_written_before_logged", epoch, False
-    elif fact.event_type == "controller_epoch_read" and epoch.isdigit():
+    elif fact.event_type == EventType.CONTROLLER_EPOCH_READ and epoch.isdigit():
         yield "controller_epoch_read_before_written", str(int(epoch) + 1), True
-    elif fact.event_type == "broker_registered" and "broker_id" in fields:
+    elif fact.event_type == EventType.BROKER_REGISTERED and "broker_id" in fields:
         yield "registered_before_logged", f"{fields['broker_id']}|{fields.get('broker_epoch', 'only')}", False
     elif fact.event_type == "broker_epochs":
         for entry in fields.get("broker_epochs", "").split(","):
@@ -291,9 +306,7 @@ def _pairs_of(rule: PairRule, earlier: list[Mark], later: list[Mark]) -> Iterato
     first = max(earlier, key=lambda mark: (mark.at_us, mark.evidence_id))
     for clock in sorted({mark.clock for mark in later} - clocks):
         then = min((mark for mark in later if mark.clock == clock), key=lambda mark: (mark.at_us, mark.evidence_id))
-        yield CausalPair(
-            first.clock, clock, first.at_us, then.at_us, rule.name, (first.evidence_id, then.evidence_id)
-        )  # fmt: skip
+        yield CausalPair(first.clock, clock, first.at_us, then.at_us, rule.name, (first.evidence_id, then.evidence_id))
 
 
 def with_announcements(facts: Iterable[LogFact]) -> Iterator[LogFact]:
@@ -302,7 +315,7 @@ def with_announcements(facts: Iterable[LogFact]) -> Iterator[LogFact]:
     for fact in facts:
         if announces_registration(fact):
             announced = fact
-        elif fact.event_type == "broker_registered" and announced is not None:
+        elif fact.event_type == EventType.BROKER_REGISTERED and announced is not None:
             fact = replace(fact, announced_us=announced.at_us, announced_by=announced.evidence_id)
         yield fact
 

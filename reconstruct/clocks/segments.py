@@ -81,9 +81,10 @@ class Solved:
     def node_at(self, clock: int, printed_us: int) -> Node | None:
         """The segment of a printed time; None where it may be one of two."""
         held = [
-            node for node, (start, end) in self.spans[clock].items()
+            node
+            for node, (start, end) in self.spans[clock].items()
             if (start is None or start <= printed_us) and (end is None or printed_us < end)
-        ]  # fmt: skip
+        ]
         return held[0] if len(held) == 1 else None
 
 

@@ -104,10 +104,18 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
             counts = kept.get(node, 0), dropped.get(node, 0)
             result.append(
                 ClockSegment(
-                    broker_id, node[1], start, end, least, most, *counts, reference[0], zone,
+                    broker_id,
+                    node[1],
+                    start,
+                    end,
+                    least,
+                    most,
+                    *counts,
+                    reference[0],
+                    zone,
                     _verdict(least, most, zone, *counts),
                 )
-            )  # fmt: skip
+            )
     return result
 
 
@@ -164,9 +172,10 @@ def segment_at(
     ``is_after_step_back``: whether the record's file went back in time before it, where the caller knows.
     """
     holding = [
-        s for s in sorted(segments, key=lambda s: s.sequence)
+        s
+        for s in sorted(segments, key=lambda s: s.sequence)
         if (s.from_us is None or s.from_us <= printed_us) and (s.to_us is None or printed_us < s.to_us)
-    ]  # fmt: skip
+    ]
     if len(holding) == 1:
         return holding[0]
     if not holding or is_after_step_back is None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.brokers import BrokerFact, RegistrationSpan
 from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
@@ -59,12 +60,16 @@ def _not_noticed(broker_id: int, before: RegistrationSpan, after: RegistrationSp
     assert gone is not None
     by_design = view.version.may_be_before(BOUNCED_BROKERS_SEEN_SINCE)
     return Finding(
-        "R16", "bounce_not_noticed", "warning" if by_design else "error", back,
+        "R16",
+        DivergenceType.BOUNCE_NOT_NOTICED,
+        "warning" if by_design else "error",
+        back,
         "a controller that takes the replicas of a broker that registers anew offline and online again",
         f"no controller tells of the end of broker {broker_id}'s registration or of its next one",
         f"Broker {broker_id}'s registration ended by {utc(gone)} and another began at {utc(back)}; the controller,"
         " whose log covers both, tells of neither. It sends that broker no LeaderAndIsr for what it led or followed,"
         " until something else makes it.",
-        (*before.interval.evidence[-1:], *after.interval.evidence[:1]), broker_id=broker_id,
+        (*before.interval.evidence[-1:], *after.interval.evidence[:1]),
+        broker_id=broker_id,
         known_issue=known_issue("KAFKA-7235", view.version),
-    )  # fmt: skip
+    )

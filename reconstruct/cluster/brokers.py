@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import Registration
 from reconstruct.time.intervals import Interval
 
@@ -76,9 +77,12 @@ def _from_znodes(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
         evidence = [fact.evidence_id, *([lost.evidence_id] if lost else []), *([heard.evidence_id] if heard else [])]
         reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
         interval = Interval(
-            start, max(start, end), Registration(reason), tuple(dict.fromkeys(evidence)),
+            start,
+            max(start, end),
+            Registration(reason),
+            tuple(dict.fromkeys(evidence)),
             None if heard else "znode_snapshot",
-        )  # fmt: skip
+        )
         spans.append(RegistrationSpan(interval, max(start, latest)))
     return spans
 
@@ -110,5 +114,5 @@ def _begun(opened: BrokerFact) -> str | None:
 
 def _end_reason(facts: Sequence[BrokerFact], start: int, end: int, *, was_lost: bool) -> str:
     if any(f.kind == "shutdown_requested" and start <= f.at <= end for f in facts):
-        return "controlled_shutdown"
+        return EventType.CONTROLLED_SHUTDOWN
     return "registration_lost" if was_lost else "registered_again"

@@ -8,6 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.view import Tenure
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.time.instants import utc
 
@@ -94,9 +95,13 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
         reason = None if end is None else "superseded" if later else "cluster_recreated"
         controller_id = _controller_of(epoch, start, facts)
         resigned = [
-            f for f in facts if f.kind == "resigned" and f.controller_id == controller_id and start <= f.at
+            f
+            for f in facts
+            if f.kind == "resigned"
+            and f.controller_id == controller_id
+            and start <= f.at
             and (end is None or f.at < end)
-        ]  # fmt: skip
+        ]
         evidence = [f.evidence_id for f in epoch.of_kind("znode_epoch", "elected")] or [
             f.evidence_id for f in epoch.of_kind("seen")[:1]
         ]
@@ -155,14 +160,18 @@ def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[Ten
         first, second = list(claims.values())[:2]
         verdicts.broken(
             Finding(
-                "R11", "two_controllers_for_one_epoch", _claim_severity(epoch, first, second), second.at,
+                "R11",
+                DivergenceType.TWO_CONTROLLERS_FOR_ONE_EPOCH,
+                _claim_severity(epoch, first, second),
+                second.at,
                 f"one controller for controller epoch {epoch}",
                 f"brokers {first.controller_id} and {second.controller_id}",
                 f"Broker {first.controller_id} ({utc(first.at)}) and broker {second.controller_id} ({utc(second.at)})"
                 f" both log that they became controller with epoch {epoch}.",
-                (first.evidence_id, second.evidence_id), broker_id=second.controller_id,
+                (first.evidence_id, second.evidence_id),
+                broker_id=second.controller_id,
             )
-        )  # fmt: skip
+        )
     for (generation, epoch), _span in sorted(generation_of.items()):
         if (generation, epoch + 1) not in generation_of and any(
             g == generation and other > epoch for g, other in generation_of

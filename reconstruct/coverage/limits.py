@@ -30,8 +30,12 @@ _STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
 _CAPTURED: Final[Mapping[str, str]] = {"offset_probe": LOG_END, "znode_snapshot": ZNODES}
 _LOGS: Final = ("state_change_log", "controller_log", "server_log")
 _OF_BROKERS: Final = (
-    *_LOGS, "replication_offset_checkpoint", "leader_epoch_checkpoint", LOG_END, "server_properties",
-)  # fmt: skip
+    *_LOGS,
+    "replication_offset_checkpoint",
+    "leader_epoch_checkpoint",
+    LOG_END,
+    "server_properties",
+)
 _OF_CLUSTER: Final = (ZNODES, ZNODE_TRANSACTIONS)
 
 #: The questions that missing evidence leaves open, by their number.
@@ -141,13 +145,11 @@ _WITHOUT: Final[Mapping[str, _Need]] = {
         ("R08", "R38", "R39"),
         (2, 5),
     ),
-    ZNODES: _Need(
-        "what was decided is known only as far as logs tell it", ("R03", "R04", "R10", "R12"), (9, 16)
-    ),
+    ZNODES: _Need("what was decided is known only as far as logs tell it", ("R03", "R04", "R10", "R12"), (9, 16)),
     ZNODE_TRANSACTIONS: _Need(
         "of several writes between two snapshots only the last is seen, and who wrote is not told", ("R03", "R12"), (9,)
     ),
-}  # fmt: skip
+}
 #: What state-change.log leaves out at INFO; at a higher level it leaves out what matters altogether.
 _STATE_CHANGES_AT_INFO: Final = _Need(
     "transitions of replicas, partitions that go offline, requests and what the metadata cache holds are logged at"
@@ -250,9 +252,13 @@ def _holes(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
             hole.cause, hole.broker_id, hole.source_kind, _need_of(hole.cause, hole.source_kind, hole.level_floor)
         )
         yield replace(
-            made, brokers=made.brokers if hole.broker_id >= 0 else (), level_floor=hole.level_floor,
-            reason=hole.reason, from_ms=None if is_whole else hole.from_ms, to_ms=None if is_whole else hole.to_ms,
-        )  # fmt: skip
+            made,
+            brokers=made.brokers if hole.broker_id >= 0 else (),
+            level_floor=hole.level_floor,
+            reason=hole.reason,
+            from_ms=None if is_whole else hole.from_ms,
+            to_ms=None if is_whole else hole.to_ms,
+        )
 
 
 def _not_captured(there: Mapping[str, set[int]], holes: Sequence[Hole]) -> Iterator[Limit]:
@@ -295,7 +301,11 @@ def _grouped(found: Sequence[Limit]) -> list[Limit]:
     return sorted(
         made,
         key=lambda one: (
-            CAUSES.index(one.cause), kinds.index(one.source_kind), one.from_ms or 0.0, one.to_ms or 0.0, one.brokers,
+            CAUSES.index(one.cause),
+            kinds.index(one.source_kind),
+            one.from_ms or 0.0,
+            one.to_ms or 0.0,
+            one.brokers,
             one.level_floor or "",
         ),
-    )  # fmt: skip
+    )

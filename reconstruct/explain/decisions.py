@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.explain.story import Chapter, Section, clock, ids, section
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.election_reasons import Reasoning, reasons
@@ -202,7 +203,7 @@ def _is_deleted_then(case: Case, at: int) -> bool:
         fact.at
         for fact in case.facts
         if fact.kind == ZNODE_DELETION_REQUESTED
-        or (fact.kind == "replica_state_change" and fact.to_state == ReplicaState.DELETION_STARTED)
+        or (fact.kind == EventType.REPLICA_STATE_CHANGE and fact.to_state == ReplicaState.DELETION_STARTED)
     ]
     return any(began - _STEP_US <= at for began in started)
 
@@ -218,7 +219,7 @@ def _told(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
     epoch, since = state.value.leader_epoch, state.start - 1_000_000
     sent: dict[int, int] = {}
     for fact in case.facts:
-        if fact.kind == "leader_and_isr_sent" and fact.leader_epoch == epoch and since <= fact.at <= until:
+        if fact.kind == EventType.LEADER_AND_ISR_SENT and fact.leader_epoch == epoch and since <= fact.at <= until:
             for broker_id in fact.to_broker_ids or ():
                 sent.setdefault(broker_id, fact.at)
     acted: dict[int, str] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.model.broker_requests import (
     NO_EPOCH,
@@ -24,18 +25,18 @@ from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.time.instants import utc
 
 #: Events that say that a broker ignored a request, or a partition of it.
-IGNORED: Final = ("leader_and_isr_ignored", "stop_replica_ignored", "update_metadata_ignored")
-_REQUESTS: Final = {
-    "leader_and_isr_ignored": "LeaderAndIsr",
-    "stop_replica_ignored": "StopReplica",
-    "update_metadata_ignored": "UpdateMetadata",
+IGNORED: Final = (EventType.LEADER_AND_ISR_IGNORED, EventType.STOP_REPLICA_IGNORED, EventType.UPDATE_METADATA_IGNORED)
+_REQUESTS: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_IGNORED: "LeaderAndIsr",
+    EventType.STOP_REPLICA_IGNORED: "StopReplica",
+    EventType.UPDATE_METADATA_IGNORED: "UpdateMetadata",
 }
 _WORDS: Final = {
     Answer.STALE_CONTROLLER_EPOCH: "Its epoch is lower: rightly ignored; whoever sent it had been deposed.",
     Answer.LEADER_EPOCH_SMALLER: "Its epoch is lower: rightly ignored; its sender was deposed, or repeats itself.",
     Answer.LEADER_EPOCH_MATCHES: "It is the epoch the broker has: rightly ignored, nothing has changed since.",
 }
-_FAILED: Final = ("partition_state_change_failed", "replica_state_change_failed")
+_FAILED: Final = (EventType.PARTITION_STATE_CHANGE_FAILED, EventType.REPLICA_STATE_CHANGE_FAILED)
 
 
 def refusals(case: Case, of_no_partition: Sequence[Evidence]) -> Iterator[Chapter]:
@@ -45,7 +46,7 @@ def refusals(case: Case, of_no_partition: Sequence[Evidence]) -> Iterator[Chapte
             yield _ignored(case, fact)
         elif fact.kind in _FAILED:
             yield _refused_transition(fact)
-        elif fact.kind == "replica_state_change" and fact.to_state == ReplicaState.DELETION_INELIGIBLE:
+        elif fact.kind == EventType.REPLICA_STATE_CHANGE and fact.to_state == ReplicaState.DELETION_INELIGIBLE:
             yield _ineligible(case, fact)
 
 
@@ -96,7 +97,7 @@ def _answers(case: Case, fact: Evidence) -> set[Answer]:
     told = ToldState(own, fact.leader_epoch, (own,))
     return {
         handle_stop_replica(broker, 0, name, fact.leader_epoch, bool(fact.is_delete), version).answer
-        if fact.kind == "stop_replica_ignored"
+        if fact.kind == EventType.STOP_REPLICA_IGNORED
         else handle_leader_and_isr(broker, 0, name, told, version).answer
         for version in (case.cluster.version.low, case.cluster.version.high)
     }
@@ -137,7 +138,7 @@ def _ineligible(case: Case, fact: Evidence) -> Chapter:
     errors = [
         f
         for f in case.facts
-        if f.kind == "topic_deletion_response" and abs(f.at - fact.at) < 1_000_000 and f.cause is not None
+        if f.kind == EventType.TOPIC_DELETION_RESPONSE and abs(f.at - fact.at) < 1_000_000 and f.cause is not None
     ]
     inputs = [
         f"replica          {fact.replica_id}, in state {fact.from_state}",
@@ -169,7 +170,7 @@ def _afterwards(case: Case, fact: Evidence) -> Iterator[str]:
     later = [
         f
         for f in case.facts
-        if f.kind == "replica_state_change" and f.replica_id == fact.replica_id and f.order > fact.order
+        if f.kind == EventType.REPLICA_STATE_CHANGE and f.replica_id == fact.replica_id and f.order > fact.order
     ]
     for move in later[:4]:
         yield f"{clock(move.at)}  {move.from_state} to {move.to_state} (controller {move.controller_id})"

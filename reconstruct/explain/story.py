@@ -56,6 +56,12 @@ def text(heading: str, before: Sequence[str], chapters: Sequence[Chapter], after
 
 def _wrapped(line: str, indent: str) -> list[str]:
     return textwrap.wrap(
-        line, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False,
-        break_on_hyphens=False, replace_whitespace=False, drop_whitespace=True,
-    )  # fmt: skip
+        line,
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )

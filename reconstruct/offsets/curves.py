@@ -105,9 +105,15 @@ def _steps(changes: Sequence[tuple[int, Fact | None]]) -> list[Step]:
     for (start, held), (end, _) in pairwise([*changes, (EVER_AFTER, None)]):
         if held is None or start == end:
             continue
-        if result and result[-1].end == start and (result[-1].offset, result[-1].evidence) == (
-            held.offset, held.evidence,
-        ):  # fmt: skip
+        if (
+            result
+            and result[-1].end == start
+            and (result[-1].offset, result[-1].evidence)
+            == (
+                held.offset,
+                held.evidence,
+            )
+        ):
             result[-1] = Step(result[-1].start, end, held.offset, held.evidence)
         else:
             result.append(Step(start, end, held.offset, held.evidence))

@@ -21,8 +21,10 @@ def hull(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[Off
     result: list[OffsetBounds] = []
     for replica in sorted({row.replica_id for row in one} & {row.replica_id for row in other}):
         both = [[row for row in rows if row.replica_id == replica] for rows in (one, other)]
-        lasting, shown = ([[r for r in rows if (r.valid_to == r.valid_from) is is_shown] for rows in both]
-                          for is_shown in (False, True))  # fmt: skip
+        lasting, shown = (
+            [[r for r in rows if (r.valid_to == r.valid_from) is is_shown] for rows in both]
+            for is_shown in (False, True)
+        )
         found = [*_of_replica(*lasting), *_of_answers(*shown)]
         result += sorted(found, key=lambda row: (row.valid_from, _end(row)))
     return result

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.curves import EVER_AFTER
@@ -29,7 +30,7 @@ from reconstruct.offsets.evidence import (
 )
 
 NO_LEADER: Final = -1
-UNCLEAN_ELECTION: Final = "unclean_election"
+UNCLEAN_ELECTION: Final = DivergenceType.UNCLEAN_ELECTION
 CLEAN_ELECTION: Final = "clean_election"
 SAME_LEADER: Final = "leader_returned_with_less"
 _ROLES: Final = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS)
@@ -89,9 +90,13 @@ def find_losses(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> lis
 
 
 def _judge(
-    evidence: OffsetEvidence, rows: Sequence[OffsetBounds], last: DecidedState, reign_began: int, isr: Sequence[int],
+    evidence: OffsetEvidence,
+    rows: Sequence[OffsetBounds],
+    last: DecidedState,
+    reign_began: int,
+    isr: Sequence[int],
     state: DecidedState,
-) -> OffsetLoss | None:  # fmt: skip
+) -> OffsetLoss | None:
     """One election; a leader that stays has the same log, whatever the ISR said: it loses only what is proven lost."""
     is_unclean = state.leader not in isr and state.leader != last.leader
     began = _leadership(evidence, state)
@@ -110,14 +115,19 @@ def _judge(
         return None
     cause = UNCLEAN_ELECTION if is_unclean else SAME_LEADER if state.leader == last.leader else CLEAN_ELECTION
     return OffsetLoss(
-        event_at=state.valid_from, cause=cause, leader=state.leader, previous_leader=last.leader,
-        leader_epoch=state.leader_epoch, lost_from_offset=start_lower,
+        event_at=state.valid_from,
+        cause=cause,
+        leader=state.leader,
+        previous_leader=last.leader,
+        leader_epoch=state.leader_epoch,
+        lost_from_offset=start_lower,
         lost_to_offset_lower=committed - 1 if committed is not None and count_lower else None,
         lost_to_offset_upper=None if count_upper is None else start_lower + count_upper - 1,
-        lost_count_lower=count_lower, lost_count_upper=count_upper,
+        lost_count_lower=count_lower,
+        lost_count_upper=count_upper,
         diverging=tuple(_diverging(evidence, rows, state, start_lower)),
         evidence=tuple(sorted({*ids, *committed_ids})),
-    )  # fmt: skip
+    )
 
 
 def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
@@ -144,9 +154,10 @@ def _epoch_start(
     named = [
         s
         for s in evidence.sightings
-        if s.replica_id == state.leader and s.leader_epoch == state.leader_epoch
+        if s.replica_id == state.leader
+        and s.leader_epoch == state.leader_epoch
         and s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET)
-    ]  # fmt: skip
+    ]
     if named:
         exact = min(named, key=lambda s: (s.offset_kind, s.offset))
         return exact.offset, exact.offset, (exact.evidence_id,)
@@ -170,9 +181,12 @@ def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSight
     found = [
         s
         for s in evidence.sightings
-        if s.replica_id == began.replica_id and s.offset_kind == oe.LOG_END_OFFSET
-        and since < s.observed_at <= began.at and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
-    ]  # fmt: skip
+        if s.replica_id == began.replica_id
+        and s.offset_kind == oe.LOG_END_OFFSET
+        and since < s.observed_at <= began.at
+        and s.source not in oe.FILE_SOURCES
+        and s.observed_at_upper is None
+    ]
     return max(found, key=lambda s: s.observed_at, default=None)
 
 
@@ -231,9 +245,12 @@ def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | No
     loaded = [
         s.offset
         for s in evidence.sightings
-        if s.replica_id == leader and s.offset_kind == oe.LOG_END_OFFSET and since <= s.observed_at <= until
-        and s.source not in oe.FILE_SOURCES and s.observed_at_upper is None
-    ]  # fmt: skip
+        if s.replica_id == leader
+        and s.offset_kind == oe.LOG_END_OFFSET
+        and since <= s.observed_at <= until
+        and s.source not in oe.FILE_SOURCES
+        and s.observed_at_upper is None
+    ]
     return max(loaded, default=None)
 
 

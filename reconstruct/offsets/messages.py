@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetSighting, ReplicaEvent, ReplicaEventKind
 
@@ -13,16 +14,21 @@ LOG_RECORD: Final = "log_record"
 
 #: By event type: (quantity, field) of the replica whose broker wrote the line, as of the line.
 PRINTED_OFFSETS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
-    "leader_epoch_started": (
+    EventType.LEADER_EPOCH_STARTED: (
         (oe.LOG_END_OFFSET, "leader_epoch_start_offset"),
         (oe.LOG_END_OFFSET, "log_end_offset"),
         (oe.HIGH_WATERMARK, "high_watermark"),
     ),
-    "isr_shrink_proposed": ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.HIGH_WATERMARK, "high_watermark")),
-    "log_loaded": ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.LOG_START_OFFSET, "log_start_offset")),
-    "high_watermark_initialised": ((oe.HIGH_WATERMARK, "high_watermark"),),
+    EventType.ISR_SHRINK_PROPOSED: ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.HIGH_WATERMARK, "high_watermark")),
+    EventType.LOG_LOADED: ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.LOG_START_OFFSET, "log_start_offset")),
+    EventType.HIGH_WATERMARK_INITIALISED: ((oe.HIGH_WATERMARK, "high_watermark"),),
 }
-_DELETIONS: Final = ("log_deletion_scheduled", "log_deleted", "log_created", "stop_replica_handled")
+_DELETIONS: Final = (
+    EventType.LOG_DELETION_SCHEDULED,
+    EventType.LOG_DELETED,
+    EventType.LOG_CREATED,
+    EventType.STOP_REPLICA_HANDLED,
+)
 
 
 def partitions_of(fields: Mapping[str, str]) -> list[Partition]:
@@ -44,15 +50,15 @@ def replica_events_of(
     epoch = _number(fields.get("leader_epoch"))
     leaders = fields.get("leaders", "").split(",")
     for index, partition in enumerate(partitions_of(fields)):
-        if event_type == "fetcher_added":
+        if event_type == EventType.FETCHER_ADDED:
             named = leaders[index] if index < len(leaders) else ""
             leader = _number(named or fields.get("leader"))
             yield partition, ReplicaEvent(broker_id, ReplicaEventKind.FOLLOWS, at, None, leader, None, evidence_id)
-        elif event_type == "become_leader_completed" or (
-            event_type == "leader_epoch_started" and fields.get("role") == "leader"
+        elif event_type == EventType.BECOME_LEADER_COMPLETED or (
+            event_type == EventType.LEADER_EPOCH_STARTED and fields.get("role") == "leader"
         ):
             yield partition, ReplicaEvent(broker_id, ReplicaEventKind.LEADS, at, None, broker_id, epoch, evidence_id)
-        elif event_type == "log_truncated" and (offset := _number(fields.get("offset"))) is not None:
+        elif event_type == EventType.LOG_TRUNCATED and (offset := _number(fields.get("offset"))) is not None:
             yield partition, ReplicaEvent(broker_id, ReplicaEventKind.TRUNCATED, at, offset, None, None, evidence_id)
         elif event_type in _DELETIONS:
             yield partition, ReplicaEvent(broker_id, ReplicaEventKind.DELETED, at, None, None, None, evidence_id)
@@ -70,7 +76,7 @@ def offset_sightings_of(
     for partition in partitions_of(fields):
         for quantity, name in PRINTED_OFFSETS.get(event_type, ()):
             offset = _number(fields.get(name))
-            if offset is None or (event_type == "high_watermark_initialised" and offset == 0):
+            if offset is None or (event_type == EventType.HIGH_WATERMARK_INITIALISED and offset == 0):
                 continue
             yield (
                 partition,

@@ -111,9 +111,12 @@ def records_at_risk(
 
 
 def _risk(
-    state: DecidedState, last: tuple[int, OffsetBounds | None], held: Mapping[int, OffsetBounds],
-    replicas: tuple[int, ...] | None, dead: set[int],
-) -> RecordsAtRisk:  # fmt: skip
+    state: DecidedState,
+    last: tuple[int, OffsetBounds | None],
+    held: Mapping[int, OffsetBounds],
+    replicas: tuple[int, ...] | None,
+    dead: set[int],
+) -> RecordsAtRisk:
     leader, own = last
     risk = RecordsAtRisk(0, None, state.leader, leader, state.leader_epoch, state.isr)
     if own is None:
@@ -134,17 +137,22 @@ def _risk(
         held_by=_holders(held, own.high_watermark_upper),
         next_leader=next_leader,
         clean_from_offset=_least(row.log_end_offset_lower if row else None for row in clean),
-        clean_lost_lower=_least(_less(own.log_end_offset_lower, row.log_end_offset_upper if row else None) or 0
-                                for row in clean),
-        clean_lost_upper=_most(_less(own.log_end_offset_upper, row.log_end_offset_lower if row else None)
-                               for row in clean),
+        clean_lost_lower=_least(
+            _less(own.log_end_offset_lower, row.log_end_offset_upper if row else None) or 0 for row in clean
+        ),
+        clean_lost_upper=_most(
+            _less(own.log_end_offset_upper, row.log_end_offset_lower if row else None) for row in clean
+        ),
         worst_replica=worst,
         unclean_from_offset=shortest.log_end_offset_lower if shortest else None,
-        unclean_lost_lower=(_less(own.high_watermark_lower, shortest.log_end_offset_upper) or 0) if shortest else
-        None if not outside else 0,
+        unclean_lost_lower=(_less(own.high_watermark_lower, shortest.log_end_offset_upper) or 0)
+        if shortest
+        else None
+        if not outside
+        else 0,
         unclean_lost_upper=_less(own.high_watermark_upper, shortest.log_end_offset_lower) if shortest else None,
         evidence=tuple(sorted({name for row in used for name in row.evidence})),
-    )  # fmt: skip
+    )
 
 
 def _shortest(outside: Sequence[int], held: Mapping[int, OffsetBounds]) -> int | None:
@@ -198,9 +206,11 @@ class _Cursor:
 
 
 def _instants(
-    states: Sequence[DecidedState], by_replica: Mapping[int, Sequence[OffsetBounds]],
-    assigned: Sequence[AssignedReplicas], live: Mapping[int, Sequence[Span]],
-) -> list[int]:  # fmt: skip
+    states: Sequence[DecidedState],
+    by_replica: Mapping[int, Sequence[OffsetBounds]],
+    assigned: Sequence[AssignedReplicas],
+    live: Mapping[int, Sequence[Span]],
+) -> list[int]:
     """Every instant at which anything changes, from the first decided state on."""
     spans: list[Span] = [(state.valid_from, state.valid_to) for state in states]
     spans += [(row.valid_from, row.valid_to) for rows in by_replica.values() for row in rows]

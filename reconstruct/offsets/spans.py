@@ -127,8 +127,11 @@ def _by_replica(events: Sequence[ReplicaEvent]) -> dict[int, list[ReplicaEvent]]
 
 
 _CHANGES_ROLE: Final = (
-    ReplicaEventKind.STARTED, ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.DELETED,
-)  # fmt: skip
+    ReplicaEventKind.STARTED,
+    ReplicaEventKind.LEADS,
+    ReplicaEventKind.FOLLOWS,
+    ReplicaEventKind.DELETED,
+)
 
 
 def _span(event: ReplicaEvent, events: Sequence[ReplicaEvent]) -> tuple[int, int]:
@@ -159,9 +162,11 @@ def _cut(stint: Stint, decided: Sequence[DecidedState], slack: int) -> Stint:
     others = [
         state.valid_from
         for state in decided
-        if state.leader != stint.leader and state.leader_epoch >= since
-        and stint.begun < state.valid_from + slack and state.valid_from - slack < stint.ended
-    ]  # fmt: skip
+        if state.leader != stint.leader
+        and state.leader_epoch >= since
+        and stint.begun < state.valid_from + slack
+        and state.valid_from - slack < stint.ended
+    ]
     if not others:
         return stint
     return replace(stint, end=min(stint.end, min(others) - slack), ended=min(stint.ended, min(others) + slack))
@@ -191,9 +196,13 @@ def log_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:
 
 
 def high_watermark_drops(
-    evidence: OffsetEvidence, replica: int, stints: Sequence[Stint], floors: Mapping[tuple[int, int], int], *,
+    evidence: OffsetEvidence,
+    replica: int,
+    stints: Sequence[Stint],
+    floors: Mapping[tuple[int, int], int],
+    *,
     is_kept_in_log: bool,
-) -> list[Drop]:  # fmt: skip
+) -> list[Drop]:
     """When the replica's high watermark may fall; ``floors`` by (leader, begin of stint) is the leader's then."""
     drops = _common_drops(evidence, replica)
     cuts, slack = _cuts(evidence, replica), evidence.clocks.slack_us(replica)

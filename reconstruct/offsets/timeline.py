@@ -110,9 +110,12 @@ def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
 
 
 def _drops(
-    evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], stints: Sequence[Stint],
+    evidence: OffsetEvidence,
+    rules: ReplicationRules,
+    replicas: Sequence[int],
+    stints: Sequence[Stint],
     floors: Mapping[tuple[int, int], int],
-) -> dict[Key, list[Drop]]:  # fmt: skip
+) -> dict[Key, list[Drop]]:
     result: dict[Key, list[Drop]] = {}
     for replica in replicas:
         in_log = log_drops(evidence, replica)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.partitions.evidence import (
     ZNODE_ASSIGNMENT,
     ZNODE_DELETION_REQUESTED,
@@ -17,11 +18,16 @@ from reconstruct.partitions.evidence import (
 from reconstruct.time.intervals import Change, Interval, close_intervals
 
 _DECISIONS: Final = (
-    "partition_state_change",
-    "reassignment_leader_and_isr_sent",
-    "reassignment_assignment_updated",
+    EventType.PARTITION_STATE_CHANGE,
+    EventType.REASSIGNMENT_LEADER_AND_ISR_SENT,
+    EventType.REASSIGNMENT_ASSIGNMENT_UPDATED,
 )
-_RESTATEMENTS: Final = ("leader_and_isr_sent", "leader_and_isr_received", "metadata_cached", "update_metadata_sent")
+_RESTATEMENTS: Final = (
+    EventType.LEADER_AND_ISR_SENT,
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.METADATA_CACHED,
+    EventType.UPDATE_METADATA_SENT,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import (
     ALTER_ISR_SINCE,
@@ -221,7 +222,11 @@ def _add_implied_removals(chain: list[_Entry], facts: Sequence[Evidence], versio
     if version.may_be_before(TOPIC_DELETION_SINCE):
         return
     for fact in facts:
-        if fact.kind != "replica_state_change" or fact.to_state != ReplicaState.OFFLINE or fact.replica_id is None:
+        if (
+            fact.kind != EventType.REPLICA_STATE_CHANGE
+            or fact.to_state != ReplicaState.OFFLINE
+            or fact.replica_id is None
+        ):
             continue
         position = max((index for index, entry in enumerate(chain) if entry.at <= fact.at), default=None)
         if position is None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.roles import FOLLOWER, LEADER, Role
@@ -95,7 +96,7 @@ def _shut_down_at(cluster: ClusterView, broker_id: int, start: int, restart: int
     ends = [
         span.end
         for span in cluster.liveness.get(broker_id, ())
-        if span.end is not None and span.value.end_reason == "controlled_shutdown"
+        if span.end is not None and span.value.end_reason == EventType.CONTROLLED_SHUTDOWN
     ]
     return min((end for end in ends if start <= end and (restart is None or end <= restart)), default=None)
 

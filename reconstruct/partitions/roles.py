@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 from reconstruct.time.intervals import Change, Interval, close_intervals
@@ -18,15 +19,15 @@ CACHED: Final = "cached"
 #: The controller and the correlation id that name a request in one broker's log.
 _Request = tuple[int | None, int | None]
 
-_TRANSITION_DONE: Final = {
-    "become_leader_completed": LEADER,
-    "become_leader_skipped": LEADER,
-    "become_follower_completed": FOLLOWER,
-    "become_follower_skipped": FOLLOWER,
+_TRANSITION_DONE: Final[Mapping[str, str]] = {
+    EventType.BECOME_LEADER_COMPLETED: LEADER,
+    EventType.BECOME_LEADER_SKIPPED: LEADER,
+    EventType.BECOME_FOLLOWER_COMPLETED: FOLLOWER,
+    EventType.BECOME_FOLLOWER_SKIPPED: FOLLOWER,
 }
-_TRANSITION_COMPLETED: Final = ("become_leader_completed", "become_follower_completed")
-_TRANSITION_STARTED: Final = ("become_leader_started", "become_follower_started")
-_TRANSITION_FAILED: Final = ("become_leader_failed", "become_follower_failed")
+_TRANSITION_COMPLETED: Final = (EventType.BECOME_LEADER_COMPLETED, EventType.BECOME_FOLLOWER_COMPLETED)
+_TRANSITION_STARTED: Final = (EventType.BECOME_LEADER_STARTED, EventType.BECOME_FOLLOWER_STARTED)
+_TRANSITION_FAILED: Final = (EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
 #: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
 _SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16"})
 
@@ -78,11 +79,11 @@ def metadata_cache_timelines(
     for broker_id, facts in by_broker(evidence).items():
         changes = []
         for fact in facts:
-            if fact.kind == "metadata_deleted" or (
-                fact.kind == "metadata_cached" and fact.leader == LEADER_DURING_DELETE
+            if fact.kind == EventType.METADATA_DELETED or (
+                fact.kind == EventType.METADATA_CACHED and fact.leader == LEADER_DURING_DELETE
             ):
                 changes.append(Change(fact.at, _none(fact), (fact.evidence_id,)))
-            elif fact.kind == "metadata_cached":
+            elif fact.kind == EventType.METADATA_CACHED:
                 changes.append(Change(fact.at, _told(CACHED, fact, fact.leader), (fact.evidence_id,)))
         timelines[broker_id] = _closed(changes, process_starts.get(broker_id, ()))
     return {broker_id: timeline for broker_id, timeline in timelines.items() if timeline}
@@ -128,14 +129,14 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
             received.clear()
             failed.clear()
         request = (fact.controller_id, fact.correlation_id)
-        if fact.kind == "leader_and_isr_received":
+        if fact.kind == EventType.LEADER_AND_ISR_RECEIVED:
             received[request] = fact
             failed.discard(request)
         elif fact.kind in _TRANSITION_STARTED:
             started = request
         elif fact.kind in _TRANSITION_FAILED or fact.shape_id in _SKIPPED_AS_OLDER:
             failed.add(started if fact.correlation_id is None else request)
-        elif fact.kind == "leader_epoch_started" and fact.role in (LEADER, FOLLOWER):
+        elif fact.kind == EventType.LEADER_EPOCH_STARTED and fact.role in (LEADER, FOLLOWER):
             leader = broker_id if fact.role == LEADER else fact.leader
             acts.append(RoleChange(broker_id, fact, _told(fact.role, fact, leader), (fact.evidence_id,)))
         elif fact.kind in _TRANSITION_DONE and request not in failed:
@@ -160,17 +161,17 @@ def _done(broker_id: int, fact: Evidence, told: Evidence | None) -> RoleChange:
 def _accepted_stops(facts: Sequence[Evidence]) -> frozenset[str]:
     """The lines that show a StopReplica carried out: the end of its handling up to 2.5; since 2.6 its receipt, with a
     correlation id, where no line refuses it and no higher controller epoch had been accepted."""
-    refused = {(f.controller_id, f.correlation_id) for f in facts if f.kind == "stop_replica_ignored"}
+    refused = {(f.controller_id, f.correlation_id) for f in facts if f.kind == EventType.STOP_REPLICA_IGNORED}
     highest = -1
     stops = set()
     for fact in facts:
-        if fact.kind == "stop_replica_handled":
+        if fact.kind == EventType.STOP_REPLICA_HANDLED:
             stops.add(fact.evidence_id)
-        elif fact.kind == "stop_replica_received":
+        elif fact.kind == EventType.STOP_REPLICA_RECEIVED:
             is_refused = (fact.controller_id, fact.correlation_id) in refused or (fact.controller_epoch or 0) < highest
             if fact.correlation_id is not None and not is_refused:
                 stops.add(fact.evidence_id)
-        elif fact.kind == "metadata_cached" or fact.kind in _TRANSITION_DONE:
+        elif fact.kind == EventType.METADATA_CACHED or fact.kind in _TRANSITION_DONE:
             highest = max(highest, fact.controller_epoch or -1)
     return frozenset(stops)
 

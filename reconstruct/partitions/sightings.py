@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.versions import ISR_COMMIT_LOGGED_AT_INFO_SINCE, VersionRange
 from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
 
@@ -28,25 +29,25 @@ class Rank(IntEnum):
 
 RANKS: Final = {
     ZNODE_STATE: Rank.WRITTEN,
-    "partition_state_change": Rank.DECIDED,
-    "isr_shrunk_by_controller": Rank.DECIDED,
-    "reassignment_leader_and_isr_sent": Rank.DECIDED,
+    EventType.PARTITION_STATE_CHANGE: Rank.DECIDED,
+    EventType.ISR_SHRUNK_BY_CONTROLLER: Rank.DECIDED,
+    EventType.REASSIGNMENT_LEADER_AND_ISR_SENT: Rank.DECIDED,
     "isr_update_committed_for_leader": Rank.DECIDED,  # AlterIsr: the controller writes what the leader asked for
-    "reassignment_isr_change": Rank.DECIDED,  # 0.8: the znode, as the controller's listener read it
-    "isr_update_committed": Rank.COMMITTED,
-    "isr_shrink_proposed": Rank.PROPOSED,
-    "isr_expand_proposed": Rank.PROPOSED,
-    "leader_and_isr_sent": Rank.SENT,
-    "update_metadata_sent": Rank.SENT,
-    "leader_and_isr_received": Rank.RECEIVED,
-    "metadata_cached": Rank.RECEIVED,
-    "leader_epoch_started": Rank.RECEIVED,
+    EventType.REASSIGNMENT_ISR_CHANGE: Rank.DECIDED,  # 0.8: the znode, as the controller's listener read it
+    EventType.ISR_UPDATE_COMMITTED: Rank.COMMITTED,
+    EventType.ISR_SHRINK_PROPOSED: Rank.PROPOSED,
+    EventType.ISR_EXPAND_PROPOSED: Rank.PROPOSED,
+    EventType.LEADER_AND_ISR_SENT: Rank.SENT,
+    EventType.UPDATE_METADATA_SENT: Rank.SENT,
+    EventType.LEADER_AND_ISR_RECEIVED: Rank.RECEIVED,
+    EventType.METADATA_CACHED: Rank.RECEIVED,
+    EventType.LEADER_EPOCH_STARTED: Rank.RECEIVED,
 }
 LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
 #: Lines of a broker's own log by which it heard that it leads.
-_TELLS_LEADER: Final = ("leader_and_isr_received", "leader_epoch_started")
+_TELLS_LEADER: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_EPOCH_STARTED)
 #: The controller tells of writes that the leader asked for.
-TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", "reassignment_isr_change")
+TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", EventType.REASSIGNMENT_ISR_CHANGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def direct_sightings(facts: Sequence[Evidence]) -> list[Sighting]:
         if rank is None or rank in LEADER_SIDE or fact.leader_epoch is None or fact.isr is None:
             continue
         leader = fact.leader
-        if fact.kind == "leader_epoch_started":
+        if fact.kind == EventType.LEADER_EPOCH_STARTED:
             leader = fact.broker_id if fact.role == "leader" else fact.leader
         if leader == LEADER_DURING_DELETE or leader is None:
             continue
@@ -97,18 +98,18 @@ def leader_side_sightings(
     """ISR changes as their leaders logged them: they name no epoch; it is the one the broker led at."""
     by_broker: dict[int, list[Evidence]] = {}
     for fact in facts:
-        is_isr_line = RANKS.get(fact.kind) in LEADER_SIDE or fact.kind == "isr_update_failed"
+        is_isr_line = RANKS.get(fact.kind) in LEADER_SIDE or fact.kind == EventType.ISR_UPDATE_FAILED
         if is_isr_line and fact.broker_id is not None:
             by_broker.setdefault(fact.broker_id, []).append(fact)
     result: list[Sighting] = []
     for broker_id, lines in sorted(by_broker.items()):
         led = _led_epochs(broker_id, facts, known)
         commits_are_logged = version.is_since(ISR_COMMIT_LOGGED_AT_INFO_SINCE) or any(
-            line.kind == "isr_update_committed" for line in lines
+            line.kind == EventType.ISR_UPDATE_COMMITTED for line in lines
         )
         epochs = [_epoch_of(line, led, known) for line in lines]
         for index, (line, epoch) in enumerate(zip(lines, epochs, strict=True)):
-            if line.kind == "isr_update_failed" or line.isr is None or epoch is None:
+            if line.kind == EventType.ISR_UPDATE_FAILED or line.isr is None or epoch is None:
                 continue
             sighting = Sighting(line, RANKS[line.kind], broker_id, epoch, line.isr)
             reason = None
@@ -144,7 +145,9 @@ def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sight
     told: dict[int, int] = {}
     for fact in facts:
         if fact.kind in _TELLS_LEADER and fact.broker_id == broker_id and fact.leader_epoch is not None:
-            is_leader = fact.role == "leader" if fact.kind == "leader_epoch_started" else fact.leader == broker_id
+            is_leader = (
+                fact.role == "leader" if fact.kind == EventType.LEADER_EPOCH_STARTED else fact.leader == broker_id
+            )
             if is_leader:
                 told[fact.leader_epoch] = min(fact.at, told.get(fact.leader_epoch, fact.at))
     # the broker's own log shares the clock of its ISR lines, and it acts by an epoch only once it heard of it
@@ -157,7 +160,7 @@ def _why_not_committed(line: Evidence, following: Evidence | None, commits_are_l
         return "this version logs the commit, and no commit followed"
     if following is None:
         return None
-    if following.kind == "isr_update_failed":
+    if following.kind == EventType.ISR_UPDATE_FAILED:
         return "the write failed: the cached version was not the znode's"
     if following.old_isr is not None and line.old_isr is not None and line.isr is not None:
         still_before = frozenset(following.old_isr) == frozenset(line.old_isr)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.states import (
     PartitionState,
@@ -50,7 +51,7 @@ def partition_state_timeline(
 
     ``exists_from`` and ``deleted_at`` bound the incarnation where something says so (znodes); None where nothing does.
     """
-    lines = [fact for fact in in_order(evidence) if fact.kind == "partition_state_change" and fact.to_state]
+    lines = [fact for fact in in_order(evidence) if fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state]
 
     def initial(tenure: Tenure) -> str:
         interval = as_of(decided, tenure.start)
@@ -82,7 +83,7 @@ def replica_state_timeline(
     lines = [
         fact
         for fact in in_order(evidence)
-        if fact.kind == "replica_state_change" and fact.replica_id == replica_id and fact.to_state
+        if fact.kind == EventType.REPLICA_STATE_CHANGE and fact.replica_id == replica_id and fact.to_state
     ]
     exists_from = assigned[0][0] if assigned else None
     gone_at = assigned[-1][1] if assigned else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.states import PartitionState
@@ -90,7 +91,7 @@ def fold_partition(
     decided = close_intervals(changes)
     assignments = assignment_timeline(facts, deleted_at)
     assigned = assigned_intervals(assignments)
-    known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == "replica_state_change")} - {None}
+    known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == EventType.REPLICA_STATE_CHANGE)} - {None}
     first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
     exists_from = min(first_known, default=None)
     reassigning = reassignment_windows(facts, assignments)
@@ -126,7 +127,7 @@ def _deleted_at(facts: Sequence[Evidence]) -> int | None:
     logged = [
         fact.at
         for fact in facts
-        if fact.kind == "partition_state_change" and fact.to_state == PartitionState.NON_EXISTENT
+        if fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
     ]
     gone = [fact for fact in facts if fact.kind in (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED)]
     lives_on = max((f.at for f in facts if f.kind == "znode_state"), default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import v
@@ -55,20 +56,22 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
     race = "" if is_ordered else " Up to 0.8.1 requests handled at one time may pass each other."
     verdicts.broken(
         Finding(
-            "R12", "accepted_stale_controller", "error" if is_proven and is_ordered else "warning", received,
+            "R12",
+            DivergenceType.ACCEPTED_STALE_CONTROLLER,
+            "error" if is_proven and is_ordered else "warning",
+            received,
             f"broker {request.to_broker_id} refuses what comes from an epoch below {before}",
             f"{request.name} was acted upon {utc(received)}",
             f"Broker {request.to_broker_id} had acted upon a request of controller epoch {before} ({utc(at)}) and then"
             f" acted upon a {REQUEST_KINDS[request.api]} request of epoch {epoch}.{reason}{race}",
             (*request.evidence, *filter(None, (request.accepted_ref_before,))),
-            broker_id=request.to_broker_id, known_issue=known_issue("KAFKA-6082", cluster.version),
+            broker_id=request.to_broker_id,
+            known_issue=known_issue("KAFKA-6082", cluster.version),
         )
-    )  # fmt: skip
+    )
 
 
-def _begins_anew_between(
-    cluster: ClusterView, broker_id: int, epoch: int, before: int, start: int, end: int
-) -> bool:  # fmt: skip
+def _begins_anew_between(cluster: ClusterView, broker_id: int, epoch: int, before: int, start: int, end: int) -> bool:
     """Whether a restart of the broker, or a cluster created again, explains the lower epoch."""
     if any(start <= at <= end for at, _ in cluster.process_starts.get(broker_id, ())):
         return True
@@ -95,11 +98,15 @@ def _judge_refusal(request: Request, verdicts: Verdicts) -> None:
     else:
         verdicts.broken(
             Finding(
-                "R21", "ignored_without_reason", "error", received,
+                "R21",
+                DivergenceType.IGNORED_WITHOUT_REASON,
+                "error",
+                received,
                 f"only requests of a controller epoch below {known} are refused for it",
                 f"{request.name} was refused, {known} being known",
                 f"Broker {request.to_broker_id} refused the request because controller epoch {epoch} is old, and names"
                 f" {known} as the latest it knows: {epoch} is not below it.",
-                request.evidence, broker_id=request.to_broker_id,
+                request.evidence,
+                broker_id=request.to_broker_id,
             )
-        )  # fmt: skip
+        )

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView, Tenure
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import v
 from reconstruct.time.instants import utc
@@ -157,16 +158,20 @@ def _judge_not_received(request: Request, cluster: ClusterView, verdicts: Verdic
     later = ", though it does of a later one" if request.next_received_at is not None else ""
     verdicts.broken(
         Finding(
-            "R23", "request_not_received", "warning", request.sent_at,
+            "R23",
+            DivergenceType.REQUEST_NOT_RECEIVED,
+            "warning",
+            request.sent_at,
             f"broker {request.to_broker_id} receives the request, being registered all the time",
             f"{request.name}, sent {utc(request.sent_at)}, was not received by {utc(until)}",
             f"Controller {request.controller_id} logged a {REQUEST_KINDS[request.api]} request for"
             f" {request.partitions} partitions at {utc(request.sent_at)}. The whole TRACE log of broker"
             f" {request.to_broker_id} shows no receipt of it until {utc(until)}{later}; no death, restart or new"
             " registration of the broker and no change of controller is known in between.",
-            request.evidence, broker_id=request.to_broker_id,
+            request.evidence,
+            broker_id=request.to_broker_id,
         )
-    )  # fmt: skip
+    )
 
 
 def _absence(request: Request, cluster: ClusterView) -> int | None:
@@ -196,9 +201,7 @@ def _absence(request: Request, cluster: ClusterView) -> int | None:
 
 def is_live_throughout(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:
     """Whether the broker was one registration, in one process, all the time, for all that is known."""
-    held = any(
-        i.start <= start and (i.end is None or i.end > end) for i in cluster.liveness.get(broker_id, ())
-    )  # fmt: skip
+    held = any(i.start <= start and (i.end is None or i.end > end) for i in cluster.liveness.get(broker_id, ()))
     events = (
         *cluster.process_starts.get(broker_id, ()),
         *cluster.shutdown_requests.get(broker_id, ()),
@@ -219,16 +222,20 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
         return
     verdicts.broken(
         Finding(
-            "R23", "request_never_sent", "warning", request.received_at,
+            "R23",
+            DivergenceType.REQUEST_NEVER_SENT,
+            "warning",
+            request.received_at,
             f"controller {request.controller_id} logs what it sends, for each partition, before it sends it",
             f"{request.name} was received {utc(request.received_at)} and never sent",
             f"Broker {request.to_broker_id} received a {REQUEST_KINDS[request.api]} request for {request.lines}"
             f" partitions from controller {request.controller_id}, epoch {request.controller_epoch}. The whole TRACE"
             f" log of that controller, from {utc(sendable_from(request, tenure))} on, shows none with these contents"
             " to that broker: nobody sent it, or a line of that log is lost.",
-            (*request.evidence, *tenure.evidence[:2]), broker_id=request.to_broker_id,
+            (*request.evidence, *tenure.evidence[:2]),
+            broker_id=request.to_broker_id,
         )
-    )  # fmt: skip
+    )
 
 
 def sendable_from(request: Request, tenure: Tenure) -> int:
@@ -257,10 +264,18 @@ def tenure_of(request: Request, cluster: ClusterView) -> Tenure | None:
 def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) -> None:
     received = request.received_at
     assert received is not None
-    is_silent = request.api == LEADER_AND_ISR and request.lines and not (
-        request.started or request.applied_lines or request.failed or request.ignored or request.skipped
-        or request.is_refused
-    )  # fmt: skip
+    is_silent = (
+        request.api == LEADER_AND_ISR
+        and request.lines
+        and not (
+            request.started
+            or request.applied_lines
+            or request.failed
+            or request.ignored
+            or request.skipped
+            or request.is_refused
+        )
+    )
     if is_silent:
         # one request in flight: what is answered later was handled later
         end = received + HANDLED_WITHIN_US
@@ -281,14 +296,18 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
 
 def _not_handled(request: Request, received: int) -> Finding:
     return Finding(
-        "R23", "request_not_handled", "warning", received,
+        "R23",
+        DivergenceType.REQUEST_NOT_HANDLED,
+        "warning",
+        received,
         f"broker {request.to_broker_id} begins a transition for each partition, or says why it does not",
         f"{request.name}, received {utc(received)}, shows no effect",
         f"Broker {request.to_broker_id} logged the receipt of {request.lines} partitions at {utc(received)}, and"
         " neither a transition nor a refusal of any after it, before a later request was answered or within"
         f" {HANDLED_WITHIN_US // 1_000_000} s, with its whole TRACE log given and no restart known.",
-        request.evidence, broker_id=request.to_broker_id,
-    )  # fmt: skip
+        request.evidence,
+        broker_id=request.to_broker_id,
+    )
 
 
 def _is_unanswered(request: Request, cluster: ClusterView) -> bool:
@@ -312,10 +331,14 @@ def _is_unanswered(request: Request, cluster: ClusterView) -> bool:
 def _not_answered(request: Request, received: int) -> Finding:
     later = request.next_acknowledged_at
     return Finding(
-        "R23", "request_not_answered", "info", received,
+        "R23",
+        DivergenceType.REQUEST_NOT_ANSWERED,
+        "info",
+        received,
         f"controller {request.controller_id} logs the answer of broker {request.to_broker_id}",
         f"{request.name}, received {utc(received)}, has no answer",
         f"Controller {request.controller_id} logged the answer of broker {request.to_broker_id} to a later request"
         f" ({utc(received if later is None else later)}), none to this one: the connection broke before it came.",
-        request.evidence, broker_id=request.to_broker_id,
-    )  # fmt: skip
+        request.evidence,
+        broker_id=request.to_broker_id,
+    )

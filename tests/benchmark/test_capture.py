@@ -34,9 +34,16 @@ ROUNDS = int(os.environ.get("BENCHMARK_ROUNDS", "600"))
 #: A round a second of 1,000 partitions may take so much of one core per broker.
 MOST_OF_A_CORE = 0.05
 STAT = SimpleNamespace(
-    czxid=1, mzxid=2, pzxid=3, ctime=1795231548594, mtime=1795231548594, version=6, cversion=7, ephemeralOwner=0,
+    czxid=1,
+    mzxid=2,
+    pzxid=3,
+    ctime=1795231548594,
+    mtime=1795231548594,
+    version=6,
+    cversion=7,
+    ephemeralOwner=0,
     numChildren=0,
-)  # fmt: skip
+)
 
 
 def partitions() -> dict[tuple[str, int], tuple[list[int], int, int]]:

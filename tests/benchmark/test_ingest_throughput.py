@@ -63,9 +63,18 @@ def halves(log: Path) -> list[tuple[int, int]]:
 def read_part(log: Path, begin: int, end: int, compared: bool) -> tuple[int, int, dict[str, Counter[str]]]:
     """Records kept and rejected of a part, and how often each shape and field value was seen, where it is compared."""
     item = WorkItem(
-        location=str(log), member=None, source_file=log.name, kind="state_change_log", cluster_id="c", broker_id=1,
-        file_id="f", record_base="f", end=end, offset=begin, layout="bracketed",
-    )  # fmt: skip
+        location=str(log),
+        member=None,
+        source_file=log.name,
+        kind="state_change_log",
+        cluster_id="c",
+        broker_id=1,
+        file_id="f",
+        record_base="f",
+        end=end,
+        offset=begin,
+        layout="bracketed",
+    )
     kept = 0
     seen: dict[str, Counter[str]] = {name: Counter() for name in ("shape_id", *FIELDS)}
     totals: list[tuple[int, int]] = []

@@ -36,14 +36,29 @@ class Capturer:
         self.runs: list[Run] = []
         self.printed: list[str] = []
         self._command = [
-            sys.executable, "-m", "jobs.cli", "capture", "--out", str(folder), "--wait", "--interval", f"{INTERVAL_S}s",
-            "--zookeeper", cluster.zookeeper.address, "--bootstrap-server", cluster.bootstrap,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "jobs.cli",
+            "capture",
+            "--out",
+            str(folder),
+            "--wait",
+            "--interval",
+            f"{INTERVAL_S}s",
+            "--zookeeper",
+            cluster.zookeeper.address,
+            "--bootstrap-server",
+            cluster.bootstrap,
+        ]
         for broker in cluster.brokers.values():
             self._command += [
-                "--logs", f"{broker.broker_id}={broker.logs}", "--log-dirs", f"{broker.broker_id}={broker.data}",
-                "--config", f"{broker.broker_id}={broker.properties}",
-            ]  # fmt: skip
+                "--logs",
+                f"{broker.broker_id}={broker.logs}",
+                "--log-dirs",
+                f"{broker.broker_id}={broker.data}",
+                "--config",
+                f"{broker.broker_id}={broker.properties}",
+            ]
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -53,9 +68,13 @@ class Capturer:
     def start(self) -> None:
         self.runs.append(Run(time.time()))
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             env=os.environ | {"PYTHONPATH": os.getcwd()},
-        )  # fmt: skip
+        )
 
     def send(self, number: signal.Signals) -> None:
         assert self._process is not None

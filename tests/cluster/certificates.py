@@ -101,9 +101,16 @@ def _named(name: str) -> x509.Name:
 
 def _usage(*, signs: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=not signs, key_cert_sign=signs, crl_sign=signs, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _general(host: str) -> x509.GeneralName:

@@ -122,9 +122,15 @@ class KafkaTools:
 
     def _command(self, name: str, *arguments: str) -> Sequence[str]:
         return [
-            self._java, "-Xmx128m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{self._log4j}",
-            "-cp", os.pathsep.join(map(str, self._jars)), name, *arguments,
-        ]  # fmt: skip
+            self._java,
+            "-Xmx128m",
+            *JVM_OPTIONS,
+            f"-Dlog4j.configuration=file:{self._log4j}",
+            "-cp",
+            os.pathsep.join(map(str, self._jars)),
+            name,
+            *arguments,
+        ]
 
     def _run(self, name: str, *arguments: str) -> str:
         done = subprocess.run(

@@ -49,13 +49,21 @@ class KraftBroker:
         log4j.write_text(_LOG4J.format(log=self.logs / "server.log"), encoding="utf-8")
         java = find_java()
         self._java = [
-            java, "-Xmx320m", *JVM_OPTIONS, f"-Dlog4j2.configurationFile=file:{log4j}",
-            "-cp", os.pathsep.join(map(str, kafka_jars(java, RELEASE))),
-        ]  # fmt: skip
+            java,
+            "-Xmx320m",
+            *JVM_OPTIONS,
+            f"-Dlog4j2.configurationFile=file:{log4j}",
+            "-cp",
+            os.pathsep.join(map(str, kafka_jars(java, RELEASE))),
+        ]
         self.process = JavaProcess(
-            f"broker {broker_id}", [*self._java, "kafka.Kafka", str(self.properties)], folder, folder / "broker.out",
-            guard, self.logs / "server.log",
-        )  # fmt: skip
+            f"broker {broker_id}",
+            [*self._java, "kafka.Kafka", str(self.properties)],
+            folder,
+            folder / "broker.out",
+            guard,
+            self.logs / "server.log",
+        )
 
     @property
     def address(self) -> str:

@@ -84,9 +84,13 @@ def measure_played(played: Played) -> Measured:
     logs_alone = plain_capture(played.capture, znodes=False)
     scores = _scores(truth, plain) | {LOGS_ALONE: score_states(truth, _states(logs_alone.fold()))}
     return Measured(
-        played, truth, scores, measure(played.capture, bounds), _findings(played, plain),
+        played,
+        truth,
+        scores,
+        measure(played.capture, bounds),
+        _findings(played, plain),
         {partition: losses for partition, losses in lost.items() if losses},
-    )  # fmt: skip
+    )
 
 
 def _states(histories: Mapping[Partition, PartitionHistory]) -> list[dict[str, Any]]:
@@ -123,9 +127,12 @@ def _scores(truth: Truth, plain: PlainCapture) -> dict[str, Score]:
 def _row(partition: tuple[str, int], number: int, at: int) -> dict[str, Any]:
     topic, partition_id = partition
     return {
-        "topic": topic, "partition_id": partition_id, "topic_incarnation": "", "sequence": number,
+        "topic": topic,
+        "partition_id": partition_id,
+        "topic_incarnation": "",
+        "sequence": number,
         "valid_from": to_datetime(at),
-    }  # fmt: skip
+    }
 
 
 def _findings(played: Played, plain: PlainCapture) -> tuple[tuple[str, Finding], ...]:

@@ -76,9 +76,13 @@ class Papers:
     def made(folder: Path) -> Papers:
         ours, others = Authority(folder, "ours"), Authority(folder, "others")
         return Papers(
-            ours, others, ours.certify("server", ("127.0.0.1", "localhost")),
-            ours.certify("elsewhere", ("elsewhere.example",)), ours.certify("client"), others.certify("forged"),
-        )  # fmt: skip
+            ours,
+            others,
+            ours.certify("server", ("127.0.0.1", "localhost")),
+            ours.certify("elsewhere", ("elsewhere.example",)),
+            ours.certify("client"),
+            others.certify("forged"),
+        )
 
 
 @dataclass

@@ -134,14 +134,30 @@ def test_all_of_it_at_once_beside_the_files_of_a_broker(cluster: Secured, tmp_pa
     broker = cluster.cluster.brokers[1]
     finished = subprocess.run(
         [
-            sys.executable, "-m", "jobs.cli", *capture_argv(tmp_path, given), "--rounds", "3",
-            "--bootstrap-server", cluster.bootstrap("SCRAMTLS"),
-            "--zookeeper", cluster.zookeeper_tls or cluster.zookeeper,
-            "--logs", f"1={broker.logs}", "--log-dirs", f"1={broker.data}", "--config", f"1={broker.properties}",
+            sys.executable,
+            "-m",
+            "jobs.cli",
+            *capture_argv(tmp_path, given),
+            "--rounds",
+            "3",
+            "--bootstrap-server",
+            cluster.bootstrap("SCRAMTLS"),
+            "--zookeeper",
+            cluster.zookeeper_tls or cluster.zookeeper,
+            "--logs",
+            f"1={broker.logs}",
+            "--log-dirs",
+            f"1={broker.data}",
+            "--config",
+            f"1={broker.properties}",
         ],
         env=os.environ | {"PYTHONPATH": os.getcwd(), "KAFKA_STATE_REPLAY_SASL_PASSWORD": PASSWORDS["scramble"]},
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert finished.returncode == 0, finished.stderr
     assert_probed(cluster, tmp_path / "c", TOPICS)
     assert len(list((tmp_path / "c" / "znodes").iterdir())) == 3
@@ -159,10 +175,12 @@ def test_credentials_are_shown_again_when_brokers_want_them_again(cluster: Secur
         pytest.skip("before 2.2 a connection is as good as at its beginning for ever (KIP-368)")
     said: list[str] = []
     params = CaptureParams(
-        str(tmp_path / "c"), bootstrap_servers=cluster.bootstrap("BRIEFSASL"), interval_s=0.4,
+        str(tmp_path / "c"),
+        bootstrap_servers=cluster.bootstrap("BRIEFSASL"),
+        interval_s=0.4,
         duration_s=4 * REAUTHENTICATION_MS / 1000,
         client_properties=sasl(cluster, "capturer", "PLAIN", "SASL_PLAINTEXT"),
-    )  # fmt: skip
+    )
     summary = run_capture(params, threading.Event(), said.append)
     assert (said, summary.missed, dict(summary.errors)) == ([], (), {})
     for broker in (1, 2):
@@ -187,9 +205,12 @@ def test_who_may_describe_no_topic_is_told_so(cluster: Secured, tmp_path: Path) 
 def test_with_zookeeper_the_topics_that_may_not_be_described_are_known(cluster: Secured, tmp_path: Path) -> None:
     for user, wanted in (("stranger", "orders and 1 more"), ("clerk", "payroll")):
         summary, said = captured(
-            cluster, tmp_path / user, sasl(cluster, user) | digest(), bootstrap=cluster.bootstrap("PLAINTLS"),
+            cluster,
+            tmp_path / user,
+            sasl(cluster, user) | digest(),
+            bootstrap=cluster.bootstrap("PLAINTLS"),
             zookeeper=cluster.zookeeper,
-        )  # fmt: skip
+        )
         told = [sentence for sentence in summary.missed if sentence.startswith("probes")]
         assert len(told) == 1, told
         assert told[0].startswith("probes of topics without permission not recorded")
@@ -202,9 +223,12 @@ def test_who_may_describe_topics_but_not_the_cluster_gets_all_but_log_dirs_and_r
     cluster: Secured, tmp_path: Path
 ) -> None:
     summary, said = captured(
-        cluster, tmp_path / "c", sasl(cluster, "reader") | digest(), bootstrap=cluster.bootstrap("PLAINTLS"),
+        cluster,
+        tmp_path / "c",
+        sasl(cluster, "reader") | digest(),
+        bootstrap=cluster.bootstrap("PLAINTLS"),
         zookeeper=cluster.zookeeper,
-    )  # fmt: skip
+    )
     assert_probed(cluster, tmp_path / "c", TOPICS)
     told = {sentence.partition(" of ")[0] for sentence in summary.missed if "DESCRIBE the cluster" in sentence}
     assert told == {"log dirs", "reassignments"} if cluster.cluster.release.number >= (2, 4) else {"log dirs"}
@@ -218,70 +242,103 @@ def test_who_may_describe_topics_but_not_the_cluster_gets_all_but_log_dirs_and_r
 #: The listener, the settings, and what the one sentence says.
 WRONG_FOR_BROKERS: Final = {
     "a client for PLAINTEXT at a listener for SSL": (
-        "TLS", lambda c: {}, r"closed the connection: is it a broker's listener for PLAINTEXT\? see security.protocol",
+        "TLS",
+        lambda c: {},
+        r"closed the connection: is it a broker's listener for PLAINTEXT\? see security.protocol",
     ),
     "a client for PLAINTEXT at a listener for SASL": (
-        "PLAINSASL", lambda c: {}, r"closed the connection: is it a broker's listener for PLAINTEXT\?",
+        "PLAINSASL",
+        lambda c: {},
+        r"closed the connection: is it a broker's listener for PLAINTEXT\?",
     ),
     "a client for SASL_PLAINTEXT at a listener for SASL_SSL": (
-        "PLAINTLS", lambda c: sasl(c, "capturer", protocol="SASL_PLAINTEXT"),
+        "PLAINTLS",
+        lambda c: sasl(c, "capturer", protocol="SASL_PLAINTEXT"),
         r"closed the connection: is it a broker's listener for SASL_PLAINTEXT\?",
     ),
     "a client for SSL at a listener for SASL_SSL": (
-        "PLAINTLS", tls, r"closed the connection: is it a broker's listener for SSL\?",
+        "PLAINTLS",
+        tls,
+        r"closed the connection: is it a broker's listener for SSL\?",
     ),
     "a client for SSL at a listener for PLAINTEXT": (
-        "PLAINTEXT", tls, r"broke off the TLS handshake: is it a listener for TLS\? see security.protocol",
+        "PLAINTEXT",
+        tls,
+        r"broke off the TLS handshake: is it a listener for TLS\? see security.protocol",
     ),
     "a client for SASL at a listener without": (
-        "TLS", lambda c: sasl(c, "capturer"), "does not take SASL PLAIN: see sasl.mechanism and security.protocol",
+        "TLS",
+        lambda c: sasl(c, "capturer"),
+        "does not take SASL PLAIN: see sasl.mechanism and security.protocol",
     ),
     "an unknown authority": (
-        "TLS", lambda c: tls(c, ssl_truststore_location=str(c.papers.stranger.pem)),
+        "TLS",
+        lambda c: tls(c, ssl_truststore_location=str(c.papers.stranger.pem)),
         r"the certificate of [\d.:]+ is not trusted \(self-signed certificate in certificate chain\): see ssl.trustst",
     ),
     "a name that is not in the certificate": (
-        "ELSEWHERE", tls, r"the certificate of [\d.:]+ is not valid for 127.0.0.1: see ssl.endpoint.identification",
+        "ELSEWHERE",
+        tls,
+        r"the certificate of [\d.:]+ is not valid for 127.0.0.1: see ssl.endpoint.identification",
     ),
     "no certificate of the client": (
-        "MUTUAL", tls, r"refuses TLS without a certificate of the client \(.*\): see ssl.keystore.location",
+        "MUTUAL",
+        tls,
+        r"refuses TLS without a certificate of the client \(.*\): see ssl.keystore.location",
     ),
     "a certificate of the client that is not trusted": (
-        "MUTUAL", lambda c: tls(c) | shown(c.papers.forged), r"refuses the client's certificate, or its TLS \(",
+        "MUTUAL",
+        lambda c: tls(c) | shown(c.papers.forged),
+        r"refuses the client's certificate, or its TLS \(",
     ),
     "no password for the key": (
-        "MUTUAL", lambda c: {**locked(c), "ssl.key.password": ""}, "holds no key as PEM, or one that needs ssl.key",
+        "MUTUAL",
+        lambda c: {**locked(c), "ssl.key.password": ""},
+        "holds no key as PEM, or one that needs ssl.key",
     ),
     "a wrong password for the key": (
-        "MUTUAL", lambda c: {**locked(c), "ssl.key.password": WRONG}, "holds no key as PEM that ssl.key.password opens",
+        "MUTUAL",
+        lambda c: {**locked(c), "ssl.key.password": WRONG},
+        "holds no key as PEM that ssl.key.password opens",
     ),
     "a wrong password, PLAIN": (
-        "PLAINTLS", lambda c: sasl(c, "capturer", password=WRONG), r"refuses the credentials \(SASL PLAIN\): see sasl",
+        "PLAINTLS",
+        lambda c: sasl(c, "capturer", password=WRONG),
+        r"refuses the credentials \(SASL PLAIN\): see sasl",
     ),
     "a wrong password, SCRAM": (
-        "SCRAMTLS", lambda c: sasl(c, "scramble", "SCRAM-SHA-256", password=WRONG),
+        "SCRAMTLS",
+        lambda c: sasl(c, "scramble", "SCRAM-SHA-256", password=WRONG),
         r"refuses the credentials \(SASL SCRAM-SHA-256\): see sasl.username and sasl.password",
     ),
     "a wrong password, SCRAM without TLS": (
-        "SCRAMSASL", lambda c: sasl(c, "scramble", "SCRAM-SHA-256", "SASL_PLAINTEXT", WRONG),
+        "SCRAMSASL",
+        lambda c: sasl(c, "scramble", "SCRAM-SHA-256", "SASL_PLAINTEXT", WRONG),
         r"refuses the credentials \(SASL SCRAM-SHA-256\)",
     ),
     "a user that is not there": (
-        "SCRAMSASL", lambda c: sasl(c, "reader", "SCRAM-SHA-256", "SASL_PLAINTEXT"),
+        "SCRAMSASL",
+        lambda c: sasl(c, "reader", "SCRAM-SHA-256", "SASL_PLAINTEXT"),
         r"refuses the credentials \(SASL SCRAM-SHA-256\)",
     ),
     "PLAIN where SCRAM is wanted": (
-        "SCRAMSASL", lambda c: sasl(c, "capturer", protocol="SASL_PLAINTEXT"), "does not take SASL PLAIN: see sasl",
+        "SCRAMSASL",
+        lambda c: sasl(c, "capturer", protocol="SASL_PLAINTEXT"),
+        "does not take SASL PLAIN: see sasl",
     ),
     "SCRAM where PLAIN is wanted": (
-        "PLAINTLS", lambda c: sasl(c, "scramble", "SCRAM-SHA-256"), "does not take SASL SCRAM-SHA-256: see sasl.mechan",
+        "PLAINTLS",
+        lambda c: sasl(c, "scramble", "SCRAM-SHA-256"),
+        "does not take SASL SCRAM-SHA-256: see sasl.mechan",
     ),
     "SCRAM of another hash": (
-        "SCRAMTLS", lambda c: sasl(c, "scramble", "SCRAM-SHA-512"), "does not take SASL SCRAM-SHA-512: see sasl.mechan",
+        "SCRAMTLS",
+        lambda c: sasl(c, "scramble", "SCRAM-SHA-512"),
+        "does not take SASL SCRAM-SHA-512: see sasl.mechan",
     ),
     "the address of ZooKeeper": ("ZOOKEEPER", lambda c: {}, r"closed the connection: is it a broker's listener"),
     "an address where nobody is": ("NOBODY", lambda c: {}, r"nothing listens at 127.0.0.1:\d+; see --bootstrap-server"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", WRONG_FOR_BROKERS)
@@ -297,46 +354,64 @@ def test_what_brokers_do_not_take_is_one_sentence(
 #: Which address, the settings, and what the one sentence says.
 WRONG_FOR_ZOOKEEPER: Final = {
     "nobody's credentials": (
-        "plain", lambda c: {}, "no permission to read the znodes of Kafka at .*: see zookeeper.sasl.username",
+        "plain",
+        lambda c: {},
+        "no permission to read the znodes of Kafka at .*: see zookeeper.sasl.username",
     ),
     "a wrong digest": (
-        "plain", lambda c: digest(WRONG), "no permission to read .*: see zookeeper.digest.username",
+        "plain",
+        lambda c: digest(WRONG),
+        "no permission to read .*: see zookeeper.digest.username",
     ),
     "a wrong password, SASL": (
-        "plain", lambda c: zookeeper_sasl(WRONG), "refuses the credentials: see zookeeper.sasl.username",
+        "plain",
+        lambda c: zookeeper_sasl(WRONG),
+        "refuses the credentials: see zookeeper.sasl.username",
     ),
     "a user that is not there, SASL": (
-        "plain", lambda c: zookeeper_sasl(WRONG, "nobody"), "refuses the credentials: see zookeeper.sasl.username",
+        "plain",
+        lambda c: zookeeper_sasl(WRONG, "nobody"),
+        "refuses the credentials: see zookeeper.sasl.username",
     ),
     "a mechanism that ZooKeeper has not": (
-        "plain", lambda c: zookeeper_sasl() | {"zookeeper.sasl.mechanism": "PLAIN"}, "must be DIGEST-MD5 or GSSAPI",
+        "plain",
+        lambda c: zookeeper_sasl() | {"zookeeper.sasl.mechanism": "PLAIN"},
+        "must be DIGEST-MD5 or GSSAPI",
     ),
     "a chroot that is not there": ("/nowhere", lambda c: digest(), "has no chroot /nowhere: see zookeeper.connect"),
     "a chroot without Kafka": ("/config", lambda c: digest(), "has no Kafka below /config: name the chroot"),
     "an address where nobody is": ("nobody", lambda c: digest(), r"nothing listens at 127.0.0.1:\d+: see --zookeeper"),
     "the address of a broker": (
-        "broker", lambda c: digest(), r"breaks off the connection: is it ZooKeeper's port, and the one without TLS\?",
+        "broker",
+        lambda c: digest(),
+        r"breaks off the connection: is it ZooKeeper's port, and the one without TLS\?",
     ),
     "TLS: no certificate of the client": (
-        "tls", lambda c: zookeeper_tls(c) | digest(), r"refuses TLS without a certificate of the client .*: see zookee",
+        "tls",
+        lambda c: zookeeper_tls(c) | digest(),
+        r"refuses TLS without a certificate of the client .*: see zookee",
     ),
     "TLS: a certificate that is not trusted": (
-        "tls", lambda c: zookeeper_tls(c, c.papers.forged) | digest(), "refuses the client's certificate, or its TLS",
+        "tls",
+        lambda c: zookeeper_tls(c, c.papers.forged) | digest(),
+        "refuses the client's certificate, or its TLS",
     ),
     "TLS: an unknown authority": (
         "tls",
-        lambda c: zookeeper_tls(c, c.papers.client)
-        | {"zookeeper.ssl.truststore.location": str(c.papers.stranger.pem)},
+        lambda c: zookeeper_tls(c, c.papers.client) | {"zookeeper.ssl.truststore.location": str(c.papers.stranger.pem)},
         "is not trusted .*: see zookeeper.ssl.truststore.location",
     ),
     "TLS where there is none": (
-        "plain", lambda c: zookeeper_tls(c, c.papers.client) | digest(),
+        "plain",
+        lambda c: zookeeper_tls(c, c.papers.client) | digest(),
         r"broke off the TLS handshake: is it a listener for TLS\? see zookeeper.ssl.client.enable",
     ),
     "no TLS where there is some": (
-        "tls", lambda c: digest(), r"breaks off the connection: is it ZooKeeper's port, and the one without TLS\?",
+        "tls",
+        lambda c: digest(),
+        r"breaks off the connection: is it ZooKeeper's port, and the one without TLS\?",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", WRONG_FOR_ZOOKEEPER)
@@ -368,9 +443,12 @@ def test_with_locks_on_it_comes_back_to_a_broker_and_to_zookeeper(cluster: Secur
     said: list[str] = []
     stop = threading.Event()
     params = CaptureParams(
-        str(tmp_path / "c"), cluster.zookeeper_tls or cluster.zookeeper, cluster.bootstrap("SCRAMTLS"), interval_s=0.3,
+        str(tmp_path / "c"),
+        cluster.zookeeper_tls or cluster.zookeeper,
+        cluster.bootstrap("SCRAMTLS"),
+        interval_s=0.3,
         client_properties=given,
-    )  # fmt: skip
+    )
     summaries: list[CaptureSummary] = []
     thread = threading.Thread(target=lambda: summaries.append(run_capture(params, stop, said.append)), daemon=True)
     thread.start()

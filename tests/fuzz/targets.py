@@ -30,8 +30,7 @@ from ingest.lake.tables.bronze import (
     ZNODE_TRANSACTIONS,
 )
 from ingest.readers import properties
-from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
-from ingest.readers.capture_lines import znode_snapshots
+from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes, znode_snapshots
 from ingest.readers.identity import record_ids
 from ingest.readers.log_dirs import checkpoints, listings, partition_files
 from ingest.readers.logs import records

@@ -59,16 +59,25 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
         inputs = shared_inputs(lake, stage)
         files = lake.read(INGESTED_FILES)
         sightings = offset_sightings(
-            lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS), lake.read(LOG_SEGMENTS),
-            inputs.incarnations, inputs.said,
-        )  # fmt: skip
+            lake.read(OFFSET_CHECKPOINTS),
+            lake.read(LEADER_EPOCH_CHECKPOINTS),
+            lake.read(LOG_SEGMENTS),
+            inputs.incarnations,
+            inputs.said,
+        )
         contexts = offset_contexts(
             views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)
         )
         found = checkpoint_findings(
-            files, lake.read(REJECTED_RECORDS), sightings, lake.read(REPLICATION_EVENTS), inputs.records,
-            lake.read(ASSIGNMENT_TIMELINE), lake.read(REPLICA_OFFSET_TIMELINE), contexts,
-        ).persist()  # fmt: skip
+            files,
+            lake.read(REJECTED_RECORDS),
+            sightings,
+            lake.read(REPLICATION_EVENTS),
+            inputs.records,
+            lake.read(ASSIGNMENT_TIMELINE),
+            lake.read(REPLICA_OFFSET_TIMELINE),
+            contexts,
+        ).persist()
         starts = spark.createDataFrame([], "cluster_id string, broker_id int, start_us bigint")
         kept = corner_entries(sightings, checkpoint_copies(files, starts)).where(f"kind = '{HIGH_WATERMARKS}'")
         return {

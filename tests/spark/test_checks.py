@@ -29,9 +29,16 @@ from tests.support.lake_fixture import frame_of
 Rows = dict[str, list[dict[str, Any]]]
 START = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
 _EMPTY: Mapping[str, Any] = {
-    "string": "", "int": 0, "bigint": 0, "double": 0.0, "boolean": False, "timestamp": START, "array<int>": [],
-    "array<string>": [], "map<string,string>": {},
-}  # fmt: skip
+    "string": "",
+    "int": 0,
+    "bigint": 0,
+    "double": 0.0,
+    "boolean": False,
+    "timestamp": START,
+    "array<int>": [],
+    "array<string>": [],
+    "map<string,string>": {},
+}
 
 
 def at(seconds: int | None) -> datetime | None:
@@ -41,9 +48,14 @@ def at(seconds: int | None) -> datetime | None:
 def of(partition_id: int, sequence: int, start: int, end: int | None, **values: Any) -> dict[str, Any]:
     """An interval of one partition of the topic ``orders``."""
     return {
-        "topic": "orders", "topic_incarnation": "i1", "partition_id": partition_id, "sequence": sequence,
-        "valid_from": at(start), "valid_to": at(end), "evidence": ["r1"],
-    } | values  # fmt: skip
+        "topic": "orders",
+        "topic_incarnation": "i1",
+        "partition_id": partition_id,
+        "sequence": sequence,
+        "valid_from": at(start),
+        "valid_to": at(end),
+        "evidence": ["r1"],
+    } | values
 
 
 def read_from(kind: str, file_id: str, *record_ids: str, **values: Any) -> list[dict[str, Any]]:
@@ -52,17 +64,23 @@ def read_from(kind: str, file_id: str, *record_ids: str, **values: Any) -> list[
 
 def file(file_id: str, kind: str, read: int, kept: int, rejected: int = 0) -> dict[str, Any]:
     return {
-        "file_id": file_id, "source_kind": kind, "compression": "none", "status": "ingested",
-        "records_read_count": read, "records_kept_count": kept, "records_rejected_count": rejected,
-    }  # fmt: skip
+        "file_id": file_id,
+        "source_kind": kind,
+        "compression": "none",
+        "status": "ingested",
+        "records_read_count": read,
+        "records_kept_count": kept,
+        "records_rejected_count": rejected,
+    }
 
 
 def sound() -> Rows:
     """A small history in which every check has something to judge, the allowed gaps included."""
     return {
         "bronze.ingested_files": [file("f1", "state_change_log", 3, 2, 1), file("f2", "server_properties", 2, 2)],
-        "bronze.log_records": read_from("state_change_log", "f1", "r1", "r2", event_type="unrecognised",
-                                        shape_id="a-shape"),
+        "bronze.log_records": read_from(
+            "state_change_log", "f1", "r1", "r2", event_type="unrecognised", shape_id="a-shape"
+        ),
         "bronze.rejected_records": read_from("state_change_log", "f1", "r3"),
         "bronze.broker_configs": read_from("server_properties", "f2", "r4", "r5"),
         "silver.state_change_events": [
@@ -102,8 +120,9 @@ def sound() -> Rows:
         "quality.run_metrics": [
             {"run_id": "one", "metric": f"rule_{verdict}_count", "subject": rule, "value": value, "run_at": at(run_at)}
             for rule, verdict, value, run_at in (("R02", "kept", 4.0, 9), ("R01", "kept", 7.0, 9))
-        ] + [{"run_id": "earlier", "metric": "rule_kept_count", "subject": "R04", "value": 9.0, "run_at": at(1)}],
-    }  # fmt: skip
+        ]
+        + [{"run_id": "earlier", "metric": "rule_kept_count", "subject": "R04", "value": 9.0, "run_at": at(1)}],
+    }
 
 
 def copied(record_id: str, kind: str, name: str, **values: Any) -> dict[str, Any]:
@@ -147,16 +166,23 @@ DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
         "an index that names what its segment does not hold",
         {
             "bronze.ingested_files": [
-                file(f"f-{name}", kind, 1, 1) for name, kind in (("s1", "log_segment"), ("s2", "log_segment"),
-                                                                ("x1", "offset_index"), ("x2", "offset_index"))
+                file(f"f-{name}", kind, 1, 1)
+                for name, kind in (
+                    ("s1", "log_segment"),
+                    ("s2", "log_segment"),
+                    ("x1", "offset_index"),
+                    ("x2", "offset_index"),
+                )
             ],
             "bronze.log_segments": [
                 copied("s1", "log_segment", "00.log", next_offset=10, valid_bytes=100),
-                copied("x1", "offset_index", "00.index", last_indexed_offset=9, last_indexed_position=90,
-                       entries_count=2),
+                copied(
+                    "x1", "offset_index", "00.index", last_indexed_offset=9, last_indexed_position=90, entries_count=2
+                ),
                 copied("s2", "log_segment", "10.log", next_offset=20, valid_bytes=100),
-                copied("x2", "offset_index", "10.index", last_indexed_offset=19, last_indexed_position=100,
-                       entries_count=1),
+                copied(
+                    "x2", "offset_index", "10.index", last_indexed_offset=19, last_indexed_position=100, entries_count=1
+                ),
             ],
         },
         {"bronze.log_segments.indexes_point_into_their_segment": 1},
@@ -227,7 +253,8 @@ DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
         {
             "silver.broker_liveness_timeline": [
                 {"broker_id": 7, "sequence": 0, "valid_from": at(0), "valid_to": at(0), "evidence": ["r5"]}
-            ] * 2
+            ]
+            * 2
         },
         {
             "silver.broker_liveness_timeline.unique_key": 1,
@@ -262,7 +289,7 @@ DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
             for timeline in ("partition_state_timeline", "replica_state_timeline", "leader_and_isr_timeline")
         },
     ),
-)  # fmt: skip
+)
 
 
 def nullable(spec: TableSpec) -> T.StructType:

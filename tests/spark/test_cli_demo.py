@@ -45,10 +45,24 @@ def test_every_data_file_of_the_packages_is_in_the_wheel(wheel):
     with zipfile.ZipFile(wheel) as archive:
         packed = set(archive.namelist())
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
-         "ingest", "reconstruct", "checks", "dashboards", "jobs"],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout.split("\n")  # fmt: skip
+        [
+            "git",
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "--",
+            "ingest",
+            "reconstruct",
+            "checks",
+            "dashboards",
+            "jobs",
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\n")
     files = {name for name in listed if name and (ROOT / name).is_file()}
     assert files - packed == set()
     assert "jobs/demo_capture/unclean-3.9.1.tar.gz" in packed
@@ -65,8 +79,12 @@ def test_the_installed_wheel_runs_the_demo(installed, tmp_path):
     )
     finished = subprocess.run(
         [sys.executable, "-c", code, str(installed), "demo", "--lake", "lake", "--master", "local[2]"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert finished.returncode == 0, finished.stderr
     report = tmp_path / "report" / "index.html"
     assert str(report) in finished.stdout

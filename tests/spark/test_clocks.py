@@ -35,9 +35,18 @@ def tables(spark: Any, capture: Any, bent: Callable[[int | None], timedelta]) ->
         place = fact.evidence_id.rsplit(":", 1)[0]
         instant = to_datetime(fact.at_us) + bent(fact.broker_id)
         by_kind[fact.source_kind].append(
-            ("c", f"{fact.evidence_id}:0", fact.evidence_id, place, number, fact.broker_id, fact.event_type, instant,
-             dict(fact.fields))
-        )  # fmt: skip
+            (
+                "c",
+                f"{fact.evidence_id}:0",
+                fact.evidence_id,
+                place,
+                number,
+                fact.broker_id,
+                fact.event_type,
+                instant,
+                dict(fact.fields),
+            )
+        )
     writes = [
         ("c", w.path, "written", w.data, w.czxid, w.mzxid, w.version, to_datetime(w.at_us), [w.evidence_id])
         for w in written

@@ -30,12 +30,20 @@ def at(hours: float) -> datetime:
 def file(name: str, first: float | None, last: float | None, **values: Any) -> dict[str, Any]:
     """One row of bronze.ingested_files: a server.log of broker 1, in UTC."""
     return {
-        "cluster_id": "c", "file_id": f"{values.get('broker_id', 1)}-{name}", "broker_id": 1,
-        "source_kind": "server_log", "source_file": f"broker-{values.get('broker_id', 1)}/logs/{name}",
-        "compression": "none", "status": "ingested", "records_read_count": 500, "records_kept_count": 500,
+        "cluster_id": "c",
+        "file_id": f"{values.get('broker_id', 1)}-{name}",
+        "broker_id": 1,
+        "source_kind": "server_log",
+        "source_file": f"broker-{values.get('broker_id', 1)}/logs/{name}",
+        "compression": "none",
+        "status": "ingested",
+        "records_read_count": 500,
+        "records_kept_count": 500,
         "first_event_time": None if first is None else at(first),
-        "last_event_time": None if last is None else at(last), "level_floor": "INFO", "time_zone": "UTC",
-    } | values  # fmt: skip
+        "last_event_time": None if last is None else at(last),
+        "level_floor": "INFO",
+        "time_zone": "UTC",
+    } | values
 
 
 STATE = {"source_kind": "state_change_log"}
@@ -67,11 +75,16 @@ def missed(
 ) -> dict[str, Any]:
     """A line of a capture's missed.jsonl."""
     return {
-        "cluster_id": "c", "record_id": f"{source}-{first}-{last}", "broker_id": broker_id, "missed_source": source,
+        "cluster_id": "c",
+        "record_id": f"{source}-{first}-{last}",
+        "broker_id": broker_id,
+        "missed_source": source,
         "missed_of": whose,
-        "source_file": "missed.jsonl", "missed_from": at(first), "missed_to": None if last is None else at(last),
+        "source_file": "missed.jsonl",
+        "missed_from": at(first),
+        "missed_to": None if last is None else at(last),
         "source_kind": "capture_gap",
-    }  # fmt: skip
+    }
 
 
 MISSED = (
@@ -93,15 +106,29 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
     shutil.copytree(empty_lake_dir, folder)
     made = Lake(spark, str(folder))
     append(made, INGESTED_FILES, FILES)
-    append(made, LOG_RECORDS, [
-        {"cluster_id": "c", "record_id": f"{broker}{kind}{level}", "broker_id": broker, "source_kind": kind,
-         "event_time": at(hours), "log_level": level}
-        for broker, kind, level, hours in (
-            (1, "server_log", "INFO", 8), (1, "controller_log", "TRACE", 8), (1, "state_change_log", "TRACE", 9),
-            (2, "server_log", "WARN", 9), (2, "server_log", "INFO", 13), (2, "state_change_log", "INFO", 8.1),
-            (2, "state_change_log", "ERROR", 13),
-        )
-    ])  # fmt: skip
+    append(
+        made,
+        LOG_RECORDS,
+        [
+            {
+                "cluster_id": "c",
+                "record_id": f"{broker}{kind}{level}",
+                "broker_id": broker,
+                "source_kind": kind,
+                "event_time": at(hours),
+                "log_level": level,
+            }
+            for broker, kind, level, hours in (
+                (1, "server_log", "INFO", 8),
+                (1, "controller_log", "TRACE", 8),
+                (1, "state_change_log", "TRACE", 9),
+                (2, "server_log", "WARN", 9),
+                (2, "server_log", "INFO", 13),
+                (2, "state_change_log", "INFO", 8.1),
+                (2, "state_change_log", "ERROR", 13),
+            )
+        ],
+    )
     clocks = spark.createDataFrame([], ", ".join(f"{name} {kind}" for name, kind in SEGMENT_COLUMNS.items()))
     append(made, CAPTURE_GAPS, MISSED)
     covered = evidence_coverage(made.read(INGESTED_FILES), clocks, jumps(made), made.read(CAPTURE_GAPS))
@@ -207,15 +234,22 @@ def test_the_report_gathers_it_and_says_it(lake):
     source = Source(lake, Limits(), ("c", "whole"))
     drawn = coverage_data.evidence_intervals(source)["c"]
     assert {row["gap_reason"] for row in drawn if row["coverage"] == "gap"} == {
-        "missing_period", "missing_number", "unread_file", NOT_CAPTURED,
-    }  # fmt: skip
+        "missing_period",
+        "missing_number",
+        "unread_file",
+        NOT_CAPTURED,
+    }
     held, holes = limits_data.held_evidence(source), limits_data.evidence_holes(source)
     floors = {(row["broker_id"], row["source_kind"]): row["level_floor"] for row in held["c"]}
     assert floors[2, "state_change_log"] == "INFO"
     assert floors[-1, "znode_snapshot"] is None
     assert {row["cause"] for row in holes["c"]} == {
-        "gap", "out_of_order", "too_coarse", "silence", NOT_CAPTURED,
-    }  # fmt: skip
+        "gap",
+        "out_of_order",
+        "too_coarse",
+        "silence",
+        NOT_CAPTURED,
+    }
     assert "whole" not in holes
     cluster = {"held": held["c"], "holes": holes["c"], "totals": {"versions": ["3.9.1"]}}
     told = [line["text"] for line in cannot_be_said(cluster, [1, 2, 3])["told"]]

@@ -35,9 +35,13 @@ _TABLES: Final = {
 _BROKERS: Final = (1, 2, 3)
 
 _SHARE: Final = (
-    "log cut in a line", "hour missing", "TRACE lines removed", "requests edited", "wrong time zone",
+    "log cut in a line",
+    "hour missing",
+    "TRACE lines removed",
+    "requests edited",
+    "wrong time zone",
     "last snapshot names another leader",
-)  # fmt: skip
+)
 _KINDS: Final = tuple(kind for kind in KINDS if IS_HARD or kind.name in _SHARE)
 _COPIES: Final = COPIES if IS_HARD else COPIES[:1]
 
@@ -139,9 +143,10 @@ def limit(cause: str, source_kind: str, *brokers: int) -> Report:
     """What cannot be said, for want of a kind of source of these brokers (none: of the cluster)."""
     return Report(
         f"limit {cause}: {source_kind} of {brokers or 'the cluster'}",
-        lambda told: any((one.cause, one.source_kind, one.brokers) == (cause, source_kind, brokers)
-                         for one in told.limits),
-    )  # fmt: skip
+        lambda told: any(
+            (one.cause, one.source_kind, one.brokers) == (cause, source_kind, brokers) for one in told.limits
+        ),
+    )
 
 
 def broken_check(check_id: str, severity: str) -> Report:
@@ -173,7 +178,9 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "hour missing": (gap("server_log", 2, "missing_period"), limit("gap", "server_log", 2)),
     "latest hours missing": (gap("server_log", 2, "no_later_file"), limit("gap", "server_log", 2)),
     "hour unreadable": (
-        gap("server_log", 2, "unread_file"), rejected("unrecognised", _UNKNOWN_BINARY), _MANY_REJECTED,
+        gap("server_log", 2, "unread_file"),
+        rejected("unrecognised", _UNKNOWN_BINARY),
+        _MANY_REJECTED,
     ),
     "numbered file missing": (gap("server_log", 2, "missing_number"), limit("gap", "server_log", 2)),
     "log given twice, lines missing in one": (
@@ -182,12 +189,15 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "logs of one broker missing": (limit("no_logs", "logs", 3), below("broker_hours_covered_ratio", 0.5)),
     "all state-change logs missing": (limit("missing", "state_change_log", 1, 2, 3),),
     "TRACE lines removed": (
-        too_coarse("state_change_log", "INFO"), limit("too_coarse", "state_change_log", 1, 2, 3),
+        too_coarse("state_change_log", "INFO"),
+        limit("too_coarse", "state_change_log", 1, 2, 3),
     ),
     "garbage before a log": (rejected("state_change_log", "no record of the file's layout begins at or before"),),
     "garbage in place of lines": (finding("R13", "transition_not_logged", "info", 1),),
     "garbage in place of a log": (
-        file("unrecognised", "rejected", 2, _UNKNOWN_BINARY), limit("missing", "state_change_log", 2), _MANY_REJECTED,
+        file("unrecognised", "rejected", 2, _UNKNOWN_BINARY),
+        limit("missing", "state_change_log", 2),
+        _MANY_REJECTED,
     ),
     "times on no calendar": (rejected("state_change_log", "its time is on no calendar"), _MANY_REJECTED),
     "lines of another program mixed in": (unknown_logger("com.example.http.AccessLog"),),
@@ -196,10 +206,12 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
         broken_check(f"{_METRICS}typed_state_changes_by_version_ratio_critical", "critical"),
     ),
     "requests edited": (
-        finding("R15", "request_not_decided", "error", 2), finding("R02", "two_leaders_for_one_epoch", "warning"),
+        finding("R15", "request_not_decided", "error", 2),
+        finding("R02", "two_leaders_for_one_epoch", "warning"),
     ),
     "what a broker received edited": (
-        finding("R22", "caches_disagree", "error", 2), finding("R24", "cache_never_decided", "error", 2),
+        finding("R22", "caches_disagree", "error", 2),
+        finding("R24", "cache_never_decided", "error", 2),
     ),
     "log of another broker in its place": (limit("missing", "state_change_log", 3),),
     "gzip with bytes missing": (rejected("server_log", "the gzip data is damaged here"),),
@@ -220,9 +232,7 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "last snapshot without zxids": (rejected("znode_snapshot", "a znode without mzxid"), _MANY_REJECTED),
     "snapshots missing": (limit("missing", "znodes"),),
     "transaction with a flipped bit": (rejected("znode_transaction_log", "does not match its checksum"),),
-    "transaction log cut": (
-        broken_check("silver.leader_and_isr_timeline.knows_every_assigned_partition", "warning"),
-    ),
+    "transaction log cut": (broken_check("silver.leader_and_isr_timeline.knows_every_assigned_partition", "warning"),),
     "checkpoint with a negative offset": (finding("R37", "checkpoint_out_of_bounds", "warning", 1),),
     "checkpoint with an entry of zero": (finding("R37", "checkpoint_zero", "warning", 1),),
     "checkpoint with a wrong count": (
@@ -238,11 +248,12 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
         rejected("replication_offset_checkpoint", "a second entry for the same key"),
     ),
     "checkpoint empty": (
-        file("replication_offset_checkpoint", "empty", 1), finding("R37", "checkpoint_missing", "warning", 1),
+        file("replication_offset_checkpoint", "empty", 1),
+        finding("R37", "checkpoint_missing", "warning", 1),
     ),
     "leader epochs malformed": (rejected("leader_epoch_checkpoint", "a malformed entry"), _MANY_REJECTED),
     "configuration of another broker": (limit("missing", "server_properties", 2),),
-}  # fmt: skip
+}
 
 
 def silent(message: str) -> None:

@@ -18,11 +18,22 @@ START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
 def record(number: int, event_type: str, fields: dict[str, str]) -> dict[str, Any]:
     return dict.fromkeys(LOG_RECORDS.column_names) | {
-        "record_id": f"r{number}", "cluster_id": "c", "file_id": "f", "source_kind": "controller_log",
-        "source_file": "controller.log", "source_line": number, "byte_offset": number, "byte_length": 1,
-        "event_time": START, "event_time_text": "t", "log_level": "INFO",
-        "message": "m", "shape_id": "S", "event_type": event_type, "fields": fields,
-    }  # fmt: skip
+        "record_id": f"r{number}",
+        "cluster_id": "c",
+        "file_id": "f",
+        "source_kind": "controller_log",
+        "source_file": "controller.log",
+        "source_line": number,
+        "byte_offset": number,
+        "byte_length": 1,
+        "event_time": START,
+        "event_time_text": "t",
+        "log_level": "INFO",
+        "message": "m",
+        "shape_id": "S",
+        "event_type": event_type,
+        "fields": fields,
+    }
 
 
 @pytest.fixture(scope="module")

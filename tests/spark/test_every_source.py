@@ -212,8 +212,13 @@ class TestTheFolder:
             ingested.records["cluster_descriptions"], key=lambda row: (row["source_file"], row["source_line"])
         )
         assert Counter(row["description_type"] for row in told) == {
-            "cluster": 3, "topic": 3, "topic_gone": 1, "log_dir": 3, "log_dir_topic": 2, "reassignments": 2,
-        }  # fmt: skip
+            "cluster": 3,
+            "topic": 3,
+            "topic_gone": 1,
+            "log_dir": 3,
+            "log_dir_topic": 2,
+            "reassignments": 2,
+        }
         views = [
             (row["broker_id"], one["partition_id"], one["leader"], one["isr"])
             for row in told

@@ -39,9 +39,14 @@ class Follower:
         self.failures: list[Exception] = []
         self.lake = lake
         self.query = following.follow(
-            lake, [str(folder)], IngestOptions(cluster_id="c"), silent, interval_seconds=0.2,
-            each=self.reports.append, failed=self.failures.append,
-        )  # fmt: skip
+            lake,
+            [str(folder)],
+            IngestOptions(cluster_id="c"),
+            silent,
+            interval_seconds=0.2,
+            each=self.reports.append,
+            failed=self.failures.append,
+        )
 
     def wait_for(self, records: int) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -53,10 +53,16 @@ def records(broker: int | None, kind: str, typed: int, other: int) -> list[dict[
 
 def file(name: str, kind: str, read: int, rejected: int, broker: int | None, version: str | None) -> dict[str, Any]:
     return {
-        "file_id": name, "source_kind": kind, "compression": "none", "status": "ingested", "broker_id": broker,
-        "kafka_version": version, "records_read_count": read, "records_rejected_count": rejected,
+        "file_id": name,
+        "source_kind": kind,
+        "compression": "none",
+        "status": "ingested",
+        "broker_id": broker,
+        "kafka_version": version,
+        "records_read_count": read,
+        "records_rejected_count": rejected,
         "records_kept_count": read - rejected,
-    }  # fmt: skip
+    }
 
 
 def state(leader: int, epoch: int, isr: list[int], controller_epoch: int) -> str:
@@ -67,23 +73,38 @@ def state(leader: int, epoch: int, isr: list[int], controller_epoch: int) -> str
 def seen(record: str, round_at: float, partition: int, data: str | None, **values: Any) -> dict[str, Any]:
     """A znode as a snapshot shows it; ``round_at`` in seconds."""
     return {
-        "record_id": record, "file_id": "z1", "captured_at": at(round_at), "data": data,
+        "record_id": record,
+        "file_id": "z1",
+        "captured_at": at(round_at),
+        "data": data,
         "path": f"/brokers/topics/orders/partitions/{partition}/state",
-    } | values  # fmt: skip
+    } | values
 
 
 def interval(sequence: int, start: float, end: float | None, **values: Any) -> dict[str, Any]:
     return {
-        "topic": "orders", "topic_incarnation": "i1", "partition_id": 0, "sequence": sequence, "evidence": ["r"],
-        "valid_from": at(start), "valid_to": None if end is None else at(end),
-    } | values  # fmt: skip
+        "topic": "orders",
+        "topic_incarnation": "i1",
+        "partition_id": 0,
+        "sequence": sequence,
+        "evidence": ["r"],
+        "valid_from": at(start),
+        "valid_to": None if end is None else at(end),
+    } | values
 
 
 def election(sequence: int, kind: str, is_exact: bool, allowed: list[int], leader: int) -> dict[str, Any]:
     return {
-        "topic": "orders", "topic_incarnation": "i1", "partition_id": 0, "sequence": sequence, "election_kind": kind,
-        "leader_epoch": sequence, "is_exact": is_exact, "allowed_leaders": allowed, "observed_leader": leader,
-    }  # fmt: skip
+        "topic": "orders",
+        "topic_incarnation": "i1",
+        "partition_id": 0,
+        "sequence": sequence,
+        "election_kind": kind,
+        "leader_epoch": sequence,
+        "is_exact": is_exact,
+        "allowed_leaders": allowed,
+        "observed_leader": leader,
+    }
 
 
 def covers(
@@ -91,9 +112,13 @@ def covers(
 ) -> dict[str, Any]:
     """A row of quality.evidence_coverage; the times in minutes."""
     return {
-        "broker_id": broker, "source_kind": kind, "source_file": f"{kind} {begin}", "coverage": coverage,
-        "valid_from": minutes(begin), "valid_to": minutes(end),
-    } | values  # fmt: skip
+        "broker_id": broker,
+        "source_kind": kind,
+        "source_file": f"{kind} {begin}",
+        "coverage": coverage,
+        "valid_from": minutes(begin),
+        "valid_to": minutes(end),
+    } | values
 
 
 def clock(broker: int, begin: float, lower: int | None, upper: int | None) -> dict[str, Any]:
@@ -102,9 +127,13 @@ def clock(broker: int, begin: float, lower: int | None, upper: int | None) -> di
 
 def measured(run: str, minute: float, metric: str, subject: str, value: float, cluster: str = "c") -> dict[str, Any]:
     return {
-        "run_id": run, "run_at": minutes(minute), "metric": metric, "subject": subject, "value": value,
+        "run_id": run,
+        "run_at": minutes(minute),
+        "metric": metric,
+        "subject": subject,
+        "value": value,
         "cluster_id": cluster,
-    }  # fmt: skip
+    }
 
 
 ROWS: dict[str, list[dict[str, Any]]] = {
@@ -272,8 +301,11 @@ def test_a_critical_threshold_fails_the_gate_and_a_warning_does_not(runs: TwoRun
     found = results(runs.strict)
     critical = found["rejected_records_ratio_critical"]
     assert (critical.severity, critical.verdict, critical.checked_count, critical.broken_count) == (
-        "critical", "broken", 3, 1,
-    )  # fmt: skip
+        "critical",
+        "broken",
+        3,
+        1,
+    )
     (gate,) = (sentence for sentence in runs.strict.failed_gates if sentence.startswith(RUN_METRICS.full_name))
     assert gate.startswith("quality.run_metrics: rejected_records_ratio_critical is broken by 1 of 3 (")
     assert '"subject": "znode_snapshot", "value": 0.25, "threshold": 0.2' in gate

@@ -20,11 +20,23 @@ def at(seconds: float) -> datetime:
 
 def file(name: str, kind: str = "log_segment", directory: str = "t-0", **more: Any) -> dict[str, Any]:
     row = dict.fromkeys(LOG_SEGMENTS.column_names) | {
-        "record_id": f"{directory}/{name}", "cluster_id": "c", "file_id": name, "broker_id": 1, "source_kind": kind,
-        "source_file": name, "source_line": 1, "byte_offset": 0, "byte_length": 1, "captured_at": at(10),
-        "topic": "t", "partition_id": 0, "directory": directory, "file_name": name, "file_kind": kind,
+        "record_id": f"{directory}/{name}",
+        "cluster_id": "c",
+        "file_id": name,
+        "broker_id": 1,
+        "source_kind": kind,
+        "source_file": name,
+        "source_line": 1,
+        "byte_offset": 0,
+        "byte_length": 1,
+        "captured_at": at(10),
+        "topic": "t",
+        "partition_id": 0,
+        "directory": directory,
+        "file_name": name,
+        "file_kind": kind,
         "is_read": True,
-    }  # fmt: skip
+    }
     if kind == "log_segment":
         row |= {"base_offset": int(name.split(".")[0]), "next_offset": int(name.split(".")[0])}
     return row | more
@@ -32,11 +44,25 @@ def file(name: str, kind: str = "log_segment", directory: str = "t-0", **more: A
 
 def answer(asked: float, answered: float, offset: int | None, **more: Any) -> dict[str, Any]:
     row = dict.fromkeys(OFFSET_PROBES.column_names) | {
-        "record_id": f"{asked} {offset}", "cluster_id": "c", "file_id": "f", "broker_id": 1,
-        "source_kind": "offset_probe", "source_file": "f", "source_line": 1, "byte_offset": 0, "byte_length": 1,
-        "sent_at": at(asked), "received_at": at(answered), "replica_id": -2, "target_timestamp": -1,
-        "isolation_level": 0, "topic": "t", "partition_id": 0, "offset": offset, "error_code": 0,
-    }  # fmt: skip
+        "record_id": f"{asked} {offset}",
+        "cluster_id": "c",
+        "file_id": "f",
+        "broker_id": 1,
+        "source_kind": "offset_probe",
+        "source_file": "f",
+        "source_line": 1,
+        "byte_offset": 0,
+        "byte_length": 1,
+        "sent_at": at(asked),
+        "received_at": at(answered),
+        "replica_id": -2,
+        "target_timestamp": -1,
+        "isolation_level": 0,
+        "topic": "t",
+        "partition_id": 0,
+        "offset": offset,
+        "error_code": 0,
+    }
     return row | more
 
 
@@ -92,10 +118,13 @@ def test_the_topic_id_beside_a_segment_names_the_incarnation(observed: Any) -> N
 
 def test_an_answer_is_of_what_was_asked_for(observed: Any) -> None:
     found = observed(
-        answer(10, 11, 1), answer(11, 12, 2, replica_id=-1), answer(12, 13, 3, replica_id=-1, isolation_level=1),
-        answer(13, 14, 4, target_timestamp=-2), answer(14, 15, 5, target_timestamp=1795232322495),
+        answer(10, 11, 1),
+        answer(11, 12, 2, replica_id=-1),
+        answer(12, 13, 3, replica_id=-1, isolation_level=1),
+        answer(13, 14, 4, target_timestamp=-2),
+        answer(14, 15, 5, target_timestamp=1795232322495),
         answer(15, 16, None, error_code=6),
-    )  # fmt: skip
+    )
     assert [row[1:3] for row in found] == [("log_end_offset", 1), ("high_watermark", 2), ("log_start_offset", 4)]
 
 

@@ -58,9 +58,16 @@ _RECORD: Final = pa.schema(
     ]
 )
 _BOUNDS: Final = (
-    "replica_id", "valid_from", "valid_to", "high_watermark_lower", "high_watermark_upper", "log_end_offset_lower",
-    "log_end_offset_upper", "log_start_offset_lower", "recovery_point_lower",
-)  # fmt: skip
+    "replica_id",
+    "valid_from",
+    "valid_to",
+    "high_watermark_lower",
+    "high_watermark_upper",
+    "log_end_offset_lower",
+    "log_end_offset_upper",
+    "log_start_offset_lower",
+    "recovery_point_lower",
+)
 
 
 @dataclass(frozen=True)
@@ -183,11 +190,16 @@ class TestWithTheProbes:
         assert {row["cluster_id"] for row in observed} == {WITH_PROBES}
         found = Counter(
             Probe(
-                (row["topic"], row["partition_id"]), row["replica_id"], row["offset_kind"], row["offset"],
-                _micros(row["observed_at"]) or 0, _micros(row["observed_at_upper"]) or 0, line=0,
+                (row["topic"], row["partition_id"]),
+                row["replica_id"],
+                row["offset_kind"],
+                row["offset"],
+                _micros(row["observed_at"]) or 0,
+                _micros(row["observed_at_upper"]) or 0,
+                line=0,
             )
             for row in observed
-        )  # fmt: skip
+        )
         assert found == Counter(replace(probe, line=0) for probe in probes(lakeful.made[WITH_PROBES].folder))
 
     def test_the_bounds_meet_at_every_probe(self, made: dict[str, Made]) -> None:
@@ -230,9 +242,14 @@ def test_a_number_that_kafka_cannot_have_says_nothing() -> None:
     def said(offset: str) -> int:
         fields = [("topic", "t"), ("partition_id", "0"), ("offset", offset)]
         record = {
-            "cluster_id": "c", "record_id": "r", "source_kind": "server_log", "event_type": "log_truncated",
-            "fields": fields, "speaker": 1, "at_us": 0,
-        }  # fmt: skip
+            "cluster_id": "c",
+            "record_id": "r",
+            "source_kind": "server_log",
+            "event_type": "log_truncated",
+            "fields": fields,
+            "speaker": 1,
+            "at_us": 0,
+        }
         (batch,) = _said([pa.RecordBatch.from_pylist([record], schema=_RECORD)])
         return int(batch.num_rows)
 
@@ -244,8 +261,9 @@ def test_a_file_that_may_be_missing_ends_what_the_log_covers() -> None:
     rotated = [(0, 10 * second), (15 * second, 20 * second)]
     assert covered_spans(rotated, []) == [(0, EVER_AFTER)]
     assert covered_spans([*rotated, (500 * second, 600 * second)], [1 * second]) == [
-        (0, 20 * second), (500 * second, EVER_AFTER),
-    ]  # fmt: skip
+        (0, 20 * second),
+        (500 * second, EVER_AFTER),
+    ]
 
 
 def test_a_process_of_which_the_log_has_no_line_ends_what_it_covers() -> None:
@@ -256,7 +274,8 @@ def test_the_hull_of_two_bounds_claims_what_both_prove() -> None:
     one = [OffsetBounds(1, 0, 10, high_watermark_lower=5, high_watermark_upper=9), OffsetBounds(1, 10, None, 7, 9)]
     other = [OffsetBounds(1, 4, None, high_watermark_lower=6, log_end_offset_lower=8)]
     assert hull(one, other) == [
-        OffsetBounds(1, 4, 10, high_watermark_lower=5), OffsetBounds(1, 10, None, high_watermark_lower=6),
-    ]  # fmt: skip
+        OffsetBounds(1, 4, 10, high_watermark_lower=5),
+        OffsetBounds(1, 10, None, high_watermark_lower=6),
+    ]
     assert hull(one, one) == one
     assert hull(one, []) == []

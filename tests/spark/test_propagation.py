@@ -75,10 +75,8 @@ STORIES: Final[dict[str, list[Said]]] = {
     "old controller, restarted": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
     "refused": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(3), "WARN")],
     "refused wrongly": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(4), "WARN")],
-    "lossy": [
-        said for n in range(4) for said in without(batch_1_1(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), "started")
-    ],
-}  # fmt: skip
+    "lossy": [said for n in range(4) for said in without(batch_1_1(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), "started")],
+}
 
 
 def view(name: str) -> ClusterView:
@@ -109,14 +107,24 @@ def records(spark: Any) -> tuple[Any, Any]:
             rows.append(
                 dict.fromkeys(LOG_RECORDS.column_names)
                 | {
-                    "record_id": f"{name}|{said.name}|{said.at_ms}|{number}", "cluster_id": name, "file_id": file_id,
-                    "broker_id": said.broker_id, "source_kind": "state_change_log", "source_file": file_id,
-                    "source_line": number, "byte_offset": number, "byte_length": 1, "message": said.text,
-                    "event_time": BEGIN + timedelta(milliseconds=said.at_ms), "event_time_text": "t",
-                    "log_level": said.level, "shape_id": found.shape_id, "event_type": found.event_type,
+                    "record_id": f"{name}|{said.name}|{said.at_ms}|{number}",
+                    "cluster_id": name,
+                    "file_id": file_id,
+                    "broker_id": said.broker_id,
+                    "source_kind": "state_change_log",
+                    "source_file": file_id,
+                    "source_line": number,
+                    "byte_offset": number,
+                    "byte_length": 1,
+                    "message": said.text,
+                    "event_time": BEGIN + timedelta(milliseconds=said.at_ms),
+                    "event_time_text": "t",
+                    "log_level": said.level,
+                    "shape_id": found.shape_id,
+                    "event_type": found.event_type,
                     "fields": dict(found.fields),
                 }
-            )  # fmt: skip
+            )
     ingested = [{"file_id": file_id, "first_event_time": BEGIN} for file_id in files]
     schema = [field for field in INGESTED_FILES.struct.fields if field.name in ("file_id", "first_event_time")]
     return (

@@ -19,10 +19,17 @@ def spans(spark, *given):
     """Rows of gold.availability_intervals as they are staged: the schema of the table, every column nullable."""
     names = AVAILABILITY_INTERVALS.column_names
     made = [
-        {**dict.fromkeys(names), **WHERE, "kind": kind, "sequence": sequence, "valid_from": at(begin),
-         "valid_to": at(end), "evidence": evidence}
+        {
+            **dict.fromkeys(names),
+            **WHERE,
+            "kind": kind,
+            "sequence": sequence,
+            "valid_from": at(begin),
+            "valid_to": at(end),
+            "evidence": evidence,
+        }
         for kind, sequence, begin, end, evidence in given
-    ]  # fmt: skip
+    ]
     rows = [tuple(row[name] for name in names) for row in made]
     return spark.createDataFrame(rows, _nullable(AVAILABILITY_INTERVALS.struct))
 
@@ -39,9 +46,14 @@ def published(lake: Lake) -> Lake:
     """A lake whose gold was published by an earlier run: one interval without a leader."""
     story = Story("c")
     story.add(
-        AVAILABILITY_INTERVALS, topic="orders", topic_incarnation="orders-1", kind="offline", valid_from=at(1),
-        valid_to=at(2), evidence=["r1"],
-    )  # fmt: skip
+        AVAILABILITY_INTERVALS,
+        topic="orders",
+        topic_incarnation="orders-1",
+        kind="offline",
+        valid_from=at(1),
+        valid_to=at(2),
+        evidence=["r1"],
+    )
     story.write(lake)
     return lake
 

@@ -27,11 +27,23 @@ def at(seconds: float) -> datetime:
 
 def znode(path: str, second: float, czxid: int, mzxid: int, data: str | None = None, **more: Any) -> dict[str, Any]:
     row = dict.fromkeys(ZNODE_SNAPSHOTS.column_names) | {
-        "record_id": f"{path}@{second}", "cluster_id": "c", "file_id": f"f{second}", "source_file": "z",
+        "record_id": f"{path}@{second}",
+        "cluster_id": "c",
+        "file_id": f"f{second}",
+        "source_file": "z",
         "source_line": 1,
-        "byte_offset": 0, "byte_length": 1, "captured_at": at(second), "path": path, "data": data, "czxid": czxid,
-        "mzxid": mzxid, "ctime": at(czxid), "mtime": at(mzxid), "version": 0, "num_children": 0,
-    }  # fmt: skip
+        "byte_offset": 0,
+        "byte_length": 1,
+        "captured_at": at(second),
+        "path": path,
+        "data": data,
+        "czxid": czxid,
+        "mzxid": mzxid,
+        "ctime": at(czxid),
+        "mtime": at(mzxid),
+        "version": 0,
+        "num_children": 0,
+    }
     return row | more
 
 
@@ -86,12 +98,28 @@ def test_a_round_that_was_cut_proves_no_deletion(spark: Any) -> None:
 
 
 def record(number: int, kind: str, event_type: str, fields: dict[str, str], **more: Any) -> dict[str, Any]:
-    return dict.fromkeys(LOG_RECORDS.column_names) | {
-        "record_id": f"r{number}", "cluster_id": "c", "file_id": "f", "broker_id": 1, "source_kind": kind,
-        "source_file": "log", "source_line": number, "byte_offset": number, "byte_length": 1,
-        "event_time": at(number), "event_time_text": "t", "log_level": "TRACE", "message": "m", "shape_id": "S",
-        "event_type": event_type, "fields": fields,
-    } | more  # fmt: skip
+    return (
+        dict.fromkeys(LOG_RECORDS.column_names)
+        | {
+            "record_id": f"r{number}",
+            "cluster_id": "c",
+            "file_id": "f",
+            "broker_id": 1,
+            "source_kind": kind,
+            "source_file": "log",
+            "source_line": number,
+            "byte_offset": number,
+            "byte_length": 1,
+            "event_time": at(number),
+            "event_time_text": "t",
+            "log_level": "TRACE",
+            "message": "m",
+            "shape_id": "S",
+            "event_type": event_type,
+            "fields": fields,
+        }
+        | more
+    )
 
 
 @pytest.fixture

@@ -52,8 +52,11 @@ def page(lake, tmp_path_factory):
 def test_losses_come_first_then_unclean_elections_then_the_busiest_and_some_others_are_listed(curves):
     assert [topic for topic, row in curves.items() if row["is_drawn"]] == ["ledger", "maybe", "clicks"]
     assert [topic for topic, row in curves.items() if not row["is_drawn"]] == [
-        "quiet00", "quiet01", "quiet02", "quiet03",
-    ]  # fmt: skip
+        "quiet00",
+        "quiet01",
+        "quiet02",
+        "quiet03",
+    ]
     assert all("steps" not in row for row in curves.values() if not row["is_drawn"])
     totals = {(row["curves_total"], row["losing_total"], row["lost_lower_total"]) for row in curves.values()}
     assert totals == {(15, 1, 200)}

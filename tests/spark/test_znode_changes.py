@@ -22,12 +22,28 @@ def at(zxid: int) -> datetime:
 
 
 def operation(zxid: int, name: str, path: str | None = None, **more: Any) -> dict[str, Any]:
-    return dict.fromkeys(ZNODE_TRANSACTIONS.column_names) | {
-        "record_id": f"z{zxid}.{more.get('ordinal', 0)}", "cluster_id": "c", "file_id": "log", "source_file": "log.1",
-        "source_line": zxid, "byte_offset": zxid, "byte_length": 1, "zxid": zxid, "ordinal": 0,
-        "transaction_time": at(zxid), "session_id": BROKER, "operation": name, "path": path, "full_path": path,
-        "is_ephemeral": False if name == "create" else None, "version": 0 if name == "create" else None,
-    } | more  # fmt: skip
+    return (
+        dict.fromkeys(ZNODE_TRANSACTIONS.column_names)
+        | {
+            "record_id": f"z{zxid}.{more.get('ordinal', 0)}",
+            "cluster_id": "c",
+            "file_id": "log",
+            "source_file": "log.1",
+            "source_line": zxid,
+            "byte_offset": zxid,
+            "byte_length": 1,
+            "zxid": zxid,
+            "ordinal": 0,
+            "transaction_time": at(zxid),
+            "session_id": BROKER,
+            "operation": name,
+            "path": path,
+            "full_path": path,
+            "is_ephemeral": False if name == "create" else None,
+            "version": 0 if name == "create" else None,
+        }
+        | more
+    )
 
 
 def create(zxid: int, path: str, data: str | None = None, **more: Any) -> dict[str, Any]:
@@ -39,12 +55,28 @@ def put(zxid: int, path: str, version: int, data: str | None = None, **more: Any
 
 
 def snapshot(path: str, second: int, czxid: int, mzxid: int, version: int, **more: Any) -> dict[str, Any]:
-    return dict.fromkeys(ZNODE_SNAPSHOTS.column_names) | {
-        "record_id": f"{path}@{second}", "cluster_id": "c", "file_id": f"f{second}", "source_file": "z",
-        "source_line": 1, "byte_offset": 0, "byte_length": 1, "captured_at": at(second), "path": path,
-        "czxid": czxid, "mzxid": mzxid, "ctime": at(czxid), "mtime": at(mzxid), "version": version,
-        "ephemeral_owner": 0, "num_children": 0,
-    } | more  # fmt: skip
+    return (
+        dict.fromkeys(ZNODE_SNAPSHOTS.column_names)
+        | {
+            "record_id": f"{path}@{second}",
+            "cluster_id": "c",
+            "file_id": f"f{second}",
+            "source_file": "z",
+            "source_line": 1,
+            "byte_offset": 0,
+            "byte_length": 1,
+            "captured_at": at(second),
+            "path": path,
+            "czxid": czxid,
+            "mzxid": mzxid,
+            "ctime": at(czxid),
+            "mtime": at(mzxid),
+            "version": version,
+            "ephemeral_owner": 0,
+            "num_children": 0,
+        }
+        | more
+    )
 
 
 def fuzzy(path: str, second: int, czxid: int, **more: Any) -> dict[str, Any]:

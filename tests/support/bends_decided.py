@@ -57,9 +57,12 @@ def leader_outside_isr(subject: Subject) -> Iterator[Bend]:
         outside = sorted(set(subject.brokers) - set(written.state["isr"]))
         if outside and written.state["isr"] and written.state["leader"] >= 0:
             yield Bend(
-                "leader outside the ISR", written.partition, rewrite_state(subject.text, written, leader=outside[0]),
-                _one("R05", "leader_outside_isr"), f"version {written.version}",
-            )  # fmt: skip
+                "leader outside the ISR",
+                written.partition,
+                rewrite_state(subject.text, written, leader=outside[0]),
+                _one("R05", "leader_outside_isr"),
+                f"version {written.version}",
+            )
 
 
 def leader_epoch_fell(subject: Subject) -> Iterator[Bend]:
@@ -67,9 +70,12 @@ def leader_epoch_fell(subject: Subject) -> Iterator[Bend]:
         if before.state["leader_epoch"] >= 1:
             lower = before.state["leader_epoch"] - 1
             yield Bend(
-                "leader epoch fell", after.partition, rewrite_state(subject.text, after, leader_epoch=lower),
-                _one("R01", "leader_epoch_decreased"), f"version {after.version}",
-            )  # fmt: skip
+                "leader epoch fell",
+                after.partition,
+                rewrite_state(subject.text, after, leader_epoch=lower),
+                _one("R01", "leader_epoch_decreased"),
+                f"version {after.version}",
+            )
 
 
 def leader_epoch_repeated(subject: Subject) -> Iterator[Bend]:
@@ -77,9 +83,12 @@ def leader_epoch_repeated(subject: Subject) -> Iterator[Bend]:
         if _is_election(before, after):
             same = before.state["leader_epoch"]
             yield Bend(
-                "leader epoch repeated", after.partition, rewrite_state(subject.text, after, leader_epoch=same),
-                _one("R02", "two_leaders_for_one_epoch"), f"version {after.version}",
-            )  # fmt: skip
+                "leader epoch repeated",
+                after.partition,
+                rewrite_state(subject.text, after, leader_epoch=same),
+                _one("R02", "two_leaders_for_one_epoch"),
+                f"version {after.version}",
+            )
 
 
 def leader_epoch_skipped(subject: Subject) -> Iterator[Bend]:
@@ -87,10 +96,12 @@ def leader_epoch_skipped(subject: Subject) -> Iterator[Bend]:
         if is_last and after.state["leader_epoch"] == before.state["leader_epoch"] + 1:
             more = after.state["leader_epoch"] + 1
             yield Bend(
-                "leader epoch raised by two", after.partition, rewrite_state(subject.text, after, leader_epoch=more),
+                "leader epoch raised by two",
+                after.partition,
+                rewrite_state(subject.text, after, leader_epoch=more),
                 frozenset({("R10", "leader_epoch_raised_by_more"), ("R03", "partition_epoch_repeated")}),
                 f"version {after.version}",
-            )  # fmt: skip
+            )
 
 
 def leader_epoch_raised_by_isr_change(subject: Subject) -> Iterator[Bend]:
@@ -100,11 +111,12 @@ def leader_epoch_raised_by_isr_change(subject: Subject) -> Iterator[Bend]:
         grown = set(old["isr"]) < set(new["isr"]) and old["leader"] == new["leader"] >= 0
         if is_last and grown and old["leader_epoch"] == new["leader_epoch"]:
             yield Bend(
-                "ISR change raised the epoch", after.partition,
+                "ISR change raised the epoch",
+                after.partition,
                 rewrite_state(subject.text, after, leader_epoch=new["leader_epoch"] + 1),
                 frozenset({("R10", "leader_epoch_raised_by_isr_change"), ("R03", "partition_epoch_repeated")}),
                 f"version {after.version}",
-            )  # fmt: skip
+            )
 
 
 def isr_emptied(subject: Subject) -> Iterator[Bend]:
@@ -112,9 +124,12 @@ def isr_emptied(subject: Subject) -> Iterator[Bend]:
         return
     for written in state_rows(subject.text):
         yield Bend(
-            "ISR emptied", written.partition, rewrite_state(subject.text, written, isr=[], leader=-1),
-            _one("R06", "isr_empty"), f"version {written.version}",
-        )  # fmt: skip
+            "ISR emptied",
+            written.partition,
+            rewrite_state(subject.text, written, isr=[], leader=-1),
+            _one("R06", "isr_empty"),
+            f"version {written.version}",
+        )
 
 
 def isr_outside_assignment(subject: Subject) -> Iterator[Bend]:
@@ -122,10 +137,12 @@ def isr_outside_assignment(subject: Subject) -> Iterator[Bend]:
         if not _is_assignment_known(subject, written):
             continue
         yield Bend(
-            "ISR member not assigned", written.partition,
+            "ISR member not assigned",
+            written.partition,
             rewrite_state(subject.text, written, isr=[*written.state["isr"], STRANGER]),
-            _one("R04", "isr_outside_assignment"), f"version {written.version}",
-        )  # fmt: skip
+            _one("R04", "isr_outside_assignment"),
+            f"version {written.version}",
+        )
 
 
 def _is_assignment_known(subject: Subject, written: StateRow) -> bool:
@@ -140,10 +157,12 @@ def partition_epoch_repeated(subject: Subject) -> Iterator[Bend]:
         differs = before.state["isr"] != after.state["isr"] or before.state["leader"] != after.state["leader"]
         if differs and before.state["leader_epoch"] == after.state["leader_epoch"]:
             yield Bend(
-                "partition epoch repeated", after.partition,
+                "partition epoch repeated",
+                after.partition,
                 rewrite_state(subject.text, after, version=before.version),
-                _one("R03", "partition_epoch_repeated"), f"version {after.version}",
-            )  # fmt: skip
+                _one("R03", "partition_epoch_repeated"),
+                f"version {after.version}",
+            )
 
 
 def stale_controller_wrote(subject: Subject) -> Iterator[Bend]:
@@ -151,10 +170,12 @@ def stale_controller_wrote(subject: Subject) -> Iterator[Bend]:
         epoch = before.state["controller_epoch"]
         if epoch >= 2 and after.state["controller_epoch"] == epoch and _is_election(before, after):
             yield Bend(
-                "stale controller's write", after.partition,
+                "stale controller's write",
+                after.partition,
                 rewrite_state(subject.text, after, controller_epoch=epoch - 1),
-                _one("R12", "stale_controller_wrote"), f"version {after.version}",
-            )  # fmt: skip
+                _one("R12", "stale_controller_wrote"),
+                f"version {after.version}",
+            )
 
 
 def wrong_leader(subject: Subject) -> Iterator[Bend]:
@@ -164,9 +185,12 @@ def wrong_leader(subject: Subject) -> Iterator[Bend]:
             others = sorted(set(after.state["isr"]) - {after.state["leader"], before.state["leader"]})
             for other in others[:1]:
                 yield Bend(
-                    "wrong leader elected", after.partition, _elect(subject, after, other, None),
-                    _one("R09", "wrong_leader_elected"), f"version {after.version}",
-                )  # fmt: skip
+                    "wrong leader elected",
+                    after.partition,
+                    _elect(subject, after, other, None),
+                    _one("R09", "wrong_leader_elected"),
+                    f"version {after.version}",
+                )
 
 
 def dead_leader(subject: Subject) -> Iterator[Bend]:
@@ -178,10 +202,12 @@ def dead_leader(subject: Subject) -> Iterator[Bend]:
         if _is_election(before, after) and is_dead and old not in after.state["isr"]:
             isr = [old, *after.state["isr"]]
             yield Bend(
-                "dead leader elected", after.partition, _elect(subject, after, old, isr),
+                "dead leader elected",
+                after.partition,
+                _elect(subject, after, old, isr),
                 frozenset({("R07", "dead_leader_elected"), ("R09", "wrong_leader_elected")}),
                 f"version {after.version}",
-            )  # fmt: skip
+            )
 
 
 def _written_at(subject: Subject, written: StateRow) -> int:
@@ -216,9 +242,10 @@ def _elect_in_words(subject: Subject, elected: StateRow, leader: int) -> Edits:
     near = [
         line
         for line in subject.events("partition_state_change")
-        if partition_of(line) == elected.partition and abs(line.at - at) < 1_000_000
+        if partition_of(line) == elected.partition
+        and abs(line.at - at) < 1_000_000
         and line.fields.get("leader") == str(elected.state["leader"])
-    ]  # fmt: skip
+    ]
     return {
         (line.file, line.number): re.sub(r"(with leader )\d+", rf"\g<1>{leader}", subject.raw(line)) for line in near
     }
@@ -236,9 +263,12 @@ def illegal_partition_transition(subject: Subject) -> Iterator[Bend]:
             if not is_legal_partition_transition(wrong.value, to, version):
                 text = _PARTITION_MOVE.sub(f"from {wrong.value} to {to}", subject.raw(line))
                 yield Bend(
-                    "illegal partition transition", partition_of(line), {(line.file, line.number): text},
-                    _one("R13", "illegal_transition"), f"{wrong.value} to {to}",
-                )  # fmt: skip
+                    "illegal partition transition",
+                    partition_of(line),
+                    {(line.file, line.number): text},
+                    _one("R13", "illegal_transition"),
+                    f"{wrong.value} to {to}",
+                )
 
 
 def illegal_replica_transition(subject: Subject) -> Iterator[Bend]:
@@ -249,9 +279,12 @@ def illegal_replica_transition(subject: Subject) -> Iterator[Bend]:
             if not is_legal_replica_transition(wrong.value, to, version):
                 text = _REPLICA_MOVE.sub(f"from {wrong.value} to {to}", subject.raw(line))
                 yield Bend(
-                    "illegal replica transition", partition_of(line), {(line.file, line.number): text},
-                    _one("R14", "illegal_transition"), f"{wrong.value} to {to}",
-                )  # fmt: skip
+                    "illegal replica transition",
+                    partition_of(line),
+                    {(line.file, line.number): text},
+                    _one("R14", "illegal_transition"),
+                    f"{wrong.value} to {to}",
+                )
 
 
 def _moves(subject: Subject, event_type: str) -> Iterator[tuple[Line, Line]]:
@@ -268,20 +301,26 @@ def dropped_partition_transition(subject: Subject) -> Iterator[Bend]:
     for line, following in _moves(subject, "partition_state_change"):
         if line.fields["from_state"] != following.fields["from_state"]:
             yield Bend(
-                "partition transition dropped", partition_of(line), {(line.file, line.number): None},
-                _one("R13", "transition_not_logged"), f"{line.fields['from_state']} to {line.fields['to_state']}",
+                "partition transition dropped",
+                partition_of(line),
+                {(line.file, line.number): None},
+                _one("R13", "transition_not_logged"),
+                f"{line.fields['from_state']} to {line.fields['to_state']}",
                 inferred=True,
-            )  # fmt: skip
+            )
 
 
 def dropped_replica_transition(subject: Subject) -> Iterator[Bend]:
     for line, following in _moves(subject, "replica_state_change"):
         if line.fields["from_state"] != following.fields["from_state"]:
             yield Bend(
-                "replica transition dropped", partition_of(line), {(line.file, line.number): None},
-                _one("R14", "transition_not_logged"), f"{line.fields['from_state']} to {line.fields['to_state']}",
+                "replica transition dropped",
+                partition_of(line),
+                {(line.file, line.number): None},
+                _one("R14", "transition_not_logged"),
+                f"{line.fields['from_state']} to {line.fields['to_state']}",
                 inferred=True,
-            )  # fmt: skip
+            )
 
 
 _RAISED: Final = re.compile(r"((?:[Ee]poch|[Ii]ncremented)(?: epoch)? to )(\d+)")
@@ -299,9 +338,12 @@ def controller_epoch_twice(subject: Subject) -> Iterator[Bend]:
         text = _RAISED.sub(rf"\g<1>{epoch - 1}", subject.raw(line))
         if epoch > 2 and text != subject.raw(line) and held.get(epoch - 1, line.broker_id) != line.broker_id:
             yield Bend(
-                "controller epoch held by two", None, {(line.file, line.number): text},
-                _one("R11", "two_controllers_for_one_epoch"), f"epoch {epoch}",
-            )  # fmt: skip
+                "controller epoch held by two",
+                None,
+                {(line.file, line.number): text},
+                _one("R11", "two_controllers_for_one_epoch"),
+                f"epoch {epoch}",
+            )
 
 
 DECIDED: Final[tuple[Places, ...]] = (

@@ -25,9 +25,12 @@ def request_names_another_leader(subject: Subject) -> Iterator[Bend]:
         if leader >= 0:
             text = put(subject.raw(line), "leader", _other(subject, leader))
             yield Bend(
-                "request with another leader", partition_of(line), _edit(line, text),
-                frozenset({("R15", "request_not_decided"), ("R02", "two_leaders_for_one_epoch")}), line.id,
-            )  # fmt: skip
+                "request with another leader",
+                partition_of(line),
+                _edit(line, text),
+                frozenset({("R15", "request_not_decided"), ("R02", "two_leaders_for_one_epoch")}),
+                line.id,
+            )
 
 
 def request_names_another_epoch(subject: Subject) -> Iterator[Bend]:
@@ -35,9 +38,12 @@ def request_names_another_epoch(subject: Subject) -> Iterator[Bend]:
         if "leader_epoch" in line.fields:
             text = put(subject.raw(line), "leader_epoch", int(line.fields["leader_epoch"]) + 7)
             yield Bend(
-                "request with another epoch", partition_of(line), _edit(line, text),
-                frozenset({("R15", "request_not_decided")}), line.id,
-            )  # fmt: skip
+                "request with another epoch",
+                partition_of(line),
+                _edit(line, text),
+                frozenset({("R15", "request_not_decided")}),
+                line.id,
+            )
 
 
 def request_to_wrong_broker(subject: Subject) -> Iterator[Bend]:
@@ -50,9 +56,12 @@ def request_to_wrong_broker(subject: Subject) -> Iterator[Bend]:
         }
         text = put(subject.raw(line), "to_broker", _other(subject, *assigned))
         yield Bend(
-            "request to a broker that is not assigned", partition, _edit(line, text),
-            frozenset({("R15", "request_to_wrong_broker")}), line.id,
-        )  # fmt: skip
+            "request to a broker that is not assigned",
+            partition,
+            _edit(line, text),
+            frozenset({("R15", "request_to_wrong_broker")}),
+            line.id,
+        )
 
 
 def request_never_sent(subject: Subject) -> Iterator[Bend]:
@@ -100,9 +109,12 @@ def request_never_sent(subject: Subject) -> Iterator[Bend]:
         if received and later and is_decided_here:
             edits: dict[tuple[str, int], str | None] = {(line.file, line.number): None for line in (*lines, *gone)}
             yield Bend(
-                "request never sent", partition, edits,
-                frozenset({("R15", "request_not_sent")}), f"leader epoch {epoch} to {to}",
-            )  # fmt: skip
+                "request never sent",
+                partition,
+                edits,
+                frozenset({("R15", "request_not_sent")}),
+                f"leader epoch {epoch} to {to}",
+            )
 
 
 def deletion_never_sent(subject: Subject) -> Iterator[Bend]:
@@ -113,14 +125,18 @@ def deletion_never_sent(subject: Subject) -> Iterator[Bend]:
             gone = [
                 other
                 for other in subject.events("stop_replica_received", "stop_replica_handled")
-                if other.fields.get("broker_id") == to and partition_of(other) == partition
+                if other.fields.get("broker_id") == to
+                and partition_of(other) == partition
                 and other.fields.get("delete") == "true"
-            ]  # fmt: skip
+            ]
             edits: dict[tuple[str, int], str | None] = {(each.file, each.number): None for each in (line, *gone)}
             yield Bend(
-                "deletion never sent", partition, edits,
-                frozenset({("R15", "request_not_sent"), ("R16", "step_missing")}), line.id,
-            )  # fmt: skip
+                "deletion never sent",
+                partition,
+                edits,
+                frozenset({("R15", "request_not_sent"), ("R16", "step_missing")}),
+                line.id,
+            )
 
 
 def cache_names_another_leader(subject: Subject) -> Iterator[Bend]:
@@ -129,12 +145,14 @@ def cache_names_another_leader(subject: Subject) -> Iterator[Bend]:
         if leader >= 0:
             text = put(subject.raw(line), "leader", _other(subject, leader))
             yield Bend(
-                "cache with another leader", partition_of(line), _edit(line, text),
+                "cache with another leader",
+                partition_of(line),
+                _edit(line, text),
                 frozenset(
                     {("R22", "caches_disagree"), ("R24", "cache_never_decided"), ("R24", "cache_differs_at_rest")}
                 ),
                 line.id,
-            )  # fmt: skip
+            )
 
 
 def _requests(subject: Subject, became: str) -> Iterator[tuple[Line, list[Line]]]:
@@ -167,9 +185,10 @@ def _started_epoch(subject: Subject, received: Line) -> list[Line]:
     return [
         line
         for line in subject.events("leader_epoch_started")
-        if line.file == received.file and partition_of(line) == partition_of(received)
+        if line.file == received.file
+        and partition_of(line) == partition_of(received)
         and line.fields.get("leader_epoch") == received.fields.get("leader_epoch")
-    ]  # fmt: skip
+    ]
 
 
 def acted_on_lower_leader_epoch(subject: Subject) -> Iterator[Bend]:
@@ -183,9 +202,12 @@ def acted_on_lower_leader_epoch(subject: Subject) -> Iterator[Bend]:
                 for other in _started_epoch(subject, line):
                     edits[other.file, other.number] = put(subject.raw(other), "leader_epoch", 0)
                 yield Bend(
-                    "acted on a lower leader epoch", partition_of(line), edits,
-                    frozenset({("R21", "acted_on_lower_leader_epoch")}), line.id,
-                )  # fmt: skip
+                    "acted on a lower leader epoch",
+                    partition_of(line),
+                    edits,
+                    frozenset({("R21", "acted_on_lower_leader_epoch")}),
+                    line.id,
+                )
             accepted[key] = max(epoch, accepted.get(key, 0))
 
 
@@ -194,9 +216,10 @@ def _restarted_between(subject: Subject, line: Line, key: tuple[object, ...]) ->
     before = [
         other.at
         for other in subject.events("leader_and_isr_received")
-        if (other.file, partition_of(other)) == key and other.number < line.number
+        if (other.file, partition_of(other)) == key
+        and other.number < line.number
         and other.fields.get("leader_epoch", "0") != "0"
-    ]  # fmt: skip
+    ]
     starts = [at for at, _ in subject.plain.view.process_starts.get(int(line.fields["broker_id"]), ())]
     return not before or any(max(before) <= at <= line.at for at in starts)
 
@@ -217,9 +240,12 @@ def acted_on_lower_controller_epoch(subject: Subject) -> Iterator[Bend]:
                     for each in (line, *done)
                 }
                 yield Bend(
-                    "acted on a lower controller epoch", partition_of(line), edits,
-                    frozenset({("R21", "acted_on_lower_controller_epoch")}), line.id,
-                )  # fmt: skip
+                    "acted on a lower controller epoch",
+                    partition_of(line),
+                    edits,
+                    frozenset({("R21", "acted_on_lower_controller_epoch")}),
+                    line.id,
+                )
             accepted[key] = (epoch, line.at) if epoch >= known else (known, at)
 
 
@@ -229,9 +255,12 @@ def ignored_without_reason(subject: Subject) -> Iterator[Bend]:
             epoch = int(line.fields["request_leader_epoch"])
             text = re.sub(r"(associated leader epoch )\d+", rf"\g<1>{epoch + 7}", subject.raw(line))
             yield Bend(
-                "ignored without reason", partition_of(line), _edit(line, text),
-                frozenset({("R21", "ignored_without_reason")}), line.id,
-            )  # fmt: skip
+                "ignored without reason",
+                partition_of(line),
+                _edit(line, text),
+                frozenset({("R21", "ignored_without_reason")}),
+                line.id,
+            )
 
 
 def second_leader(subject: Subject) -> Iterator[Bend]:
@@ -250,9 +279,12 @@ def second_leader(subject: Subject) -> Iterator[Bend]:
             text = subject.raw(other).replace("become-follower", "become-leader")
             edits[other.file, other.number] = re.sub(r" with leader \d+", "", text)
         yield Bend(
-            "second leader", partition_of(line), edits,
-            frozenset({("R25", "two_acting_leaders"), ("R20", "role_not_decided")}), line.id,
-        )  # fmt: skip
+            "second leader",
+            partition_of(line),
+            edits,
+            frozenset({("R25", "two_acting_leaders"), ("R20", "role_not_decided")}),
+            line.id,
+        )
 
 
 def shrunk_isr_keeps_the_dead(subject: Subject) -> Iterator[Bend]:
@@ -263,9 +295,12 @@ def shrunk_isr_keeps_the_dead(subject: Subject) -> Iterator[Bend]:
         if gone is not None and isr and int(gone) not in isr:
             text = re.sub(r"(\bISR:)([\d,]*)(?=,Leader)", rf"\g<1>\g<2>,{gone}", subject.raw(line))
             yield Bend(
-                "ISR not shrunk", partition_of(line), _edit(line, text),
-                frozenset({("R15", "isr_not_shrunk"), ("R03", "partition_epoch_repeated")}), line.id,
-            )  # fmt: skip
+                "ISR not shrunk",
+                partition_of(line),
+                _edit(line, text),
+                frozenset({("R15", "isr_not_shrunk"), ("R03", "partition_epoch_repeated")}),
+                line.id,
+            )
 
 
 TOLD: Final[tuple[Places, ...]] = (

@@ -78,10 +78,14 @@ class CalmCapture:
             decided, instants = json.loads(rows[0]["data"]), [row["captured_at"] for row in rows]
             result.append(
                 Written(
-                    partition, decided["leader"], decided["leader_epoch"], tuple(decided["isr"]), min(instants),
+                    partition,
+                    decided["leader"],
+                    decided["leader_epoch"],
+                    tuple(decided["isr"]),
+                    min(instants),
                     max(instants),
                 )
-            )  # fmt: skip
+            )
         return sorted(result, key=lambda write: (write.partition, write.start))
 
     @cached_property

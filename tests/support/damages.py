@@ -138,8 +138,9 @@ BASES: Final = {
 def name_cluster(capture: Path, cluster_id: str) -> None:
     """Write another cluster id wherever a capture's text states its own, so that many are told apart in one lake."""
     stated = {_stated_id(path.read_text()) for path in capture.glob("broker-*/meta.properties")}
-    for path in [p for pattern in ("broker-*/logs/*", "broker-*/meta.properties", "znodes/*") for p in
-                 capture.glob(pattern)]:  # fmt: skip
+    for path in [
+        p for pattern in ("broker-*/logs/*", "broker-*/meta.properties", "znodes/*") for p in capture.glob(pattern)
+    ]:
         content = path.read_bytes()
         for own in stated:
             content = content.replace(own.encode(), cluster_id.encode())
@@ -392,53 +393,105 @@ KINDS: Final = (
     _log("lines missing", QUIET, STATE_CHANGES.format(1), _without_middle),
     _log("server log cut in the middle", FAILOVER, SERVER_LOG.format(3), _half),
     _kind("hour missing", ROTATED, "broker-2/logs/server.log.*-07", _remove("broker-2/logs/server.log.*-07")),
-    _kind("latest hours missing", ROTATED, "broker-2/logs/server.log*",
-          _remove("broker-2/logs/server.log", *(f"broker-2/logs/server.log.*-{hour:02}" for hour in (7, 8, 9)))),
-    _kind("hour unreadable", ROTATED, "broker-2/logs/server.log.*-07",
-          _bytes("broker-2/logs/server.log.2026-11-21-07", lambda _: _GARBAGE)),
+    _kind(
+        "latest hours missing",
+        ROTATED,
+        "broker-2/logs/server.log*",
+        _remove("broker-2/logs/server.log", *(f"broker-2/logs/server.log.*-{hour:02}" for hour in (7, 8, 9))),
+    ),
+    _kind(
+        "hour unreadable",
+        ROTATED,
+        "broker-2/logs/server.log.*-07",
+        _bytes("broker-2/logs/server.log.2026-11-21-07", lambda _: _GARBAGE),
+    ),
     _kind("numbered file missing", NUMBERED, "broker-2/logs/server.log.1", _remove("broker-2/logs/server.log.1")),
     _kind("log given twice, lines missing in one", QUIET, "broker-2/logs/server.log.old", _twice_but_for_some_lines),
     _kind("logs of one broker missing", QUIET, "broker-3/logs/*", _remove("broker-3/logs/*")),
     _kind("all state-change logs missing", QUIET, _EVERY_STATE_CHANGE, _remove(*_EVERY_STATE_CHANGE)),
-    _kind("TRACE lines removed", QUIET, _EVERY_STATE_CHANGE,
-          _in_order(*(_drop(log, "] TRACE ") for log in _EVERY_STATE_CHANGE))),
+    _kind(
+        "TRACE lines removed",
+        QUIET,
+        _EVERY_STATE_CHANGE,
+        _in_order(*(_drop(log, "] TRACE ") for log in _EVERY_STATE_CHANGE)),
+    ),
     # logs: other content
     _log("garbage before a log", QUIET, STATE_CHANGES.format(2), lambda lines: [_GARBAGE[:300], b"\n", *lines]),
-    _log("garbage in place of lines", QUIET, STATE_CHANGES.format(1),
-         lambda lines: [*lines[:50], _GARBAGE[128:], b"\n", *lines[58:]]),
+    _log(
+        "garbage in place of lines",
+        QUIET,
+        STATE_CHANGES.format(1),
+        lambda lines: [*lines[:50], _GARBAGE[128:], b"\n", *lines[58:]],
+    ),
     _log("garbage in place of a log", QUIET, STATE_CHANGES.format(2), lambda _: [_GARBAGE]),
     _log("times on no calendar", QUIET, STATE_CHANGES.format(2), _on_no_calendar),
     _log("lines of another program mixed in", QUIET, SERVER_LOG.format(2), _mixed),
     _log("state changes that no shape knows", QUIET, STATE_CHANGES.format(1), _with_unknown),
-    _log("requests edited", QUIET, STATE_CHANGES.format(1),
-         _replace(b"leader=1, leaderEpoch=0", b"leader=2, leaderEpoch=0", where=b"Sending become")),
-    _log("what a broker received edited", QUIET, STATE_CHANGES.format(2),
-         _replace(b"leader=1, leaderEpoch=0", b"leader=3, leaderEpoch=0")),
+    _log(
+        "requests edited",
+        QUIET,
+        STATE_CHANGES.format(1),
+        _replace(b"leader=1, leaderEpoch=0", b"leader=2, leaderEpoch=0", where=b"Sending become"),
+    ),
+    _log(
+        "what a broker received edited",
+        QUIET,
+        STATE_CHANGES.format(2),
+        _replace(b"leader=1, leaderEpoch=0", b"leader=3, leaderEpoch=0"),
+    ),
     _log("lines shuffled", FAILOVER, STATE_CHANGES.format(1), _shuffled),
     _kind("log of another broker in its place", QUIET, STATE_CHANGES.format(3), _lines_of_another),
     # logs: packed
-    _kind("gzip with bytes missing", QUIET, "broker-2/logs/server.log*",
-          _packed(SERVER_LOG.format(2), _without_a_part)),
-    _kind("gzip cut", QUIET, "broker-2/logs/server.log*",
-          _packed(SERVER_LOG.format(2), lambda content: content[: len(content) // 2])),
-    _kind("tar cut", QUIET, "broker-2/logs*",
-          _in_order(_in_tar, _remove("broker-2/logs/*.log"),
-                    _bytes("broker-2/logs.tar", lambda content: content[: len(content) // 2]))),
+    _kind(
+        "gzip with bytes missing", QUIET, "broker-2/logs/server.log*", _packed(SERVER_LOG.format(2), _without_a_part)
+    ),
+    _kind(
+        "gzip cut",
+        QUIET,
+        "broker-2/logs/server.log*",
+        _packed(SERVER_LOG.format(2), lambda content: content[: len(content) // 2]),
+    ),
+    _kind(
+        "tar cut",
+        QUIET,
+        "broker-2/logs*",
+        _in_order(
+            _in_tar,
+            _remove("broker-2/logs/*.log"),
+            _bytes("broker-2/logs.tar", lambda content: content[: len(content) // 2]),
+        ),
+    ),
     # clocks
     _kind("wrong time zone", QUIET, "broker-2/logs/*.log", _later(2, timedelta(hours=2))),
     _kind("clock 100 seconds ahead", QUIET, "broker-2/logs/*.log", _later(2, timedelta(seconds=100))),
     # znodes
-    _kind("last snapshot names another leader", QUIET, _SNAPSHOTS,
-          _states("orders", 0, lambda row, state: state.update(leader=3), _last)),
-    _kind("last snapshot with a lower leader epoch", FAILOVER, _SNAPSHOTS,
-          _states("orders", 0, lambda row, state: state.update(leader_epoch=0), _last)),
+    _kind(
+        "last snapshot names another leader",
+        QUIET,
+        _SNAPSHOTS,
+        _states("orders", 0, lambda row, state: state.update(leader=3), _last),
+    ),
+    _kind(
+        "last snapshot with a lower leader epoch",
+        FAILOVER,
+        _SNAPSHOTS,
+        _states("orders", 0, lambda row, state: state.update(leader_epoch=0), _last),
+    ),
     _kind("snapshots with a stranger in the ISR", QUIET, _SNAPSHOTS, _states("payments", 0, _isr(2, 1, 3))),
     _kind("snapshots with the leader outside the ISR", QUIET, _SNAPSHOTS, _states("orders", 1, _isr(3, 1))),
-    _kind("snapshots with a falling partition epoch", FAILOVER, _SNAPSHOTS,
-          _states("orders", 0, lambda row, state: row.update(version=0 if row["version"] > 2 else row["version"]))),
+    _kind(
+        "snapshots with a falling partition epoch",
+        FAILOVER,
+        _SNAPSHOTS,
+        _states("orders", 0, lambda row, state: row.update(version=0 if row["version"] > 2 else row["version"])),
+    ),
     _kind("last snapshot cut in a line", QUIET, _SNAPSHOTS, _last_snapshot(_cut_in_a_line)),
-    _kind("last snapshot without zxids", QUIET, _SNAPSHOTS,
-          _last_snapshot(_replace(b'"mzxid"', b'"xid"', where=b"/state"))),
+    _kind(
+        "last snapshot without zxids",
+        QUIET,
+        _SNAPSHOTS,
+        _last_snapshot(_replace(b'"mzxid"', b'"xid"', where=b"/state")),
+    ),
     _kind("snapshots missing", QUIET, _SNAPSHOTS, _remove(*_SNAPSHOTS)),
     _kind("transaction with a flipped bit", ZOOKEEPER, TRANSACTIONS, _bytes(TRANSACTIONS, _flipped)),
     _kind("transaction log cut", ZOOKEEPER, TRANSACTIONS, _bytes(TRANSACTIONS, _cut_in_a_transaction)),
@@ -447,11 +500,17 @@ KINDS: Final = (
     _kind("checkpoint with an entry of zero", CHECKPOINTS, _COPIES, _last_entry(0)),
     _kind("checkpoint with a wrong count", CHECKPOINTS, _COPIES, _copy(lambda lines: [lines[0], "7", *lines[2:]])),
     _kind("checkpoint of another version", CHECKPOINTS, _COPIES, _copy(lambda lines: ["9", *lines[1:]])),
-    _kind("checkpoint with an entry twice", CHECKPOINTS, _COPIES,
-          _copy(lambda lines: ["0", "5", *lines[2:], lines[-1]])),
+    _kind(
+        "checkpoint with an entry twice", CHECKPOINTS, _COPIES, _copy(lambda lines: ["0", "5", *lines[2:], lines[-1]])
+    ),
     _kind("checkpoint empty", CHECKPOINTS, _COPIES, _copy(lambda _: [])),
-    _kind("leader epochs malformed", CHECKPOINTS, "broker-2/leader-epoch-checkpoint/orders-0",
-          _bytes("broker-2/leader-epoch-checkpoint/orders-0", lambda _: b"0\n1\n0 x\n")),
-    _log("configuration of another broker", QUIET, "broker-2/server.properties",
-         _replace(b"broker.id=2", b"broker.id=1")),
-)  # fmt: skip
+    _kind(
+        "leader epochs malformed",
+        CHECKPOINTS,
+        "broker-2/leader-epoch-checkpoint/orders-0",
+        _bytes("broker-2/leader-epoch-checkpoint/orders-0", lambda _: b"0\n1\n0 x\n"),
+    ),
+    _log(
+        "configuration of another broker", QUIET, "broker-2/server.properties", _replace(b"broker.id=2", b"broker.id=1")
+    ),
+)

@@ -344,16 +344,30 @@ def described(capture: Path) -> dict[str, bytes]:
 
     def cluster(after_ms: int, broker: int) -> bytes:
         alive = [{"id": one, "host": f"kafka-{one}", "port": 9092, "rack": None} for one in BROKERS]
-        return line(after_ms, broker, description="cluster", cluster_id=cluster_id, controller_id=1, brokers=alive,
-                    topics=1)  # fmt: skip
+        return line(
+            after_ms, broker, description="cluster", cluster_id=cluster_id, controller_id=1, brokers=alive, topics=1
+        )
 
     def topic(after_ms: int, broker: int, leader: int, isr: list[int]) -> bytes:
         partition = {
-            "partition": 0, "error_code": 0, "leader": leader, "leader_epoch": leader, "replicas": [1, 2, 3],
-            "isr": isr, "offline_replicas": [],
-        }  # fmt: skip
-        return line(after_ms, broker, description="topic", topic="orders", topic_id=None, is_internal=False,
-                    error_code=0, partitions=[partition])  # fmt: skip
+            "partition": 0,
+            "error_code": 0,
+            "leader": leader,
+            "leader_epoch": leader,
+            "replicas": [1, 2, 3],
+            "isr": isr,
+            "offline_replicas": [],
+        }
+        return line(
+            after_ms,
+            broker,
+            description="topic",
+            topic="orders",
+            topic_id=None,
+            is_internal=False,
+            error_code=0,
+            partitions=[partition],
+        )
 
     def log_dir(after_ms: int, broker: int, lag: int) -> bytes:
         replica = {"partition": 0, "size": 424, "offset_lag": lag, "is_future": False}
@@ -363,12 +377,17 @@ def described(capture: Path) -> dict[str, bytes]:
 
     moved = {"topic": "orders", "partition": 0, "replicas": [1, 2, 3], "adding_replicas": [3], "removing_replicas": [1]}
     return {
-        "descriptions.jsonl": cluster(0, 1) + topic(0, 1, 1, [1, 2, 3]) + cluster(5, 2) + topic(5, 2, 1, [1, 2, 3])
-        + cluster(2000, 2) + topic(2000, 2, 2, [2, 3]) + line(2500, 2, description="topic_gone", topic="orders"),
+        "descriptions.jsonl": cluster(0, 1)
+        + topic(0, 1, 1, [1, 2, 3])
+        + cluster(5, 2)
+        + topic(5, 2, 1, [1, 2, 3])
+        + cluster(2000, 2)
+        + topic(2000, 2, 2, [2, 3])
+        + line(2500, 2, description="topic_gone", topic="orders"),
         "log-dirs.jsonl": log_dir(3, 2, 0) + log_dir(1003, 2, 7) + log_dir(2003, 2, 9)[:-9] + b"\n",
         "reassignments.jsonl": line(4, 1, reassignments=[moved]) + line(1004, 1, reassignments=[]),
         "missed.jsonl": _missed(began + 1000, None) + _missed(began + 1000, began + 2000),
-    }  # fmt: skip
+    }
 
 
 def _missed(began_ms: float, ended_ms: float | None) -> bytes:
@@ -443,11 +462,19 @@ def _snapshot(log: bytes, zxid: int) -> bytes:
     tree.replay(operations([log]), after_zxid=0, to_zxid=zxid)
     nodes = {
         path: jute.Stat(
-            znode.data, znode.czxid, znode.mzxid, znode.ctime_ms, znode.mtime_ms, znode.version, znode.child_creates,
-            znode.acl_version, znode.ephemeral_owner, znode.pzxid,
+            znode.data,
+            znode.czxid,
+            znode.mzxid,
+            znode.ctime_ms,
+            znode.mtime_ms,
+            znode.version,
+            znode.child_creates,
+            znode.acl_version,
+            znode.ephemeral_owner,
+            znode.pzxid,
         )
         for path, znode in sorted(tree.nodes.items())
-    }  # fmt: skip
+    }
     return jute.snapshot(nodes, tree.sessions, digest_zxid=zxid, last_zxid=zxid)
 
 

@@ -41,25 +41,59 @@ def _lossy(story: Story) -> None:
     _elected(story, "ledger", 5, 1, 0, is_unclean=False, election_kind="new_partition", previous_leader=None)
     _elected(story, "ledger", ELECTED, 2, 1, is_unclean=True, evidence=["cut-1"])
     story.add(
-        g.DATA_LOSS_BOUNDS, **place, event_at=at(ELECTED), cause="unclean_election", leader=2, previous_leader=1,
-        leader_epoch=1, lost_from_offset=100, lost_to_offset_lower=299, lost_to_offset_upper=309, lost_count_lower=200,
-        lost_count_upper=210, diverging_replicas=[1], diverging_offsets=["100-289"], evidence=["cut-1"],
-    )  # fmt: skip
+        g.DATA_LOSS_BOUNDS,
+        **place,
+        event_at=at(ELECTED),
+        cause="unclean_election",
+        leader=2,
+        previous_leader=1,
+        leader_epoch=1,
+        lost_from_offset=100,
+        lost_to_offset_lower=299,
+        lost_to_offset_upper=309,
+        lost_count_lower=200,
+        lost_count_upper=210,
+        diverging_replicas=[1],
+        diverging_offsets=["100-289"],
+        evidence=["cut-1"],
+    )
     _offsets(
-        story, "ledger", 1, (10, 60, None, 120, 40, None), (60, 245, 300, None, 300, 310),
-        (480, CUT, 300, 310, 310, 310), (CUT, None, 290, None, 290, None), evidence=["hw-1"],
-    )  # fmt: skip
+        story,
+        "ledger",
+        1,
+        (10, 60, None, 120, 40, None),
+        (60, 245, 300, None, 300, 310),
+        (480, CUT, 300, 310, 310, 310),
+        (CUT, None, 290, None, 290, None),
+        evidence=["hw-1"],
+    )
     _offsets(story, "ledger", 2, (10, ELECTED, 90, 100, 100, 100), (ELECTED, None, 100, None, 100, None))
     _offsets(story, "ledger", 3, (10, 400, 90, None, 95, None), (400, None, 400, 500, 400, None))
     for shape, instant in ((1, CUT), (2, CUT + 0.2)):  # two lines tell of the same truncation
         story.add(
-            s.REPLICATION_EVENTS, **place, event_id=f"cut-{shape}", record_id="cut-1", broker_id=1, offset=290,
-            event_type="log_truncated", event_time=at(instant), corrected_time=at(instant), source_file="f",
-        )  # fmt: skip
+            s.REPLICATION_EVENTS,
+            **place,
+            event_id=f"cut-{shape}",
+            record_id="cut-1",
+            broker_id=1,
+            offset=290,
+            event_type="log_truncated",
+            event_time=at(instant),
+            corrected_time=at(instant),
+            source_file="f",
+        )
     story.add(
-        s.OFFSET_OBSERVATIONS, **place, observation_id="o1", replica_id=1, offset_kind="high_watermark", offset=300,
-        observed_at=at(59.5), observed_at_upper=at(60.5), source="replication_offset_checkpoint", evidence=["hw-1"],
-    )  # fmt: skip
+        s.OFFSET_OBSERVATIONS,
+        **place,
+        observation_id="o1",
+        replica_id=1,
+        offset_kind="high_watermark",
+        offset=300,
+        observed_at=at(59.5),
+        observed_at_upper=at(60.5),
+        source="replication_offset_checkpoint",
+        evidence=["hw-1"],
+    )
 
 
 def _busy() -> list[tuple[Any, ...]]:
@@ -88,7 +122,12 @@ def _offsets(story: Story, topic: str, replica: int, *rows: tuple[Any, ...], **v
     for begin, end, *bounds in rows:
         names = ("high_watermark_lower", "high_watermark_upper", "log_end_offset_lower", "log_end_offset_upper")
         story.add(
-            s.REPLICA_OFFSET_TIMELINE, **_place(topic), replica_id=replica, valid_from=at(begin),
-            valid_to=None if end is None else at(end), inferred_from="replication_rules",
-            **dict(zip(names, bounds, strict=True)), **values,
-        )  # fmt: skip
+            s.REPLICA_OFFSET_TIMELINE,
+            **_place(topic),
+            replica_id=replica,
+            valid_from=at(begin),
+            valid_to=None if end is None else at(end),
+            inferred_from="replication_rules",
+            **dict(zip(names, bounds, strict=True)),
+            **values,
+        )

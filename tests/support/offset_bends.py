@@ -121,9 +121,12 @@ def bend(capture: CalmCapture, kind: Kind, change: Change, unbent: Unbent) -> Sc
     is_found = any(name[:3] == (change.partition, *kind.expected) for name, _ in new)
     elsewhere = sum(name[0] != change.partition or not change.touched & evidence for name, evidence in new)
     return Score(
-        1, int(is_found), len(new), elsewhere if change.touched else 0,
+        1,
+        int(is_found),
+        len(new),
+        elsewhere if change.touched else 0,
         [] if is_found else [f"{kind.name}: {capture.folder.name} {change.partition} {change.note}"],
-    )  # fmt: skip
+    )
 
 
 def _named(said: Iterable[tuple[Partition, Finding]]) -> list[tuple[Named, frozenset[str]]]:

@@ -139,18 +139,27 @@ def _log_end_lowered(of_leader: bool, capture: CalmCapture) -> Iterable[Place]:
 KINDS: Final = (
     Kind("high watermark falls in one copy", ("R30", "high_watermark_decreased"), _falls),
     Kind(
-        "high watermark above the log end", ("R31", "high_watermark_above_log_end"),
+        "high watermark above the log end",
+        ("R31", "high_watermark_above_log_end"),
         partial(_above_log_end, HIGH_WATERMARKS),
     ),
     Kind(
-        "recovery point above the log end", ("R31", "recovery_point_above_log_end"),
+        "recovery point above the log end",
+        ("R31", "recovery_point_above_log_end"),
         partial(_above_log_end, _RECOVERY_POINTS),
     ),
-    Kind("leader's log end below its high watermark", ("R31", "high_watermark_above_log_end"),
-         partial(_log_end_lowered, True)),
+    Kind(
+        "leader's log end below its high watermark",
+        ("R31", "high_watermark_above_log_end"),
+        partial(_log_end_lowered, True),
+    ),
     Kind("log start above the high watermark", ("R31", "log_start_above_high_watermark"), _log_start_above),
-    Kind("follower's high watermark above its leader's", ("R32", "follower_high_watermark_above_leader"),
-         _above_leader),
-    Kind("log end of a member of the ISR below the high watermark", ("R33", "isr_member_behind_high_watermark"),
-         partial(_log_end_lowered, False)),
-)  # fmt: skip
+    Kind(
+        "follower's high watermark above its leader's", ("R32", "follower_high_watermark_above_leader"), _above_leader
+    ),
+    Kind(
+        "log end of a member of the ISR below the high watermark",
+        ("R33", "isr_member_behind_high_watermark"),
+        partial(_log_end_lowered, False),
+    ),
+)

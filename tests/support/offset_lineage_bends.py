@@ -158,8 +158,9 @@ KINDS: Final = (
     Kind("start offsets fall in a lineage", _CONFLICT, _falling),
     Kind("an epoch is missing between two on one replica", _CONFLICT, _missing),
     Kind(
-        "high watermark rises under min.insync.replicas", ("R34", "high_watermark_moved_under_min_isr"),
+        "high watermark rises under min.insync.replicas",
+        ("R34", "high_watermark_moved_under_min_isr"),
         _rises_under_min_isr,
     ),
     Kind("min.insync.replicas above the ISR", ("R39", "acks_all_unavailable"), _under_min_isr),
-)  # fmt: skip
+)

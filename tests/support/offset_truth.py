@@ -112,18 +112,27 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
         for probe in probes(capture):
             sightings.setdefault(probe.partition, []).append(
                 OffsetSighting(
-                    probe.replica_id, probe.quantity, probe.offset, probe.sent_at, probe.received_at, source=oe.PROBE,
+                    probe.replica_id,
+                    probe.quantity,
+                    probe.offset,
+                    probe.sent_at,
+                    probe.received_at,
+                    source=oe.PROBE,
                     evidence_id=f"probes-{probe.replica_id}.jsonl:{probe.line}",
                 )
-            )  # fmt: skip
+            )
     decided = _decided(capture, version)
     found = CaptureEvidence(version)
     for partition in sorted(sightings.keys() | events.keys()):
         began = [ReplicaEvent(b, ReplicaEventKind.STARTED, at) for b, instants in starts.items() for at in instants]
         found.partitions[partition] = OffsetEvidence(
-            sightings.get(partition, []), events.get(partition, []) + began, decided.get(partition, []), covered,
-            _schedules(capture), clocks,
-        )  # fmt: skip
+            sightings.get(partition, []),
+            events.get(partition, []) + began,
+            decided.get(partition, []),
+            covered,
+            _schedules(capture),
+            clocks,
+        )
     return found
 
 
@@ -151,11 +160,19 @@ def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator
         until = (rounds[later] if later < len(rounds) else int(copy.name) + longest) * 1000
         changed = before is not None and before[1] != content
         for topic, partition_id, offset in _entries(content):
-            yield (topic, partition_id), OffsetSighting(
-                broker_id, kind, offset, at, until, source=file.replace("-", "_"),
-                written_after=before[0] if changed and before is not None else None,
-                evidence_id=f"{broker.name}/{file}/{copy.name}",
-            )  # fmt: skip
+            yield (
+                (topic, partition_id),
+                OffsetSighting(
+                    broker_id,
+                    kind,
+                    offset,
+                    at,
+                    until,
+                    source=file.replace("-", "_"),
+                    written_after=before[0] if changed and before is not None else None,
+                    evidence_id=f"{broker.name}/{file}/{copy.name}",
+                ),
+            )
         before = (at, content)
 
 
@@ -174,10 +191,18 @@ def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition
             continue  # a directory that waits for its deletion
         for line in path.read_text().splitlines()[2:]:
             epoch, start = line.split()
-            yield (topic, int(number)), OffsetSighting(
-                broker_id, oe.EPOCH_START, int(start), 0, leader_epoch=int(epoch), source="leader_epoch_checkpoint",
-                evidence_id=f"{broker.name}/leader-epoch-checkpoint/{path.name}",
-            )  # fmt: skip
+            yield (
+                (topic, int(number)),
+                OffsetSighting(
+                    broker_id,
+                    oe.EPOCH_START,
+                    int(start),
+                    0,
+                    leader_epoch=int(epoch),
+                    source="leader_epoch_checkpoint",
+                    evidence_id=f"{broker.name}/leader-epoch-checkpoint/{path.name}",
+                ),
+            )
 
 
 def _lines(broker: Path) -> Iterator[tuple[int, str, str, Mapping[str, str]]]:
@@ -247,9 +272,14 @@ def probes(capture: Path) -> Iterator[Probe]:
             row: Mapping[str, Any] = json.loads(line)
             quantity = oe.HIGH_WATERMARK if row["replica_id"] == -1 else oe.LOG_END_OFFSET
             yield Probe(
-                (row["topic"], row["partition"]), row["broker"], quantity, row["offset"],
-                round(row["sent_at"] * 1000), round(row["received_at"] * 1000), number,
-            )  # fmt: skip
+                (row["topic"], row["partition"]),
+                row["broker"],
+                quantity,
+                row["offset"],
+                round(row["sent_at"] * 1000),
+                round(row["received_at"] * 1000),
+                number,
+            )
 
 
 # --- the measure ----------------------------------------------------------------------------------------------------

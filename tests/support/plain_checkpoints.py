@@ -139,9 +139,15 @@ def plain_checkpoints(capture: Path) -> Iterator[BrokerCheckpoints]:
         copies, entries = read_checkpoints(checkpoint_files(broker))
         lines, starts, covered = broker_lines(broker)
         yield BrokerCheckpoints(
-            broker_id, VersionRange.exactly(version), copies, entries, lines, starts, assigned[broker_id],
+            broker_id,
+            VersionRange.exactly(version),
+            copies,
+            entries,
+            lines,
+            starts,
+            assigned[broker_id],
             covered=covered,
-        )  # fmt: skip
+        )
 
 
 def _item(name: str, kind: str, size: int) -> WorkItem:

@@ -20,13 +20,15 @@ _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
 _CONFIG: Final = re.compile(r"^/config/topics/([^/]+)$")
 _CHANGES: Final = {
     "broker_change": (
-        ("added_broker_ids", "up"), ("deleted_broker_ids", "down"), ("bounced_broker_ids", "down"),
+        ("added_broker_ids", "up"),
+        ("deleted_broker_ids", "down"),
+        ("bounced_broker_ids", "down"),
         ("bounced_broker_ids", "up"),
     ),
     "broker_started": (("added_broker_ids", "up"),),
     "broker_failed": (("deleted_broker_ids", "down"),),
     "controlled_shutdown_requested": (("shutting_down_broker_ids", "shutdown_requested"),),
-}  # fmt: skip
+}
 
 
 def plain_cluster(

@@ -17,9 +17,17 @@ from tests.support.capture_text import CaptureText, Lines
 Partition = tuple[str, int]
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
 _NUMBERS: Final = (
-    "controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",
-    "partition_epoch", "leader_recovery_state", "correlation_id", "known_controller_epoch",
-)  # fmt: skip
+    "controller_id",
+    "controller_epoch",
+    "state_controller_epoch",
+    "replica_id",
+    "leader",
+    "leader_epoch",
+    "partition_epoch",
+    "leader_recovery_state",
+    "correlation_id",
+    "known_controller_epoch",
+)
 _LISTS: Final = ("old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids")
 _TEXTS: Final = ("from_state", "to_state", "role")
 #: Other names of a field of the evidence, which count where the message has them.

@@ -83,10 +83,15 @@ def partition_facts(writes: Sequence[Write], partitions: Sequence[Partition]) ->
 def _state(write: Write) -> Evidence:
     state = json.loads(write.data or "{}")
     return _fact(
-        write, kinds.ZNODE_STATE, leader=state["leader"], leader_epoch=state["leader_epoch"], isr=tuple(state["isr"]),
-        state_controller_epoch=state["controller_epoch"], partition_epoch=write.version,
+        write,
+        kinds.ZNODE_STATE,
+        leader=state["leader"],
+        leader_epoch=state["leader_epoch"],
+        isr=tuple(state["isr"]),
+        state_controller_epoch=state["controller_epoch"],
+        partition_epoch=write.version,
         leader_recovery_state=state.get("leader_recovery_state"),
-    )  # fmt: skip
+    )
 
 
 def _assignments(topic: str, write: Write) -> Iterator[tuple[Partition, Evidence]]:

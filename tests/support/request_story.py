@@ -50,20 +50,45 @@ def batch_0_8(at_ms: int, correlation: int, epoch: int) -> list[Said]:
     step = f"LeaderAndIsr request correlationId {correlation} from controller 1 epoch 4"
     said = [
         (1, 0, f"{who} changed partition [t,0] from OfflinePartition to OnlinePartition with leader 2", "decided"),
-        (1, 1, f"{who} sending become-leader LeaderAndIsr request {state} with correlationId {correlation} to broker 2"
-               " for partition [t,0]", "sent"),
-        (1, 2, f"{who} sending UpdateMetadata request {state} with correlationId {correlation} to broker 2 for"
-               " partition [t,0]", "sent metadata"),
+        (
+            1,
+            1,
+            f"{who} sending become-leader LeaderAndIsr request {state} with correlationId {correlation} to broker 2"
+            " for partition [t,0]",
+            "sent",
+        ),
+        (
+            1,
+            2,
+            f"{who} sending UpdateMetadata request {state} with correlationId {correlation} to broker 2 for"
+            " partition [t,0]",
+            "sent metadata",
+        ),
         (2, 5, f"{me} received LeaderAndIsr request {info} {of}", "received"),
         (2, 6, f"{me} handling {step} starting the become-leader transition for partition [t,0]", "started"),
         (2, 8, f"{me} completed {step} for the become-leader transition for partition [t,0]", "completed"),
-        (1, 9, f"{who} received response LeaderAndIsrResponse({correlation},Map((t,0) -> 0),0) for a request sent to"
-               " broker id:2,host:h,port:9092", "answered"),
-        (2, 10, f"{me} cached leader info {info} for partition [t,0] in response to UpdateMetadata request sent by"
-                f" controller 1 epoch 4 with correlation id {correlation}", "cached"),
-        (1, 12, f"{who} received response UpdateMetadataResponse({correlation},0) for a request sent to broker"
-                " id:2,host:h,port:9092", "answered metadata"),
-    ]  # fmt: skip
+        (
+            1,
+            9,
+            f"{who} received response LeaderAndIsrResponse({correlation},Map((t,0) -> 0),0) for a request sent to"
+            " broker id:2,host:h,port:9092",
+            "answered",
+        ),
+        (
+            2,
+            10,
+            f"{me} cached leader info {info} for partition [t,0] in response to UpdateMetadata request sent by"
+            f" controller 1 epoch 4 with correlation id {correlation}",
+            "cached",
+        ),
+        (
+            1,
+            12,
+            f"{who} received response UpdateMetadataResponse({correlation},0) for a request sent to broker"
+            " id:2,host:h,port:9092",
+            "answered metadata",
+        ),
+    ]
     return [Said(broker, at_ms + ms, text, name=name) for broker, ms, text, name in said]
 
 
@@ -74,21 +99,45 @@ def batch_1_1(at_ms: int, correlation: int, epoch: int) -> list[Said]:
     step = f"LeaderAndIsr request correlationId {correlation} from controller 1 epoch 4"
     answer = "with correlation id {} sent to broker h:9092 (id: 2 rack: null)"
     said = [
-        (1, 0, f"{who} Changed partition t-0 from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader=2,"
-               f" leaderEpoch={epoch}, isr=List(2), zkVersion=6)", "decided"),
+        (
+            1,
+            0,
+            f"{who} Changed partition t-0 from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader=2,"
+            f" leaderEpoch={epoch}, isr=List(2), zkVersion=6)",
+            "decided",
+        ),
         (1, 1, f"{who} Sending become-leader LeaderAndIsr request {state} to broker 2 for partition t-0", "sent"),
         (1, 2, f"{who} Sending UpdateMetadata request {cached} to brokers Set(2) for partition t-0", "sent metadata"),
-        (2, 5, f"{me} Received LeaderAndIsr request {state} correlation id {correlation} from controller 1 epoch 4 for"
-               " partition t-0", "received"),
+        (
+            2,
+            5,
+            f"{me} Received LeaderAndIsr request {state} correlation id {correlation} from controller 1 epoch 4 for"
+            " partition t-0",
+            "received",
+        ),
         (2, 6, f"{me} Handling {step} starting the become-leader transition for partition t-0", "started"),
         (2, 8, f"{me} Completed {step} for the become-leader transition for partition t-0", "completed"),
-        (1, 9, f"{who} Received response {{error_code=0,partitions=[{{topic=t,partition=0,error_code=0}}]}} for request"
-               f" LEADER_AND_ISR {answer.format(correlation)}", "answered"),
-        (2, 10, f"{me} Cached leader info {cached} for partition t-0 in response to UpdateMetadata request sent by"
-                f" controller 1 epoch 4 with correlation id {correlation + 1}", "cached"),
-        (1, 12, f"{who} Received response {{error_code=0}} for request UPDATE_METADATA"
-                f" {answer.format(correlation + 1)}", "answered metadata"),
-    ]  # fmt: skip
+        (
+            1,
+            9,
+            f"{who} Received response {{error_code=0,partitions=[{{topic=t,partition=0,error_code=0}}]}} for request"
+            f" LEADER_AND_ISR {answer.format(correlation)}",
+            "answered",
+        ),
+        (
+            2,
+            10,
+            f"{me} Cached leader info {cached} for partition t-0 in response to UpdateMetadata request sent by"
+            f" controller 1 epoch 4 with correlation id {correlation + 1}",
+            "cached",
+        ),
+        (
+            1,
+            12,
+            f"{who} Received response {{error_code=0}} for request UPDATE_METADATA {answer.format(correlation + 1)}",
+            "answered metadata",
+        ),
+    ]
     return [Said(broker, at_ms + ms, text, name=name) for broker, ms, text, name in said]
 
 
@@ -100,29 +149,72 @@ def batch_3_9(at_ms: int, correlation: int, epoch: int) -> list[Said]:
     update = f"in response to UpdateMetadata request sent by controller 1 epoch 4 with correlation id {correlation + 1}"
     answer = "with correlation id {} sent to broker h:9092 (id: 2 rack: null)"
     said = [
-        (1, 0, f"{who} Changed partition t-0 from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader=2,"
-               f" leaderEpoch={epoch}, isrWithBrokerEpoch=List(BrokerState(brokerId=2, brokerEpoch=-1)),"
-               " leaderRecoveryState=RECOVERED, partitionEpoch=6)", "INFO", "decided"),
-        (1, 1, f"{who} Sending become-leader LeaderAndIsr request {state} to broker 2 for partition t-0", "TRACE",
-               "sent"),
-        (1, 1, f"{who} Sending LeaderAndIsr request to broker 2 with 1 become-leader and 0 become-follower partitions",
-               "INFO", "sent batch"),
+        (
+            1,
+            0,
+            f"{who} Changed partition t-0 from OfflinePartition to OnlinePartition with state LeaderAndIsr(leader=2,"
+            f" leaderEpoch={epoch}, isrWithBrokerEpoch=List(BrokerState(brokerId=2, brokerEpoch=-1)),"
+            " leaderRecoveryState=RECOVERED, partitionEpoch=6)",
+            "INFO",
+            "decided",
+        ),
+        (
+            1,
+            1,
+            f"{who} Sending become-leader LeaderAndIsr request {state} to broker 2 for partition t-0",
+            "TRACE",
+            "sent",
+        ),
+        (
+            1,
+            1,
+            f"{who} Sending LeaderAndIsr request to broker 2 with 1 become-leader and 0 become-follower partitions",
+            "INFO",
+            "sent batch",
+        ),
         (1, 2, f"{who} Sending UpdateMetadata request to brokers HashSet(2) for 1 partitions", "INFO", "sent metadata"),
-        (2, 5, f"{me} Handling LeaderAndIsr request correlationId {correlation} from controller 1 for 1 partitions",
-               "INFO", "handling"),
-        (2, 5, f"{me} Received LeaderAndIsr request {state} correlation id {correlation} from controller 1 epoch 4",
-               "TRACE", "received"),
+        (
+            2,
+            5,
+            f"{me} Handling LeaderAndIsr request correlationId {correlation} from controller 1 for 1 partitions",
+            "INFO",
+            "handling",
+        ),
+        (
+            2,
+            5,
+            f"{me} Received LeaderAndIsr request {state} correlation id {correlation} from controller 1 epoch 4",
+            "TRACE",
+            "received",
+        ),
         (2, 6, f"{me} Handling {step} starting the become-leader transition for partition t-0", "TRACE", "started"),
         (2, 8, f"{me} Completed {step} for the become-leader transition for partition t-0", "TRACE", "completed"),
-        (2, 8, f"{me} Finished LeaderAndIsr request in 3ms correlationId {correlation} from controller 1 for 1"
-               " partitions", "INFO", "finished"),
-        (1, 9, f"{who} Received response LeaderAndIsrResponseData(errorCode=0, partitionErrors=[], topics=[]) for"
-               f" request LEADER_AND_ISR {answer.format(correlation)}", "TRACE", "answered"),
+        (
+            2,
+            8,
+            f"{me} Finished LeaderAndIsr request in 3ms correlationId {correlation} from controller 1 for 1 partitions",
+            "INFO",
+            "finished",
+        ),
+        (
+            1,
+            9,
+            f"{who} Received response LeaderAndIsrResponseData(errorCode=0, partitionErrors=[], topics=[]) for"
+            f" request LEADER_AND_ISR {answer.format(correlation)}",
+            "TRACE",
+            "answered",
+        ),
         (2, 10, f"{me} Cached leader info {cached} for partition t-0 {update}", "TRACE", "cached"),
         (2, 10, f"{me} Add 1 partitions and deleted 0 partitions from metadata cache {update}", "INFO", "cached batch"),
-        (1, 12, f"{who} Received response UpdateMetadataResponseData(errorCode=0) for request UPDATE_METADATA"
-                f" {answer.format(correlation + 1)}", "TRACE", "answered metadata"),
-    ]  # fmt: skip
+        (
+            1,
+            12,
+            f"{who} Received response UpdateMetadataResponseData(errorCode=0) for request UPDATE_METADATA"
+            f" {answer.format(correlation + 1)}",
+            "TRACE",
+            "answered metadata",
+        ),
+    ]
     return [Said(broker, at_ms + ms, text, level, name) for broker, ms, text, level, name in said]
 
 

@@ -185,10 +185,18 @@ def test_the_demo_capture_is_package_data_and_holds_its_logs():
 
 def ingest_report(**changes):
     values = {
-        "files_new": 2, "files_grown": 0, "files_known": 1, "files_not_read": 0, "files_rejected": 0,
-        "records_read": 10, "records_kept": 9, "records_rejected": 1, "clusters": ("c",), "warnings": ("odd",),
+        "files_new": 2,
+        "files_grown": 0,
+        "files_known": 1,
+        "files_not_read": 0,
+        "files_rejected": 0,
+        "records_read": 10,
+        "records_kept": 9,
+        "records_rejected": 1,
+        "clusters": ("c",),
+        "warnings": ("odd",),
         "nothing_recognised": False,
-    }  # fmt: skip
+    }
     return SimpleNamespace(**(values | changes))
 
 

@@ -34,8 +34,12 @@ PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 SOURCE_PAGES = tuple(page for page in sorted((ROOT / "docs" / "sources").glob("*.md")) if page.name != "README.md")
 SOURCE_INDEX = ROOT / "docs" / "sources" / "README.md"
 SOURCE_SECTIONS = [
-    "What it gives", "How to collect it", "What is lost without it", "Versions and quirks", "In the lake",
-]  # fmt: skip
+    "What it gives",
+    "How to collect it",
+    "What is lost without it",
+    "Versions and quirks",
+    "In the lake",
+]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -254,9 +258,16 @@ def test_the_reading_of_znodes_that_the_documents_show_gives_a_snapshot_that_is_
 
     assert recognise(printed, ("snapshot",), is_whole=True).kind == "znode_snapshot"
     item = WorkItem(
-        location="", member=None, source_file="snapshot", kind="znode_snapshot", cluster_id="", broker_id=None,
-        file_id="", record_base="", end=len(printed),
-    )  # fmt: skip
+        location="",
+        member=None,
+        source_file="snapshot",
+        kind="znode_snapshot",
+        cluster_id="",
+        broker_id=None,
+        file_id="",
+        record_base="",
+        end=len(printed),
+    )
     rows = list(znode_snapshots.read(item, [printed]))
     assert all(isinstance(row, Kept) for row in rows)
     assert {row.values["path"] for row in rows} == set(tree) - {"/config/users/alice"}

@@ -155,8 +155,15 @@ class Probers:
         probes = self._probes[broker_id] = JsonLines(self._folder, f"probes-{broker_id}.jsonl")
         outputs = Outputs(probes, self._descriptions, self._log_dirs, self._reassignments)
         prober = self._probers[broker_id] = Prober(
-            broker_id, address, self._params, self._settings, outputs, self._missed, self._found, self._failed,
+            broker_id,
+            address,
+            self._params,
+            self._settings,
+            outputs,
+            self._missed,
+            self._found,
+            self._failed,
             self._hidden,
-        )  # fmt: skip
+        )
         if self._rounds is not None:
             self._threads.append(prober.start(self._rounds))

@@ -18,9 +18,16 @@ Path = tuple[str, ...]
 _SEPARATOR: Final = "\x1f"
 _PART: Final = rb"[^\x1f]*"
 _HEADER: Final = re.compile(
-    rb"(?P<time>" + _PART + rb")\x1f(?P<level>" + _PART + rb")\x1f(?P<thread>" + _PART + rb")\x1f(?P<logger>"
-    + _PART + rb")\x1f"
-)  # fmt: skip
+    rb"(?P<time>"
+    + _PART
+    + rb")\x1f(?P<level>"
+    + _PART
+    + rb")\x1f(?P<thread>"
+    + _PART
+    + rb")\x1f(?P<logger>"
+    + _PART
+    + rb")\x1f"
+)
 # Fractions of a second keep their digits.
 _DECODER: Final = json.JSONDecoder(parse_float=str)
 #: Severities of syslog, which GELF writes.
@@ -138,9 +145,11 @@ def _stack_lines(value: Any, depth: int) -> list[str]:
         return [f"\tat {value['class']}.{value['method']}({place})"]
     trace = _stack_lines(first_at(value, _TRACES), depth + 1)
     name, said = first_at(value, _EXCEPTION_NAMES), first_at(value, _EXCEPTION_MESSAGES)
-    head = [] if name is None or (trace and trace[0].startswith(str(name))) else [
-        f"{name}: {said}" if said is not None else str(name)
-    ]  # fmt: skip
+    head = (
+        []
+        if name is None or (trace and trace[0].startswith(str(name)))
+        else [f"{name}: {said}" if said is not None else str(name)]
+    )
     cause = _stack_lines(value.get("cause"), depth + 1)
     return [*head, *trace, *(["Caused by: " + cause[0], *cause[1:]] if cause else [])]
 

@@ -29,10 +29,23 @@ _SETTLE_BYTES: Final = 16 << 20
 _MAX_CLOCKS: Final = 10_000
 #: The columns that are built as lists.
 _COLUMNS: Final = (
-    "record_id", "source_kind", "source_line", "byte_offset", "byte_length", "event_time", "event_time_text",
-    "log_level", "thread", "logger", "message", "continuation", "shape_id", "event_type", "cause_type",
+    "record_id",
+    "source_kind",
+    "source_line",
+    "byte_offset",
+    "byte_length",
+    "event_time",
+    "event_time_text",
+    "log_level",
+    "thread",
+    "logger",
+    "message",
+    "continuation",
+    "shape_id",
+    "event_type",
+    "cause_type",
     "broker_id",
-)  # fmt: skip
+)
 
 
 class Match(Protocol):

@@ -17,9 +17,25 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 _OFFSET: Final = re.compile(r"^([+-])(\d\d)(?::?(\d\d))?$")
 #: Zones' short names that Java prints for one zone only, in hours east of UTC.
 _SHORT_ZONES: Final = {
-    "Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9,
-    "KST": 9, "EST": -5, "EDT": -4, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
-}  # fmt: skip
+    "Z": 0,
+    "UTC": 0,
+    "GMT": 0,
+    "WET": 0,
+    "WEST": 1,
+    "CET": 1,
+    "CEST": 2,
+    "EET": 2,
+    "EEST": 3,
+    "MSK": 3,
+    "JST": 9,
+    "KST": 9,
+    "EST": -5,
+    "EDT": -4,
+    "MST": -7,
+    "MDT": -6,
+    "PST": -8,
+    "PDT": -7,
+}
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _REST: Final = r"(?:[.,](\d{1,9}))? ?(Z|[A-Z]{3,4}|[+-]\d\d(?::?\d\d)?)?$"
 _DATED: Final = re.compile(r"^(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)" + _REST)

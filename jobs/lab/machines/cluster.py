@@ -58,11 +58,21 @@ class Cluster:
         )
         self.brokers = {
             broker_id: Broker(
-                java, jars, release, broker_id, self.folder / f"broker-{broker_id}", ports[first], zookeeper_port,
-                self._guard, settings or {}, state_change_level, extras, ports[first + 1 : first + each],
+                java,
+                jars,
+                release,
+                broker_id,
+                self.folder / f"broker-{broker_id}",
+                ports[first],
+                zookeeper_port,
+                self._guard,
+                settings or {},
+                state_change_level,
+                extras,
+                ports[first + 1 : first + each],
             )
             for broker_id, first in zip(broker_ids, range(0, len(ports), each), strict=True)
-        }  # fmt: skip
+        }
         logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         retry = KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0, deadline=PATIENCE_S)
         self._client = KazooClient(

@@ -59,9 +59,12 @@ class Guard:
 
 def _begun() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        start_new_session=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-I", "-S", "-c", _PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    )
 
 
 def _tell(process: subprocess.Popen[str], change: str, group: int) -> None:

@@ -15,9 +15,13 @@ from jobs.lab.waiting import PATIENCE_S, NeverHappened
 
 #: Small and quick to start; UTC, since the logs carry no zone.
 JVM_OPTIONS: Final = (
-    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Duser.timezone=UTC",
-    "-Djava.awt.headless=true", "-Djava.net.preferIPv4Stack=true",
-)  # fmt: skip
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-Duser.timezone=UTC",
+    "-Djava.awt.headless=true",
+    "-Djava.net.preferIPv4Stack=true",
+)
 
 
 class JavaProcess:
@@ -59,9 +63,13 @@ class JavaProcess:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                self._command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         self._guard.started(self._process.pid)
 
     def pause(self) -> None:

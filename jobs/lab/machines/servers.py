@@ -48,11 +48,19 @@ class ZooKeeper:
         config.write_text(settings.zookeeper_properties(port, self.data, own), encoding="utf-8")
         log4j.write_text(settings.zookeeper_log4j(), encoding="utf-8")
         command = [
-            java, "-Xmx160m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", "-Dzookeeper.preAllocSize=64",
-            "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", *extras.zookeeper_options,
-            "-cp", _class_path(jars),
-            "org.apache.zookeeper.server.ZooKeeperServerMain", str(config),
-        ]  # fmt: skip
+            java,
+            "-Xmx160m",
+            *JVM_OPTIONS,
+            f"-Dlog4j.configuration=file:{log4j}",
+            "-Dzookeeper.preAllocSize=64",
+            "-Dzookeeper.forceSync=no",
+            "-Dzookeeper.admin.enableServer=false",
+            *extras.zookeeper_options,
+            "-cp",
+            _class_path(jars),
+            "org.apache.zookeeper.server.ZooKeeperServerMain",
+            str(config),
+        ]
         self.process = JavaProcess("ZooKeeper", command, folder, folder / "zookeeper.out", guard)
 
     @property
@@ -117,9 +125,16 @@ class Broker:
         )
         log4j.write_text(settings.broker_log4j(release, self.logs, state_change_level), encoding="utf-8")
         command = [
-            java, "-Xmx320m", *JVM_OPTIONS, f"-Dlog4j.configuration=file:{log4j}", *extras.broker_options,
-            "-cp", _class_path(jars), "kafka.Kafka", str(self.properties),
-        ]  # fmt: skip
+            java,
+            "-Xmx320m",
+            *JVM_OPTIONS,
+            f"-Dlog4j.configuration=file:{log4j}",
+            *extras.broker_options,
+            "-cp",
+            _class_path(jars),
+            "kafka.Kafka",
+            str(self.properties),
+        ]
         self.process = JavaProcess(
             f"broker {broker_id}", command, folder, folder / "broker.out", guard, self.logs / "server.log"
         )

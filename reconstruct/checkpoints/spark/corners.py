@@ -35,10 +35,15 @@ def checkpoint_copies(files: DataFrame, starts: DataFrame) -> DataFrame:
         & F.col("broker_id").isNotNull()
         & F.col("status").isin("ingested", "empty")
     ).select(
-        "cluster_id", "broker_id", F.regexp_extract("source_file", _DIRECTORY, 1).alias("directory"),
-        F.col("source_kind").alias("kind"), F.unix_micros("first_event_time").alias("taken_us"), "file_id",
-        "content_hash", F.col("records_kept_count").cast("int").alias("entry_count"),
-    )  # fmt: skip
+        "cluster_id",
+        "broker_id",
+        F.regexp_extract("source_file", _DIRECTORY, 1).alias("directory"),
+        F.col("source_kind").alias("kind"),
+        F.unix_micros("first_event_time").alias("taken_us"),
+        "file_id",
+        "content_hash",
+        F.col("records_kept_count").cast("int").alias("entry_count"),
+    )
     in_directory = Window.partitionBy("cluster_id", "broker_id", "directory").orderBy("taken_us")
     of_directory = Window.partitionBy("cluster_id", "broker_id", "directory")
     of_file = Window.partitionBy(*FILE).orderBy("taken_us", "file_id")
@@ -73,11 +78,19 @@ def checkpoint_copies(files: DataFrame, starts: DataFrame) -> DataFrame:
         .join(F.broadcast(by_broker), ["cluster_id", "broker_id"], "left")
         .join(F.broadcast(known), "cluster_id")
         .select(
-            *FILE, "taken_us", "file_id", "content_hash", "entry_count", "number", "known_until_us",
-            "unchanged_from_us", "unchanged_to_us", is_unchanged.alias("is_unchanged"),
+            *FILE,
+            "taken_us",
+            "file_id",
+            "content_hash",
+            "entry_count",
+            "number",
+            "known_until_us",
+            "unchanged_from_us",
+            "unchanged_to_us",
+            is_unchanged.alias("is_unchanged"),
             (is_left_out | is_unchanged | F.coalesce(is_before_start, F.lit(False))).alias("is_turn"),
         )
-    )  # fmt: skip
+    )
 
 
 def corner_entries(sightings: DataFrame, copies: DataFrame) -> DataFrame:
@@ -93,10 +106,16 @@ def corner_entries(sightings: DataFrame, copies: DataFrame) -> DataFrame:
         .join(dated, ["cluster_id", "file_id"])
         .select(
             *(F.col("replica_id").alias("broker_id") if name == "broker_id" else F.col(name) for name in SERIES),
-            "taken_us", "number", "offset", F.col("evidence")[0].alias("evidence_id"), "is_turn", "is_unchanged",
-            "unchanged_from_us", "unchanged_to_us",
+            "taken_us",
+            "number",
+            "offset",
+            F.col("evidence")[0].alias("evidence_id"),
+            "is_turn",
+            "is_unchanged",
+            "unchanged_from_us",
+            "unchanged_to_us",
         )
-    )  # fmt: skip
+    )
     series = Window.partitionBy(*SERIES).orderBy("number", "evidence_id")
     begins = F.coalesce(F.lag("number").over(series) < F.col("number") - 1, F.lit(True))
     ends = F.coalesce(F.lead("number").over(series) > F.col("number") + 1, F.lit(True))
@@ -105,9 +124,10 @@ def corner_entries(sightings: DataFrame, copies: DataFrame) -> DataFrame:
     falls = (F.col("offset") < before) | (after < F.col("offset"))
     recovers = (F.col("offset") >= highest) & (before < highest)
     marked = entries.select(
-        "*", begins.alias("begins_run"),
+        "*",
+        begins.alias("begins_run"),
         (begins | ends | _true(falls) | _true(recovers) | F.col("is_turn")).alias("is_corner"),
-    )  # fmt: skip
+    )
     return marked.withColumn("counts", _beside(series)).where("counts").drop("counts", "is_corner", "is_turn")
 
 

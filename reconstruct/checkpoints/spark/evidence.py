@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, LINE_KINDS
 from reconstruct.checkpoints.spark.corners import SERIES
 
@@ -39,7 +40,7 @@ _GIVEN: Final = {
     "fields": "map<string,string>",
     "evidence": "array<string>",
 }
-_UNREADABLE: Final = ("checkpoint_malformed", "checkpoint_error")
+_UNREADABLE: Final = (EventType.CHECKPOINT_MALFORMED, EventType.CHECKPOINT_ERROR)
 _FIELDS_OF_LINES: Final = ("log_end_offset", "high_watermark", "offset", "log_dir", "file", "path", "log_dirs")
 
 
@@ -79,9 +80,16 @@ def _select(rows: DataFrame, row_kind: str, **given: str) -> DataFrame:
 
 def _copies(copies: DataFrame) -> DataFrame:
     return _select(
-        copies, COPY, directory="directory", kind="kind", file_id="file_id", from_us="taken_us",
-        to_us="known_until_us", offset="entry_count", text="content_hash",
-    )  # fmt: skip
+        copies,
+        COPY,
+        directory="directory",
+        kind="kind",
+        file_id="file_id",
+        from_us="taken_us",
+        to_us="known_until_us",
+        offset="entry_count",
+        text="content_hash",
+    )
 
 
 def _bad(rejected: DataFrame, copies: DataFrame) -> DataFrame:
@@ -94,10 +102,18 @@ def _bad(rejected: DataFrame, copies: DataFrame) -> DataFrame:
 
 def _entries(entries: DataFrame) -> DataFrame:
     return _select(
-        entries, ENTRY, directory="directory", kind="kind", topic="topic", topic_incarnation="topic_incarnation",
-        partition_id="partition_id", from_us="taken_us", offset="`offset`", is_so="begins_run",
+        entries,
+        ENTRY,
+        directory="directory",
+        kind="kind",
+        topic="topic",
+        topic_incarnation="topic_incarnation",
+        partition_id="partition_id",
+        from_us="taken_us",
+        offset="`offset`",
+        is_so="begins_run",
         evidence="array(evidence_id)",
-    )  # fmt: skip
+    )
 
 
 def _lines(events: DataFrame) -> DataFrame:
@@ -105,11 +121,18 @@ def _lines(events: DataFrame) -> DataFrame:
     speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
     pairs = ", ".join(f"'{name}', fields['{name}']" for name in _FIELDS_OF_LINES)
     return _select(
-        said.withColumn("broker_id", speaker).where("broker_id IS NOT NULL"), LINE, kind="event_type",
-        topic="topic", topic_incarnation="topic_incarnation", partition_id="partition_id",
-        from_us="unix_micros(corrected_time)", text="cause", reason="cause_type", fields=f"map({pairs})",
+        said.withColumn("broker_id", speaker).where("broker_id IS NOT NULL"),
+        LINE,
+        kind="event_type",
+        topic="topic",
+        topic_incarnation="topic_incarnation",
+        partition_id="partition_id",
+        from_us="unix_micros(corrected_time)",
+        text="cause",
+        reason="cause_type",
+        fields=f"map({pairs})",
         evidence="array(record_id)",
-    )  # fmt: skip
+    )
 
 
 def _unreadable(records: DataFrame) -> DataFrame:
@@ -121,9 +144,13 @@ def _unreadable(records: DataFrame) -> DataFrame:
         & F.col("broker_id").isNotNull()
     )
     return _select(
-        said, LINE, from_us="unix_micros(corrected_time)", text="substring_index(continuation, '\n', 1)",
-        reason="cause_type", evidence="array(record_id)",
-    )  # fmt: skip
+        said,
+        LINE,
+        from_us="unix_micros(corrected_time)",
+        text="substring_index(continuation, '\n', 1)",
+        reason="cause_type",
+        evidence="array(record_id)",
+    )
 
 
 def _assigned(assignments: DataFrame, entries: DataFrame) -> DataFrame:
@@ -139,18 +166,25 @@ def _assigned(assignments: DataFrame, entries: DataFrame) -> DataFrame:
         )
     )
     return _select(
-        spans.join(replicas, key), ASSIGNED, topic="topic", topic_incarnation="topic_incarnation",
-        partition_id="partition_id", from_us="unix_micros(valid_from)", to_us="unix_micros(valid_to)",
+        spans.join(replicas, key),
+        ASSIGNED,
+        topic="topic",
+        topic_incarnation="topic_incarnation",
+        partition_id="partition_id",
+        from_us="unix_micros(valid_from)",
+        to_us="unix_micros(valid_to)",
         is_so="array_contains(replicas, broker_id)",
-    )  # fmt: skip
+    )
 
 
 def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
     """Where a file stayed the same for long, what was proven of its replicas' high watermarks meanwhile, if higher."""
     unchanged = entries.where("is_unchanged").select(
         *(F.col(name) for name in SERIES if name not in ("directory", "kind")),
-        F.col("offset").alias("held"), "unchanged_from_us", "unchanged_to_us",
-    )  # fmt: skip
+        F.col("offset").alias("held"),
+        "unchanged_from_us",
+        "unchanged_to_us",
+    )
     higher = timeline.withColumnRenamed("replica_id", "broker_id").join(
         unchanged, ["cluster_id", "topic", "topic_incarnation", "partition_id", "broker_id"]
     )
@@ -161,7 +195,13 @@ def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
         & (start <= F.col("unchanged_to_us"))
     )
     return _select(
-        risen, PROVEN, topic="topic", topic_incarnation="topic_incarnation", partition_id="partition_id",
-        from_us="unix_micros(valid_from)", to_us="unix_micros(valid_to)", offset="high_watermark_lower",
+        risen,
+        PROVEN,
+        topic="topic",
+        topic_incarnation="topic_incarnation",
+        partition_id="partition_id",
+        from_us="unix_micros(valid_from)",
+        to_us="unix_micros(valid_to)",
+        offset="high_watermark_lower",
         evidence="evidence",
-    )  # fmt: skip
+    )

@@ -114,13 +114,21 @@ def _seen(rows: Sequence[Mapping[str, Any]], broker_id: int, context: OffsetCont
         of_kind.setdefault(row["row_kind"], []).append(row)
     schedule = context.schedules.get(broker_id)
     return BrokerCheckpoints(
-        broker_id, context.view.version, _copies_of(of_kind), _entries_of(of_kind), _lines_of(of_kind),
-        context.view.process_starts.get(broker_id, ()), _assigned_of(of_kind), _proven_of(of_kind),
-        context.covered.get(broker_id, ()), () if schedule is None else schedule.sessions,
+        broker_id,
+        context.view.version,
+        _copies_of(of_kind),
+        _entries_of(of_kind),
+        _lines_of(of_kind),
+        context.view.process_starts.get(broker_id, ()),
+        _assigned_of(of_kind),
+        _proven_of(of_kind),
+        context.covered.get(broker_id, ()),
+        () if schedule is None else schedule.sessions,
         None if schedule is None else schedule.interval_us + schedule.longest_stall_us,
         max((row["to_us"] or 0 for row in of_kind.get(COPY, ())), default=0),
-        context.clocks.slack_us(broker_id), context.clocks.slack_us(DECISIONS),
-    )  # fmt: skip
+        context.clocks.slack_us(broker_id),
+        context.clocks.slack_us(DECISIONS),
+    )
 
 
 _Rows = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -133,12 +141,15 @@ def _copies_of(rows: _Rows) -> list[CheckpointCopy]:
         bad.setdefault(row["file_id"], []).append((row["from_us"], entry.evidence_id, entry))
     return [
         CheckpointCopy(
-            row["directory"], row["kind"], row["from_us"], row["offset"],
+            row["directory"],
+            row["kind"],
+            row["from_us"],
+            row["offset"],
             tuple(entry for _, _, entry in sorted(bad.get(row["file_id"], ()), key=lambda one: one[:2])),
             row["text"] or "",
         )
         for row in rows.get(COPY, ())
-    ]  # fmt: skip
+    ]
 
 
 def _replica(row: Mapping[str, Any]) -> Replica:
@@ -167,9 +178,14 @@ def _lines_of(rows: _Rows) -> list[BrokerLine]:
         if row["topic"] is not None and row["partition_id"] is not None:
             fields |= {"topic": row["topic"], "partition_id": str(row["partition_id"])}
         result += lines_of(
-            row["from_us"], row["evidence"][0], row["kind"] or "", fields, row["text"] or "", row["reason"] or "",
+            row["from_us"],
+            row["evidence"][0],
+            row["kind"] or "",
+            fields,
+            row["text"] or "",
+            row["reason"] or "",
             row["topic_incarnation"] or "",
-        )  # fmt: skip
+        )
     return result
 
 
@@ -196,8 +212,12 @@ def _rows(cluster_id: str, judged: CheckpointVerdicts) -> Iterator[dict[str, Any
     for finding, replica in zip(judged.verdicts.findings, judged.replicas, strict=True):
         topic, incarnation, partition_id = (None, None, None) if replica is None else replica
         yield {
-            "table_name": DIVERGENCES.full_name, **finding_row(finding), "cluster_id": cluster_id, "topic": topic,
-            "topic_incarnation": incarnation, "partition_id": partition_id,
-        }  # fmt: skip
+            "table_name": DIVERGENCES.full_name,
+            **finding_row(finding),
+            "cluster_id": cluster_id,
+            "topic": topic,
+            "topic_incarnation": incarnation,
+            "partition_id": partition_id,
+        }
     for (rule_id, verdict), times in sorted(judged.verdicts.counts.items()):
         yield {"table_name": VERDICTS, "cluster_id": cluster_id, "rule": rule_id, "verdict": verdict, "times": times}

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.clocks.evidence import (
     ANNOUNCES_REGISTRATION,
     BROKER_PATH,
@@ -62,9 +63,12 @@ SEGMENT_COLUMNS: Final = {
     "correction_us": "bigint",
 }
 _ARROW: Final = {
-    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_(),
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
     "array<string>": pa.list_(pa.string()),
-}  # fmt: skip
+}
 _MARK_COLUMNS: Final = {
     "cluster_id": "string",
     "rule": "string",
@@ -171,16 +175,23 @@ def _facts(events: DataFrame, source_kind: str) -> DataFrame:
     if source_kind == "server_log":
         wanted = wanted | (F.col("fields")["is_secure"].isNotNull() & F.col("fields")["path"].rlike(BROKER_PATH))
     return events.where(wanted & F.col("event_id").endswith(":0")).select(
-        "cluster_id", "file_id", "byte_offset", F.col("record_id").alias("evidence_id"),
-        F.lit(source_kind).alias("source_kind"), "event_type", F.unix_micros("event_time").alias("at_us"),
-        F.col("broker_id").cast("int").alias("broker_id"), "fields",
-        F.lit(None).cast("bigint").alias("announced_us"), F.lit(None).cast("string").alias("announced_by"),
-    )  # fmt: skip
+        "cluster_id",
+        "file_id",
+        "byte_offset",
+        F.col("record_id").alias("evidence_id"),
+        F.lit(source_kind).alias("source_kind"),
+        "event_type",
+        F.unix_micros("event_time").alias("at_us"),
+        F.col("broker_id").cast("int").alias("broker_id"),
+        "fields",
+        F.lit(None).cast("bigint").alias("announced_us"),
+        F.lit(None).cast("string").alias("announced_by"),
+    )
 
 
 def _announced(server_log: DataFrame) -> DataFrame:
     """Each registration with the line before it in its file that announced it."""
-    is_registered = F.col("event_type") == "broker_registered"
+    is_registered = F.col("event_type") == EventType.BROKER_REGISTERED
     announces = F.col("event_type").isin(*ANNOUNCES_REGISTRATION) | F.col("fields")["is_secure"].isNotNull()
     before = (
         Window.partitionBy("cluster_id", "file_id").orderBy("byte_offset").rowsBetween(Window.unboundedPreceding, -1)
@@ -204,11 +215,18 @@ def _writes(znode_changes: DataFrame) -> DataFrame:
     by_znode = Window.partitionBy("cluster_id", "path", "czxid").orderBy("mzxid")
     everywhere = Window.partitionBy("cluster_id", "path")
     return written.select(
-        "cluster_id", F.col("evidence")[0].alias("evidence_id"), "path", "data",
-        F.unix_micros("changed_at").alias("at_us"), "czxid", "mzxid", "version",
-        F.lag("data").over(by_znode).alias("previous"), F.lag("version").over(by_znode).alias("previous_version"),
+        "cluster_id",
+        F.col("evidence")[0].alias("evidence_id"),
+        "path",
+        "data",
+        F.unix_micros("changed_at").alias("at_us"),
+        "czxid",
+        "mzxid",
+        "version",
+        F.lag("data").over(by_znode).alias("previous"),
+        F.lag("version").over(by_znode).alias("previous_version"),
         (F.min("czxid").over(everywhere) == F.max("czxid").over(everywhere)).alias("is_only"),
-    )  # fmt: skip
+    )
 
 
 def _log_marks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -217,9 +235,15 @@ def _log_marks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in batch.to_pylist():
             fields = {name: value for name, value in row["fields"] or () if value is not None}
             fact = LogFact(
-                row["evidence_id"], row["source_kind"], row["event_type"], row["at_us"], row["broker_id"], fields,
-                row["announced_us"], row["announced_by"],
-            )  # fmt: skip
+                row["evidence_id"],
+                row["source_kind"],
+                row["event_type"],
+                row["at_us"],
+                row["broker_id"],
+                fields,
+                row["announced_us"],
+                row["announced_by"],
+            )
             marks += [_mark_row(row["cluster_id"], mark) for mark in log_marks(fact)]
         yield pa.RecordBatch.from_pylist(marks, schema=_schema(_MARK_COLUMNS))
 
@@ -235,9 +259,14 @@ def _znode_marks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _mark_row(cluster_id: str, mark: Mark) -> dict[str, Any]:
     return {
-        "cluster_id": cluster_id, "rule": mark.rule, "key": mark.key, "is_earlier": mark.is_earlier,
-        "clock": mark.clock, "at_us": mark.at_us, "evidence_id": mark.evidence_id,
-    }  # fmt: skip
+        "cluster_id": cluster_id,
+        "rule": mark.rule,
+        "key": mark.key,
+        "is_earlier": mark.is_earlier,
+        "clock": mark.clock,
+        "at_us": mark.at_us,
+        "evidence_id": mark.evidence_id,
+    }
 
 
 def _paired(marks: DataFrame) -> DataFrame:
@@ -251,9 +280,7 @@ def _paired(marks: DataFrame) -> DataFrame:
     many_later = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_later))
     is_one_request = many_earlier & (F.col("last.at_us") - F.col("first.at_us") <= SAME_REQUEST_US)
     all_sides = Window.partitionBy(*key, "is_earlier")
-    counted = sides.withColumns(
-        {"clocks": F.count("*").over(all_sides), "all_marks": F.sum("marks").over(all_sides)}
-    )  # fmt: skip
+    counted = sides.withColumns({"clocks": F.count("*").over(all_sides), "all_marks": F.sum("marks").over(all_sides)})
     is_cause = F.col("is_earlier") & (F.col("clocks") == 1) & ((F.col("marks") == 1) | is_one_request)
     is_effect = ~F.col("is_earlier") & ((F.col("all_marks") == 1) | many_later)
     # a key has one cause at most: beside its effects instead of joined to them, the marks are made once
@@ -262,11 +289,15 @@ def _paired(marks: DataFrame) -> DataFrame:
         counted.withColumn("cause", cause)
         .where(is_effect & F.col("cause").isNotNull() & (F.col("cause.clock") != F.col("clock")))
         .select(
-            "cluster_id", F.col("cause.clock").alias("earlier_clock"), F.col("clock").alias("later_clock"),
-            F.col("cause.last.at_us").alias("earlier_us"), F.col("first.at_us").alias("later_us"), "rule",
+            "cluster_id",
+            F.col("cause.clock").alias("earlier_clock"),
+            F.col("clock").alias("later_clock"),
+            F.col("cause.last.at_us").alias("earlier_us"),
+            F.col("first.at_us").alias("later_us"),
+            "rule",
             F.array("cause.last.evidence_id", "first.evidence_id").alias("evidence"),
         )
-    )  # fmt: skip
+    )
 
 
 def _tightest(pairs: DataFrame) -> DataFrame:
@@ -303,12 +334,20 @@ def _solve(pairs: pa.Table, brokers: pa.Table) -> pa.Table:
         named.append(row["broker_id"])
     rows = [
         {
-            "cluster_id": cluster_id, "broker_id": s.broker_id, "sequence": s.sequence, "from_us": s.from_us,
-            "to_us": s.to_us, "offset_lower_ms": s.offset_lower_ms, "offset_upper_ms": s.offset_upper_ms,
-            "pairs_count": s.pairs_count, "dropped_pairs_count": s.dropped_pairs_count,
-            "reference_clock": s.reference, "zone_offset_minutes": s.zone_offset_minutes, "verdict": s.verdict,
+            "cluster_id": cluster_id,
+            "broker_id": s.broker_id,
+            "sequence": s.sequence,
+            "from_us": s.from_us,
+            "to_us": s.to_us,
+            "offset_lower_ms": s.offset_lower_ms,
+            "offset_upper_ms": s.offset_upper_ms,
+            "pairs_count": s.pairs_count,
+            "dropped_pairs_count": s.dropped_pairs_count,
+            "reference_clock": s.reference,
+            "zone_offset_minutes": s.zone_offset_minutes,
+            "verdict": s.verdict,
             "correction_us": correction_us(s),
         }
         for s in solve_clocks(given, named)
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=_schema(SEGMENT_COLUMNS))

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from ingest.shapes import versions_of
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import BrokerFact
 from reconstruct.cluster.controllers import LEVELS, ControllerFact
 from reconstruct.cluster.view import LiveView, LogSpan
@@ -30,18 +31,18 @@ from reconstruct.time.line_order import is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (
-    ("broker_change", "added_broker_ids", "up"),
-    ("broker_change", "deleted_broker_ids", "down"),
-    ("broker_change", "bounced_broker_ids", "down"),
-    ("broker_change", "bounced_broker_ids", "up"),
-    ("broker_started", "added_broker_ids", "up"),
-    ("broker_failed", "deleted_broker_ids", "down"),
-    ("controlled_shutdown_requested", "shutting_down_broker_ids", "shutdown_requested"),
+    (EventType.BROKER_CHANGE, "added_broker_ids", "up"),
+    (EventType.BROKER_CHANGE, "deleted_broker_ids", "down"),
+    (EventType.BROKER_CHANGE, "bounced_broker_ids", "down"),
+    (EventType.BROKER_CHANGE, "bounced_broker_ids", "up"),
+    (EventType.BROKER_STARTED, "added_broker_ids", "up"),
+    (EventType.BROKER_FAILED, "deleted_broker_ids", "down"),
+    (EventType.CONTROLLED_SHUTDOWN_REQUESTED, "shutting_down_broker_ids", "shutdown_requested"),
 )
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
-_LIVE_LISTS: Final = ("broker_change", "brokers_active")
-ELECTED: Final = ("controller_epoch_incremented", "controller_elected")
-_PROCESS_STARTS: Final = ("broker_server_starting",)
+_LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
+ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED)
+_PROCESS_STARTS: Final = (EventType.BROKER_SERVER_STARTING,)
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 
@@ -160,24 +161,34 @@ def _controller_facts(
     none_text = F.lit(None).cast("string")
     written = znodes.where("change = 'written'")
     epochs = written.where("path = '/controller_epoch'").select(
-        "cluster_id", F.lit("znode_epoch").alias("kind"), _at("changed_at"), F.col("evidence")[0].alias("evidence_id"),
-        none_int.alias("controller_id"), F.col("data").try_cast("int").alias("epoch"), none_text.alias("level_floor"),
-    )  # fmt: skip
+        "cluster_id",
+        F.lit("znode_epoch").alias("kind"),
+        _at("changed_at"),
+        F.col("evidence")[0].alias("evidence_id"),
+        none_int.alias("controller_id"),
+        F.col("data").try_cast("int").alias("epoch"),
+        none_text.alias("level_floor"),
+    )
     controllers = written.where("path = '/controller'").select(
-        "cluster_id", F.lit("znode_controller").alias("kind"), _at("changed_at"),
+        "cluster_id",
+        F.lit("znode_controller").alias("kind"),
+        _at("changed_at"),
         F.col("evidence")[0].alias("evidence_id"),
         F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int").alias("controller_id"),
-        none_int.alias("epoch"), none_text.alias("level_floor"),
-    )  # fmt: skip
+        none_int.alias("epoch"),
+        none_text.alias("level_floor"),
+    )
     own = F.coalesce("controller_id", "broker_id").alias("controller_id")
     is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
-    elected = controller_events.where(is_elected | (F.col("event_type") == "controller_resigned")).select(
+    elected = controller_events.where(is_elected | (F.col("event_type") == EventType.CONTROLLER_RESIGNED)).select(
         "cluster_id",
-        F.when(F.col("event_type") == "controller_resigned", "resigned").otherwise("elected").alias("kind"),
-        _at("corrected_time"), F.col("record_id").alias("evidence_id"), own,
-        F.when(F.col("event_type") != "controller_resigned", F.col("controller_epoch")).alias("epoch"),
+        F.when(F.col("event_type") == EventType.CONTROLLER_RESIGNED, "resigned").otherwise("elected").alias("kind"),
+        _at("corrected_time"),
+        F.col("record_id").alias("evidence_id"),
+        own,
+        F.when(F.col("event_type") != EventType.CONTROLLER_RESIGNED, F.col("controller_epoch")).alias("epoch"),
         none_text.alias("level_floor"),
-    )  # fmt: skip
+    )
     # what a controller did itself, not what a broker heard from it: a broker's line names the broker
     acts = state_changes.where(
         "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
@@ -190,14 +201,22 @@ def _controller_facts(
             _level_floor(),
         )
         .select(
-            "cluster_id", F.lit("seen").alias("kind"), "at", "evidence_id", "controller_id",
-            F.col("controller_epoch").alias("epoch"), "level_floor",
+            "cluster_id",
+            F.lit("seen").alias("kind"),
+            "at",
+            "evidence_id",
+            "controller_id",
+            F.col("controller_epoch").alias("epoch"),
+            "level_floor",
         )
-    )  # fmt: skip
+    )
     stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
-        "cluster_id", F.lit("cluster_id").alias("kind"), _at("corrected_time"), F.col("record_id").alias("evidence_id"),
+        "cluster_id",
+        F.lit("cluster_id").alias("kind"),
+        _at("corrected_time"),
+        F.col("record_id").alias("evidence_id"),
         F.col("fields")["cluster_id"].alias("stated_cluster_id"),
-    )  # fmt: skip
+    )
     known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
     return known.unionByName(stated, allowMissingColumns=True)
 
@@ -249,9 +268,12 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
             "cluster_id",
             F.regexp_extract("path", "([0-9]+)$", 1).cast("int").alias("broker_id"),
             F.when(F.col("change") == "written", "registered").otherwise("unregistered").alias("kind"),
-            "at", "evidence_id", "czxid", "at_upper",
+            "at",
+            "evidence_id",
+            "czxid",
+            "at_upper",
         )
-    )  # fmt: skip
+    )
     logged = None
     for event_type, name, kind in _BROKER_EVENTS:
         listed = F.split(F.col("fields")[name], ",")
@@ -259,12 +281,16 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
             controller_events.where(F.col("event_type") == event_type)
             .select("cluster_id", "corrected_time", "record_id", F.explode(listed).alias("id"))
             .select(
-                "cluster_id", F.trim("id").try_cast("int").alias("broker_id"), F.lit(kind).alias("kind"),
-                _at("corrected_time"), F.col("record_id").alias("evidence_id"),
-                F.lit(None).cast("bigint").alias("czxid"), F.lit(None).cast("bigint").alias("at_upper"),
+                "cluster_id",
+                F.trim("id").try_cast("int").alias("broker_id"),
+                F.lit(kind).alias("kind"),
+                _at("corrected_time"),
+                F.col("record_id").alias("evidence_id"),
+                F.lit(None).cast("bigint").alias("czxid"),
+                F.lit(None).cast("bigint").alias("at_upper"),
             )
             .where("broker_id IS NOT NULL")
-        )  # fmt: skip
+        )
         logged = step if logged is None else logged.unionByName(step)
     assert logged is not None
     return registered.unionByName(logged)

@@ -16,6 +16,7 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.spark.generations import cluster_generations
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
@@ -101,7 +102,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     first = _first_of_each_generation(named, cluster_generations(records, znodes))
     # the n-th time that a partition becomes New begins the n-th incarnation of its topic
     new = named.where(
-        (F.col("event_type") == "partition_state_change") & (F.col("fields")["to_state"] == "NewPartition")
+        (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (F.col("fields")["to_state"] == "NewPartition")
     ).select(
         "cluster_id",
         "topic",

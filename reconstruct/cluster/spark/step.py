@@ -64,31 +64,38 @@ class ClusterHistory:
             seen[key] = sequence = seen.get(key, -1) + 1
             rows.append(
                 {
-                    "cluster_id": self.cluster_id, "controller_id": tenure.controller_id,
-                    "controller_epoch": tenure.controller_epoch, "sequence": sequence,
+                    "cluster_id": self.cluster_id,
+                    "controller_id": tenure.controller_id,
+                    "controller_epoch": tenure.controller_epoch,
+                    "sequence": sequence,
                     "valid_from": to_datetime(tenure.start),
                     "valid_to": None if tenure.end is None else to_datetime(max(tenure.start, tenure.end)),
-                    "end_reason": span.end_reason, "evidence": list(tenure.evidence),
-                    "inferred_from": span.inferred_from, "model_version": MODEL_VERSION,
+                    "end_reason": span.end_reason,
+                    "evidence": list(tenure.evidence),
+                    "inferred_from": span.inferred_from,
+                    "model_version": MODEL_VERSION,
                 }
-            )  # fmt: skip
+            )
         return rows
 
     def liveness_rows(self) -> list[dict[str, Any]]:
         """Rows of silver.broker_liveness_timeline."""
         return [
             {
-                "cluster_id": self.cluster_id, "broker_id": broker_id, "sequence": sequence,
+                "cluster_id": self.cluster_id,
+                "broker_id": broker_id,
+                "sequence": sequence,
                 "valid_from": to_datetime(span.interval.start),
                 "valid_to": None if span.interval.end is None else to_datetime(span.interval.end),
                 "end_reason": span.interval.value.end_reason,
                 "ended_before": None if span.ended_before is None else to_datetime(span.ended_before),
-                "evidence": list(span.interval.evidence), "inferred_from": span.interval.inferred_from,
+                "evidence": list(span.interval.evidence),
+                "inferred_from": span.interval.inferred_from,
                 "model_version": MODEL_VERSION,
             }
             for broker_id, spans in self.registrations.items()
             for sequence, span in enumerate(spans)
-        ]  # fmt: skip
+        ]
 
 
 def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> list[tuple[TableSpec, DataFrame]]:

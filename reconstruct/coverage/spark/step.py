@@ -99,35 +99,53 @@ def _rows(files: Sequence[LogFile], is_one_broker: bool) -> Iterator[dict[str, A
     # files of no known broker may be of several, whose names say nothing of one another
     for gap in gaps(files, LOG_KINDS) if is_one_broker else ():
         yield {
-            "source_kind": gap.source_kind, "source_file": gap.source_file, "coverage": "gap",
-            "gap_reason": gap.reason, "valid_from": to_datetime(gap.start), "valid_to": to_datetime(gap.end),
+            "source_kind": gap.source_kind,
+            "source_file": gap.source_file,
+            "coverage": "gap",
+            "gap_reason": gap.reason,
+            "valid_from": to_datetime(gap.start),
+            "valid_to": to_datetime(gap.end),
             "records_count": 0,
-        }  # fmt: skip
+        }
     for file in files:
         if file.first is None or file.last is None or is_in_order(file.records, file.jumps_back, file.far_jumps_back):
             continue
         yield {
-            "source_kind": file.source_kind, "source_file": file.source_file, "coverage": "out_of_order",
-            "level_floor": file.level_floor, "valid_from": to_datetime(file.first),
-            "valid_to": to_datetime(file.last), "records_count": file.records,
-        }  # fmt: skip
+            "source_kind": file.source_kind,
+            "source_file": file.source_file,
+            "coverage": "out_of_order",
+            "level_floor": file.level_floor,
+            "valid_from": to_datetime(file.first),
+            "valid_to": to_datetime(file.last),
+            "records_count": file.records,
+        }
     for span in coarse_spans(files):
         yield {
-            "source_kind": span.source_kind, "source_file": span.source_file, "coverage": "too_coarse",
-            "level_floor": span.level_floor, "valid_from": to_datetime(span.start),
-            "valid_to": to_datetime(span.end), "records_count": span.records,
-        }  # fmt: skip
+            "source_kind": span.source_kind,
+            "source_file": span.source_file,
+            "coverage": "too_coarse",
+            "level_floor": span.level_floor,
+            "valid_from": to_datetime(span.start),
+            "valid_to": to_datetime(span.end),
+            "records_count": span.records,
+        }
 
 
 def _log_file(row: Mapping[str, Any]) -> LogFile:
     is_read = row["status"] == "ingested"
     first, last = ((row[name] if is_read else None) for name in ("first_event_time", "last_event_time"))
     return LogFile(
-        row["source_kind"], row["source_file"], row["status"],
-        None if first is None else to_micros(first), None if last is None else to_micros(last),
-        row["records_kept_count"], row["level_floor"], row["time_zone"], row["jumps_back"] or 0,
+        row["source_kind"],
+        row["source_file"],
+        row["status"],
+        None if first is None else to_micros(first),
+        None if last is None else to_micros(last),
+        row["records_kept_count"],
+        row["level_floor"],
+        row["time_zone"],
+        row["jumps_back"] or 0,
         row["far_jumps_back"] or 0,
-    )  # fmt: skip
+    )
 
 
 def _of_captures(missed: DataFrame) -> DataFrame:
@@ -138,10 +156,15 @@ def _of_captures(missed: DataFrame) -> DataFrame:
         missed.withColumn("source_kind", kinds[F.col("missed_source")])
         .where("source_kind IS NOT NULL AND missed_from < missed_to")
         .where(f"missed_source <> 'probes' OR broker_id IS NOT NULL OR missed_of = '{_ALL_BROKERS}'")
-        .groupBy("cluster_id", "source_kind", F.coalesce("broker_id", F.lit(_NO_BROKER)).alias("broker_id"),
-                 "source_file", F.col("missed_from").alias("valid_from"))
+        .groupBy(
+            "cluster_id",
+            "source_kind",
+            F.coalesce("broker_id", F.lit(_NO_BROKER)).alias("broker_id"),
+            "source_file",
+            F.col("missed_from").alias("valid_from"),
+        )
         .agg(F.max("missed_to").alias("valid_to"))
-    )  # fmt: skip
+    )
     told = {"coverage": F.lit("gap"), "gap_reason": F.lit(NOT_CAPTURED), "records_count": F.lit(0).cast("bigint")}
     rest = [column for column in EVIDENCE_COVERAGE.columns if column.name not in (*spans.columns, *told)]
     return spans.withColumns(told | {column.name: F.lit(None).cast(column.type) for column in rest}).select(

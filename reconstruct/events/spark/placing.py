@@ -18,10 +18,13 @@ def with_incarnation(
     """
     spans = F.broadcast(
         incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
-            F.unix_micros("starts_at").alias("i_starts_us"), F.unix_micros("ends_at").alias("i_ends_us"),
+            F.col("cluster_id").alias("i_cluster_id"),
+            F.col("topic").alias("i_topic"),
+            "topic_incarnation",
+            F.unix_micros("starts_at").alias("i_starts_us"),
+            F.unix_micros("ends_at").alias("i_ends_us"),
         )
-    )  # fmt: skip
+    )
     inside = (
         (F.col("cluster_id") == F.col("i_cluster_id"))
         & (F.col("topic") == F.col("i_topic"))

@@ -15,9 +15,18 @@ from pyspark.sql import functions as F
 _PATH: Final = ("cluster_id", "path")
 #: What an operation on a znode needs further down; ``life`` is the znode's creation.
 _OPERATION: Final = (
-    "cluster_id", "path", "zxid", "ordinal", "kind", "transaction_time", "data", "version", "ephemeral_owner",
-    "session_id", "record_id",
-)  # fmt: skip
+    "cluster_id",
+    "path",
+    "zxid",
+    "ordinal",
+    "kind",
+    "transaction_time",
+    "data",
+    "version",
+    "ephemeral_owner",
+    "session_id",
+    "record_id",
+)
 #: Creation of a znode of which neither log nor snapshot tells.
 UNKNOWN_CZXID: Final = 0
 

@@ -43,13 +43,16 @@ def described_of(
     )
     answers = [
         Described(
-            row["at"], row["broker_id"], row["description_type"],
-            None if row["partition"] is None else row["partition"].asDict(), row["log_dir"],
+            row["at"],
+            row["broker_id"],
+            row["description_type"],
+            None if row["partition"] is None else row["partition"].asDict(),
+            row["log_dir"],
             [replica.asDict() for replica in row["held"] or ()],
             None if row["reassignment"] is None else row["reassignment"].asDict(),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return answers, _missed(lake, cluster_id, start, end)
 
 
@@ -59,7 +62,12 @@ def changes_of(lines: DataFrame, topic: str, partition_id: int) -> DataFrame:
     own = (F.col("topic") == topic) & F.col("description_type").isin("topic", "topic_gone", "log_dir_topic")
     moves = F.col("description_type") == "reassignments"
     told = lines.where(own | moves).select(
-        "record_id", "byte_offset", "sent_at", "broker_id", "description_type", "log_dir",
+        "record_id",
+        "byte_offset",
+        "sent_at",
+        "broker_id",
+        "description_type",
+        "log_dir",
         F.get(F.filter("partitions", _is(partition_id)), 0).alias("partition"),
         F.transform(
             F.filter("replicas", _is(partition_id)),
@@ -72,7 +80,7 @@ def changes_of(lines: DataFrame, topic: str, partition_id: int) -> DataFrame:
         F.when(moves, F.lit("moves"))
         .otherwise(F.concat_ws(" ", "broker_id", F.coalesce("log_dir", F.lit(""))))
         .alias("subject"),
-    )  # fmt: skip
+    )
     in_order = Window.partitionBy("subject").orderBy("sent_at", "byte_offset")
     says = F.to_json(F.struct("partition", "held", "reassignment"))
     is_something = (
@@ -101,11 +109,14 @@ def _missed(lake: Lake, cluster_id: str, start: int, end: int) -> list[Missed]:
     rows = (
         outages.where(wanted)
         .select(
-            "missed_source", "missed_of", F.unix_micros("missed_from").alias("start"),
-            F.unix_micros("missed_to").alias("end"), "reason",
+            "missed_source",
+            "missed_of",
+            F.unix_micros("missed_from").alias("start"),
+            F.unix_micros("missed_to").alias("end"),
+            "reason",
         )
         .orderBy("start", "missed_source", "missed_of")
         .limit(_MOST_GAPS)
         .collect()
-    )  # fmt: skip
+    )
     return [Missed(row["missed_source"], row["missed_of"], row["start"], row["end"], row["reason"]) for row in rows]

@@ -149,7 +149,12 @@ def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -
         .where((F.col("cluster_id") == cluster_id) & F.col("topic").isNull() & F.col("event_type").isin(*IGNORED))
         .where(at.between(question.span.start - _NEAR_US, question.span.end))
         .select(
-            "record_id", "event_type", at.alias("at"), "file_id", "byte_offset", "correlation_id",
+            "record_id",
+            "event_type",
+            at.alias("at"),
+            "file_id",
+            "byte_offset",
+            "correlation_id",
             F.coalesce(fields["broker_id"].try_cast("int"), F.col("broker_id")).alias("broker_id"),
             fields["controller_id"].try_cast("int").alias("controller_id"),
             F.coalesce(fields["request_controller_epoch"], fields["controller_epoch"]).try_cast("int").alias("epoch"),
@@ -157,7 +162,7 @@ def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -
         )
         .orderBy("at", "file_id", "byte_offset")
         .limit(_MOST_REFUSALS)
-    )  # fmt: skip
+    )
     return [_refusal(row) for row in _rows(rows)]
 
 
@@ -167,7 +172,15 @@ def _rows(frame: DataFrame) -> list[dict[str, Any]]:
 
 def _refusal(row: dict[str, Any]) -> Evidence:
     return Evidence(
-        row["record_id"], row["event_type"], row["at"], file=row["file_id"], offset=row["byte_offset"],
-        source_kind="state_change_log", broker_id=row["broker_id"], controller_id=row["controller_id"],
-        controller_epoch=row["epoch"], correlation_id=row["correlation_id"], known_controller_epoch=row["known"],
-    )  # fmt: skip
+        row["record_id"],
+        row["event_type"],
+        row["at"],
+        file=row["file_id"],
+        offset=row["byte_offset"],
+        source_kind="state_change_log",
+        broker_id=row["broker_id"],
+        controller_id=row["controller_id"],
+        controller_epoch=row["epoch"],
+        correlation_id=row["correlation_id"],
+        known_controller_epoch=row["known"],
+    )

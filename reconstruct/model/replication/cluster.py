@@ -115,9 +115,12 @@ def _fetch(cluster: Cluster, event: e.FetchOnce) -> Cluster:
         if not rules.truncates_on_fetch or follower.log.latest_epoch < 0:
             follower = f.truncate_by_epoch(rules, follower, leader.log)
     fetch = ld.Fetch(
-        follower.broker_id, follower.log_end_offset, event.max_records, follower.leader_epoch,
+        follower.broker_id,
+        follower.log_end_offset,
+        event.max_records,
+        follower.leader_epoch,
         follower.log.latest_epoch,
-    )  # fmt: skip
+    )
     leader, response = ld.handle_fetch(rules, config, leader, fetch, cluster.now_ms)
     if not event.is_answer_lost:
         if response.is_out_of_range:
@@ -152,8 +155,10 @@ def _write_isr(cluster: Cluster, leader: Replica, isr: frozenset[int]) -> Cluste
     decided = cluster.decided
     led = leader.leadership
     if led is None or (decided.leader, decided.leader_epoch, decided.partition_epoch) != (
-        leader.broker_id, leader.leader_epoch, led.partition_epoch,
-    ):  # fmt: skip
+        leader.broker_id,
+        leader.leader_epoch,
+        led.partition_epoch,
+    ):
         return cluster
     written = replace(decided, isr=isr, partition_epoch=decided.partition_epoch + 1)
     told = ld.with_isr(cluster.rules, cluster.config, leader, isr, written.partition_epoch, cluster.now_ms)
@@ -178,9 +183,7 @@ def _deliver(cluster: Cluster, event: e.Deliver) -> Cluster:
     if request.leader != event.broker:
         return _with(cluster, f.become_follower(cluster.rules, replica, request))
     others = [other for other in cluster.replicas if other != event.broker]
-    return _with(
-        cluster, ld.become_leader(cluster.rules, cluster.config, replica, request, others, cluster.now_ms)
-    )  # fmt: skip
+    return _with(cluster, ld.become_leader(cluster.rules, cluster.config, replica, request, others, cluster.now_ms))
 
 
 def _next_request(cluster: Cluster, replica: Replica, skipped: int) -> LeaderAndIsr | None:

@@ -120,6 +120,18 @@ class LoseCheckpoint:
 
 
 Event = (
-    Produce | FetchOnce | Deliver | ShrinkIsr | AnswerAlterIsr | CheckpointHighWatermarks | Pass | Pause | Resume
-    | Kill | LoseSession | Restart | Elect | LoseCheckpoint
-)  # fmt: skip
+    Produce
+    | FetchOnce
+    | Deliver
+    | ShrinkIsr
+    | AnswerAlterIsr
+    | CheckpointHighWatermarks
+    | Pass
+    | Pause
+    | Resume
+    | Kill
+    | LoseSession
+    | Restart
+    | Elect
+    | LoseCheckpoint
+)

@@ -48,9 +48,13 @@ class FetchResponse:
 
 
 def become_leader(
-    rules: ReplicationRules, config: ReplicationConfig, replica: Replica, request: LeaderAndIsr, others: Iterable[int],
+    rules: ReplicationRules,
+    config: ReplicationConfig,
+    replica: Replica,
+    request: LeaderAndIsr,
+    others: Iterable[int],
     now_ms: int,
-) -> Replica:  # fmt: skip
+) -> Replica:
     """``replica`` after ``makeLeader``: the followers' log end offsets unknown unless it led already (since 0.9).
 
     One that was deposed and elected again without hearing of the epoch between counts as having led all along, and
@@ -71,17 +75,26 @@ def become_leader(
     }
     log = assign_epoch(replica.log, request.leader_epoch) if rules.assigns_epoch_at_election else replica.log
     led = replace(
-        replica, log=log, role=Role.LEADER, leader=replica.broker_id, leader_epoch=request.leader_epoch,
+        replica,
+        log=log,
+        role=Role.LEADER,
+        leader=replica.broker_id,
+        leader_epoch=request.leader_epoch,
         is_truncating=False,
         leadership=Leadership(request.isr, request.partition_epoch, log_end_offset, progress),
-    )  # fmt: skip
+    )
     return increment_high_watermark(rules, config, led, now_ms)
 
 
 def append_to_leader(
-    rules: ReplicationRules, config: ReplicationConfig, leader: Replica, record_ids: Iterable[int], *, acks: int,
+    rules: ReplicationRules,
+    config: ReplicationConfig,
+    leader: Replica,
+    record_ids: Iterable[int],
+    *,
+    acks: int,
     now_ms: int,
-) -> Replica | None:  # fmt: skip
+) -> Replica | None:
     """``leader`` with new records; None (NotEnoughReplicas) for acks -1 while the ISR is under min.insync.replicas."""
     if leader.leadership is None or (acks == -1 and len(leader.leadership.isr) < config.min_insync_replicas):
         return None
@@ -212,9 +225,13 @@ def _lags(
 
 
 def with_isr(
-    rules: ReplicationRules, config: ReplicationConfig, leader: Replica, isr: frozenset[int], partition_epoch: int,
+    rules: ReplicationRules,
+    config: ReplicationConfig,
+    leader: Replica,
+    isr: frozenset[int],
+    partition_epoch: int,
     now_ms: int,
-) -> Replica:  # fmt: skip
+) -> Replica:
     """``leader`` once its ISR change is written: its high watermark may rise, as the ISR may be down to itself."""
     if leader.leadership is None:
         return leader

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
@@ -35,14 +36,20 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
                 is_reported = True
                 verdicts.broken(
                     Finding(
-                        "R32", "follower_high_watermark_above_leader", "error", value.earliest,
-                        f"high watermark at most {limit.offset}", f"high watermark {value.offset}",
+                        "R32",
+                        DivergenceType.FOLLOWER_HIGH_WATERMARK_ABOVE_LEADER,
+                        "error",
+                        value.earliest,
+                        f"high watermark at most {limit.offset}",
+                        f"high watermark {value.offset}",
                         f"Replica {replica_id} followed leader {stint.leader} and had the high watermark {value.offset}"
                         f" at an instant between {utc(value.earliest)} and {utc(value.latest)}, in all of which its"
                         f" leader's was at most {limit.offset}. A follower takes its high watermark from its leader.",
-                        names(value.evidence, limit.evidence), broker_id=replica_id, replica_id=replica_id,
+                        names(value.evidence, limit.evidence),
+                        broker_id=replica_id,
+                        replica_id=replica_id,
                     )
-                )  # fmt: skip
+                )
 
 
 def judge_isr_members(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
@@ -111,14 +118,21 @@ def _behind(
 ) -> Finding:
     severity, why, known_issue = _how_bad(case, since, replica_id, value)
     return Finding(
-        "R33", "isr_member_behind_high_watermark", severity, value.earliest,
-        f"log end offset {reached.offset} or higher", f"log end offset {value.offset}",
+        "R33",
+        DivergenceType.ISR_MEMBER_BEHIND_HIGH_WATERMARK,
+        severity,
+        value.earliest,
+        f"log end offset {reached.offset} or higher",
+        f"log end offset {value.offset}",
         f"Replica {replica_id} was in the ISR {list(state.isr)} of leader {state.leader} (leader epoch"
         f" {state.leader_epoch}), whose high watermark was at least {reached.offset} between {utc(value.earliest)} and"
         f" {utc(value.latest)}; its own log ended at {value.offset}. Elected now, it would"
         f" lose {reached.offset - value.offset} committed records. {why}",
-        names(value.evidence, reached.evidence), broker_id=replica_id, replica_id=replica_id, known_issue=known_issue,
-    )  # fmt: skip
+        names(value.evidence, reached.evidence),
+        broker_id=replica_id,
+        replica_id=replica_id,
+        known_issue=known_issue,
+    )
 
 
 def _how_bad(case: OffsetCase, since: int, replica_id: int, value: Held) -> tuple[str, str, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE
@@ -72,14 +73,20 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
     upper = "" if loss.lost_count_upper is None else f", at most {loss.lost_count_upper}"
     how = _HOW.get(loss.cause, "It was in the ISR: a clean election.")
     return Finding(
-        "R35", "committed_records_lost", severity, loss.event_at,
+        "R35",
+        DivergenceType.COMMITTED_RECORDS_LOST,
+        severity,
+        loss.event_at,
         f"a log of leader {loss.leader} that ends at {loss.lost_from_offset + loss.lost_count_lower} or higher",
         f"leader epoch {loss.leader_epoch} begins at {loss.lost_from_offset}",
         f"Leader {loss.previous_leader} had committed up to offset {loss.lost_to_offset_lower}; leader {loss.leader}"
         f" began leader epoch {loss.leader_epoch} at {loss.lost_from_offset}. Lost are at least {loss.lost_count_lower}"
         f" records{upper}, from offset {loss.lost_from_offset} on. {how}",
-        names(loss.evidence), broker_id=loss.leader, replica_id=loss.leader, known_issue=issue,
-    )  # fmt: skip
+        names(loss.evidence),
+        broker_id=loss.leader,
+        replica_id=loss.leader,
+        known_issue=issue,
+    )
 
 
 def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:
@@ -91,16 +98,21 @@ def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:
 
 def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Finding:
     return Finding(
-        "R36", "replica_diverged_silently", "warning", kept.since,
+        "R36",
+        DivergenceType.REPLICA_DIVERGED_SILENTLY,
+        "warning",
+        kept.since,
         f"replica {kept.replica_id} without records of its own from {kept.from_offset} on",
         f"it kept its own records {kept.from_offset} to {kept.to_offset - 1}",
         f"Leader epoch {loss.leader_epoch} of leader {loss.leader} begins at {kept.from_offset}. Replica"
         f" {kept.replica_id} came to follow it with a log of its own up to {kept.to_offset} and did not cut that:"
         f" offsets {kept.from_offset} to {kept.to_offset - 1} hold other records there than on the leader, and nothing"
         " in Kafka says so.",
-        names(kept.evidence, loss.evidence), broker_id=kept.replica_id, replica_id=kept.replica_id,
+        names(kept.evidence, loss.evidence),
+        broker_id=kept.replica_id,
+        replica_id=kept.replica_id,
         known_issue=known_issue("KIP-101", case.version),
-    )  # fmt: skip
+    )
 
 
 def judge_truncations(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
@@ -119,15 +131,21 @@ def judge_truncations(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> N
                 severity, why, known_issue = _why_cut(case, cut, known.offset)
                 verdicts.broken(
                     Finding(
-                        "R35", "committed_records_truncated", severity, cut.at,
-                        f"a log cut to {known.offset} or higher", f"cut to {cut.offset}",
+                        "R35",
+                        DivergenceType.COMMITTED_RECORDS_TRUNCATED,
+                        severity,
+                        cut.at,
+                        f"a log cut to {known.offset} or higher",
+                        f"cut to {cut.offset}",
                         f"Replica {replica_id} cut its log to {cut.offset} ({utc(cut.at)}), though its high watermark"
                         f" was {known.offset}: it removed {known.offset - cut.offset} records that were committed."
                         f" {why}",
-                        names(known.evidence, (cut.evidence_id,)), broker_id=replica_id, replica_id=replica_id,
+                        names(known.evidence, (cut.evidence_id,)),
+                        broker_id=replica_id,
+                        replica_id=replica_id,
                         known_issue=known_issue,
                     )
-                )  # fmt: skip
+                )
 
 
 def _before_cut(case: OffsetCase, cut: ReplicaEvent) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import ReplicaEvent, ReplicaEventKind
@@ -50,14 +51,20 @@ def _judge_fall(
     if known is not None and known.offset > value.offset and not is_cut:
         verdicts.broken(
             Finding(
-                "R30", "high_watermark_decreased", "error", value.earliest,
-                f"high watermark {known.offset} or higher", f"high watermark {value.offset}",
+                "R30",
+                DivergenceType.HIGH_WATERMARK_DECREASED,
+                "error",
+                value.earliest,
+                f"high watermark {known.offset} or higher",
+                f"high watermark {value.offset}",
                 f"Replica {replica_id} had the high watermark {before.offset} by {utc(before.latest)} and"
                 f" {value.offset} after {utc(value.earliest)}. Its broker's log, which is complete there, shows no"
                 " start, no truncation and no change of its leader between.",
-                names(known.evidence, before.evidence, value.evidence), broker_id=replica_id, replica_id=replica_id,
+                names(known.evidence, before.evidence, value.evidence),
+                broker_id=replica_id,
+                replica_id=replica_id,
             )
-        )  # fmt: skip
+        )
     elif causes:
         why = "; ".join(
             _EXPLANATIONS[cause.kind].format(at=utc(cause.at), leader=cause.leader, offset=cause.offset)
@@ -65,15 +72,20 @@ def _judge_fall(
         )
         verdicts.broken(
             Finding(
-                "R30", "high_watermark_rolled_back", "info", value.earliest,
-                f"high watermark {before.offset} or higher", f"high watermark {value.offset}",
+                "R30",
+                DivergenceType.HIGH_WATERMARK_ROLLED_BACK,
+                "info",
+                value.earliest,
+                f"high watermark {before.offset} or higher",
+                f"high watermark {value.offset}",
                 f"Replica {replica_id}'s high watermark went back from {before.offset} to {value.offset} between"
                 f" {utc(before.latest)} and {utc(value.latest)}: {why}. Kafka does so by"
                 " design; while such a replica leads, consumers see the partition end earlier than before.",
                 names(before.evidence, value.evidence, (cause.evidence_id for cause in causes)),
-                broker_id=replica_id, replica_id=replica_id,
+                broker_id=replica_id,
+                replica_id=replica_id,
             )
-        )  # fmt: skip
+        )
     else:
         verdicts.unjudged("R30")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import BROKEN, Finding, Verdicts
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
 from reconstruct.offsets.rules.case import Curves, OffsetCase
@@ -24,12 +25,18 @@ _POSSIBLE_US: Final = (500_000, 750_000, 1_000_000)
 #: The types that compare instants of different clocks.
 _TIMED: Final = frozenset(
     {
-        "high_watermark_decreased", "high_watermark_above_log_end", "recovery_point_above_log_end",
-        "log_start_above_high_watermark", "log_start_above_log_end", "follower_high_watermark_above_leader",
-        "isr_member_behind_high_watermark", "isr_join_too_early", "committed_records_truncated",
-        "high_watermark_moved_under_min_isr",
+        DivergenceType.HIGH_WATERMARK_DECREASED,
+        DivergenceType.HIGH_WATERMARK_ABOVE_LOG_END,
+        DivergenceType.RECOVERY_POINT_ABOVE_LOG_END,
+        DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK,
+        DivergenceType.LOG_START_ABOVE_LOG_END,
+        DivergenceType.FOLLOWER_HIGH_WATERMARK_ABOVE_LEADER,
+        DivergenceType.ISR_MEMBER_BEHIND_HIGH_WATERMARK,
+        DivergenceType.ISR_JOIN_TOO_EARLY,
+        DivergenceType.COMMITTED_RECORDS_TRUNCATED,
+        DivergenceType.HIGH_WATERMARK_MOVED_UNDER_MIN_ISR,
     }
-)  # fmt: skip
+)
 _Name = tuple[str, str, int | None]
 
 

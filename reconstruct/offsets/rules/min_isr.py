@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
 from reconstruct.offsets import evidence as oe
@@ -42,14 +43,18 @@ def judge_acks_all(case: OffsetCase, verdicts: Verdicts) -> None:
         smallest = min(span.states, key=lambda state: len(state.isr))
         verdicts.broken(
             Finding(
-                "R39", "acks_all_unavailable", "warning", span.start,
-                f"an ISR of {span.min_isr} or more", f"ISR {list(smallest.isr)} (leader epoch {smallest.leader_epoch})"
-                f" from {utc(span.start)} on",
+                "R39",
+                DivergenceType.ACKS_ALL_UNAVAILABLE,
+                "warning",
+                span.start,
+                f"an ISR of {span.min_isr} or more",
+                f"ISR {list(smallest.isr)} (leader epoch {smallest.leader_epoch}) from {utc(span.start)} on",
                 f"From {utc(span.start)} on the ISR was smaller than min.insync.replicas {span.min_isr}, {lasted}:"
                 " writes with acks=all were refused (NotEnoughReplicas), those with fewer acks were not.",
-                _evidence(case, span), broker_id=smallest.leader if smallest.leader != NO_LEADER else None,
+                _evidence(case, span),
+                broker_id=smallest.leader if smallest.leader != NO_LEADER else None,
             )
-        )  # fmt: skip
+        )
 
 
 def _evidence(case: OffsetCase, span: _Span) -> tuple[str, ...]:
@@ -87,22 +92,29 @@ def judge_high_watermark_stands(case: OffsetCase, curves: Curves, verdicts: Verd
         values = [
             value
             for value in curves.of(state.leader, oe.HIGH_WATERMARK)
-            if start <= value.earliest and value.latest <= end
+            if start <= value.earliest
+            and value.latest <= end
             and case.is_covered(state.leader, state.valid_from, value.latest, DECISIONS)
             and curves.leading(state.leader, value.earliest, value.latest) is not None
-        ]  # fmt: skip
+        ]
         for first, value in pairwise(values):
             if value.offset <= first.offset or value.earliest < first.latest:
                 verdicts.kept("R34")
                 continue
             verdicts.broken(
                 Finding(
-                    "R34", "high_watermark_moved_under_min_isr", "warning", value.earliest,
-                    f"high watermark {first.offset}", f"high watermark {value.offset}",
+                    "R34",
+                    DivergenceType.HIGH_WATERMARK_MOVED_UNDER_MIN_ISR,
+                    "warning",
+                    value.earliest,
+                    f"high watermark {first.offset}",
+                    f"high watermark {value.offset}",
                     f"Leader {state.leader}'s high watermark rose from {first.offset} to {value.offset} by"
                     f" {utc(value.latest)}, while its ISR was {list(state.isr)} and min.insync.replicas {required}, as"
                     " the configuration that was given has it: since 3.7 it stands still then.",
-                    names(first.evidence, value.evidence), broker_id=state.leader, replica_id=state.leader,
+                    names(first.evidence, value.evidence),
+                    broker_id=state.leader,
+                    replica_id=state.leader,
                 )
-            )  # fmt: skip
+            )
             break

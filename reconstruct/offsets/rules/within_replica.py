@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
@@ -21,10 +22,10 @@ _WORDS: Final = {
 }
 #: (rule, type of the divergence, lower quantity, upper quantity).
 _ORDERS: Final = (
-    ("R31", "high_watermark_above_log_end", oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
-    ("R31", "recovery_point_above_log_end", oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
-    ("R31", "log_start_above_high_watermark", oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
-    ("R31", "log_start_above_log_end", oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
+    ("R31", DivergenceType.HIGH_WATERMARK_ABOVE_LOG_END, oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
+    ("R31", DivergenceType.RECOVERY_POINT_ABOVE_LOG_END, oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
+    ("R31", DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK, oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
+    ("R31", DivergenceType.LOG_START_ABOVE_LOG_END, oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
 )
 
 
@@ -64,11 +65,14 @@ def _judge_upper(
             reported = reached
             verdicts.broken(
                 _finding(
-                    divergence_type, lower, upper, replica_id,
+                    divergence_type,
+                    lower,
+                    upper,
+                    replica_id,
                     Held(value.earliest, value.latest, reached.offset, evidence=reached.evidence),
                     Extreme(value.offset, value.evidence),
                 )
-            )  # fmt: skip
+            )
 
 
 def _most(curves: Curves, replica_id: int, quantity: str, value: Held) -> Extreme | None:
@@ -101,12 +105,18 @@ def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, u
 def _finding(divergence_type: str, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme) -> Finding:
     until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
     return Finding(
-        "R31", divergence_type, "error", value.earliest,
-        f"{_WORDS[lower]} at most the {_WORDS[upper]} {limit.offset}", f"{_WORDS[lower]} {value.offset}",
+        "R31",
+        divergence_type,
+        "error",
+        value.earliest,
+        f"{_WORDS[lower]} at most the {_WORDS[upper]} {limit.offset}",
+        f"{_WORDS[lower]} {value.offset}",
         f"At an instant between {utc(value.earliest)}{until}, replica {replica_id}'s {_WORDS[lower]} was"
         f" {value.offset}, while its {_WORDS[upper]} was at most {limit.offset} at every instant of that time.",
-        names(value.evidence, limit.evidence), broker_id=replica_id, replica_id=replica_id,
-    )  # fmt: skip
+        names(value.evidence, limit.evidence),
+        broker_id=replica_id,
+        replica_id=replica_id,
+    )
 
 
 def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
@@ -125,11 +135,16 @@ def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
             at = printed[lower].observed_at
             verdicts.broken(
                 Finding(
-                    "R31", divergence_type, "error", at,
+                    "R31",
+                    divergence_type,
+                    "error",
+                    at,
                     f"{_WORDS[lower]} at most the {_WORDS[upper]} {printed[upper].offset}",
                     f"{_WORDS[lower]} {printed[lower].offset}",
                     f"One line of broker {replica_id} ({utc(at)}) prints the {_WORDS[lower]} {printed[lower].offset}"
                     f" and the {_WORDS[upper]} {printed[upper].offset}, both as of one instant.",
-                    (evidence_id,), broker_id=replica_id, replica_id=replica_id,
+                    (evidence_id,),
+                    broker_id=replica_id,
+                    replica_id=replica_id,
                 )
-            )  # fmt: skip
+            )

@@ -7,13 +7,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.offsets.rules import IsrMoveKind
 from reconstruct.partitions.spark.evidence import KEY
 
 #: What a row is: an :class:`reconstruct.offsets.rules.IsrMove`.
 ISR_MOVE: Final = "isr_move"
-_SHRINK: Final = "isr_shrink_proposed"
-_EXPAND: Final = "isr_expand_proposed"
+_SHRINK: Final = EventType.ISR_SHRINK_PROPOSED
+_EXPAND: Final = EventType.ISR_EXPAND_PROPOSED
 
 
 def with_isr_moves(evidence: DataFrame, replication_events: DataFrame) -> DataFrame:

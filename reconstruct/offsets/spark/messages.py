@@ -9,18 +9,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
 
 #: Event types of which :func:`replica_events_of` says anything.
 REPLICA_EVENT_TYPES: Final = (
-    "fetcher_added",
-    "become_leader_completed",
-    "leader_epoch_started",
-    "log_truncated",
-    "log_deletion_scheduled",
-    "log_deleted",
-    "log_created",
-    "stop_replica_handled",
+    EventType.FETCHER_ADDED,
+    EventType.BECOME_LEADER_COMPLETED,
+    EventType.LEADER_EPOCH_STARTED,
+    EventType.LOG_TRUNCATED,
+    EventType.LOG_DELETION_SCHEDULED,
+    EventType.LOG_DELETED,
+    EventType.LOG_CREATED,
+    EventType.STOP_REPLICA_HANDLED,
 )
 _LOGS: Final = ("server_log", "state_change_log")
 _COLUMNS: Final = {
@@ -61,9 +62,14 @@ def said_of_offsets(records: DataFrame) -> DataFrame:
         & broker.isNotNull()
     )
     return wanted.select(
-        "cluster_id", "record_id", "source_kind", "event_type", "fields", broker.alias("speaker"),
+        "cluster_id",
+        "record_id",
+        "source_kind",
+        "event_type",
+        "fields",
+        broker.alias("speaker"),
         F.unix_micros("corrected_time").alias("at_us"),
-    ).mapInArrow(_said, _SPARK_SCHEMA)  # fmt: skip
+    ).mapInArrow(_said, _SPARK_SCHEMA)
 
 
 def _said(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,16 +89,30 @@ def _said_by(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     fields = {name: value for name, value in record["fields"] or () if value is not None}
     told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields)
     common = {
-        "cluster_id": record["cluster_id"], "replica_id": record["speaker"], "at_us": record["at_us"],
-        "source": record["source_kind"], "record_id": record["record_id"],
-    }  # fmt: skip
+        "cluster_id": record["cluster_id"],
+        "replica_id": record["speaker"],
+        "at_us": record["at_us"],
+        "source": record["source_kind"],
+        "record_id": record["record_id"],
+    }
     for ordinal, ((topic, partition_id), sighting) in enumerate(offset_sightings_of(*told)):
         yield common | {
-            "topic": topic, "partition_id": partition_id, "is_sighting": True, "kind": sighting.offset_kind,
-            "offset": sighting.offset, "leader_epoch": sighting.leader_epoch, "ordinal": ordinal,
-        }  # fmt: skip
+            "topic": topic,
+            "partition_id": partition_id,
+            "is_sighting": True,
+            "kind": sighting.offset_kind,
+            "offset": sighting.offset,
+            "leader_epoch": sighting.leader_epoch,
+            "ordinal": ordinal,
+        }
     for ordinal, ((topic, partition_id), event) in enumerate(replica_events_of(*told)):
         yield common | {
-            "topic": topic, "partition_id": partition_id, "is_sighting": False, "kind": event.kind.value,
-            "offset": event.offset, "leader": event.leader, "leader_epoch": event.leader_epoch, "ordinal": ordinal,
-        }  # fmt: skip
+            "topic": topic,
+            "partition_id": partition_id,
+            "is_sighting": False,
+            "kind": event.kind.value,
+            "offset": event.offset,
+            "leader": event.leader,
+            "leader_epoch": event.leader_epoch,
+            "ordinal": ordinal,
+        }

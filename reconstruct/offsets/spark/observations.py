@@ -38,18 +38,39 @@ def offset_sightings(
         .when(F.col("source_kind") == "recovery_point_offset_checkpoint", "recovery_point")
         .when(F.col("source_kind") == "log_start_offset_checkpoint", "log_start_offset")
     )
-    offsets = checkpoints.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL").select(
-        "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
-        F.lit(None).cast("int").alias("leader_epoch"), "captured_at", "captured_at_upper", "record_id",
-        F.col("source_kind").alias("source"), "file_id",
-    )  # fmt: skip
+    offsets = (
+        checkpoints.withColumn("offset_kind", kind)
+        .where("offset_kind IS NOT NULL")
+        .select(
+            "cluster_id",
+            "topic",
+            "partition_id",
+            "broker_id",
+            "offset_kind",
+            "offset",
+            F.lit(None).cast("int").alias("leader_epoch"),
+            "captured_at",
+            "captured_at_upper",
+            "record_id",
+            F.col("source_kind").alias("source"),
+            "file_id",
+        )
+    )
     # a directory that waits for its deletion has another name
     of_log = epochs.where(F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string")))
     starts = of_log.select(
-        "cluster_id", "topic", "partition_id", "broker_id", F.lit("epoch_start").alias("offset_kind"),
-        F.col("start_offset").alias("offset"), "leader_epoch", "captured_at", "captured_at_upper", "record_id",
+        "cluster_id",
+        "topic",
+        "partition_id",
+        "broker_id",
+        F.lit("epoch_start").alias("offset_kind"),
+        F.col("start_offset").alias("offset"),
+        "leader_epoch",
+        "captured_at",
+        "captured_at_upper",
+        "record_id",
         F.lit("leader_epoch_checkpoint").alias("source"),
-    )  # fmt: skip
+    )
     sightings = offsets.unionByName(starts, allowMissingColumns=True).unionByName(
         _log_ends(segments), allowMissingColumns=True
     )
@@ -66,11 +87,19 @@ def _printed(said: DataFrame) -> DataFrame:
     """Offsets that log records print: sighted at the time of their lines."""
     at = F.timestamp_micros("at_us")
     return said.where("is_sighting").select(
-        "cluster_id", "topic", "partition_id", F.col("replica_id").alias("broker_id"),
-        F.col("kind").alias("offset_kind"), "offset", "leader_epoch", at.alias("captured_at"),
-        at.alias("captured_at_upper"), "record_id", "source",
+        "cluster_id",
+        "topic",
+        "partition_id",
+        F.col("replica_id").alias("broker_id"),
+        F.col("kind").alias("offset_kind"),
+        "offset",
+        "leader_epoch",
+        at.alias("captured_at"),
+        at.alias("captured_at_upper"),
+        "record_id",
+        "source",
         "ordinal",
-    )  # fmt: skip
+    )
 
 
 def _answered(probes: DataFrame) -> DataFrame:
@@ -89,10 +118,18 @@ def _answered(probes: DataFrame) -> DataFrame:
     )
     answers = probes.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL AND offset IS NOT NULL")
     return answers.select(
-        "cluster_id", "topic", "partition_id", "broker_id", "offset_kind", "offset",
-        F.lit(None).cast("int").alias("leader_epoch"), F.col("sent_at").alias("captured_at"),
-        F.col("received_at").alias("captured_at_upper"), "record_id", F.lit(PROBE).alias("source"),
-    )  # fmt: skip
+        "cluster_id",
+        "topic",
+        "partition_id",
+        "broker_id",
+        "offset_kind",
+        "offset",
+        F.lit(None).cast("int").alias("leader_epoch"),
+        F.col("sent_at").alias("captured_at"),
+        F.col("received_at").alias("captured_at_upper"),
+        "record_id",
+        F.lit(PROBE).alias("source"),
+    )
 
 
 def _log_ends(segments: DataFrame) -> DataFrame:
@@ -113,12 +150,20 @@ def _log_ends(segments: DataFrame) -> DataFrame:
         .agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
         .where("last.is_read AND last.next_offset IS NOT NULL")
         .select(
-            "cluster_id", "topic", "partition_id", "broker_id", F.lit("log_end_offset").alias("offset_kind"),
-            F.col("last.next_offset").alias("offset"), F.lit(None).cast("int").alias("leader_epoch"), "captured_at",
-            "captured_at_upper", F.col("last.record_id").alias("record_id"), F.lit("log_segment").alias("source"),
+            "cluster_id",
+            "topic",
+            "partition_id",
+            "broker_id",
+            F.lit("log_end_offset").alias("offset_kind"),
+            F.col("last.next_offset").alias("offset"),
+            F.lit(None).cast("int").alias("leader_epoch"),
+            "captured_at",
+            "captured_at_upper",
+            F.col("last.record_id").alias("record_id"),
+            F.lit("log_segment").alias("source"),
             "topic_id",
         )
-    )  # fmt: skip
+    )
 
 
 def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
@@ -126,11 +171,14 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
     hold what is older than its copy. An answer that may be of either of two incarnations is of none."""
     spans = F.broadcast(
         incarnations.select(
-            F.col("cluster_id").alias("i_cluster_id"), F.col("topic").alias("i_topic"), "topic_incarnation",
+            F.col("cluster_id").alias("i_cluster_id"),
+            F.col("topic").alias("i_topic"),
+            "topic_incarnation",
             "starts_at",
-            "ends_at", "is_last",
+            "ends_at",
+            "is_last",
         )
-    )  # fmt: skip
+    )
     own: Column = (F.col("cluster_id") == F.col("i_cluster_id")) & (F.col("topic") == F.col("i_topic"))
     is_whole = (F.col("source") != PROBE) | (F.col("captured_at_upper") < F.col("ends_at"))
     inside = (F.col("captured_at") >= F.col("starts_at")) & (F.col("captured_at") < F.col("ends_at")) & is_whole
@@ -146,9 +194,19 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
     subject = F.concat_ws("|", "record_id", F.col("ordinal").cast("string"), "offset_kind")
     return joined.select(
         F.sha2(subject, 256).substr(1, 32).alias("observation_id"),
-        "cluster_id", "topic", incarnation.alias("topic_incarnation"),
-        "partition_id", F.col("broker_id").alias("replica_id"), "offset_kind", "offset", "leader_epoch",
-        F.col("captured_at").alias("observed_at"), F.col("captured_at_upper").alias("observed_at_upper"), "source",
-        F.array("record_id").alias("evidence"), F.lit(None).cast("string").alias("inferred_from"),
-        F.lit(MODEL_VERSION).alias("model_version"), "file_id",
-    )  # fmt: skip
+        "cluster_id",
+        "topic",
+        incarnation.alias("topic_incarnation"),
+        "partition_id",
+        F.col("broker_id").alias("replica_id"),
+        "offset_kind",
+        "offset",
+        "leader_epoch",
+        F.col("captured_at").alias("observed_at"),
+        F.col("captured_at_upper").alias("observed_at_upper"),
+        "source",
+        F.array("record_id").alias("evidence"),
+        F.lit(None).cast("string").alias("inferred_from"),
+        F.lit(MODEL_VERSION).alias("model_version"),
+        "file_id",
+    )

@@ -24,8 +24,11 @@ from reconstruct.time.instants import to_datetime
 INFERRED: Final = "replication_rules"
 _BOUNDS, _DECIDED, _ASSIGNED = "bounds", "decided", "assigned"
 _OFFSETS: Final = (
-    "high_watermark_lower", "high_watermark_upper", "log_end_offset_lower", "log_end_offset_upper",
-)  # fmt: skip
+    "high_watermark_lower",
+    "high_watermark_upper",
+    "log_end_offset_lower",
+    "log_end_offset_upper",
+)
 _GIVEN: Final = {
     "row_kind": "string",
     "from_us": "bigint",
@@ -47,10 +50,21 @@ _ARROW_TYPES: Final = {
 _ARROW: Final = pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in RECORDS_AT_RISK.columns])
 #: Its own values, by the names of the table's columns.
 _VALUES: Final = (
-    "leader", "last_leader", "leader_epoch", "uncommitted_lower", "uncommitted_upper", "next_leader",
-    "clean_from_offset", "clean_lost_lower", "clean_lost_upper", "worst_replica", "unclean_from_offset",
-    "unclean_lost_lower", "unclean_lost_upper", "truncation",
-)  # fmt: skip
+    "leader",
+    "last_leader",
+    "leader_epoch",
+    "uncommitted_lower",
+    "uncommitted_upper",
+    "next_leader",
+    "clean_from_offset",
+    "clean_lost_lower",
+    "clean_lost_upper",
+    "worst_replica",
+    "unclean_from_offset",
+    "unclean_lost_lower",
+    "unclean_lost_upper",
+    "truncation",
+)
 
 
 def fold_risks(
@@ -70,9 +84,12 @@ def fold_risks(
 
 def _given(timeline: DataFrame, row_kind: str, **given: Column) -> DataFrame:
     every = {
-        "row_kind": F.lit(row_kind), "from_us": F.unix_micros("valid_from"), "to_us": F.unix_micros("valid_to"),
-        "evidence": F.col("evidence"), **given,
-    }  # fmt: skip
+        "row_kind": F.lit(row_kind),
+        "from_us": F.unix_micros("valid_from"),
+        "to_us": F.unix_micros("valid_to"),
+        "evidence": F.col("evidence"),
+        **given,
+    }
     return timeline.select(
         *KEY, *(every.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _GIVEN.items())
     )
@@ -113,9 +130,13 @@ def _rows(risks: Sequence[RecordsAtRisk], shown: Sequence[tuple[int, list[str]]]
         begun = [evidence for start, evidence in shown if start <= risk.valid_from]
         decided = begun[-1] if begun else shown[0][1] if shown else []
         yield {
-            **{name: getattr(risk, name) for name in _VALUES}, "sequence": sequence,
+            **{name: getattr(risk, name) for name in _VALUES},
+            "sequence": sequence,
             "valid_from": to_datetime(risk.valid_from),
             "valid_to": None if risk.valid_to is None else to_datetime(risk.valid_to),
-            "isr": list(risk.isr), "held_by": list(risk.held_by), "evidence": list(risk.evidence) or decided[:1],
-            "inferred_from": INFERRED, "model_version": MODEL_VERSION,
-        }  # fmt: skip
+            "isr": list(risk.isr),
+            "held_by": list(risk.held_by),
+            "evidence": list(risk.evidence) or decided[:1],
+            "inferred_from": INFERRED,
+            "model_version": MODEL_VERSION,
+        }

@@ -104,17 +104,29 @@ def _evidence(rows: Sequence[Mapping[str, Any]], context: OffsetContext) -> Offs
         if row["row_kind"] == SIGHTING:
             sightings.append(
                 OffsetSighting(
-                    row["replica_id"], row["kind"], row["offset"], row["at"], row["at_upper"], row["leader_epoch"],
-                    row["source"], row["written_after"], evidence_id=row["evidence_id"],
+                    row["replica_id"],
+                    row["kind"],
+                    row["offset"],
+                    row["at"],
+                    row["at_upper"],
+                    row["leader_epoch"],
+                    row["source"],
+                    row["written_after"],
+                    evidence_id=row["evidence_id"],
                 )
-            )  # fmt: skip
+            )
         elif row["row_kind"] == EVENT:
             events.append(
                 ReplicaEvent(
-                    row["replica_id"], ReplicaEventKind(row["kind"]), row["at"], row["offset"], row["leader"],
-                    row["leader_epoch"], row["evidence_id"],
+                    row["replica_id"],
+                    ReplicaEventKind(row["kind"]),
+                    row["at"],
+                    row["offset"],
+                    row["leader"],
+                    row["leader_epoch"],
+                    row["evidence_id"],
                 )
-            )  # fmt: skip
+            )
         elif row["row_kind"] == DECIDED:
             decided.append(
                 DecidedState(row["at"], row["at_upper"], row["leader"], row["leader_epoch"], tuple(row["isr"]))
@@ -128,9 +140,12 @@ def _evidence(rows: Sequence[Mapping[str, Any]], context: OffsetContext) -> Offs
 
 
 def _case(
-    topic: str, rows: Sequence[Mapping[str, Any]], context: OffsetContext, evidence: OffsetEvidence,
+    topic: str,
+    rows: Sequence[Mapping[str, Any]],
+    context: OffsetContext,
+    evidence: OffsetEvidence,
     losses: Sequence[OffsetLoss],
-) -> OffsetCase:  # fmt: skip
+) -> OffsetCase:
     moves = [
         IsrMove(
             row["replica_id"], row["leader"], IsrMoveKind(row["kind"]), row["at"], row["offset"], row["evidence_id"]
@@ -157,26 +172,42 @@ def _bounds_rows(bounds: Sequence[OffsetBounds]) -> Iterator[dict[str, Any]]:
     for row in bounds:
         sequence = sequences[row.replica_id] = sequences.get(row.replica_id, -1) + 1
         yield {
-            "table_name": REPLICA_OFFSET_TIMELINE.full_name, "replica_id": row.replica_id, "sequence": sequence,
+            "table_name": REPLICA_OFFSET_TIMELINE.full_name,
+            "replica_id": row.replica_id,
+            "sequence": sequence,
             "valid_from": to_datetime(row.valid_from),
             "valid_to": None if row.valid_to is None else to_datetime(row.valid_to),
-            "high_watermark_lower": row.high_watermark_lower, "high_watermark_upper": row.high_watermark_upper,
-            "log_end_offset_lower": row.log_end_offset_lower, "log_end_offset_upper": row.log_end_offset_upper,
-            "log_start_offset_lower": row.log_start_offset_lower, "recovery_point_lower": row.recovery_point_lower,
-            "evidence": list(row.evidence), "inferred_from": INFERRED, "model_version": MODEL_VERSION,
-        }  # fmt: skip
+            "high_watermark_lower": row.high_watermark_lower,
+            "high_watermark_upper": row.high_watermark_upper,
+            "log_end_offset_lower": row.log_end_offset_lower,
+            "log_end_offset_upper": row.log_end_offset_upper,
+            "log_start_offset_lower": row.log_start_offset_lower,
+            "recovery_point_lower": row.recovery_point_lower,
+            "evidence": list(row.evidence),
+            "inferred_from": INFERRED,
+            "model_version": MODEL_VERSION,
+        }
 
 
 def _loss_rows(losses: Sequence[OffsetLoss]) -> Iterator[dict[str, Any]]:
     for sequence, loss in enumerate(losses):
         evidence = {*loss.evidence, *(name for kept in loss.diverging for name in kept.evidence)}
         yield {
-            "table_name": DATA_LOSS_BOUNDS.full_name, "sequence": sequence, "event_at": to_datetime(loss.event_at),
-            "cause": loss.cause, "leader": loss.leader, "previous_leader": loss.previous_leader,
-            "leader_epoch": loss.leader_epoch, "lost_from_offset": loss.lost_from_offset,
-            "lost_to_offset_lower": loss.lost_to_offset_lower, "lost_to_offset_upper": loss.lost_to_offset_upper,
-            "lost_count_lower": loss.lost_count_lower, "lost_count_upper": loss.lost_count_upper,
+            "table_name": DATA_LOSS_BOUNDS.full_name,
+            "sequence": sequence,
+            "event_at": to_datetime(loss.event_at),
+            "cause": loss.cause,
+            "leader": loss.leader,
+            "previous_leader": loss.previous_leader,
+            "leader_epoch": loss.leader_epoch,
+            "lost_from_offset": loss.lost_from_offset,
+            "lost_to_offset_lower": loss.lost_to_offset_lower,
+            "lost_to_offset_upper": loss.lost_to_offset_upper,
+            "lost_count_lower": loss.lost_count_lower,
+            "lost_count_upper": loss.lost_count_upper,
             "diverging_replicas": [kept.replica_id for kept in loss.diverging],
             "diverging_offsets": [f"{kept.from_offset}-{kept.to_offset - 1}" for kept in loss.diverging],
-            "evidence": sorted(evidence), "inferred_from": INFERRED, "model_version": MODEL_VERSION,
-        }  # fmt: skip
+            "evidence": sorted(evidence),
+            "inferred_from": INFERRED,
+            "model_version": MODEL_VERSION,
+        }

@@ -176,9 +176,16 @@ def _inputs(
     if old.leader not in new.isr:
         possible[old.leader] |= {Seen.GONE, Seen.LEAVING}
     inputs = ElectionInputs(
-        kinds, old.leader, old.leader_epoch, old.isr, assigned.assignments, assigned.targets, possible, known.unclean,
+        kinds,
+        old.leader,
+        old.leader_epoch,
+        old.isr,
+        assigned.assignments,
+        assigned.targets,
+        possible,
+        known.unclean,
         versions_to_ask(known.cluster.version),
-    )  # fmt: skip
+    )
     return None if inputs.are_too_many else inputs
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, VersionRange
@@ -54,9 +55,11 @@ class Occasions:
         known = list(facts)
         self.assignments = assignments
         self.version = version
-        self.moves = [f for f in known if f.kind == "partition_state_change" and f.to_state == PartitionState.ONLINE]
-        self.said_unclean = [f for f in known if f.kind == "unclean_leader_selected"]
-        self.started = [f for f in known if f.kind == "reassignment_started" and f.replicas]
+        self.moves = [
+            f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
+        ]
+        self.said_unclean = [f for f in known if f.kind == EventType.UNCLEAN_LEADER_SELECTED]
+        self.started = [f for f in known if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
         self.sent: list[Sighting] = []
         self.told: dict[int, list[Sighting]] = {}
         for sighting in direct_sightings(known):
@@ -72,7 +75,7 @@ class Occasions:
             for f in known
             if RANKS.get(f.kind, Rank.SENT) <= Rank.COMMITTED and f.partition_epoch is not None and f.isr is not None
         }
-        finished = [f.at for f in known if f.kind == "reassignment_completed"]
+        finished = [f.at for f in known if f.kind == EventType.REASSIGNMENT_COMPLETED]
         self.windows: list[tuple[int, int | None]] = [(start, end) for start, end, _ in reassigning]
         for fact in self.started:
             self.windows.append((fact.at, min((at for at in finished if at >= fact.at), default=None)))
@@ -82,7 +85,7 @@ class Occasions:
         value = state.value
         told = [s for s in self.told.get(value.leader_epoch, ()) if s.leader == value.leader]
         own = [s for s in told if _is_by(s.fact, value.controller_epoch)]
-        line = next((s.fact for s in own if s.fact.kind == "partition_state_change"), None)
+        line = next((s.fact for s in own if s.fact.kind == EventType.PARTITION_STATE_CHANGE), None)
         sent = min((s for s in own if s.rank is Rank.SENT), key=lambda s: s.fact.order, default=None)
         if line is None and sent is not None:
             line = self._line_before(sent)
@@ -146,7 +149,7 @@ class Occasions:
         told = [
             s.fact
             for s in self.told.get(state.leader_epoch, ())
-            if s.fact.kind == "leader_and_isr_sent"
+            if s.fact.kind == EventType.LEADER_AND_ISR_SENT
             and (s.leader, s.members) == (state.leader, frozenset(state.isr))
             and s.fact.controller_id == decision.controller_id
             and abs(s.at - decision.at) <= VIEW_SLACK_US

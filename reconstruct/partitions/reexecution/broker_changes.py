@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from reconstruct.cluster.view import LiveView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.states import ReplicaState
 from reconstruct.partitions.evidence import Evidence
@@ -94,14 +95,19 @@ def _missing(standing: Standing, log: ControllerLog, view: LiveView, broker: int
     procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
     last = _last_before(log, view.at)
     return Finding(
-        "R16", "step_missing", standing.severity("error"), view.at,
-        f"replica {broker} becomes {target}", f"no transition of replica {broker}, nor of anything else",
+        "R16",
+        DivergenceType.STEP_MISSING,
+        standing.severity("error"),
+        view.at,
+        f"replica {broker} becomes {target}",
+        f"no transition of replica {broker}, nor of anything else",
         f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): its list of live brokers"
         f" {'lost' if is_gone else 'gained'} broker {broker} ({utc(view.at)}), and its log, which is whole there, shows"
         f" nothing of the partition for 10 s. Replica {broker} must become {target}.",
-        (view.evidence_id, *((last.evidence_id,) if last is not None else ())), broker_id=log.controller_id,
+        (view.evidence_id, *((last.evidence_id,) if last is not None else ())),
+        broker_id=log.controller_id,
         replica_id=broker,
-    )  # fmt: skip
+    )
 
 
 def _last_before(log: ControllerLog, at: int) -> Evidence | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.controller.values import without
 from reconstruct.model.states import PartitionState, ReplicaState
@@ -177,26 +179,31 @@ class Contents:
         other = leadership_of(against) if against is not None else None
         shown = _shown(other) if other is not None else f"leader {against.leader}" if against else "a decided state"
         why = (
-            f"but {shown} is what was decided ({utc(against.at)})" if against is not None
+            f"but {shown} is what was decided ({utc(against.at)})"
+            if against is not None
             else "and no other line tells of it"
-        )  # fmt: skip
+        )
         ends = {
             "error": " Nothing decided what the request says, and the controller's cache cannot hold it.",
             "info": " Lines are missing from what was given: one of them may have decided it.",
         }
         return Finding(
-            "R15", "request_not_decided", self.standing.severity(severity), line.at,
-            shown, _shown(said),
+            "R15",
+            DivergenceType.REQUEST_NOT_DECIDED,
+            self.standing.severity(severity),
+            line.at,
+            shown,
+            _shown(said),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {brokers} with"
             f" {_shown(said)} ({utc(line.at)}), {why}.{ends[severity]}",
             (line.evidence_id, *((against.evidence_id,) if against is not None else ())),
             broker_id=line.to_broker_ids[0] if line.to_broker_ids else None,
-        )  # fmt: skip
+        )
 
     def _judge_shrink(self, step: Step, verdicts: Verdicts) -> None:
         """OfflineReplica of a member of the ISR: afterwards it is no member, or the epoch is higher."""
         for line in step.block.others:
-            said = leadership_of(line) if line.kind == "isr_shrunk_by_controller" else None
+            said = leadership_of(line) if line.kind == EventType.ISR_SHRUNK_BY_CONTROLLER else None
             if said is not None and line.replica_id in said.isr and len(said.isr) > 1:
                 verdicts.broken(self._not_shrunk(step.log, line, said, [], "error"))
         held = step.held
@@ -222,15 +229,20 @@ class Contents:
         self, log: ControllerLog, line: Evidence, held: Leadership, unchanged: Sequence[Evidence], severity: str
     ) -> Finding:
         return Finding(
-            "R15", "isr_not_shrunk", self.standing.severity(severity), line.at,
-            f"the ISR without broker {line.replica_id}, or leader epoch {held.leader_epoch + 1}", _shown(held),
+            "R15",
+            DivergenceType.ISR_NOT_SHRUNK,
+            self.standing.severity(severity),
+            line.at,
+            f"the ISR without broker {line.replica_id}, or leader epoch {held.leader_epoch + 1}",
+            _shown(held),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) moved replica {line.replica_id} to"
             f" OfflineReplica ({utc(line.at)}); what it then says is {_shown(held)}. A member of the ISR that goes"
             " Offline leaves it, or stays as its last with the leader epoch raised."
             + ("" if severity == "error" else " Lines are missing from what was given."),
-            (line.evidence_id, *(other.evidence_id for other in unchanged[:3])), broker_id=log.controller_id,
+            (line.evidence_id, *(other.evidence_id for other in unchanged[:3])),
+            broker_id=log.controller_id,
             replica_id=line.replica_id,
-        )  # fmt: skip
+        )
 
 
 def _follows(held: Leadership, decided: Leadership) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, TOPIC_DELETION_SINCE, VersionRange
@@ -86,11 +87,11 @@ def _is_initial(line: Evidence, version: VersionRange, before: Mapping[int | Non
 
 
 #: A broker's line: the request that it received.
-_RECEIPTS: Final = {
-    "leader_and_isr_received": LEADER_AND_ISR,
-    "leader_and_isr_ignored": LEADER_AND_ISR,
-    "metadata_cached": UPDATE_METADATA,
-    "stop_replica_received": STOP_REPLICA,
+_RECEIPTS: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_RECEIVED: LEADER_AND_ISR,
+    EventType.LEADER_AND_ISR_IGNORED: LEADER_AND_ISR,
+    EventType.METADATA_CACHED: UPDATE_METADATA,
+    EventType.STOP_REPLICA_RECEIVED: STOP_REPLICA,
 }
 
 

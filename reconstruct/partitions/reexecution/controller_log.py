@@ -17,24 +17,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.line_order import jumps_back
 
-PARTITION: Final = "partition_state_change"
-REPLICA: Final = "replica_state_change"
-LEADER_AND_ISR: Final = "leader_and_isr_sent"
-UPDATE_METADATA: Final = "update_metadata_sent"
-STOP_REPLICA: Final = "stop_replica_sent"
+PARTITION: Final = EventType.PARTITION_STATE_CHANGE
+REPLICA: Final = EventType.REPLICA_STATE_CHANGE
+LEADER_AND_ISR: Final = EventType.LEADER_AND_ISR_SENT
+UPDATE_METADATA: Final = EventType.UPDATE_METADATA_SENT
+STOP_REPLICA: Final = EventType.STOP_REPLICA_SENT
 #: A reassignment raised the leader epoch, and LeaderAndIsr has told so.
-RAISED: Final = "reassignment_leader_and_isr_sent"
+RAISED: Final = EventType.REASSIGNMENT_LEADER_AND_ISR_SENT
 TRANSITIONS: Final = (PARTITION, REPLICA)
-FAILED: Final = ("partition_state_change_failed", "replica_state_change_failed")
+FAILED: Final = (EventType.PARTITION_STATE_CHANGE_FAILED, EventType.REPLICA_STATE_CHANGE_FAILED)
 #: In the order in which a batch sends them.
 REQUESTS: Final = (LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA)
-_LINES: Final = (*TRANSITIONS, *FAILED, *REQUESTS, RAISED, "isr_shrunk_by_controller")
+_LINES: Final = (*TRANSITIONS, *FAILED, *REQUESTS, RAISED, EventType.ISR_SHRUNK_BY_CONTROLLER)
 #: The lines of one batch are not further apart, µs.
 ONE_BATCH_US: Final = 1_000_000
 #: A log is asked for this much more than the lines that are judged, µs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
@@ -45,17 +46,30 @@ def settle(
 
 
 def step(
-    standing: Standing, log: ControllerLog, kind: str, procedure: str, expected: str, observed: str,
-    lines: Sequence[Evidence], replica_id: int | None = None,
-) -> Finding:  # fmt: skip
+    standing: Standing,
+    log: ControllerLog,
+    kind: str,
+    procedure: str,
+    expected: str,
+    observed: str,
+    lines: Sequence[Evidence],
+    replica_id: int | None = None,
+) -> Finding:
     """A finding about one step: ``step_out_of_order`` or ``step_missing``."""
     at = lines[-1].at
     return Finding(
-        "R16", kind, standing.severity("error"), at, expected, observed,
+        "R16",
+        kind,
+        standing.severity("error"),
+        at,
+        expected,
+        observed,
         f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)}); Kafka"
         f" {standing.case.cluster.version} does it in this order: {expected}.",
-        tuple(line.evidence_id for line in lines), broker_id=log.controller_id, replica_id=replica_id,
-    )  # fmt: skip
+        tuple(line.evidence_id for line in lines),
+        broker_id=log.controller_id,
+        replica_id=replica_id,
+    )
 
 
 # --- creation ---------------------------------------------------------------------------------------------------------
@@ -92,32 +106,53 @@ def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence])
         return
     if tried is None:
         yield step(
-            standing, log, "step_missing", "Creation", order,
-            "replicas became OnlineReplica, the partition neither OnlinePartition nor failed to", [begun, joined[0]],
-        )  # fmt: skip
+            standing,
+            log,
+            DivergenceType.STEP_MISSING,
+            "Creation",
+            order,
+            "replicas became OnlineReplica, the partition neither OnlinePartition nor failed to",
+            [begun, joined[0]],
+        )
         return
     for replica_id in begun.replicas or ():
         own = [line for line in lines if line.kind == REPLICA and line.replica_id == replica_id]
         if not own:
             if replica_id not in told:
                 yield step(
-                    standing, log, "step_missing", "Creation", order,
-                    f"the assigned replica {replica_id} never became NewReplica", [begun, tried], replica_id,
-                )  # fmt: skip
+                    standing,
+                    log,
+                    DivergenceType.STEP_MISSING,
+                    "Creation",
+                    order,
+                    f"the assigned replica {replica_id} never became NewReplica",
+                    [begun, tried],
+                    replica_id,
+                )
             continue
         if own[0].to_state == ReplicaState.NEW and decided is not None and own[0].offset > decided.offset:
             yield step(
-                standing, log, "step_out_of_order", "Creation", order,
+                standing,
+                log,
+                DivergenceType.STEP_OUT_OF_ORDER,
+                "Creation",
+                order,
                 f"replica {replica_id} became NewReplica after the partition had become OnlinePartition",
-                [decided, own[0]], replica_id,
-            )  # fmt: skip
+                [decided, own[0]],
+                replica_id,
+            )
         online = next((line for line in own if line.from_state == ReplicaState.NEW), None)
         if online is not None and online.offset < tried.offset:
             yield step(
-                standing, log, "step_out_of_order", "Creation", order,
+                standing,
+                log,
+                DivergenceType.STEP_OUT_OF_ORDER,
+                "Creation",
+                order,
                 f"replica {replica_id} became {online.to_state} before a leader was decided",
-                [online, tried], replica_id,
-            )  # fmt: skip
+                [online, tried],
+                replica_id,
+            )
 
 
 # --- deletion ---------------------------------------------------------------------------------------------------------
@@ -154,18 +189,26 @@ def _at_the_end(
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:
             yield step(
-                standing, log, "step_out_of_order", "Deletion",
+                standing,
+                log,
+                DivergenceType.STEP_OUT_OF_ORDER,
+                "Deletion",
                 "partition OfflinePartition and NonExistentPartition, then replicas ReplicaDeletionStarted",
                 f"the partition became NonExistentPartition after replica {replica_id} had become {last.to_state}",
-                [last, line], replica_id,
-            )  # fmt: skip
+                [last, line],
+                replica_id,
+            )
         elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(standing, log, last):
             yield step(
-                standing, log, "step_out_of_order", "Deletion",
+                standing,
+                log,
+                DivergenceType.STEP_OUT_OF_ORDER,
+                "Deletion",
                 "replicas ReplicaDeletionSuccessful, replicas NonExistentReplica, partition NonExistentPartition",
                 f"the partition became NonExistentPartition while replica {replica_id} was {last.to_state}",
-                [last, line], replica_id,
-            )  # fmt: skip
+                [last, line],
+                replica_id,
+            )
 
 
 def _went_on(standing: Standing, log: ControllerLog, last: Evidence) -> bool:
@@ -184,11 +227,15 @@ def _forgotten_early(
     for replica_id, last in sorted(states.items()):
         if last.to_state not in _DELETED and not _went_on(standing, log, last):
             yield step(
-                standing, log, "step_out_of_order", "Deletion",
+                standing,
+                log,
+                DivergenceType.STEP_OUT_OF_ORDER,
+                "Deletion",
                 "every replica ReplicaDeletionSuccessful, then every replica NonExistentReplica",
                 f"replica {line.replica_id} became NonExistentReplica while replica {replica_id} was {last.to_state}",
-                [last, line], replica_id,
-            )  # fmt: skip
+                [last, line],
+                replica_id,
+            )
 
 
 def _never_ended(
@@ -210,10 +257,15 @@ def _never_ended(
         return
     touched.append(last)
     yield step(
-        standing, log, "step_missing", "Deletion",
+        standing,
+        log,
+        DivergenceType.STEP_MISSING,
+        "Deletion",
         "every replica NonExistentReplica, the partition NonExistentPartition",
-        "every replica became NonExistentReplica, the partition never NonExistentPartition", [last], None,
-    )  # fmt: skip
+        "every replica became NonExistentReplica, the partition never NonExistentPartition",
+        [last],
+        None,
+    )
 
 
 def _assigned(log: ControllerLog) -> tuple[int, ...]:
@@ -270,8 +322,13 @@ def _removed_early(
 ) -> Iterator[Finding]:
     for other in waits:
         yield step(
-            standing, log, "step_out_of_order", "Reassignment",
+            standing,
+            log,
+            DivergenceType.STEP_OUT_OF_ORDER,
+            "Reassignment",
             "replicas that come NewReplica, in the ISR, OnlineReplica; then those that go OfflineReplica and deleted",
             f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was NewReplica"
-            " and not in the ISR", [other, line], line.replica_id,
-        )  # fmt: skip
+            " and not in the ISR",
+            [other, line],
+            line.replica_id,
+        )

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.leader_election import Election, choose
@@ -204,9 +205,11 @@ def _told(requests: Iterable[Request]) -> frozenset[Told]:
     found: set[Told] = set()
     for request in requests:
         if isinstance(request, StopReplicaRequest):
-            found.update(Told("stop_replica_sent", request.broker_id, p.delete_partition) for p in request.partitions)
+            found.update(
+                Told(EventType.STOP_REPLICA_SENT, request.broker_id, p.delete_partition) for p in request.partitions
+            )
         elif isinstance(request, LeaderAndIsrRequest):
-            found.add(Told("leader_and_isr_sent", request.broker_id))
+            found.add(Told(EventType.LEADER_AND_ISR_SENT, request.broker_id))
         elif isinstance(request, UpdateMetadataRequest) and request.partitions:
-            found.add(Told("update_metadata_sent", request.broker_id))
+            found.add(Told(EventType.UPDATE_METADATA_SENT, request.broker_id))
     return frozenset(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
 from reconstruct.partitions.case import Case
@@ -57,10 +58,16 @@ def _judge_stranger(
     known = ", ".join(map(str, sorted(replicas)))
     verdicts.broken(
         _finding(
-            standing, log, line, broker, severity, f"a replica of the partition: {known}",
-            f"which no line ever calls a replica of the partition; replicas were {known}", (),
+            standing,
+            log,
+            line,
+            broker,
+            severity,
+            f"a replica of the partition: {known}",
+            f"which no line ever calls a replica of the partition; replicas were {known}",
+            (),
         )
-    )  # fmt: skip
+    )
 
 
 def _judge_dead(standing: Standing, step: Step, line: Evidence, broker: int, verdicts: Verdicts) -> None:
@@ -87,20 +94,38 @@ def _judge_dead(standing: Standing, step: Step, line: Evidence, broker: int, ver
     shown = ", ".join(map(str, sorted(live)))
     verdicts.broken(
         _finding(
-            standing, step.log, line, broker, severity, f"a broker that the controller holds for live: {shown}",
-            f"which it did not hold for live then (live were {shown})", tuple(other.evidence_id for other in told[:1]),
+            standing,
+            step.log,
+            line,
+            broker,
+            severity,
+            f"a broker that the controller holds for live: {shown}",
+            f"which it did not hold for live then (live were {shown})",
+            tuple(other.evidence_id for other in told[:1]),
         )
-    )  # fmt: skip
+    )
 
 
 def _finding(
-    standing: Standing, log: ControllerLog, line: Evidence, broker: int, severity: str, expected: str, why: str,
+    standing: Standing,
+    log: ControllerLog,
+    line: Evidence,
+    broker: int,
+    severity: str,
+    expected: str,
+    why: str,
     more: tuple[str, ...],
-) -> Finding:  # fmt: skip
+) -> Finding:
     name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "StopReplica"
     return Finding(
-        "R15", "request_to_wrong_broker", standing.severity(severity), line.at, expected, f"{name} to broker {broker}",
+        "R15",
+        DivergenceType.REQUEST_TO_WRONG_BROKER,
+        standing.severity(severity),
+        line.at,
+        expected,
+        f"{name} to broker {broker}",
         f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {broker}"
         f" ({utc(line.at)}), {why}.",
-        (line.evidence_id, *more), broker_id=broker,
-    )  # fmt: skip
+        (line.evidence_id, *more),
+        broker_id=broker,
+    )

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.controller.values import without
 from reconstruct.model.elections import SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE
@@ -261,7 +262,7 @@ class _Redo:
             return [self.step.replicas]
         if told is not None:
             return [told]
-        targets = [f.replicas for f in self.case.facts if f.kind == "reassignment_started" and f.replicas]
+        targets = [f.replicas for f in self.case.facts if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
         known = [a.value.target for a in self.case.assignments] if self.case.reassigning else []
         return list(dict.fromkeys((self.step.replicas, *targets, *known)))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ingest.shapes.event_types import EventType
 from reconstruct.model.versions import OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -25,21 +26,21 @@ from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
 _RECEIVED = {
     LEADER_AND_ISR: (
-        "leader_and_isr_received",
-        "leader_and_isr_ignored",
-        "leader_and_isr_failed",
-        "leader_epoch_started",
-        "become_leader_started",
-        "become_leader_completed",
-        "become_leader_skipped",
-        "become_leader_failed",
-        "become_follower_started",
-        "become_follower_completed",
-        "become_follower_skipped",
-        "become_follower_failed",
+        EventType.LEADER_AND_ISR_RECEIVED,
+        EventType.LEADER_AND_ISR_IGNORED,
+        EventType.LEADER_AND_ISR_FAILED,
+        EventType.LEADER_EPOCH_STARTED,
+        EventType.BECOME_LEADER_STARTED,
+        EventType.BECOME_LEADER_COMPLETED,
+        EventType.BECOME_LEADER_SKIPPED,
+        EventType.BECOME_LEADER_FAILED,
+        EventType.BECOME_FOLLOWER_STARTED,
+        EventType.BECOME_FOLLOWER_COMPLETED,
+        EventType.BECOME_FOLLOWER_SKIPPED,
+        EventType.BECOME_FOLLOWER_FAILED,
     ),
-    UPDATE_METADATA: ("metadata_cached", "metadata_deleted"),
-    STOP_REPLICA: ("stop_replica_received", "stop_replica_handled", "stop_replica_ignored"),
+    UPDATE_METADATA: (EventType.METADATA_CACHED, EventType.METADATA_DELETED),
+    STOP_REPLICA: (EventType.STOP_REPLICA_RECEIVED, EventType.STOP_REPLICA_HANDLED, EventType.STOP_REPLICA_IGNORED),
 }
 
 
@@ -116,7 +117,9 @@ class Standing:
     def was_answered(self, replica_id: int, since: int) -> bool:
         """Whether the controller logged the broker's answer to the request to delete its replica."""
         return any(
-            fact.kind == "topic_deletion_response" and replica_id in (fact.to_broker_ids or ()) and fact.at >= since
+            fact.kind == EventType.TOPIC_DELETION_RESPONSE
+            and replica_id in (fact.to_broker_ids or ())
+            and fact.at >= since
             for fact in self.case.facts
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.controller.values import EPOCH_DURING_DELETE
 from reconstruct.model.states import PartitionState, ReplicaState
@@ -55,7 +56,7 @@ def deletion_hint(case: Case) -> int | None:
 
 
 def _tells_of_deletion(fact: Evidence, is_moving: bool) -> bool:
-    if fact.kind in (ZNODE_DELETION_REQUESTED, "topic_deletion_response", "metadata_deleted"):
+    if fact.kind in (ZNODE_DELETION_REQUESTED, EventType.TOPIC_DELETION_RESPONSE, EventType.METADATA_DELETED):
         return True
     if fact.kind == STOP_REPLICA and fact.leader_epoch == EPOCH_DURING_DELETE:
         return True

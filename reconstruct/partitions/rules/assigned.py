@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
@@ -48,20 +50,31 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
         replicas = ",".join(map(str, overlapping[0].value.replicas))
         verdicts.broken(
             Finding(
-                "R04", "isr_outside_assignment", severity, state.start,
-                f"ISR within the assigned replicas {replicas}", f"ISR {','.join(map(str, state.value.isr))}",
+                "R04",
+                DivergenceType.ISR_OUTSIDE_ASSIGNMENT,
+                severity,
+                state.start,
+                f"ISR within the assigned replicas {replicas}",
+                f"ISR {','.join(map(str, state.value.isr))}",
                 f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
                 " the znodes show both.",
-                (*state.evidence[:1], *overlapping[0].evidence), replica_id=outside[0][0], known_issue=issue,
+                (*state.evidence[:1], *overlapping[0].evidence),
+                replica_id=outside[0][0],
+                known_issue=issue,
             )
-        )  # fmt: skip
+        )
 
 
 def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:
     """Whether a later assignment must be missing: a controller elects, and tells, assigned replicas only."""
-    told = {broker for fact in case.facts if fact.kind == "leader_and_isr_sent" for broker in fact.to_broker_ids or ()}
+    told = {
+        broker
+        for fact in case.facts
+        if fact.kind == EventType.LEADER_AND_ISR_SENT
+        for broker in fact.to_broker_ids or ()
+    }
     named = {replica for fact in case.facts if fact.kind != ZNODE_ASSIGNMENT for replica in fact.replicas or ()}
-    heard = {fact.broker_id for fact in case.facts if fact.kind == "leader_and_isr_received"}
+    heard = {fact.broker_id for fact in case.facts if fact.kind == EventType.LEADER_AND_ISR_RECEIVED}
     return leader in outside or set(outside) <= told | named | heard
 
 

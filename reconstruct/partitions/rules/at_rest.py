@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
 from reconstruct.partitions.case import Case
@@ -26,7 +28,7 @@ from reconstruct.time.intervals import Interval
 #: The default of controller.socket.timeout.ms, all versions.
 _REST_US: Final = 30_000_000
 #: Lines after which a broker need not be what it was told to be.
-_EXCUSES: Final = ("leader_and_isr_failed", "become_leader_failed", "become_follower_failed")
+_EXCUSES: Final = (EventType.LEADER_AND_ISR_FAILED, EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def _truth(case: Case) -> _Truth | None:
     if last is None or last.end is not None or case.deleted_at is not None:
         return None
     if any(
-        fact.kind in (ZNODE_DELETION_REQUESTED, "metadata_deleted") or fact.leader == LEADER_DURING_DELETE
+        fact.kind in (ZNODE_DELETION_REQUESTED, EventType.METADATA_DELETED) or fact.leader == LEADER_DURING_DELETE
         for fact in case.facts
     ):
         return None
@@ -123,14 +125,23 @@ def _differs(truth: _Truth, broker_id: int, last: Interval[Role]) -> Finding:
     held, state = last.value, truth.state
     decided = f"leader {state.leader} at leader epoch {state.leader_epoch}"
     if held.role == CACHED:
-        kind, holds = "cache_differs_at_rest", f"leader {held.leader} at leader epoch {held.leader_epoch}"
+        kind, holds = DivergenceType.CACHE_DIFFERS_AT_REST, f"leader {held.leader} at leader epoch {held.leader_epoch}"
         subject = f"the metadata cache of broker {broker_id} still held {holds}"
     else:
-        kind, holds = "role_differs_at_rest", f"{acted_as(held.role, held.leader)} at leader epoch {held.leader_epoch}"
+        kind, holds = (
+            DivergenceType.ROLE_DIFFERS_AT_REST,
+            f"{acted_as(held.role, held.leader)} at leader epoch {held.leader_epoch}",
+        )
         subject = f"broker {broker_id} still acted as {holds}"
     return Finding(
-        "R24", kind, "warning", last.start, decided, holds,
+        "R24",
+        kind,
+        "warning",
+        last.start,
+        decided,
+        holds,
         f"Since {utc(truth.since)} {decided} was decided and nothing changed it; {subject} (since {utc(last.start)}),"
         f" though it was registered and its log covers more than {_REST_US // 1_000_000} s of rest.",
-        (*last.evidence, *truth.evidence[:1]), broker_id=broker_id,
-    )  # fmt: skip
+        (*last.evidence, *truth.evidence[:1]),
+        broker_id=broker_id,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import UPDATE_METADATA_LOCKED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
@@ -25,10 +27,17 @@ from reconstruct.time.instants import utc
 Decided = Mapping[int, Mapping[int | None, Sighting]]
 
 #: Lines that a broker writes once a request has passed its check of the controller epoch, and under its lock.
-_CHECKED: Final = frozenset({
-    "become_leader_started", "become_leader_completed", "become_follower_started", "become_follower_completed",
-    "metadata_cached", "metadata_deleted", "leader_and_isr_ignored",
-})  # fmt: skip
+_CHECKED: Final = frozenset(
+    {
+        EventType.BECOME_LEADER_STARTED,
+        EventType.BECOME_LEADER_COMPLETED,
+        EventType.BECOME_FOLLOWER_STARTED,
+        EventType.BECOME_FOLLOWER_COMPLETED,
+        EventType.METADATA_CACHED,
+        EventType.METADATA_DELETED,
+        EventType.LEADER_AND_ISR_IGNORED,
+    }
+)
 
 
 def judge_roles(case: Case, verdicts: Verdicts) -> None:
@@ -72,12 +81,17 @@ def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
     version = "" if role.partition_epoch is None else f" and partition epoch {role.partition_epoch}"
     decided = f"leader {sighting.leader} at leader epoch {sighting.leader_epoch}"
     return Finding(
-        "R20", "role_not_decided", severity(case), change.at,
-        decided, f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
+        "R20",
+        DivergenceType.ROLE_NOT_DECIDED,
+        severity(case),
+        change.at,
+        decided,
+        f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
         f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
         f" decided was {decided} ({utc(sighting.at)}).",
-        (*change.evidence, sighting.fact.evidence_id), broker_id=change.broker_id,
-    )  # fmt: skip
+        (*change.evidence, sighting.fact.evidence_id),
+        broker_id=change.broker_id,
+    )
 
 
 def acted_as(role: str, leader: int | None) -> str:
@@ -108,14 +122,19 @@ def _judge_leader_epoch(
     else:
         verdicts.broken(
             Finding(
-                "R21", "acted_on_lower_leader_epoch", severity(case), change.at,
-                f"a leader epoch of {held.leader_epoch} or higher", f"leader epoch {epoch}",
+                "R21",
+                DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH,
+                severity(case),
+                change.at,
+                f"a leader epoch of {held.leader_epoch} or higher",
+                f"leader epoch {epoch}",
                 f"Broker {change.broker_id} became {acted_as(change.role.role, change.role.leader)} at leader epoch"
                 f" {epoch} ({utc(change.at)}) though it had accepted leader epoch {held.leader_epoch}"
                 f" ({utc(held.change.at)}) and had not been started again since.",
-                (*change.evidence, *held.change.evidence), broker_id=change.broker_id,
+                (*change.evidence, *held.change.evidence),
+                broker_id=change.broker_id,
             )
-        )  # fmt: skip
+        )
 
 
 def _judge_controller_epochs(case: Case, broker_id: int, facts: Sequence[Evidence], verdicts: Verdicts) -> None:
@@ -145,10 +164,15 @@ def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iter
 
 def _lower_controller(case: Case, broker_id: int, fact: Evidence, highest: Evidence) -> Finding:
     return Finding(
-        "R21", "acted_on_lower_controller_epoch", severity(case), fact.at,
-        f"controller epoch {highest.controller_epoch} or higher", f"controller epoch {fact.controller_epoch}",
+        "R21",
+        DivergenceType.ACTED_ON_LOWER_CONTROLLER_EPOCH,
+        severity(case),
+        fact.at,
+        f"controller epoch {highest.controller_epoch} or higher",
+        f"controller epoch {fact.controller_epoch}",
         f"Broker {broker_id} handled a request of controller {fact.controller_id} with controller epoch"
         f" {fact.controller_epoch} ({utc(fact.at)}) though it had accepted controller epoch {highest.controller_epoch}"
         f" ({utc(highest.at)}) and had not been started again since.",
-        (fact.evidence_id, highest.evidence_id), broker_id=broker_id,
-    )  # fmt: skip
+        (fact.evidence_id, highest.evidence_id),
+        broker_id=broker_id,
+    )

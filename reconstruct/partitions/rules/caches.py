@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
@@ -45,7 +47,7 @@ def _lines(facts: Iterable[Evidence]) -> list[_Line]:
     return [
         _Line(fact, fact.broker_id, fact.leader, fact.leader_epoch)
         for fact in facts
-        if fact.kind == "metadata_cached"
+        if fact.kind == EventType.METADATA_CACHED
         and fact.broker_id is not None
         and fact.leader is not None
         and fact.leader != LEADER_DURING_DELETE
@@ -87,12 +89,17 @@ def _usual_and_odd(values: Sequence[Sequence[_Line]]) -> tuple[_Line, _Line]:
 
 def _disagree(case: Case, at_epoch: str, usual: _Line, odd: _Line) -> Finding:
     return Finding(
-        "R22", "caches_disagree", severity(case), odd.fact.at,
-        f"{usual.held} at {at_epoch}", f"{odd.held} at {at_epoch}",
+        "R22",
+        DivergenceType.CACHES_DISAGREE,
+        severity(case),
+        odd.fact.at,
+        f"{usual.held} at {at_epoch}",
+        f"{odd.held} at {at_epoch}",
         f"At {at_epoch} the metadata cache of broker {odd.broker_id} held {odd.held} ({utc(odd.fact.at)}), that of"
         f" broker {usual.broker_id} {usual.held} ({utc(usual.fact.at)}): one epoch stands for one decision.",
-        (odd.fact.evidence_id, usual.fact.evidence_id), broker_id=odd.broker_id,
-    )  # fmt: skip
+        (odd.fact.evidence_id, usual.fact.evidence_id),
+        broker_id=odd.broker_id,
+    )
 
 
 def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
@@ -135,7 +142,8 @@ def _is_told_by_nothing_else(case: Case, line: _Line, decided: Decided) -> bool:
     if created is None or not decided or not follow_each_other or line.leader_epoch < len(decided):
         return False
     if any(
-        fact.leader_epoch == line.leader_epoch and (fact.kind != "metadata_cached" or fact.broker_id != line.broker_id)
+        fact.leader_epoch == line.leader_epoch
+        and (fact.kind != EventType.METADATA_CACHED or fact.broker_id != line.broker_id)
         for fact in case.facts
     ):
         return False
@@ -155,8 +163,14 @@ def _never_decided(case: Case, line: _Line, state: Sighting | None) -> Finding:
         decided = f"decided was {expected} ({utc(state.at)})"
         proof = (state.fact.evidence_id,)
     return Finding(
-        "R24", "cache_never_decided", severity(case), line.fact.at, expected, line.held,
+        "R24",
+        DivergenceType.CACHE_NEVER_DECIDED,
+        severity(case),
+        line.fact.at,
+        expected,
+        line.held,
         f"The metadata cache of broker {line.broker_id} held {line.held} ({utc(line.fact.at)}), as controller"
         f" {line.fact.controller_id} (epoch {line.fact.controller_epoch}) told it; {decided}.",
-        (line.fact.evidence_id, *proof), broker_id=line.broker_id,
-    )  # fmt: skip
+        (line.fact.evidence_id, *proof),
+        broker_id=line.broker_id,
+    )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
@@ -21,7 +23,7 @@ from reconstruct.time.instants import utc
 _CONTROLLER: Final = "controller"
 _LEADER: Final = "leader"
 #: Lines that follow a write of the controller's own; that of an ISR it shrank also tells of one it left as it was.
-_DECISIONS: Final = ("partition_state_change", "reassignment_leader_and_isr_sent")
+_DECISIONS: Final = (EventType.PARTITION_STATE_CHANGE, EventType.REASSIGNMENT_LEADER_AND_ISR_SENT)
 #: ZooKeeper's time of a write against that of a controller's election: in less, either may have been first.
 _SLACK_US: Final = 10_000_000
 
@@ -77,34 +79,43 @@ def _writer(before: Sighting, after: Sighting, shown: list[Sighting]) -> str | N
     return None
 
 
-def _divergence(writer: str | None, step: int) -> str | None:
+def _divergence(writer: str | None, step: int) -> DivergenceType | None:
     if writer == _LEADER:
-        return "leader_epoch_raised_by_isr_change" if step else None
+        return DivergenceType.LEADER_EPOCH_RAISED_BY_ISR_CHANGE if step else None
     if step > 1:
-        return "leader_epoch_raised_by_more"
-    return "leader_epoch_not_raised" if writer == _CONTROLLER and step != 1 else None
+        return DivergenceType.LEADER_EPOCH_RAISED_BY_MORE
+    return DivergenceType.LEADER_EPOCH_NOT_RAISED if writer == _CONTROLLER and step != 1 else None
 
 
-def _wrong_step(case: Case, before: Sighting, after: Sighting, writer: str | None, divergence_type: str) -> Finding:
+def _wrong_step(
+    case: Case, before: Sighting, after: Sighting, writer: str | None, divergence_type: DivergenceType
+) -> Finding:
     expected = before.leader_epoch + (0 if writer == _LEADER else 1)
     why = {
-        "leader_epoch_raised_by_isr_change": "the leader asked for it, and a leader's ISR change keeps the epoch",
-        "leader_epoch_raised_by_more": "no write raises it by more than one",
-        "leader_epoch_not_raised": "the controller decided it, and each of its decisions raises the epoch by one",
+        DivergenceType.LEADER_EPOCH_RAISED_BY_ISR_CHANGE: (
+            "the leader asked for it, and a leader's ISR change keeps the epoch"
+        ),
+        DivergenceType.LEADER_EPOCH_RAISED_BY_MORE: "no write raises it by more than one",
+        DivergenceType.LEADER_EPOCH_NOT_RAISED: (
+            "the controller decided it, and each of its decisions raises the epoch by one"
+        ),
     }[divergence_type]
     how = severity(case.is_only_incarnation, before, after)
     is_migrating = after.rank is Rank.WRITTEN and case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
-    if is_migrating and divergence_type != "leader_epoch_not_raised":
+    if is_migrating and divergence_type != DivergenceType.LEADER_EPOCH_NOT_RAISED:
         how, why = "warning", f"{why}, unless a KRaft controller copied several changes to the znode at once (KIP-866)"
     return Finding(
-        "R10", divergence_type, how, after.at,
+        "R10",
+        divergence_type,
+        how,
+        after.at,
         f"leader epoch {expected} at partition epoch {after.partition_epoch}",
         f"leader epoch {after.leader_epoch}",
         f"From partition epoch {before.partition_epoch} (leader {before.leader}, leader epoch {before.leader_epoch}) to"
         f" {after.partition_epoch} (leader {after.leader}, ISR {','.join(map(str, after.isr)) or 'empty'}) the leader"
         f" epoch went to {after.leader_epoch} ({utc(after.at)}): {why}.",
         (before.fact.evidence_id, after.fact.evidence_id),
-    )  # fmt: skip
+    )
 
 
 def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
@@ -161,11 +172,15 @@ def _judge_by_time(case: Case, before: Sighting | None, after: Sighting, epoch: 
     later = min(t.controller_epoch for t in case.cluster.tenures if t.controller_epoch > epoch)
     verdicts.broken(
         _stale_finding(
-            case, after, "warning", f"controller epoch {later} or higher", epoch,
+            case,
+            after,
+            "warning",
+            f"controller epoch {later} or higher",
+            epoch,
             f"{utc(after.at)}, {(after.at - since) / 1e6:.1f} s after controller epoch {later} began ({utc(since)})",
             (after.fact.evidence_id,),
         )
-    )  # fmt: skip
+    )
 
 
 def _stale(case: Case, highest: Sighting, after: Sighting, epoch: int, known: int) -> Finding:
@@ -173,11 +188,15 @@ def _stale(case: Case, highest: Sighting, after: Sighting, epoch: int, known: in
     if case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE):
         how = "warning"
     return _stale_finding(
-        case, after, how, f"controller epoch {known} or higher", epoch,
+        case,
+        after,
+        how,
+        f"controller epoch {known} or higher",
+        epoch,
         f"{utc(after.at)}, after the write of controller epoch {known} at leader epoch {highest.leader_epoch}"
         f" ({utc(highest.at)})",
         (highest.fact.evidence_id, after.fact.evidence_id),
-    )  # fmt: skip
+    )
 
 
 def _stale_finding(
@@ -190,9 +209,14 @@ def _stale_finding(
         else "Since 2.1 ZooKeeper refuses such a write."
     )
     return Finding(
-        "R12", "stale_controller_wrote", how, after.at, expected,
+        "R12",
+        DivergenceType.STALE_CONTROLLER_WROTE,
+        how,
+        after.at,
+        expected,
         f"controller epoch {epoch} at partition epoch {after.partition_epoch}",
         f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch} ({when})."
         f" {note}",
-        evidence, known_issue=known_issue("KAFKA-6082", case.cluster.version),
-    )  # fmt: skip
+        evidence,
+        known_issue=known_issue("KAFKA-6082", case.cluster.version),
+    )

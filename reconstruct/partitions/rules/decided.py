@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.case import Case
@@ -36,14 +37,18 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
                 continue
             verdicts.broken(
                 Finding(
-                    "R01", "leader_epoch_decreased", severity(case.is_only_incarnation, before, after), after.at,
-                    f"leader epoch {before.leader_epoch} or higher", f"leader epoch {after.leader_epoch}",
+                    "R01",
+                    DivergenceType.LEADER_EPOCH_DECREASED,
+                    severity(case.is_only_incarnation, before, after),
+                    after.at,
+                    f"leader epoch {before.leader_epoch} or higher",
+                    f"leader epoch {after.leader_epoch}",
                     f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
                     f" before the one with leader {after.leader} at leader epoch {after.leader_epoch}: within one"
                     " incarnation of a topic the leader epoch only rises.",
                     (before.fact.evidence_id, after.fact.evidence_id),
                 )
-            )  # fmt: skip
+            )
 
 
 def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
@@ -75,12 +80,16 @@ def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting
 
 def _two_leaders(epoch: int, first: Sighting, second: Sighting, severity: str, how: str) -> Finding:
     return Finding(
-        "R02", "two_leaders_for_one_epoch", severity, second.at,
-        f"leader {first.leader} at leader epoch {epoch}", f"leader {second.leader} at leader epoch {epoch}",
+        "R02",
+        DivergenceType.TWO_LEADERS_FOR_ONE_EPOCH,
+        severity,
+        second.at,
+        f"leader {first.leader} at leader epoch {epoch}",
+        f"leader {second.leader} at leader epoch {epoch}",
         f"Leader {first.leader} was decided at leader epoch {epoch} ({utc(first.at)}), and leader {second.leader} {how}"
         f" at the same epoch ({utc(second.at)}). A leader epoch belongs to one leader.",
         (first.fact.evidence_id, second.fact.evidence_id),
-    )  # fmt: skip
+    )
 
 
 def judge_leader_in_isr(case: Case, verdicts: Verdicts) -> None:
@@ -95,11 +104,15 @@ def judge_leader_in_isr(case: Case, verdicts: Verdicts) -> None:
         else:
             verdicts.broken(
                 Finding(
-                    "R05", "leader_outside_isr", "error", sighting.at,
+                    "R05",
+                    DivergenceType.LEADER_OUTSIDE_ISR,
+                    "error",
+                    sighting.at,
                     f"leader {sighting.leader} in the ISR, or no leader",
                     f"leader {sighting.leader}, ISR {','.join(map(str, sighting.isr)) or 'empty'}",
                     f"At leader epoch {sighting.leader_epoch} the leader {sighting.leader} is not in its ISR"
                     f" {list(sighting.isr)}: what it holds need not be what was committed.",
-                    (sighting.fact.evidence_id,), broker_id=sighting.leader,
+                    (sighting.fact.evidence_id,),
+                    broker_id=sighting.leader,
                 )
-            )  # fmt: skip
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.elections import ALGORITHMS_SINCE, ElectionKind
 from reconstruct.model.states import ReplicaState
@@ -58,15 +59,19 @@ def _judge_leader_was_live(election: Election, case: Case, verdicts: Verdicts) -
         seen = " or ".join(sorted(seen.value for seen in inputs.seen[leader]))
         verdicts.broken(
             Finding(
-                "R07", "dead_leader_elected", "error", election.at,
+                "R07",
+                DivergenceType.DEAD_LEADER_ELECTED,
+                "error",
+                election.at,
                 f"a leader that controller {election.decision.controller_id} held for live",
                 f"leader {leader} at leader epoch {election.leader_epoch}",
                 f"Broker {leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)}) while it was"
                 f" {seen} by the list of live brokers of controller {election.decision.controller_id}, and by its"
                 " registration.",
-                election.evidence, broker_id=leader,
+                election.evidence,
+                broker_id=leader,
             )
-        )  # fmt: skip
+        )
 
 
 def _is_written(election: Election, case: Case) -> bool:
@@ -131,7 +136,7 @@ def _wrong(election: Election, case: Case) -> Finding:
     observed = f"leader {leader}, ISR {_ids(isr)} at leader epoch {election.leader_epoch}"
     return Finding(
         "R09",
-        "wrong_leader_elected" if is_leader_wrong else "wrong_isr_after_election",
+        DivergenceType.WRONG_LEADER_ELECTED if is_leader_wrong else DivergenceType.WRONG_ISR_AFTER_ELECTION,
         "warning" if _may_be_a_failed_directory(election, case) else "error",
         election.at,
         expected,
@@ -204,7 +209,7 @@ def _unclean(election: Election, is_allowed: bool | None, may_be_asked_for: bool
     is_forbidden = is_allowed is False and not may_be_asked_for
     return Finding(
         "R08",
-        "unclean_election",
+        DivergenceType.UNCLEAN_ELECTION,
         "info" if loses_nothing else "error" if is_forbidden else "warning",
         election.at,
         f"a leader from the ISR {','.join(map(str, isr))}" if isr else "a leader from the ISR",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap, leadership_overlaps
@@ -39,23 +40,33 @@ def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
 
 def _two(case: Case, epoch: int, first: RoleChange, second: RoleChange) -> Finding:
     return Finding(
-        "R25", "two_acting_leaders", severity(case), second.at,
-        f"one leader at leader epoch {epoch}", f"brokers {first.broker_id} and {second.broker_id} became leader",
+        "R25",
+        DivergenceType.TWO_ACTING_LEADERS,
+        severity(case),
+        second.at,
+        f"one leader at leader epoch {epoch}",
+        f"brokers {first.broker_id} and {second.broker_id} became leader",
         f"Broker {first.broker_id} became leader at leader epoch {epoch} ({utc(first.at)}), and so did broker"
         f" {second.broker_id} ({utc(second.at)}): both take writes, and nothing tells their records apart.",
-        (*first.evidence, *second.evidence), broker_id=second.broker_id,
-    )  # fmt: skip
+        (*first.evidence, *second.evidence),
+        broker_id=second.broker_id,
+    )
 
 
 def _long(overlap: LeadershipOverlap) -> Finding:
     assert overlap.end is not None
     lasted = (overlap.end - overlap.start) / 1_000_000
     return Finding(
-        "R25", "deposed_leader_went_on", "info", overlap.start,
-        f"broker {overlap.deposed} no longer leader", f"leader at leader epoch {overlap.deposed_leader_epoch}",
+        "R25",
+        DivergenceType.DEPOSED_LEADER_WENT_ON,
+        "info",
+        overlap.start,
+        f"broker {overlap.deposed} no longer leader",
+        f"leader at leader epoch {overlap.deposed_leader_epoch}",
         f"Broker {overlap.leader} led at leader epoch {overlap.leader_epoch} from {utc(overlap.start)} on; broker"
         f" {overlap.deposed} acted as leader at leader epoch {overlap.deposed_leader_epoch} until {utc(overlap.end)}"
         f" ({overlap.ended_by}), for {lasted:.3f} s. A deposed leader that was paused or cut off does so; what it"
         " accepted in that time, and no follower fetched, is lost.",
-        overlap.evidence, broker_id=overlap.deposed,
-    )  # fmt: skip
+        overlap.evidence,
+        broker_id=overlap.deposed,
+    )

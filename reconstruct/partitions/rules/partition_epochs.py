@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import (
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
@@ -27,12 +28,15 @@ def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
             first, second = distinct[:2]
             verdicts.broken(
                 _finding(
-                    "partition_epoch_repeated", case, first, second,
+                    DivergenceType.PARTITION_EPOCH_REPEATED,
+                    case,
+                    first,
+                    second,
                     f"one state at partition epoch {version}",
                     f"The state {_shown(first)} and the state {_shown(second)} are both shown at partition epoch"
                     f" {version}: each write of the znode adds one.",
                 )
-            )  # fmt: skip
+            )
     for before, after in itertools.pairwise(sorted(states)):
         if after == before + 1:
             verdicts.kept("R03")
@@ -41,12 +45,15 @@ def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
     for earlier, later in _out_of_order(case):
         verdicts.broken(
             _finding(
-                "partition_epoch_decreased", case, earlier, later,
+                DivergenceType.PARTITION_EPOCH_DECREASED,
+                case,
+                earlier,
+                later,
                 f"a partition epoch above {earlier.partition_epoch}",
                 f"The state {_shown(later)} was written after the state {_shown(earlier)}, and its partition epoch"
                 f" {later.partition_epoch} is not above {earlier.partition_epoch}.",
             )
-        )  # fmt: skip
+        )
 
 
 def _contents(shown: Sequence[Sighting]) -> list[Sighting]:
@@ -87,10 +94,15 @@ def _finding(
     divergence_type: str, case: Case, first: Sighting, second: Sighting, expected: str, explanation: str
 ) -> Finding:
     return Finding(
-        "R03", divergence_type, severity(case.is_only_incarnation, first, second), second.at, expected,
-        f"{_shown(second)} at partition epoch {second.partition_epoch}", explanation,
+        "R03",
+        divergence_type,
+        severity(case.is_only_incarnation, first, second),
+        second.at,
+        expected,
+        f"{_shown(second)} at partition epoch {second.partition_epoch}",
+        explanation,
         (first.fact.evidence_id, second.fact.evidence_id),
-    )  # fmt: skip
+    )
 
 
 def _shown(sighting: Sighting) -> str:
@@ -122,12 +134,17 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
         )
         verdicts.broken(
             Finding(
-                "R06", "isr_empty", how, sighting.at, "an ISR with at least one member",
+                "R06",
+                DivergenceType.ISR_EMPTY,
+                how,
+                sighting.at,
+                "an ISR with at least one member",
                 f"leader {sighting.leader}, ISR empty at leader epoch {sighting.leader_epoch}",
                 f"At leader epoch {sighting.leader_epoch} ({utc(sighting.at)}) the ISR was written empty. {note}",
-                (sighting.fact.evidence_id,), known_issue="KAFKA-1028" if how == "info" else None,
+                (sighting.fact.evidence_id,),
+                known_issue="KAFKA-1028" if how == "info" else None,
             )
-        )  # fmt: skip
+        )
 
 
 def _severity_of_empty(case: Case, sighting: Sighting) -> str | None:
@@ -146,6 +163,6 @@ def _severity_of_empty(case: Case, sighting: Sighting) -> str | None:
         "always": {True},
         "if_unclean": {True, False} if setting is None else {setting},
         "never": {False},
-    }  # fmt: skip
+    }
     answers = {answer for era, may_be in may_be_emptied.items() if may_be for answer in allowed[era]}
     return None if len(answers) > 1 else "info" if answers == {True} else "error"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
@@ -14,18 +15,21 @@ from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import RoleChange, by_broker
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
-_STOPS: Final = ("stop_replica_handled", "stop_replica_received")
-_STAGES: Final = {
-    "leader_and_isr_received": "received",
-    "leader_and_isr_ignored": "ignored",
-    "become_leader_started": "started",
-    "become_follower_started": "started",
-    "become_leader_completed": "completed",
-    "become_follower_completed": "completed",
+_STOPS: Final = (EventType.STOP_REPLICA_HANDLED, EventType.STOP_REPLICA_RECEIVED)
+_STAGES: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_RECEIVED: "received",
+    EventType.LEADER_AND_ISR_IGNORED: "ignored",
+    EventType.BECOME_LEADER_STARTED: "started",
+    EventType.BECOME_FOLLOWER_STARTED: "started",
+    EventType.BECOME_LEADER_COMPLETED: "completed",
+    EventType.BECOME_FOLLOWER_COMPLETED: "completed",
 }
 _WHOLE_TRANSITION: Final = frozenset({"received", "started", "completed"})
 _REFUSED: Final = frozenset({"received", "ignored"})
-_REQUESTS: Final = (("leader_and_isr_sent", "leader_and_isr_received"), ("update_metadata_sent", "metadata_cached"))
+_REQUESTS: Final = (
+    (EventType.LEADER_AND_ISR_SENT, EventType.LEADER_AND_ISR_RECEIVED),
+    (EventType.UPDATE_METADATA_SENT, EventType.METADATA_CACHED),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,9 @@ def is_between(instants: Sequence[int], one: int, other: int) -> bool:
 
 
 def _is_rebirth(fact: Evidence) -> bool:
-    return fact.kind == "metadata_deleted" or (
-        fact.kind == "partition_state_change" and fact.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT)
+    return fact.kind == EventType.METADATA_DELETED or (
+        fact.kind == EventType.PARTITION_STATE_CHANGE
+        and fact.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT)
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -26,9 +28,9 @@ from reconstruct.partitions.rules.processes import (
 from reconstruct.time.instants import utc
 
 #: What ignores a request, and what tells of its receipt.
-_RECEIPT: Final = {
-    "leader_and_isr_ignored": "leader_and_isr_received",
-    "stop_replica_ignored": "stop_replica_received",
+_RECEIPT: Final[Mapping[str, str]] = {
+    EventType.LEADER_AND_ISR_IGNORED: EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.STOP_REPLICA_IGNORED: EventType.STOP_REPLICA_RECEIVED,
 }
 #: "is smaller than the current leader epoch": equal would have been called a match.
 _SMALLER: Final = frozenset({"SC-RM-85", "SC-RM-93"})
@@ -101,7 +103,7 @@ def _refuted_by_itself(broker_id: int, line: Evidence) -> str | None:
     epoch, known = line.leader_epoch, line.known_leader_epoch
     if line.shape_id in _NOT_ASSIGNED and line.replicas is not None and broker_id in line.replicas:
         return f"the request assigns the partition to {list(line.replicas)}, this broker among them"
-    if line.kind == "stop_replica_ignored" and epoch in _SENTINELS and line.shape_id in _SMALLER | _MATCHES:
+    if line.kind == EventType.STOP_REPLICA_IGNORED and epoch in _SENTINELS and line.shape_id in _SMALLER | _MATCHES:
         return f"a StopReplica with leader epoch {epoch} is not compared"
     if epoch is None or known is None:
         return None
@@ -164,11 +166,16 @@ def _is_justified(line: Evidence, held: Held | None) -> bool:
 
 
 def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, held: Held | None) -> Finding:
-    what = "StopReplica" if line.kind == "stop_replica_ignored" else "LeaderAndIsr"
+    what = "StopReplica" if line.kind == EventType.STOP_REPLICA_IGNORED else "LeaderAndIsr"
     of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
     return Finding(
-        "R21", "ignored_without_reason", severity(case), line.at,
-        f"the {what}{of} accepted", f"the {what}{of} ignored",
+        "R21",
+        DivergenceType.IGNORED_WITHOUT_REASON,
+        severity(case),
+        line.at,
+        f"the {what}{of} accepted",
+        f"the {what}{of} ignored",
         f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",
-        (line.evidence_id, *(held.change.evidence if held is not None else ())), broker_id=broker_id,
-    )  # fmt: skip
+        (line.evidence_id, *(held.change.evidence if held is not None else ())),
+        broker_id=broker_id,
+    )

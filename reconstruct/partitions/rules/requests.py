@@ -6,8 +6,10 @@ behind it. See :mod:`reconstruct.partitions.reexecution`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
 from reconstruct.partitions.case import Case
@@ -32,7 +34,11 @@ from reconstruct.partitions.reexecution.standing import Standing
 from reconstruct.partitions.reexecution.surroundings import steady_brokers
 from reconstruct.time.instants import utc
 
-_NAMES: Final = {LEADER_AND_ISR: "LeaderAndIsr", UPDATE_METADATA: "UpdateMetadata", STOP_REPLICA: "StopReplica"}
+_NAMES: Final[Mapping[str, str]] = {
+    LEADER_AND_ISR: "LeaderAndIsr",
+    UPDATE_METADATA: "UpdateMetadata",
+    STOP_REPLICA: "StopReplica",
+}
 #: A StopReplica that controller.log tells of stands at most this far from its transition, µs.
 _STOP_WITHIN_US: Final = 2_000_000
 
@@ -144,14 +150,19 @@ def _not_sent(standing: Standing, step: Step, line: Evidence, told: Told) -> Fin
     if proof is not None:
         seen = f"; but {proof}, so lines are missing from what was given"
     return Finding(
-        "R15", "request_not_sent", standing.severity(severity), line.at,
-        f"{name} to broker {told.broker_id}", f"no {name} to broker {told.broker_id}",
+        "R15",
+        DivergenceType.REQUEST_NOT_SENT,
+        standing.severity(severity),
+        line.at,
+        f"{name} to broker {told.broker_id}",
+        f"no {name} to broker {told.broker_id}",
         f"Controller {log.controller_id} (epoch {log.controller_epoch}) {did} ({utc(line.at)}). Kafka {cluster.version}"
         f" then sends {name} to broker {told.broker_id}, which the controller held for live; its log, which covers that"
         f" time, shows none{seen}.",
-        (line.evidence_id, *(request.evidence_id for request in after[:3])), broker_id=told.broker_id,
+        (line.evidence_id, *(request.evidence_id for request in after[:3])),
+        broker_id=told.broker_id,
         replica_id=line.replica_id,
-    )  # fmt: skip
+    )
 
 
 def _is_past(told: Told, after: list[Evidence]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ingest.shapes.event_types import EventType
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.partitions.case import Case
@@ -14,12 +16,12 @@ from reconstruct.time.instants import utc
 #: A deposed leader hears of its successor within seconds; one that fails for longer does not hear at all.
 _STUCK_US: Final = 30_000_000
 _HEARD: Final = (
-    "leader_and_isr_received",
-    "leader_epoch_started",
-    "become_leader_completed",
-    "become_follower_completed",
-    "isr_update_committed",
-    "stop_replica_handled",
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.LEADER_EPOCH_STARTED,
+    EventType.BECOME_LEADER_COMPLETED,
+    EventType.BECOME_FOLLOWER_COMPLETED,
+    EventType.ISR_UPDATE_COMMITTED,
+    EventType.STOP_REPLICA_HANDLED,
 )
 
 
@@ -33,16 +35,20 @@ def judge_stuck_leaders(case: Case, verdicts: Verdicts) -> None:
         assert first.broker_id is not None
         verdicts.broken(
             Finding(
-                "R24", "leader_stuck_on_stale_version", "warning", first.at,
+                "R24",
+                DivergenceType.LEADER_STUCK_ON_STALE_VERSION,
+                "warning",
+                first.at,
                 "a leader that learns of the state that stands in ZooKeeper, or of its successor",
                 f"{len(run)} changes of the ISR refused for partition epoch {first.partition_epoch}",
                 f"From {utc(first.at)} to {utc(last.at)} broker {first.broker_id} tried {len(run)} times to change the"
                 f" ISR with partition epoch {first.partition_epoch}, which was not the znode's, and no LeaderAndIsr"
                 " reached it in between: it goes on as a leader without knowing that it may be none.",
-                tuple(fact.evidence_id for fact in (first, last)), broker_id=first.broker_id,
+                tuple(fact.evidence_id for fact in (first, last)),
+                broker_id=first.broker_id,
                 known_issue=known_issue("KAFKA-2729", case.cluster.version),
             )
-        )  # fmt: skip
+        )
 
 
 def _runs(facts: Sequence[Evidence]) -> Iterator[list[Evidence]]:
@@ -50,7 +56,7 @@ def _runs(facts: Sequence[Evidence]) -> Iterator[list[Evidence]]:
     open_runs: dict[int | None, list[Evidence]] = {}
     for fact in facts:
         run = open_runs.get(fact.broker_id, [])
-        if fact.kind == "isr_update_failed" and fact.partition_epoch is not None:
+        if fact.kind == EventType.ISR_UPDATE_FAILED and fact.partition_epoch is not None:
             if run and run[-1].partition_epoch != fact.partition_epoch:
                 yield open_runs.pop(fact.broker_id)
             open_runs.setdefault(fact.broker_id, []).append(fact)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.states import (
     ReplicaState,
@@ -32,7 +34,7 @@ def judge_transitions(case: Case, verdicts: Verdicts) -> None:
     for fact in case.facts:
         if fact.kind in TRANSITIONS:
             _judge_transition(fact, case.cluster, missing.get(fact.evidence_id), verdicts)
-        elif fact.kind in ("partition_state_change_failed", "replica_state_change_failed"):
+        elif fact.kind in (EventType.PARTITION_STATE_CHANGE_FAILED, EventType.REPLICA_STATE_CHANGE_FAILED):
             _judge_refusal(fact, case.cluster, verdicts)
 
 
@@ -52,13 +54,19 @@ def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, ver
         return
     verdicts.broken(
         Finding(
-            rule, "illegal_transition", "error", fact.at,
-            f"a transition that Kafka {cluster.version} allows", f"{fact.from_state} to {fact.to_state}",
+            rule,
+            DivergenceType.ILLEGAL_TRANSITION,
+            "error",
+            fact.at,
+            f"a transition that Kafka {cluster.version} allows",
+            f"{fact.from_state} to {fact.to_state}",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) moved {subject} from {fact.from_state} to"
             f" {fact.to_state}, which no version from {cluster.version} allows.",
-            (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
+            (fact.evidence_id,),
+            broker_id=fact.controller_id,
+            replica_id=fact.replica_id,
         )
-    )  # fmt: skip
+    )
 
 
 def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
@@ -69,14 +77,19 @@ def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
     else:
         left = f"it is the first about {subject} in the tenure, which begins with Online, ineligible or no replicas"
     return Finding(
-        rule, "transition_not_logged", "info", line.at,
-        f"a transition from {gap.expected}", f"{line.from_state} to {line.to_state}",
+        rule,
+        DivergenceType.TRANSITION_NOT_LOGGED,
+        "info",
+        line.at,
+        f"a transition from {gap.expected}",
+        f"{line.from_state} to {line.to_state}",
         f"Controller {line.controller_id} (epoch {line.controller_epoch}) moved {subject} from {line.from_state} to"
         f" {line.to_state} ({utc(line.at)}), but {left}. This version logs every transition: the line between is"
         " missing from what was given.",
-        (*((before.evidence_id,) if before is not None else ()), line.evidence_id), broker_id=line.controller_id,
+        (*((before.evidence_id,) if before is not None else ()), line.evidence_id),
+        broker_id=line.controller_id,
         replica_id=line.replica_id,
-    )  # fmt: skip
+    )
 
 
 def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> None:
@@ -84,7 +97,7 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
     refused = _REFUSED.search(fact.cause or "")
     if refused is None:
         return
-    is_replica = fact.kind == "replica_state_change_failed"
+    is_replica = fact.kind == EventType.REPLICA_STATE_CHANGE_FAILED
     from_state, to_state = refused["from"], refused["to"]
     is_benign = (
         is_replica
@@ -93,16 +106,23 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
     )
     subject = f"replica {fact.replica_id}" if is_replica else "the partition"
     note = (
-        " Up to Kafka 2.2 the deletion of a topic with a dead replica does this; it does no harm." if is_benign
+        " Up to Kafka 2.2 the deletion of a topic with a dead replica does this; it does no harm."
+        if is_benign
         else " The attempt changed nothing; the step before it is missing or came in another order."
-    )  # fmt: skip
+    )
     verdicts.broken(
         Finding(
-            "R14" if is_replica else "R13", "refused_transition", "info" if is_benign else "warning", fact.at,
-            f"{to_state} entered from {refused['valid']}", f"{from_state} to {to_state} refused",
+            "R14" if is_replica else "R13",
+            DivergenceType.REFUSED_TRANSITION,
+            "info" if is_benign else "warning",
+            fact.at,
+            f"{to_state} entered from {refused['valid']}",
+            f"{from_state} to {to_state} refused",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"
             f" to {to_state} and refused it itself.{note}",
-            (fact.evidence_id,), broker_id=fact.controller_id, replica_id=fact.replica_id,
+            (fact.evidence_id,),
+            broker_id=fact.controller_id,
+            replica_id=fact.replica_id,
             known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
         )
-    )  # fmt: skip
+    )

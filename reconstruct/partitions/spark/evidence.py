@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.events.spark.step import ints
 from reconstruct.partitions import evidence as kinds
@@ -55,53 +56,53 @@ IS_ONLY_INCARNATION: Final = "is_only_incarnation"
 
 #: State-change events that the fold uses; the others stay in silver.state_change_events.
 STATE_CHANGE_KINDS: Final = (
-    "partition_state_change",
-    "partition_state_change_failed",
-    "replica_state_change",
-    "replica_state_change_failed",
-    "isr_shrunk_by_controller",
-    "reassignment_leader_and_isr_sent",
-    "leader_and_isr_sent",
-    "update_metadata_sent",
-    "leader_and_isr_received",
-    "leader_and_isr_ignored",
-    "leader_and_isr_failed",
-    "metadata_cached",
-    "metadata_deleted",
-    "leader_epoch_started",
-    "become_leader_started",
-    "become_leader_completed",
-    "become_leader_skipped",
-    "become_leader_failed",
-    "become_follower_started",
-    "become_follower_completed",
-    "become_follower_skipped",
-    "become_follower_failed",
-    "stop_replica_sent",
-    "stop_replica_received",
-    "stop_replica_handled",
-    "stop_replica_ignored",
+    EventType.PARTITION_STATE_CHANGE,
+    EventType.PARTITION_STATE_CHANGE_FAILED,
+    EventType.REPLICA_STATE_CHANGE,
+    EventType.REPLICA_STATE_CHANGE_FAILED,
+    EventType.ISR_SHRUNK_BY_CONTROLLER,
+    EventType.REASSIGNMENT_LEADER_AND_ISR_SENT,
+    EventType.LEADER_AND_ISR_SENT,
+    EventType.UPDATE_METADATA_SENT,
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.LEADER_AND_ISR_IGNORED,
+    EventType.LEADER_AND_ISR_FAILED,
+    EventType.METADATA_CACHED,
+    EventType.METADATA_DELETED,
+    EventType.LEADER_EPOCH_STARTED,
+    EventType.BECOME_LEADER_STARTED,
+    EventType.BECOME_LEADER_COMPLETED,
+    EventType.BECOME_LEADER_SKIPPED,
+    EventType.BECOME_LEADER_FAILED,
+    EventType.BECOME_FOLLOWER_STARTED,
+    EventType.BECOME_FOLLOWER_COMPLETED,
+    EventType.BECOME_FOLLOWER_SKIPPED,
+    EventType.BECOME_FOLLOWER_FAILED,
+    EventType.STOP_REPLICA_SENT,
+    EventType.STOP_REPLICA_RECEIVED,
+    EventType.STOP_REPLICA_HANDLED,
+    EventType.STOP_REPLICA_IGNORED,
 )
 REPLICATION_KINDS: Final = (
-    "isr_shrink_proposed",
-    "isr_expand_proposed",
-    "isr_update_committed",
-    "isr_update_failed",
-    "leader_epoch_started",
+    EventType.ISR_SHRINK_PROPOSED,
+    EventType.ISR_EXPAND_PROPOSED,
+    EventType.ISR_UPDATE_COMMITTED,
+    EventType.ISR_UPDATE_FAILED,
+    EventType.LEADER_EPOCH_STARTED,
 )
 #: Events of controller.log, and what the fold calls them where server.log has another event of that name.
 CONTROLLER_KINDS: Final = (
-    "isr_shrunk_by_controller",
-    "isr_update_committed",
-    "reassignment_isr_change",
-    "reassignment_assignment_updated",
-    "unclean_leader_selected",
-    "stop_replica_sent",
-    "reassignment_started",
-    "reassignment_completed",
-    "topic_deletion_response",
+    EventType.ISR_SHRUNK_BY_CONTROLLER,
+    EventType.ISR_UPDATE_COMMITTED,
+    EventType.REASSIGNMENT_ISR_CHANGE,
+    EventType.REASSIGNMENT_ASSIGNMENT_UPDATED,
+    EventType.UNCLEAN_LEADER_SELECTED,
+    EventType.STOP_REPLICA_SENT,
+    EventType.REASSIGNMENT_STARTED,
+    EventType.REASSIGNMENT_COMPLETED,
+    EventType.TOPIC_DELETION_RESPONSE,
 )
-_RENAMED: Final = {("controller_log", "isr_update_committed"): "isr_update_committed_for_leader"}
+_RENAMED: Final = {("controller_log", EventType.ISR_UPDATE_COMMITTED): "isr_update_committed_for_leader"}
 
 _TOPIC_PATH: Final = "^/brokers/topics/([^/]+)$"
 _STATE_PATH: Final = "^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
@@ -159,9 +160,16 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
     }
     fields = F.col("fields")
     numbers = {
-        "controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",
-        "partition_epoch", "leader_recovery_state", "correlation_id",
-    }  # fmt: skip
+        "controller_id",
+        "controller_epoch",
+        "state_controller_epoch",
+        "replica_id",
+        "leader",
+        "leader_epoch",
+        "partition_epoch",
+        "leader_recovery_state",
+        "correlation_id",
+    }
     lists = {"isr", "replicas", "adding_replicas", "removing_replicas"}
     requested = {"leader_epoch": "request_leader_epoch", "controller_epoch": "request_controller_epoch"}
     own = {}

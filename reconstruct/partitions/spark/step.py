@@ -121,10 +121,14 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
         state = lai.value
         yield {
             **_interval(LEADER_AND_ISR_TIMELINE, sequence, lai),
-            "leader": state.leader, "leader_epoch": state.leader_epoch, "isr": list(state.isr),
-            "controller_epoch": state.controller_epoch, "partition_epoch": state.partition_epoch,
-            "leader_recovery_state": state.leader_recovery_state, "written_by": state.written_by,
-        }  # fmt: skip
+            "leader": state.leader,
+            "leader_epoch": state.leader_epoch,
+            "isr": list(state.isr),
+            "controller_epoch": state.controller_epoch,
+            "partition_epoch": state.partition_epoch,
+            "leader_recovery_state": state.leader_recovery_state,
+            "written_by": state.written_by,
+        }
     for sequence, machine in enumerate(history.partition_states):
         yield {**_interval(PARTITION_STATE_TIMELINE, sequence, machine), **_machine(machine.value)}
     for replica_id, timeline in history.replica_states.items():
@@ -143,38 +147,64 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
             for sequence, belief in enumerate(believed):
                 role = belief.value
                 yield {
-                    **_interval(REPLICA_ROLE_TIMELINE, sequence, belief), "broker_id": broker_id, "view": view,
-                    "role": role.role, "leader": role.leader, "leader_epoch": role.leader_epoch, "isr": _list(role.isr),
-                    "partition_epoch": role.partition_epoch, "told_by_controller_id": role.told_by_controller_id,
+                    **_interval(REPLICA_ROLE_TIMELINE, sequence, belief),
+                    "broker_id": broker_id,
+                    "view": view,
+                    "role": role.role,
+                    "leader": role.leader,
+                    "leader_epoch": role.leader_epoch,
+                    "isr": _list(role.isr),
+                    "partition_epoch": role.partition_epoch,
+                    "told_by_controller_id": role.told_by_controller_id,
                     "told_by_controller_epoch": role.told_by_controller_epoch,
-                }  # fmt: skip
+                }
     of_kind: dict[str, int] = {}
     for span in history.availability:
         sequence = of_kind[span.kind] = of_kind.get(span.kind, -1) + 1
         yield {
-            "table_name": AVAILABILITY_INTERVALS.full_name, "kind": span.kind, "sequence": sequence,
-            "valid_from": to_datetime(span.start), "valid_to": None if span.end is None else to_datetime(span.end),
-            "opened_by": span.opened_by, "closed_by": span.closed_by, "evidence": list(span.evidence),
+            "table_name": AVAILABILITY_INTERVALS.full_name,
+            "kind": span.kind,
+            "sequence": sequence,
+            "valid_from": to_datetime(span.start),
+            "valid_to": None if span.end is None else to_datetime(span.end),
+            "opened_by": span.opened_by,
+            "closed_by": span.closed_by,
+            "evidence": list(span.evidence),
             "model_version": MODEL_VERSION,
-        }  # fmt: skip
+        }
     for sequence, election in enumerate(history.elections):
         yield {
-            "table_name": LEADER_ELECTIONS.full_name, "sequence": sequence, "elected_at": to_datetime(election.at),
-            "election_kind": election.kind, "previous_leader": election.previous_leader,
-            **_election_inputs(election), "is_exact": election.is_exact,
-            "previous_isr": _list(election.isr_before), "allowed_leaders": list(election.allowed),
-            "observed_leader": election.observed_leader, "leader_epoch": election.leader_epoch,
-            "isr": list(election.isr), "is_unclean": election.is_unclean, "evidence": list(election.evidence),
-            "inferred_from": election.inferred_from, "model_version": MODEL_VERSION,
-        }  # fmt: skip
+            "table_name": LEADER_ELECTIONS.full_name,
+            "sequence": sequence,
+            "elected_at": to_datetime(election.at),
+            "election_kind": election.kind,
+            "previous_leader": election.previous_leader,
+            **_election_inputs(election),
+            "is_exact": election.is_exact,
+            "previous_isr": _list(election.isr_before),
+            "allowed_leaders": list(election.allowed),
+            "observed_leader": election.observed_leader,
+            "leader_epoch": election.leader_epoch,
+            "isr": list(election.isr),
+            "is_unclean": election.is_unclean,
+            "evidence": list(election.evidence),
+            "inferred_from": election.inferred_from,
+            "model_version": MODEL_VERSION,
+        }
     for overlap in history.overlaps:
         yield {
-            "table_name": LEADERSHIP_OVERLAPS.full_name, "deposed_leader": overlap.deposed,
-            "deposed_leader_epoch": overlap.deposed_leader_epoch, "leader": overlap.leader,
-            "leader_epoch": overlap.leader_epoch, "valid_from": to_datetime(overlap.start),
-            "valid_to": None if overlap.end is None else to_datetime(overlap.end), "ended_by": overlap.ended_by,
-            "evidence": list(overlap.evidence), "inferred_from": None, "model_version": MODEL_VERSION,
-        }  # fmt: skip
+            "table_name": LEADERSHIP_OVERLAPS.full_name,
+            "deposed_leader": overlap.deposed,
+            "deposed_leader_epoch": overlap.deposed_leader_epoch,
+            "leader": overlap.leader,
+            "leader_epoch": overlap.leader_epoch,
+            "valid_from": to_datetime(overlap.start),
+            "valid_to": None if overlap.end is None else to_datetime(overlap.end),
+            "ended_by": overlap.ended_by,
+            "evidence": list(overlap.evidence),
+            "inferred_from": None,
+            "model_version": MODEL_VERSION,
+        }
     for finding in history.verdicts.findings:
         yield {"table_name": DIVERGENCES.full_name, **finding_row(finding)}
     for (rule_id, verdict), times in sorted(history.verdicts.counts.items()):
@@ -200,21 +230,34 @@ def finding_row(finding: Finding) -> dict[str, Any]:
     """A finding as columns of gold.divergences, without the key; its id is a hash of rule, subject and evidence."""
     subject = "|".join((finding.rule_id, finding.divergence_type, finding.observed, *finding.evidence))
     return {
-        "divergence_id": hashlib.sha256(subject.encode()).hexdigest()[:32], "broker_id": finding.broker_id,
-        "replica_id": finding.replica_id, "rule_id": finding.rule_id, "divergence_type": finding.divergence_type,
-        "severity": finding.severity, "detected_at": to_datetime(finding.at), "expected": finding.expected,
-        "observed": finding.observed, "explanation": finding.explanation, "known_issue": finding.known_issue,
-        "rule_source": RULES[finding.rule_id].source, "evidence": list(finding.evidence), "inferred_from": None,
+        "divergence_id": hashlib.sha256(subject.encode()).hexdigest()[:32],
+        "broker_id": finding.broker_id,
+        "replica_id": finding.replica_id,
+        "rule_id": finding.rule_id,
+        "divergence_type": finding.divergence_type,
+        "severity": finding.severity,
+        "detected_at": to_datetime(finding.at),
+        "expected": finding.expected,
+        "observed": finding.observed,
+        "explanation": finding.explanation,
+        "known_issue": finding.known_issue,
+        "rule_source": RULES[finding.rule_id].source,
+        "evidence": list(finding.evidence),
+        "inferred_from": None,
         "model_version": MODEL_VERSION,
-    }  # fmt: skip
+    }
 
 
 def _interval(spec: TableSpec, sequence: int, interval: Any) -> dict[str, Any]:
     return {
-        "table_name": spec.full_name, "sequence": sequence, "valid_from": to_datetime(interval.start),
+        "table_name": spec.full_name,
+        "sequence": sequence,
+        "valid_from": to_datetime(interval.start),
         "valid_to": None if interval.end is None else to_datetime(interval.end),
-        "evidence": list(interval.evidence), "inferred_from": interval.inferred_from, "model_version": MODEL_VERSION,
-    }  # fmt: skip
+        "evidence": list(interval.evidence),
+        "inferred_from": interval.inferred_from,
+        "model_version": MODEL_VERSION,
+    }
 
 
 def _machine(value: Any) -> dict[str, Any]:

@@ -42,11 +42,33 @@ _PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api")
 
 #: Columns of a request, as :class:`reconstruct.requests.propagation.Request` takes them; instants are µs.
 REQUEST_COLUMNS: Final = (
-    *_CONNECTION, "api", "sequence", "correlation_id", "partitions", "decided_at", "sent_at", "received_at",
-    "applied_at", "acknowledged_at", "sent_ref", "received_ref", "applied_ref", "acknowledged_ref", "response_error",
-    *_FACTS, "known_epoch", "is_refused", "is_repeated", "sent_before", "next_received_at", "next_acknowledged_at",
-    "accepts", "accepted_epoch_before", "accepted_at_before", "accepted_ref_before",
-)  # fmt: skip
+    *_CONNECTION,
+    "api",
+    "sequence",
+    "correlation_id",
+    "partitions",
+    "decided_at",
+    "sent_at",
+    "received_at",
+    "applied_at",
+    "acknowledged_at",
+    "sent_ref",
+    "received_ref",
+    "applied_ref",
+    "acknowledged_ref",
+    "response_error",
+    *_FACTS,
+    "known_epoch",
+    "is_refused",
+    "is_repeated",
+    "sent_before",
+    "next_received_at",
+    "next_acknowledged_at",
+    "accepts",
+    "accepted_epoch_before",
+    "accepted_at_before",
+    "accepted_ref_before",
+)
 
 
 def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
@@ -78,16 +100,35 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     """The marks of both sides; what is known of a request stands in the first of its marks."""
     connection = connection_of(*_CONNECTION, "api")
     of_sending: list[str | Column] = [
-        *_CONNECTION, "api", "correlation_id", F.coalesce("batch", "lines").alias("partitions"), "decided_at",
-        "sent_at", F.lit(None).cast("bigint").alias("received_at"), "sent_ref",
-        F.lit(None).cast("string").alias("received_ref"), *(_none(name, type_) for name, type_ in _HANDLED.items()),
-    ]  # fmt: skip
+        *_CONNECTION,
+        "api",
+        "correlation_id",
+        F.coalesce("batch", "lines").alias("partitions"),
+        "decided_at",
+        "sent_at",
+        F.lit(None).cast("bigint").alias("received_at"),
+        "sent_ref",
+        F.lit(None).cast("string").alias("received_ref"),
+        *(_none(name, type_) for name, type_ in _HANDLED.items()),
+    ]
     of_receipt: list[str | Column] = [
-        *_CONNECTION, "api", "correlation_id", F.coalesce("batch", F.nullif("lines", F.lit(0))).alias("partitions"),
-        _none("decided_at", "bigint"), _none("sent_at", "bigint"), "received_at", _none("sent_ref", "string"),
-        "received_ref", F.col("applied.at").alias("applied_at"), F.col("applied.record_id").alias("applied_ref"),
-        *_FACTS, "known_epoch", "is_refused", _is_accepted().alias("accepts"), "accepted_before",
-    ]  # fmt: skip
+        *_CONNECTION,
+        "api",
+        "correlation_id",
+        F.coalesce("batch", F.nullif("lines", F.lit(0))).alias("partitions"),
+        _none("decided_at", "bigint"),
+        _none("sent_at", "bigint"),
+        "received_at",
+        _none("sent_ref", "string"),
+        "received_ref",
+        F.col("applied.at").alias("applied_at"),
+        F.col("applied.record_id").alias("applied_ref"),
+        *_FACTS,
+        "known_epoch",
+        "is_refused",
+        _is_accepted().alias("accepts"),
+        "accepted_before",
+    ]
     sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref")
 
     def exploded(
@@ -97,10 +138,14 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
             requests.withColumns({"connection": connection, "ref": ref, "known": F.struct(*facts)})
             .select("*", F.posexplode("marks").alias("number", "mark"))
             .select(
-                "connection", "mark.*", F.lit(is_receipt).alias("is_receipt"), "ref", carried.alias("carried"),
+                "connection",
+                "mark.*",
+                F.lit(is_receipt).alias("is_receipt"),
+                "ref",
+                carried.alias("carried"),
                 F.when(F.col("number") == 0, F.col("known")).alias("facts"),
             )
-        )  # fmt: skip
+        )
 
     numbered = received.withColumn("marks", F.concat("marks", F.array(correlation_mark(F.col("received_at")))))
     nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string>")
@@ -136,13 +181,23 @@ def _sent_ref() -> Column:
 
 def _answers(state_changes: DataFrame) -> DataFrame:
     field = F.col("fields")
-    return state_changes.where(
-        "event_type = 'response_received' AND correlation_id IS NOT NULL AND fields['api'] IS NOT NULL"
-    ).select(
-        "cluster_id", "controller_id", "controller_epoch", field["to_broker_id"].try_cast("int").alias("to_broker_id"),
-        field["api"].alias("api"), "correlation_id", field["response_error"].try_cast("int").alias("response_error"),
-        F.unix_micros("corrected_time").alias("acknowledged_at"), F.col("record_id").alias("acknowledged_ref"),
-    ).dropDuplicates(["acknowledged_ref"])  # fmt: skip
+    return (
+        state_changes.where(
+            "event_type = 'response_received' AND correlation_id IS NOT NULL AND fields['api'] IS NOT NULL"
+        )
+        .select(
+            "cluster_id",
+            "controller_id",
+            "controller_epoch",
+            field["to_broker_id"].try_cast("int").alias("to_broker_id"),
+            field["api"].alias("api"),
+            "correlation_id",
+            field["response_error"].try_cast("int").alias("response_error"),
+            F.unix_micros("corrected_time").alias("acknowledged_at"),
+            F.col("record_id").alias("acknowledged_ref"),
+        )
+        .dropDuplicates(["acknowledged_ref"])
+    )
 
 
 def _with_answers(requests: DataFrame, answers: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.shapes.event_types import EventType
 from reconstruct.requests.propagation import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from reconstruct.requests.spark.matching import batch_mark, correlation_mark, line_mark
 
@@ -20,45 +21,60 @@ SAME_REQUEST_US: Final = 10_000_000
 SAME_BATCH_US: Final = 1_000_000
 
 _SENT: Final = {
-    "leader_and_isr_sent": LEADER_AND_ISR,
-    "update_metadata_sent": UPDATE_METADATA,
-    "stop_replica_sent": STOP_REPLICA,
+    EventType.LEADER_AND_ISR_SENT: LEADER_AND_ISR,
+    EventType.UPDATE_METADATA_SENT: UPDATE_METADATA,
+    EventType.STOP_REPLICA_SENT: STOP_REPLICA,
 }
-_BATCH_SENT: Final = "request_batch_sent"
-_DECISIONS: Final = ("partition_state_change", "isr_shrunk_by_controller")
-_OTHER_STEPS: Final = ("replica_state_change", "partition_state_change_failed", "replica_state_change_failed")
+_BATCH_SENT: Final = EventType.REQUEST_BATCH_SENT
+_DECISIONS: Final = (EventType.PARTITION_STATE_CHANGE, EventType.ISR_SHRUNK_BY_CONTROLLER)
+_OTHER_STEPS: Final = (
+    EventType.REPLICA_STATE_CHANGE,
+    EventType.PARTITION_STATE_CHANGE_FAILED,
+    EventType.REPLICA_STATE_CHANGE_FAILED,
+)
 #: What a broker logs of a request, with the request's kind.
 _OF_BROKER: Final = {
-    "leader_and_isr_received": LEADER_AND_ISR,
-    "leader_and_isr_handled": LEADER_AND_ISR,
-    "leader_and_isr_ignored": LEADER_AND_ISR,
-    "leader_and_isr_failed": LEADER_AND_ISR,
-    "become_leader_started": LEADER_AND_ISR,
-    "become_leader_completed": LEADER_AND_ISR,
-    "become_leader_skipped": LEADER_AND_ISR,
-    "become_leader_failed": LEADER_AND_ISR,
-    "become_follower_started": LEADER_AND_ISR,
-    "become_follower_completed": LEADER_AND_ISR,
-    "become_follower_skipped": LEADER_AND_ISR,
-    "become_follower_failed": LEADER_AND_ISR,
-    "topic_id_assigned": LEADER_AND_ISR,
-    "topic_id_removed": LEADER_AND_ISR,
-    "metadata_cached": UPDATE_METADATA,
-    "metadata_deleted": UPDATE_METADATA,
-    "metadata_batch": UPDATE_METADATA,
-    "update_metadata_ignored": UPDATE_METADATA,
-    "stop_replica_received": STOP_REPLICA,
-    "stop_replica_ignored": STOP_REPLICA,
-    "stop_replica_handled": STOP_REPLICA,
+    EventType.LEADER_AND_ISR_RECEIVED: LEADER_AND_ISR,
+    EventType.LEADER_AND_ISR_HANDLED: LEADER_AND_ISR,
+    EventType.LEADER_AND_ISR_IGNORED: LEADER_AND_ISR,
+    EventType.LEADER_AND_ISR_FAILED: LEADER_AND_ISR,
+    EventType.BECOME_LEADER_STARTED: LEADER_AND_ISR,
+    EventType.BECOME_LEADER_COMPLETED: LEADER_AND_ISR,
+    EventType.BECOME_LEADER_SKIPPED: LEADER_AND_ISR,
+    EventType.BECOME_LEADER_FAILED: LEADER_AND_ISR,
+    EventType.BECOME_FOLLOWER_STARTED: LEADER_AND_ISR,
+    EventType.BECOME_FOLLOWER_COMPLETED: LEADER_AND_ISR,
+    EventType.BECOME_FOLLOWER_SKIPPED: LEADER_AND_ISR,
+    EventType.BECOME_FOLLOWER_FAILED: LEADER_AND_ISR,
+    EventType.TOPIC_ID_ASSIGNED: LEADER_AND_ISR,
+    EventType.TOPIC_ID_REMOVED: LEADER_AND_ISR,
+    EventType.METADATA_CACHED: UPDATE_METADATA,
+    EventType.METADATA_DELETED: UPDATE_METADATA,
+    EventType.METADATA_BATCH: UPDATE_METADATA,
+    EventType.UPDATE_METADATA_IGNORED: UPDATE_METADATA,
+    EventType.STOP_REPLICA_RECEIVED: STOP_REPLICA,
+    EventType.STOP_REPLICA_IGNORED: STOP_REPLICA,
+    EventType.STOP_REPLICA_HANDLED: STOP_REPLICA,
 }
-_RECEIVED: Final = ("leader_and_isr_received", "stop_replica_received")
-_CACHED: Final = ("metadata_cached", "metadata_deleted")
-_STARTED: Final = ("become_leader_started", "become_follower_started")
-_COMPLETED: Final = ("become_leader_completed", "become_follower_completed")
-_FAILED: Final = ("leader_and_isr_failed", "become_leader_failed", "become_follower_failed")
-_SKIPPED: Final = ("become_leader_skipped", "become_follower_skipped", "topic_id_assigned", "topic_id_removed")
-_IGNORED: Final = ("leader_and_isr_ignored", "update_metadata_ignored", "stop_replica_ignored")
-_APPLIED: Final = (*_COMPLETED, *_CACHED, "metadata_batch", "leader_and_isr_handled", "stop_replica_handled")
+_RECEIVED: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.STOP_REPLICA_RECEIVED)
+_CACHED: Final = (EventType.METADATA_CACHED, EventType.METADATA_DELETED)
+_STARTED: Final = (EventType.BECOME_LEADER_STARTED, EventType.BECOME_FOLLOWER_STARTED)
+_COMPLETED: Final = (EventType.BECOME_LEADER_COMPLETED, EventType.BECOME_FOLLOWER_COMPLETED)
+_FAILED: Final = (EventType.LEADER_AND_ISR_FAILED, EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
+_SKIPPED: Final = (
+    EventType.BECOME_LEADER_SKIPPED,
+    EventType.BECOME_FOLLOWER_SKIPPED,
+    EventType.TOPIC_ID_ASSIGNED,
+    EventType.TOPIC_ID_REMOVED,
+)
+_IGNORED: Final = (EventType.LEADER_AND_ISR_IGNORED, EventType.UPDATE_METADATA_IGNORED, EventType.STOP_REPLICA_IGNORED)
+_APPLIED: Final = (
+    *_COMPLETED,
+    *_CACHED,
+    EventType.METADATA_BATCH,
+    EventType.LEADER_AND_ISR_HANDLED,
+    EventType.STOP_REPLICA_HANDLED,
+)
 
 _FILE_ORDER: Final = ("file_start", "file_id", "time_order", "byte_offset", "event_id")
 #: Columns of what names the logs whose lines are not in order: they are put in order by their times.
@@ -100,24 +116,30 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     is_known = F.col("event_type").isin(*_OF_BROKER) & F.col("correlation_id").isNotNull()
     lines = state_changes.where(is_known & F.col("controller_id").isNotNull())
     is_line = F.col("event_type").isin(*_RECEIVED, *_CACHED) & F.col("topic").isNotNull()
-    is_batch = F.col("event_type").isin(*_RECEIVED, "metadata_batch") & batch.isNotNull() & F.col("topic").isNull()
+    is_batch = (
+        F.col("event_type").isin(*_RECEIVED, EventType.METADATA_BATCH) & batch.isNotNull() & F.col("topic").isNull()
+    )
     speaker = F.coalesce(field["broker_id"].try_cast("int"), "broker_id")
-    return _in_file_order(lines, files, speaker, unordered).select(
-        "cluster_id",
-        speaker.alias("to_broker_id"),
-        "controller_id",
-        F.coalesce("controller_epoch", field["request_controller_epoch"].try_cast("int")).alias("epoch"),
-        field["known_controller_epoch"].try_cast("int").alias("known_epoch"),
-        api.alias("api"),
-        "correlation_id",
-        "event_type",
-        F.col("topic").isNull().alias("is_whole"),
-        F.when(is_batch, batch).alias("batch"),
-        F.unix_micros("corrected_time").alias("at"),
-        "record_id",
-        F.when(is_line, line_mark()).when(is_batch, batch_mark(batch)).alias("mark"),
-        *_FILE_ORDER,
-    ).where("to_broker_id IS NOT NULL")  # fmt: skip
+    return (
+        _in_file_order(lines, files, speaker, unordered)
+        .select(
+            "cluster_id",
+            speaker.alias("to_broker_id"),
+            "controller_id",
+            F.coalesce("controller_epoch", field["request_controller_epoch"].try_cast("int")).alias("epoch"),
+            field["known_controller_epoch"].try_cast("int").alias("known_epoch"),
+            api.alias("api"),
+            "correlation_id",
+            "event_type",
+            F.col("topic").isNull().alias("is_whole"),
+            F.when(is_batch, batch).alias("batch"),
+            F.unix_micros("corrected_time").alias("at"),
+            "record_id",
+            F.when(is_line, line_mark()).when(is_batch, batch_mark(batch)).alias("mark"),
+            *_FILE_ORDER,
+        )
+        .where("to_broker_id IS NOT NULL")
+    )
 
 
 def _of_run() -> list[Column]:
@@ -149,7 +171,7 @@ def _of_run() -> list[Column]:
         F.max(F.when(is_refusal, F.col("known_epoch"))).alias("known_epoch"),
         F.coalesce(F.bool_or(is_refusal), F.lit(False)).alias("is_refused"),
         F.collect_list("mark").alias("marks"),
-    ]  # fmt: skip
+    ]
 
 
 def _whole(runs: DataFrame) -> DataFrame:
@@ -222,7 +244,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
             "decision": F.last(F.when(F.col("is_decision"), made), ignorenulls=True).over(log),
             "sent_before": F.last(F.when(is_sent, place), ignorenulls=True).over(earlier),
         }
-    )  # fmt: skip
+    )
     is_fresh = F.col("sent_before").isNull() | (F.col("decision.place") > F.col("sent_before"))
     decided = F.struct(F.when(is_fresh, F.col("decision.at")).alias("at"))
     runs = steps.withColumns(
@@ -284,8 +306,9 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: Dat
         "controller_id",
         "controller_epoch",
         api.alias("api"),
-        F.when(api.isNotNull(), F.sort_array(F.coalesce("to_broker_ids", F.array().cast("array<int>"))))
-        .alias("to_broker_ids"),
+        F.when(api.isNotNull(), F.sort_array(F.coalesce("to_broker_ids", F.array().cast("array<int>")))).alias(
+            "to_broker_ids"
+        ),
         "correlation_id",
         "event_type",
         (F.col("event_type").isin(*_DECISIONS) & F.col("leader").isNotNull()).alias("is_decision"),
@@ -294,7 +317,7 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: Dat
         "record_id",
         F.when(is_batch, batch_mark(batch)).otherwise(line_mark()).alias("mark"),
         *_FILE_ORDER,
-    )  # fmt: skip
+    )
 
 
 def _in_file_order(lines: DataFrame, files: DataFrame, speaker: Column, unordered: DataFrame) -> DataFrame:

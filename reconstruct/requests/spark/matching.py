@@ -42,9 +42,9 @@ def match_marks(marks: DataFrame) -> DataFrame:
         {"is_matched": "is_exact", "number": "exact_number"}
     )
     repeated = F.col("is_receipt") & ~F.col("is_exact") & F.col("is_sent_at_all")
-    left_over = exact.withColumns(
-        {"is_repeated": repeated, "is_left": ~F.col("is_exact") & ~repeated}
-    ).drop("is_sent_at_all")  # fmt: skip
+    left_over = exact.withColumns({"is_repeated": repeated, "is_left": ~F.col("is_exact") & ~repeated}).drop(
+        "is_sent_at_all"
+    )
     loose = _backwards(left_over, ("connection", "place", "is_left"))
     is_loose = F.col("is_left") & F.col("is_matched")
     exactly = F.struct(F.lit(0).alias("round"), "content", F.col("exact_number").alias("k"))
@@ -87,7 +87,7 @@ def _backwards(marks: DataFrame, key: tuple[str, ...]) -> DataFrame:
             "is_matched": F.when(is_receipt, F.col("receipts") <= F.col("all_taken")).otherwise(F.col("is_taken")),
             "number": F.when(is_receipt, F.col("receipts")).otherwise(F.col("taken")),
         }
-    ).drop("waiting", "receipts", "is_taken", "taken", "all_taken")  # fmt: skip
+    ).drop("waiting", "receipts", "is_taken", "taken", "all_taken")
 
 
 def _rows(order: WindowSpec, last: int = 0) -> WindowSpec:

@@ -111,16 +111,22 @@ def delay_row(request: Request, cluster: ClusterView) -> dict[str, Any]:
     steps = ("decided_at", "sent_at", "received_at", "applied_at", "acknowledged_at")
     instants = {name: getattr(request, name) for name in steps}
     return {
-        "table_name": PROPAGATION_DELAYS.full_name, "cluster_id": request.cluster_id,
-        "controller_id": request.controller_id, "controller_epoch": request.controller_epoch,
-        "to_broker_id": request.to_broker_id, "request_kind": REQUEST_KINDS[request.api],
-        "sequence": request.sequence, "correlation_id": request.correlation_id,
+        "table_name": PROPAGATION_DELAYS.full_name,
+        "cluster_id": request.cluster_id,
+        "controller_id": request.controller_id,
+        "controller_epoch": request.controller_epoch,
+        "to_broker_id": request.to_broker_id,
+        "request_kind": REQUEST_KINDS[request.api],
+        "sequence": request.sequence,
+        "correlation_id": request.correlation_id,
         "partitions_count": request.partitions,
         **{name: None if at is None else to_datetime(at) for name, at in instants.items()},
         **{name: _delay(instants[begin], instants[end]) for name, (begin, end) in DELAYS.items()},
-        "outcome": outcome_of(request, cluster), "evidence": list(request.evidence), "inferred_from": None,
+        "outcome": outcome_of(request, cluster),
+        "evidence": list(request.evidence),
+        "inferred_from": None,
         "model_version": MODEL_VERSION,
-    }  # fmt: skip
+    }
 
 
 def _delay(begin: int | None, end: int | None) -> int | None:

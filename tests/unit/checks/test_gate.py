@@ -35,9 +35,12 @@ MEASUREMENTS = (
 
 def test_a_check_holds_where_it_was_judged_and_no_case_breaks_it() -> None:
     assert judge(MEASUREMENTS) == {
-        SOUND.check_id: True, BROKEN.check_id: False, WARNED.check_id: False, BLIND.check_id: False,
+        SOUND.check_id: True,
+        BROKEN.check_id: False,
+        WARNED.check_id: False,
+        BLIND.check_id: False,
         METRIC.check_id: False,
-    }  # fmt: skip
+    }
 
 
 def test_the_first_page_of_the_data_docs_lists_the_runs_before(tmp_path: Path) -> None:

@@ -67,16 +67,20 @@ def test_a_threshold_may_equal_the_other() -> None:
         ("[metrics.width_ms]\nwarning = -1", "warning is -1: give 0 or more"),
         ("[trend]\nmax_fall_ratio = 10", "[trend] max_fall_ratio is 10: give a share from 0 to 1"),
         ("[metrics.kept_ratio]\nmax_fall_ratio = true", "max_fall_ratio is true: give a number"),
-        ("[metrics.kept_ratio]\nwarning = 0.6\ncritical = 0.8",
-         "critical = 0.8 is above warning = 0.6, but of this metric higher is better: set critical to 0.6 or less"),
+        (
+            "[metrics.kept_ratio]\nwarning = 0.6\ncritical = 0.8",
+            "critical = 0.8 is above warning = 0.6, but of this metric higher is better: set critical to 0.6 or less",
+        ),
         ("[metrics.kept_ratio]\nwarning = 0.4", "critical = 0.5 (the default) is above warning = 0.4"),
         ("[metrics.kept_ratio]\ncritical = 0.95", "critical = 0.95 is above warning = 0.9 (the default)"),
-        ("[metrics.width_ms]\nwarning = 50\ncritical = 20",
-         "critical = 20 is below warning = 50, but of this metric lower is better: set critical to 50 or more"),
+        (
+            "[metrics.width_ms]\nwarning = 50\ncritical = 20",
+            "critical = 20 is below warning = 50, but of this metric lower is better: set critical to 50 or more",
+        ),
         ("[metrics", "no valid TOML"),
         ("[trend]\nmax_fall_ratio = 0.1\nmax_fall_ratio = 0.2", "no valid TOML"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_file_gets_a_sentence(text: str, words: str) -> None:
     with pytest.raises(ThresholdError) as raised:
         parsed(text)

@@ -16,8 +16,10 @@ from checks.metrics.trend import is_fall, trend_of
 KEPT = Metric("kept_ratio", "share kept", HIGHER, "avg(kept)", warning=0.9, critical=0.5)
 LOST = Metric("lost_ratio", "share lost", LOWER, "avg(lost)", warning=0.1)
 WIDTH = Metric("width_ms", "width", LOWER, "max(width)", least_change=100.0)
-PASSES = (MetricPass("records", (), "SELECT 1", "kind", "kind", (KEPT, LOST)),
-          MetricPass("clocks", (), "SELECT 2", "broker_id", "broker", (WIDTH,)))  # fmt: skip
+PASSES = (
+    MetricPass("records", (), "SELECT 1", "kind", "kind", (KEPT, LOST)),
+    MetricPass("clocks", (), "SELECT 2", "broker_id", "broker", (WIDTH,)),
+)
 
 
 def falls(metric: Metric, value: float, *earlier: float, ratio: float = 0.1) -> bool:
@@ -79,20 +81,28 @@ def counts(measurement: Measurement) -> tuple[int | None, int | None]:
 
 
 def test_a_value_at_its_threshold_holds_and_a_worse_one_breaks_it() -> None:
-    found = judged([
-        Value("c", "kept_ratio", "equal", 0.9), Value("c", "kept_ratio", "warned", 0.6),
-        Value("c", "kept_ratio", "gone", 0.4), Value("c", "lost_ratio", "", 0.1),
-    ])  # fmt: skip
+    found = judged(
+        [
+            Value("c", "kept_ratio", "equal", 0.9),
+            Value("c", "kept_ratio", "warned", 0.6),
+            Value("c", "kept_ratio", "gone", 0.4),
+            Value("c", "lost_ratio", "", 0.1),
+        ]
+    )
     assert counts(found["kept_ratio_warning"]) == (3, 2)
     assert counts(found["kept_ratio_critical"]) == (3, 1)
     assert counts(found["lost_ratio_warning"]) == (1, 0)
     assert [json.loads(e)["subject"] for e in found["kept_ratio_warning"].examples] == ["gone", "warned"]
     assert json.loads(found["kept_ratio_critical"].examples[0]) == {
-        "cluster_id": "c", "subject": "gone", "value": 0.4, "threshold": 0.5,
-    }  # fmt: skip
+        "cluster_id": "c",
+        "subject": "gone",
+        "value": 0.4,
+        "threshold": 0.5,
+    }
     assert (found["kept_ratio_warning"].check.severity, found["kept_ratio_critical"].check.severity) == (
-        WARNING, CRITICAL,
-    )  # fmt: skip
+        WARNING,
+        CRITICAL,
+    )
 
 
 def test_the_worst_come_first_and_examples_are_few() -> None:
@@ -111,8 +121,11 @@ def test_thresholds_of_a_file_replace_the_defaults() -> None:
 
 def test_a_fall_tells_both_values_and_the_earlier_ones() -> None:
     earlier = {("c", "kept_ratio", "3.9.1"): [0.99, 0.98, 1.0], ("c", "kept_ratio", "new"): [1.0, 1.0]}
-    values = [Value("c", "kept_ratio", "3.9.1", 0.8), Value("c", "kept_ratio", "new", 0.0),
-              Value("other", "kept_ratio", "3.9.1", 0.0)]  # fmt: skip
+    values = [
+        Value("c", "kept_ratio", "3.9.1", 0.8),
+        Value("c", "kept_ratio", "new", 0.0),
+        Value("other", "kept_ratio", "3.9.1", 0.0),
+    ]
     found = judged(values, earlier)["kept_ratio_trend"]
     assert counts(found) == (1, 1), "a new subject and another cluster have no trend"
     assert found.check.severity == WARNING
@@ -120,8 +133,12 @@ def test_a_fall_tells_both_values_and_the_earlier_ones() -> None:
         ": cluster c, 3.9.1: 0.8, against a median of 0.99 of 3 earlier runs (0.99, 0.98, 1)"
     )
     assert json.loads(found.examples[0]) == {
-        "cluster_id": "c", "subject": "3.9.1", "value": 0.8, "median": 0.99, "earlier": [0.99, 0.98, 1.0],
-    }  # fmt: skip
+        "cluster_id": "c",
+        "subject": "3.9.1",
+        "value": 0.8,
+        "median": 0.99,
+        "earlier": [0.99, 0.98, 1.0],
+    }
 
 
 def test_a_sentence_names_five_falls_and_counts_the_others() -> None:

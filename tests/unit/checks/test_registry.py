@@ -59,11 +59,17 @@ def test_a_timeline_is_walked_once_and_gives_the_interval_checks(spec) -> None:
 
 def test_the_timelines_are_those_of_the_design() -> None:
     assert {spec.full_name for spec in TIMELINES} == {
-        "silver.controller_epoch_timeline", "silver.broker_liveness_timeline", "silver.partition_state_timeline",
-        "silver.replica_state_timeline", "silver.leader_and_isr_timeline", "silver.assignment_timeline",
-        "silver.replica_role_timeline", "silver.replica_offset_timeline", "gold.availability_intervals",
+        "silver.controller_epoch_timeline",
+        "silver.broker_liveness_timeline",
+        "silver.partition_state_timeline",
+        "silver.replica_state_timeline",
+        "silver.leader_and_isr_timeline",
+        "silver.assignment_timeline",
+        "silver.replica_role_timeline",
+        "silver.replica_offset_timeline",
+        "gold.availability_intervals",
         "gold.records_at_risk",
-    }  # fmt: skip
+    }
     assert set(ALLOWED_GAPS) < {spec.full_name for spec in TIMELINES}
 
 
@@ -75,9 +81,18 @@ def test_conservation_and_evidence_are_checked_across_the_layers() -> None:
         "silver.state_change_events.no_record_lost",
     } <= ids
     assert {spec.name for spec in RECORD_TABLES} == {
-        "log_records", "znode_snapshots", "znode_transactions", "offset_checkpoints", "leader_epoch_checkpoints",
-        "offset_probes", "cluster_descriptions", "capture_gaps", "log_segments", "broker_configs", "rejected_records",
-    }  # fmt: skip
+        "log_records",
+        "znode_snapshots",
+        "znode_transactions",
+        "offset_checkpoints",
+        "leader_epoch_checkpoints",
+        "offset_probes",
+        "cluster_descriptions",
+        "capture_gaps",
+        "log_segments",
+        "broker_configs",
+        "rejected_records",
+    }
     assert {f"{spec.full_name}.evidence_exists" for spec in EVIDENCE_TABLES} <= ids
 
 

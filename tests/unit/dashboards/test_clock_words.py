@@ -9,9 +9,16 @@ from dashboards.clock_words import clock_sentence
 
 def told(**values: Any) -> str:
     row = {
-        "broker_id": 2, "verdict": "agrees", "reference": -1, "offset_lower_ms": -3, "offset_upper_ms": 2,
-        "zone_offset_minutes": None, "correction_us": None, "pairs_count": 140, "dropped_pairs_count": 0,
-    }  # fmt: skip
+        "broker_id": 2,
+        "verdict": "agrees",
+        "reference": -1,
+        "offset_lower_ms": -3,
+        "offset_upper_ms": 2,
+        "zone_offset_minutes": None,
+        "correction_us": None,
+        "pairs_count": 140,
+        "dropped_pairs_count": 0,
+    }
     return clock_sentence(row | values)
 
 
@@ -24,13 +31,16 @@ def test_a_clock_that_agrees() -> None:
 
 def test_a_log_in_another_zone() -> None:
     assert told(
-        verdict="other_zone", zone_offset_minutes=-150, offset_lower_ms=-9_000_003, offset_upper_ms=-8_999_998,
+        verdict="other_zone",
+        zone_offset_minutes=-150,
+        offset_lower_ms=-9_000_003,
+        offset_upper_ms=-8_999_998,
         correction_us=-9_000_000_000,
     ) == (
         "Broker 2's log is in UTC-02:30; but for that its clock was between -3 ms and 2 ms ahead of ZooKeeper's"
         " (140 causal pairs, none against the others); its times were taken 2 h 30 min later before anything was"
         " ordered."
-    )  # fmt: skip
+    )
 
 
 def test_a_clock_that_is_bounded_on_one_side_against_a_broker() -> None:

@@ -15,35 +15,78 @@ from tests.support.lake_fixture import HOSTILE
 from tests.unit.dashboards.test_render import Tags, cluster, data
 
 LOSS = {
-    "at_ms": 5000, "sequence": 0, "cause": "unclean_election", "leader": 2, "previous_leader": 1, "leader_epoch": 7,
-    "lost_from_offset": 74, "lost_to_offset_lower": 288, "lost_to_offset_upper": 305, "lost_count_lower": 215,
-    "lost_count_upper": 232, "diverging_replicas": [1], "diverging_offsets": ["74-288"], "evidence": ["r1", "unplaced"],
-}  # fmt: skip
+    "at_ms": 5000,
+    "sequence": 0,
+    "cause": "unclean_election",
+    "leader": 2,
+    "previous_leader": 1,
+    "leader_epoch": 7,
+    "lost_from_offset": 74,
+    "lost_to_offset_lower": 288,
+    "lost_to_offset_upper": 305,
+    "lost_count_lower": 215,
+    "lost_count_upper": 232,
+    "diverging_replicas": [1],
+    "diverging_offsets": ["74-288"],
+    "evidence": ["r1", "unplaced"],
+}
 UNCLEAN = {
-    "at_ms": 5000, "sequence": 1, "election_kind": "offline_partition", "previous_leader": 1, "previous_isr": [1],
-    "observed_leader": 2, "leader_epoch": 7, "is_unclean": True, "evidence": "r1",
-}  # fmt: skip
+    "at_ms": 5000,
+    "sequence": 1,
+    "election_kind": "offline_partition",
+    "previous_leader": 1,
+    "previous_isr": [1],
+    "observed_leader": 2,
+    "leader_epoch": 7,
+    "is_unclean": True,
+    "evidence": "r1",
+}
 FIRST = UNCLEAN | {
-    "at_ms": 1000, "election_kind": "new_partition", "previous_leader": None, "observed_leader": 1, "leader_epoch": 6,
-    "is_unclean": False, "evidence": None,
-}  # fmt: skip
+    "at_ms": 1000,
+    "election_kind": "new_partition",
+    "previous_leader": None,
+    "observed_leader": 1,
+    "leader_epoch": 6,
+    "is_unclean": False,
+    "evidence": None,
+}
 CUT = {"at_ms": 6000, "replica_id": 1, "to_offset": 289, "evidence": "r1"}
 MEASURES = {
-    "losses_count": 0, "lost_lower": 0, "lost_upper": 0, "unbounded": 0, "diverging": 0, "unclean": 0, "rise": 10,
-    "replicas": 2, "lost_at_ms": None,
-}  # fmt: skip
+    "losses_count": 0,
+    "lost_lower": 0,
+    "lost_upper": 0,
+    "unbounded": 0,
+    "diverging": 0,
+    "unclean": 0,
+    "rise": 10,
+    "replicas": 2,
+    "lost_at_ms": None,
+}
 TOTALS = {
-    "curves_total": 2, "losing_total": 1, "proven_total": 1, "lost_lower_total": 215, "lost_upper_total": 232,
-    "unbounded_total": 0, "diverging_total": 1,
-}  # fmt: skip
+    "curves_total": 2,
+    "losing_total": 1,
+    "proven_total": 1,
+    "lost_lower_total": 215,
+    "lost_upper_total": 232,
+    "unbounded_total": 0,
+    "diverging_total": 1,
+}
 
 
 def step(replica, from_ms, to_ms, hw, leo, **values):
     return {
-        "replica_id": replica, "number": 0, "from_ms": from_ms, "to_ms": to_ms, "high_watermark_lower": hw[0],
-        "high_watermark_upper": hw[1], "log_end_offset_lower": leo[0], "log_end_offset_upper": leo[1], "rows": 1,
-        "rows_total": 2, "evidence": ["r1"],
-    } | values  # fmt: skip
+        "replica_id": replica,
+        "number": 0,
+        "from_ms": from_ms,
+        "to_ms": to_ms,
+        "high_watermark_lower": hw[0],
+        "high_watermark_upper": hw[1],
+        "log_end_offset_lower": leo[0],
+        "log_end_offset_upper": leo[1],
+        "rows": 1,
+        "rows_total": 2,
+        "evidence": ["r1"],
+    } | values
 
 
 def undrawn(name="ledger", **values):
@@ -53,9 +96,13 @@ def undrawn(name="ledger", **values):
 
 def curve(**values):
     sighting = {
-        "offset_kind": "high_watermark", "offset": 289, "replica_id": 1, "source": "replication_offset_checkpoint",
-        "from_ms": 2000, "to_ms": 3000,
-    }  # fmt: skip
+        "offset_kind": "high_watermark",
+        "offset": 289,
+        "replica_id": 1,
+        "source": "replication_offset_checkpoint",
+        "from_ms": 2000,
+        "to_ms": 3000,
+    }
     rows = {
         "is_drawn": True,
         "losses_count": 1,

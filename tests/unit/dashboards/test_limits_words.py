@@ -23,9 +23,15 @@ def held(broker: int, kind: str, floor: str | None = None, begin: float = TEN, e
 
 def hole(cause: str, broker: int, **values: Any) -> dict[str, Any]:
     return {
-        "cause": cause, "broker_id": broker, "source_kind": "server_log", "reason": None, "level_floor": None,
-        "from_ms": TEN, "to_ms": TEN + HOUR, "total": 1,
-    } | values  # fmt: skip
+        "cause": cause,
+        "broker_id": broker,
+        "source_kind": "server_log",
+        "reason": None,
+        "level_floor": None,
+        "from_ms": TEN,
+        "to_ms": TEN + HOUR,
+        "total": 1,
+    } | values
 
 
 def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) -> Limit:
@@ -100,11 +106,18 @@ def test_every_reason_of_a_gap_has_words() -> None:
 
 
 def test_what_a_cluster_lacks_is_told_with_the_rules_and_questions_it_leaves_open() -> None:
-    kinds = ("controller_log", "replication_offset_checkpoint", "leader_epoch_checkpoint", "offset_probe",
-             "server_properties")  # fmt: skip
+    kinds = (
+        "controller_log",
+        "replication_offset_checkpoint",
+        "leader_epoch_checkpoint",
+        "offset_probe",
+        "server_properties",
+    )
     evidence = [held(1, kind) for kind in kinds] + [held(1, "state_change_log", "INFO"), held(1, "server_log", "INFO")]
-    rows = [hole("gap", 1, reason="no_later_file"), hole("too_coarse", 1, source_kind="state_change_log",
-                                                          level_floor="INFO")]  # fmt: skip
+    rows = [
+        hole("gap", 1, reason="no_later_file"),
+        hole("too_coarse", 1, source_kind="state_change_log", level_floor="INFO"),
+    ]
     told = cannot_be_said(
         {"held": [*evidence, held(-1, "znode_transaction_log")], "holes": rows, "totals": {"versions": ["3.9.1"]}}, [1]
     )
@@ -121,8 +134,9 @@ def test_a_cluster_without_evidence_is_told_nothing() -> None:
 
 
 def test_what_is_not_told_is_counted() -> None:
-    shown = [hole("silence", 1, from_ms=TEN + n * 9 * HOUR, to_ms=TEN + n * 9 * HOUR + HOUR, total=70)
-             for n in range(50)]  # fmt: skip
+    shown = [
+        hole("silence", 1, from_ms=TEN + n * 9 * HOUR, to_ms=TEN + n * 9 * HOUR + HOUR, total=70) for n in range(50)
+    ]
     evidence = [held(1, kind) for kind in ("state_change_log", "controller_log", "server_log")]
     told = cannot_be_said({"held": evidence, "holes": shown, "totals": {}}, [1])
     assert len(told["told"]) == TOLD

@@ -228,11 +228,17 @@ def test_values_are_numbered_once():
 
 def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from():
     row = {
-        "records": 1200, "kafka_version": "3.9.1",
-        "source_kind": "server_log", "log_level": "INFO", "logger": "kafka.X",
-        "template": "moved <partition> by N", "source_file": "broker-1/server.log", "source_line": 3,
-        "groups_total": 1, "records_total": 1200,
-    }  # fmt: skip
+        "records": 1200,
+        "kafka_version": "3.9.1",
+        "source_kind": "server_log",
+        "log_level": "INFO",
+        "logger": "kafka.X",
+        "template": "moved <partition> by N",
+        "source_file": "broker-1/server.log",
+        "source_line": 3,
+        "groups_total": 1,
+        "records_total": 1200,
+    }
     page = render(data(cluster(unrecognised=[row])), "t")
     assert "1,200 records in 1 template" in page
     assert "<code>moved &lt;partition&gt; by N</code>" in page
@@ -243,10 +249,18 @@ def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from
 
 def test_clocks_are_told_with_their_span_where_one_was_set() -> None:
     row = {
-        "broker_id": 2, "verdict": "skewed", "reference": -1, "offset_lower_ms": 498, "offset_upper_ms": 503,
-        "zone_offset_minutes": None, "correction_us": 500_500, "pairs_count": 9, "dropped_pairs_count": 0,
-        "from_ms": 0.0, "to_ms": 5_000.0,
-    }  # fmt: skip
+        "broker_id": 2,
+        "verdict": "skewed",
+        "reference": -1,
+        "offset_lower_ms": 498,
+        "offset_upper_ms": 503,
+        "zone_offset_minutes": None,
+        "correction_us": 500_500,
+        "pairs_count": 9,
+        "dropped_pairs_count": 0,
+        "from_ms": 0.0,
+        "to_ms": 5_000.0,
+    }
     once = render(data(cluster(clocks=[row])), "t")
     assert "Broker 2&#39;s clock was between 498 ms and 503 ms ahead of ZooKeeper&#39;s" in once
     assert "as printed" not in once

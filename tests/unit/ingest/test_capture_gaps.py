@@ -14,9 +14,12 @@ from ingest.readers.work import Kept, Rejected, WorkItem, kept_batches
 
 ITEM = WorkItem("/f", None, "f", "capture_gap", "c", None, "f", "f", 0)
 GOOD: dict[str, Any] = {
-    "missed_from": 1795232322495, "missed_to": 1795232322585, "source": "probes", "of": "broker 12",
+    "missed_from": 1795232322495,
+    "missed_to": 1795232322585,
+    "source": "probes",
+    "of": "broker 12",
     "reason": "nothing listens at kafka-12:9092",
-}  # fmt: skip
+}
 
 
 def line(**changes: Any) -> bytes:
@@ -28,9 +31,13 @@ def test_a_gap_fills_its_columns() -> None:
     (row,) = read(ITEM, [line()])
     assert isinstance(row, Kept)
     assert row.values == {
-        "missed_from": 1795232322495000, "missed_to": 1795232322585000, "missed_source": "probes",
-        "missed_of": "broker 12", "broker_id": 12, "reason": "nothing listens at kafka-12:9092",
-    }  # fmt: skip
+        "missed_from": 1795232322495000,
+        "missed_to": 1795232322585000,
+        "missed_source": "probes",
+        "missed_of": "broker 12",
+        "broker_id": 12,
+        "reason": "nothing listens at kafka-12:9092",
+    }
     (batch,) = kept_batches(CAPTURE_GAPS, ITEM, [row])
     assert batch.column("broker_id").to_pylist() == [12]
 
@@ -38,10 +45,15 @@ def test_a_gap_fills_its_columns() -> None:
 @pytest.mark.parametrize(
     ("whose", "broker_id"),
     [
-        ("broker 1: /data/orders", 1), ("broker 1 and others", None), ("the brokers", None), ("ZooKeeper", None),
-        ("", None), ("/brokers/ids", None), ("broker 9999999999", None),
+        ("broker 1: /data/orders", 1),
+        ("broker 1 and others", None),
+        ("the brokers", None),
+        ("ZooKeeper", None),
+        ("", None),
+        ("/brokers/ids", None),
+        ("broker 9999999999", None),
     ],
-)  # fmt: skip
+)
 def test_whose_it_was_is_said_where_it_was_a_broker_s(whose: str, broker_id: int | None) -> None:
     (row,) = read(ITEM, [line(of=whose)])
     assert isinstance(row, Kept)
@@ -59,9 +71,12 @@ def test_every_line_that_a_capture_writes_is_kept() -> None:
     rows = list(read(ITEM, [b"".join(written)]))
     found = [row.values for row in rows if isinstance(row, Kept)]
     assert [(row["missed_source"], row["broker_id"], row["missed_to"] is None) for row in found] == [
-        ("probes", 2, True), ("znodes", None, True), ("probes", 2, False), ("log dirs", 1, False),
+        ("probes", 2, True),
+        ("znodes", None, True),
+        ("probes", 2, False),
+        ("log dirs", 1, False),
         ("znodes", None, False),
-    ]  # fmt: skip
+    ]
     assert found[0]["missed_from"] == found[2]["missed_from"]
 
 

@@ -26,24 +26,40 @@ from tests.unit.ingest.capture.fake_broker import SINCE_4_0, FakeBroker, FakeClu
 ITEM = WorkItem("/f", None, "f", "cluster_description", "c", None, "f", "f", 0)
 HEAD: dict[str, Any] = {"sent_at": 1795232322495.5, "received_at": 1795232322585.3, "broker": 1}
 CLUSTER: dict[str, Any] = {
-    "description": "cluster", "cluster_id": "fake", "controller_id": 2, "topics": 1,
+    "description": "cluster",
+    "cluster_id": "fake",
+    "controller_id": 2,
+    "topics": 1,
     "brokers": [{"id": 1, "host": "kafka-1", "port": 9092, "rack": None}],
-}  # fmt: skip
+}
 PARTITION: dict[str, Any] = {
-    "partition": 3, "error_code": 9, "leader": 2, "leader_epoch": 5, "replicas": [2, 1], "isr": [2],
+    "partition": 3,
+    "error_code": 9,
+    "leader": 2,
+    "leader_epoch": 5,
+    "replicas": [2, 1],
+    "isr": [2],
     "offline_replicas": [1],
-}  # fmt: skip
+}
 TOPIC: dict[str, Any] = {
-    "description": "topic", "topic": "orders", "topic_id": "MbsgeNDwTpyOsjxcXYWlCw", "is_internal": False,
-    "error_code": 0, "partitions": [PARTITION],
-}  # fmt: skip
+    "description": "topic",
+    "topic": "orders",
+    "topic_id": "MbsgeNDwTpyOsjxcXYWlCw",
+    "is_internal": False,
+    "error_code": 0,
+    "partitions": [PARTITION],
+}
 GONE: dict[str, Any] = {"description": "topic_gone", "topic": "orders"}
 LOG_DIR: dict[str, Any] = {"log_dir": "/data", "error_code": 0, "total_bytes": 9, "usable_bytes": -1, "topics": 4}
 REPLICA: dict[str, Any] = {"partition": 3, "size": 1 << 40, "offset_lag": 7, "is_future": True}
 LOG_DIR_TOPIC: dict[str, Any] = {"log_dir": "/data", "topic": "orders", "partitions": [REPLICA]}
 MOVED: dict[str, Any] = {
-    "topic": "orders", "partition": 3, "replicas": [2, 1], "adding_replicas": [1], "removing_replicas": [],
-}  # fmt: skip
+    "topic": "orders",
+    "partition": 3,
+    "replicas": [2, 1],
+    "adding_replicas": [1],
+    "removing_replicas": [],
+}
 MOVES: dict[str, Any] = {"reassignments": [MOVED]}
 
 
@@ -86,36 +102,58 @@ class TestGoodLines:
 
     def test_a_cluster(self) -> None:
         assert kept(CLUSTER) == {
-            "description_type": "cluster", "metadata_cluster_id": "fake", "controller_id": 2, "topics_count": 1,
+            "description_type": "cluster",
+            "metadata_cluster_id": "fake",
+            "controller_id": 2,
+            "topics_count": 1,
             "brokers": [{"broker_id": 1, "host": "kafka-1", "port": 9092, "rack": None}],
-        }  # fmt: skip
+        }
 
     def test_a_topic(self) -> None:
         assert kept(TOPIC) == {
-            "description_type": "topic", "topic": "orders", "topic_id": "MbsgeNDwTpyOsjxcXYWlCw", "is_internal": False,
+            "description_type": "topic",
+            "topic": "orders",
+            "topic_id": "MbsgeNDwTpyOsjxcXYWlCw",
+            "is_internal": False,
             "error_code": 0,
             "partitions": [
                 {
-                    "partition_id": 3, "error_code": 9, "leader": 2, "leader_epoch": 5, "replicas": [2, 1], "isr": [2],
+                    "partition_id": 3,
+                    "error_code": 9,
+                    "leader": 2,
+                    "leader_epoch": 5,
+                    "replicas": [2, 1],
+                    "isr": [2],
                     "offline_replicas": [1],
                 }
             ],
-        }  # fmt: skip
+        }
         assert kept(GONE) == {"description_type": "topic_gone", "topic": "orders"}
 
     def test_a_log_directory_and_what_is_in_it(self) -> None:
         assert kept(LOG_DIR) == {
-            "description_type": "log_dir", "log_dir": "/data", "error_code": 0, "total_bytes": 9, "usable_bytes": -1,
+            "description_type": "log_dir",
+            "log_dir": "/data",
+            "error_code": 0,
+            "total_bytes": 9,
+            "usable_bytes": -1,
             "topics_count": 4,
-        }  # fmt: skip
+        }
         assert kept(LOG_DIR_TOPIC) == {
-            "description_type": "log_dir_topic", "log_dir": "/data", "topic": "orders",
+            "description_type": "log_dir_topic",
+            "log_dir": "/data",
+            "topic": "orders",
             "replicas": [{"partition_id": 3, "size_bytes": 1 << 40, "offset_lag": 7, "is_future": True}],
-        }  # fmt: skip
+        }
 
     def test_reassignments_and_that_there_is_none(self) -> None:
-        moved = {"topic": "orders", "partition_id": 3, "replicas": [2, 1], "adding_replicas": [1],
-                 "removing_replicas": []}  # fmt: skip
+        moved = {
+            "topic": "orders",
+            "partition_id": 3,
+            "replicas": [2, 1],
+            "adding_replicas": [1],
+            "removing_replicas": [],
+        }
         assert kept(MOVES) == {"description_type": "reassignments", "reassignments": [moved]}
         assert kept(MOVES, reassignments=[]) == {"description_type": "reassignments", "reassignments": []}
 
@@ -171,8 +209,10 @@ class TestGoodLines:
         (line(TOPIC, partitions=...), "a description of a topic without partitions"),
         (line(TOPIC, is_internal="no"), "whose is_internal is neither true nor false"),
         (line(TOPIC, error_code=1 << 15), "whose error_code is not a number in range"),
-        (line(TOPIC, partitions=[PARTITION, PARTITION | {"isr": [1, None]}]),
-         "whose partitions [1] isr [1] is not a number in range"),
+        (
+            line(TOPIC, partitions=[PARTITION, PARTITION | {"isr": [1, None]}]),
+            "whose partitions [1] isr [1] is not a number in range",
+        ),
         (line(TOPIC, partitions=[PARTITION | {"leader": True}]), "whose partitions [0] leader is not a number"),
         (line(TOPIC, partitions=[PARTITION | {"partition": -1}]), "whose partitions [0] partition is not a number"),
         (line(TOPIC, partitions=[PARTITION | {"replicas": 10**400}]), "whose partitions [0] replicas is no list"),
@@ -183,7 +223,7 @@ class TestGoodLines:
         (line(MOVES, reassignments=None), "an answer to ListPartitionReassignments without reassignments"),
         (line(MOVES, reassignments=[{"topic": "t"}]), "whose reassignments [0] has no partition"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_line_says_what_is_wrong_and_costs_no_other(data: bytes, says: str) -> None:
     (row,) = read_all(data)
     assert isinstance(row, Rejected), row
@@ -260,8 +300,10 @@ class TestOwners:
             for start in range(0, len(data), size):
                 facts.take(data[start : start + size])
             assert facts.result() == {
-                "cluster_id": "fake", "cluster_rank": CLUSTER_METADATA, "cluster_at": "1795232322495",
-            }  # fmt: skip
+                "cluster_id": "fake",
+                "cluster_rank": CLUSTER_METADATA,
+                "cluster_at": "1795232322495",
+            }
 
     def test_what_only_looks_like_an_id_is_none(self) -> None:
         for entry in (
@@ -279,8 +321,10 @@ class TestOwners:
         (tmp_path / "log-dirs.jsonl").write_bytes(line(LOG_DIR))
         found, warnings = owners(tmp_path)
         assert {name: owner.cluster_id for name, owner in found.items()} == {
-            "descriptions.jsonl": "fake", "meta.properties": "other", "log-dirs.jsonl": "fake",
-        }  # fmt: skip
+            "descriptions.jsonl": "fake",
+            "meta.properties": "other",
+            "log-dirs.jsonl": "fake",
+        }
         (warning,) = warnings
         assert "files of several clusters (fake, other)" in warning
         given, warnings = owners(tmp_path, cluster_id="mine")
@@ -313,5 +357,7 @@ class TestOwners:
         (item,) = work_items([entry], {entry.key: (len(line(CLUSTER)), 2)}, {}, "UTC")
         rows = read_all(whole[item.offset :], item)
         assert [(row.place.line, row.values["broker_id"]) for row in rows if isinstance(row, Kept)] == [
-            (2, 1), (3, 2), (4, 2),
-        ]  # fmt: skip
+            (2, 1),
+            (3, 2),
+            (4, 2),
+        ]

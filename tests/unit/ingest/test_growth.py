@@ -135,19 +135,33 @@ class TestEarlierStates:
 
     def planned(self, action: Action = Action.NEW, **values: Any) -> list[Planned]:
         known: dict[str, Any] = {
-            "location": "/in/name.log", "source_file": "name.log", "member": None, "compression": "none",
-            "kind": "server_log", "status": "ingested", "size_bytes": 20, "content_hash": "twenty",
-            "complete_bytes": 20, "complete_hash": "twenty", "first_line": "first",
-        }  # fmt: skip
+            "location": "/in/name.log",
+            "source_file": "name.log",
+            "member": None,
+            "compression": "none",
+            "kind": "server_log",
+            "status": "ingested",
+            "size_bytes": 20,
+            "content_hash": "twenty",
+            "complete_bytes": 20,
+            "complete_hash": "twenty",
+            "first_line": "first",
+        }
         file = Inspected(**(known | values))
         owner = Attributed(file, CLUSTER, 1, log_file_id(CLUSTER, 1, b"first"))
         return [Planned(owner, action, owner.file_id)]
 
     def held(self, **values: Any) -> Held:
         known: dict[str, Any] = {
-            "cluster_id": UNKNOWN_CLUSTER, "file_id": "held", "broker_id": None, "kind": "server_log",
-            "source_file": "name.log", "status": "ingested", "length": 10, "content_hash": "ten",
-        }  # fmt: skip
+            "cluster_id": UNKNOWN_CLUSTER,
+            "file_id": "held",
+            "broker_id": None,
+            "kind": "server_log",
+            "source_file": "name.log",
+            "status": "ingested",
+            "length": 10,
+            "content_hash": "ten",
+        }
         return Held(**(known | values))
 
     @pytest.mark.parametrize(

@@ -20,9 +20,14 @@ from ingest.run.work_items import work_items
 
 ITEM = WorkItem("/f", None, "f", "offset_probe", "c", None, "f", "f", 0)
 GOOD: dict[str, Any] = {
-    "sent_at": 1795232322495.5, "received_at": 1795232322585.3, "broker": 1, "replica_id": -1, "topic": "orders",
-    "partition": 7, "offset": 42,
-}  # fmt: skip
+    "sent_at": 1795232322495.5,
+    "received_at": 1795232322585.3,
+    "broker": 1,
+    "replica_id": -1,
+    "topic": "orders",
+    "partition": 7,
+    "offset": 42,
+}
 
 
 def line(**changes: Any) -> bytes:
@@ -48,11 +53,18 @@ class TestGoodLines:
         assert row == Kept(
             Place(0, len(line()), 1, line()),
             {
-                "broker_id": 1, "replica_id": -1, "partition_id": 7, "target_timestamp": -1, "isolation_level": 0,
-                "error_code": 0, "sent_at": 1795232322495500, "received_at": 1795232322585300, "topic": "orders",
+                "broker_id": 1,
+                "replica_id": -1,
+                "partition_id": 7,
+                "target_timestamp": -1,
+                "isolation_level": 0,
+                "error_code": 0,
+                "sent_at": 1795232322495500,
+                "received_at": 1795232322585300,
+                "topic": "orders",
                 "offset": 42,
             },
-        )  # fmt: skip
+        )
         (batch,) = kept_batches(OFFSET_PROBES, ITEM, [row])
         assert (batch.num_rows, batch.column("broker_id").to_pylist()) == (1, [1])
 
@@ -99,7 +111,7 @@ class TestGoodLines:
         (line(offset=True), "without an offset"),
         (line(offset=1 << 63), "without an offset"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_line_says_what_is_wrong_and_costs_no_other(data: bytes, says: str) -> None:
     assert says in reason(data)
     ended = data if data.endswith(b"\n") else data + b"\n"

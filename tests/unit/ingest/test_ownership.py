@@ -44,14 +44,20 @@ CHECKPOINT = "broker-2/checkpoints/replication-offset-checkpoint/1795231841294"
 
 def test_a_parent_folder_with_two_captures_holds_two_clusters() -> None:
     found = owners(
-        file("/in/one/broker-1/logs/server.log", "server_log", cluster_id="A" * 22, cluster_rank=CLUSTER_LOG,
-             broker_id=1),
+        file(
+            "/in/one/broker-1/logs/server.log", "server_log", cluster_id="A" * 22, cluster_rank=CLUSTER_LOG, broker_id=1
+        ),
         file("/in/one/broker-1/logs/state-change.log"),
         file(f"/in/one/{CHECKPOINT}", "replication_offset_checkpoint"),
-        file("/in/two/znodes/1795231841294.jsonl", "znode_snapshot", cluster_id="unknown-1", cluster_rank=CLUSTER_BIRTH,
-             birth_id="unknown-1"),
+        file(
+            "/in/two/znodes/1795231841294.jsonl",
+            "znode_snapshot",
+            cluster_id="unknown-1",
+            cluster_rank=CLUSTER_BIRTH,
+            birth_id="unknown-1",
+        ),
         file("/in/two/broker-1/logs/state-change.log", broker_id=7),
-    )  # fmt: skip
+    )
     assert found == {
         "/in/one/broker-1/logs/server.log": ("A" * 22, 1),
         "/in/one/broker-1/logs/state-change.log": ("A" * 22, 1),
@@ -110,8 +116,10 @@ def test_rounds_are_those_of_the_broker_and_of_the_znodes() -> None:
             file("/c/broker-2/replication-offset-checkpoint/1", "replication_offset_checkpoint", captured_at_ms=15),
             file("/c/znodes/1.jsonl", "znode_snapshot", captured_at_ms=20),
         ],
-        cluster_id="X", brokers={}, known_cluster=None,
-    )  # fmt: skip
+        cluster_id="X",
+        brokers={},
+        known_cluster=None,
+    )
     assert round_ends(found) == {("X", 1): [10, 20, 30], ("X", 2): [15, 20]}
 
 
@@ -119,12 +127,19 @@ def states(*contents: bytes) -> list[Attributed]:
     """Files of one log, each with this content."""
     return [
         Attributed(
-            file(f"/c/{name}.log", size_bytes=len(data), content_hash=sha(data), complete_bytes=len(data),
-                 complete_hash=sha(data)),
-            "X", 1, "id",
+            file(
+                f"/c/{name}.log",
+                size_bytes=len(data),
+                content_hash=sha(data),
+                complete_bytes=len(data),
+                complete_hash=sha(data),
+            ),
+            "X",
+            1,
+            "id",
         )
         for name, data in zip("abcdef", contents, strict=False)
-    ]  # fmt: skip
+    ]
 
 
 def sha(data: bytes) -> str:

@@ -26,8 +26,13 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
         (CONTROLLER, "x/a", "controller_log", "ingested", 4),
         (STATE + SERVER, "x/a", "server_log", "ingested", 7),
         (b"\tat a.B.c(B.scala:1)\n" + CONTROLLER, "x/a", "controller_log", "ingested", 4),
-        (SERVER.replace(b"[Kafka Server 3], started", b"Property broker.id is overridden to 12"), "x/a", "server_log",
-         "ingested", 12),
+        (
+            SERVER.replace(b"[Kafka Server 3], started", b"Property broker.id is overridden to 12"),
+            "x/a",
+            "server_log",
+            "ingested",
+            12,
+        ),
         (b"[2014-03-11 10:21:07,123] INFO hello (com.example.App)\n", "x/a", "unrecognised", "rejected", None),
         (b'{"captured_at":1,"path":"/","mzxid":3}\n', "x/a", "znode_snapshot", "ingested", None),
         (PROBE, "x/a", "offset_probe", "ingested", None),
@@ -65,14 +70,19 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
         (b"\0\1\2" * 50, "data/00000000000000000000.log", "log_segment", "rejected", None),
         (b"", "data/t-0/00000000000000000000.log", "log_segment", "ingested", None),
         (b"\0" * 50, "data/t-0/00000000000000000000.index", "offset_index", "ingested", None),
-        (b"version: 0\ntopic_id: xyAZ09-_xyAZ09-_xyAZ0w", "t-0/partition.metadata", "partition_metadata", "ingested",
-         None),
+        (
+            b"version: 0\ntopic_id: xyAZ09-_xyAZ09-_xyAZ0w",
+            "t-0/partition.metadata",
+            "partition_metadata",
+            "ingested",
+            None,
+        ),
         (LISTING, "x/listing", "directory_listing", "ingested", None),
         (b"kafka-1  | " + SERVER + b"kafka-2  | " + SERVER.replace(b"3", b"2"), "x/a", "server_log", "ingested", None),
         (b"\0\1\2" * 50, "x/picture.png", "unrecognised", "rejected", None),
         (b"hello\nworld\n", "x/notes.txt", "unrecognised", "rejected", None),
     ],
-)  # fmt: skip
+)
 def test_recognised(head: bytes, path: str, kind: str, status: str, broker_id: int | None) -> None:
     found = recognise(head, paths.segments(path), is_whole=True)
     assert (found.kind, found.status, found.broker_id) == (kind, status, broker_id)

@@ -6,17 +6,34 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsr
 
 _INTS = {
-    "broker_id", "controller_id", "controller_epoch", "state_controller_epoch", "replica_id", "leader", "leader_epoch",
-    "partition_epoch", "correlation_id", "offset", "leader_recovery_state",
-}  # fmt: skip
+    "broker_id",
+    "controller_id",
+    "controller_epoch",
+    "state_controller_epoch",
+    "replica_id",
+    "leader",
+    "leader_epoch",
+    "partition_epoch",
+    "correlation_id",
+    "offset",
+    "leader_recovery_state",
+}
 _LISTS = {"isr", "old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids"}
 _SHORT = {
-    "id": "evidence_id", "broker": "broker_id", "by": "controller_id", "cepoch": "controller_epoch",
+    "id": "evidence_id",
+    "broker": "broker_id",
+    "by": "controller_id",
+    "cepoch": "controller_epoch",
     "epoch": "leader_epoch",
-    "version": "partition_epoch", "replica": "replica_id", "from": "from_state", "to": "to_state",
+    "version": "partition_epoch",
+    "replica": "replica_id",
+    "from": "from_state",
+    "to": "to_state",
     "corr": "correlation_id",
-    "stored_cepoch": "state_controller_epoch", "source": "source_kind", "level": "log_level",
-}  # fmt: skip
+    "stored_cepoch": "state_controller_epoch",
+    "source": "source_kind",
+    "level": "log_level",
+}
 
 
 def facts(table: str) -> list[Evidence]:

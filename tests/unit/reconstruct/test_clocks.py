@@ -72,10 +72,14 @@ def events(
         effect = cause + int(chance.expovariate(1 / 20_000))
         pairs.append(
             CausalPair(
-                earlier, later, printed(cause, offset(earlier, cause)), printed(effect, offset(later, effect)), "made",
+                earlier,
+                later,
+                printed(cause, offset(earlier, cause)),
+                printed(effect, offset(later, effect)),
+                "made",
                 (str(number), f"{number}'"),
             )
-        )  # fmt: skip
+        )
     return pairs
 
 
@@ -346,19 +350,28 @@ def capture_facts(folder: Path) -> tuple[list[LogFact], list[ZnodeFact]]:
                 instant = datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
                 of_file.append(
                     LogFact(
-                        f"{broker_id}/{log.name}:{number}", kind, matched.event_type, to_micros(instant), broker_id,
+                        f"{broker_id}/{log.name}:{number}",
+                        kind,
+                        matched.event_type,
+                        to_micros(instant),
+                        broker_id,
                         matched.fields,
                     )
-                )  # fmt: skip
+                )
         logged += with_announcements(of_file)
     writes: dict[tuple[str, int], ZnodeFact] = {}
     for snapshot in sorted(folder.glob("znodes/*.jsonl")):
         for number, text in enumerate(snapshot.read_text().splitlines(), 1):
             row = json.loads(text)
             fact = ZnodeFact(
-                f"{snapshot.name}:{number}", row["path"], row["data"], row["mtime"] * 1000, row["czxid"], row["mzxid"],
+                f"{snapshot.name}:{number}",
+                row["path"],
+                row["data"],
+                row["mtime"] * 1000,
+                row["czxid"],
+                row["mzxid"],
                 row["version"],
-            )  # fmt: skip
+            )
             writes.setdefault((fact.path, fact.mzxid), fact)
     return logged, with_previous(writes.values())
 

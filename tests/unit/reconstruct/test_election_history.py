@@ -42,8 +42,11 @@ FIRST = "2000 | znode_state | 1 | 0 | 1,2,3 | 0 | 1 |"
 def test_the_first_leader_is_the_first_live_replica() -> None:
     (election,) = held(ASSIGNED, FIRST)
     assert (election.kind, election.previous_leader, election.allowed, election.is_unclean) == (
-        "new_partition", None, (1,), False,
-    )  # fmt: skip
+        "new_partition",
+        None,
+        (1,),
+        False,
+    )
 
 
 def test_the_successor_of_a_dead_leader_is_the_first_live_member_of_the_isr() -> None:
@@ -109,9 +112,12 @@ def test_where_a_write_is_missing_before_it_an_election_is_not_called_unclean() 
 
 def test_the_last_member_back_from_an_empty_isr_loses_nothing() -> None:
     found = history(
-        ASSIGNED, FIRST, "10000 | znode_state | 1 | 0 | 1 | 1 | 1 |", "50000 | znode_state | -1 | 1 | [] | 2 | 1 |",
+        ASSIGNED,
+        FIRST,
+        "10000 | znode_state | 1 | 0 | 1 | 1 | 1 |",
+        "50000 | znode_state | -1 | 1 | [] | 2 | 1 |",
         "60000 | znode_state | 1 | 2 | 1 | 3 | 1 |",
-    )  # fmt: skip
+    )
     (finding,) = [f for f in found.verdicts.findings if f.rule_id == "R08"]
     assert (finding.rule_id, finding.severity) == ("R08", "info")
     assert "nothing committed is lost" in finding.explanation

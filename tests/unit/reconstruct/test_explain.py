@@ -123,8 +123,13 @@ def test_every_decision_of_every_capture_can_be_told(name: str, unpacked: Unpack
 
 START = to_micros(datetime.fromisoformat("2026-11-21T03:28:06Z"))
 VIEW: dict[str, Any] = {
-    "error_code": 0, "leader": 2, "leader_epoch": 5, "replicas": [1, 2, 3], "isr": [2, 3], "offline_replicas": [],
-}  # fmt: skip
+    "error_code": 0,
+    "leader": 2,
+    "leader_epoch": 5,
+    "replicas": [1, 2, 3],
+    "isr": [2, 3],
+    "offline_replicas": [],
+}
 
 
 def describing(answers: list[Described], missed: list[Missed] | None = None) -> list[str]:

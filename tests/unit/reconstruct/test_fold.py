@@ -347,9 +347,10 @@ def test_a_cluster_created_again_starts_its_controllers_again() -> None:
 
 def test_an_assignment_that_no_snapshot_shows_is_a_way_out() -> None:
     gap = znodes(
-        "5 | znode_assignment | | | | 0 | | 1,2", "10 | znode_state | 1 | 3 | 1,4 | 7 | 1 |",
+        "5 | znode_assignment | | | | 0 | | 1,2",
+        "10 | znode_state | 1 | 3 | 1,4 | 7 | 1 |",
         "20 | znode_assignment | | | | 2 | | 3,4",
-    )  # fmt: skip
+    )
     assert fold(gap).verdicts.counts["R04", "cannot_be_judged"] == 1
     closed = gap.replace("| 2 | | 3,4", "| 1 | | 3,4")
     assert [(f.rule_id, f.severity) for f in fold(closed).verdicts.findings] == [("R04", "error")]

@@ -33,12 +33,17 @@ def folded(*rows: tuple[Any, ...]) -> list[tuple[str, int | None]]:
     frame = pd.DataFrame(
         [
             {
-                "cluster_id": "c", "topic": "t", "at": at, "name": name, "kind": kind, "since": since or None,
+                "cluster_id": "c",
+                "topic": "t",
+                "at": at,
+                "name": name,
+                "kind": kind,
+                "since": since or None,
                 "evidence_id": f"znode of {name}" if kind == "znode" else None,
             }
             for at, name, kind, since in ((*row, 0)[:4] for row in rows)
         ]
-    )  # fmt: skip
+    )
     result = _incarnations(frame)
     znodes = {name for _, name, kind, *_ in rows if kind == "znode"}
     assert list(result["evidence_id"]) == [

@@ -33,10 +33,16 @@ def test_the_bugs_that_postmortems_ask_for_are_known() -> None:
 
 def stuck(seconds: int, version: VersionRange, *heard: Evidence) -> list[Finding]:
     refused = [
-        Evidence(f"e{n}", "isr_update_failed", n * seconds * SECOND // 4, broker_id=1, partition_epoch=7,
-                 source_kind="server_log")
+        Evidence(
+            f"e{n}",
+            "isr_update_failed",
+            n * seconds * SECOND // 4,
+            broker_id=1,
+            partition_epoch=7,
+            source_kind="server_log",
+        )
         for n in range(5)
-    ]  # fmt: skip
+    ]
     found = fold_partition("t", [*refused, *heard], ClusterView("c", version)).verdicts.findings
     return [finding for finding in found if finding.divergence_type == "leader_stuck_on_stale_version"]
 
@@ -64,11 +70,11 @@ def bounced(version: VersionRange, *facts: BrokerFact, listed_until: int = 200) 
         *facts,
     ]
     view = ClusterView(
-        "c", version, (Tenure(1, 1, 0, None, ("t",)),),
-        live_views=tuple(
-            LiveView(at * SECOND, 1, frozenset({1, 2}), f"list {at}") for at in (1, listed_until)
-        ),
-    )  # fmt: skip
+        "c",
+        version,
+        (Tenure(1, 1, 0, None, ("t",)),),
+        live_views=tuple(LiveView(at * SECOND, 1, frozenset({1, 2}), f"list {at}") for at in (1, listed_until)),
+    )
     verdicts = Verdicts()
     judge_bounces(broker_registrations(known), known, view, verdicts)
     return verdicts.findings

@@ -85,7 +85,7 @@ def unordered(cluster: ClusterView, broker_id: int) -> ClusterView:
 
 STALE = replace(
     DONE, controller_epoch=3, accepted_epoch_before=4, accepted_at_before=START + 50 * S, accepted_ref_before="other"
-)  # fmt: skip
+)
 
 
 def judged(request: Request, cluster: ClusterView) -> dict[tuple[str, str], int]:

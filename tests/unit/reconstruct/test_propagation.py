@@ -32,14 +32,33 @@ def view(version: tuple[int, ...] = (1, 1, 1)) -> ClusterView:
 
 
 SENT = Request(
-    "c", 1, 4, 2, "LEADER_AND_ISR", partitions=2, sent_at=START + 60 * S, sent_ref="sent",
+    "c",
+    1,
+    4,
+    2,
+    "LEADER_AND_ISR",
+    partitions=2,
+    sent_at=START + 60 * S,
+    sent_ref="sent",
     next_received_at=START + 61 * S,
-)  # fmt: skip
+)
 DONE = replace(
-    SENT, correlation_id=7, received_at=START + 60 * S + 5_000, received_ref="received", lines=2, received_lines=2,
-    started=2, completed=2, applied_lines=2, applied_at=START + 60 * S + 9_000, applied_ref="completed",
-    acknowledged_at=START + 60 * S + 10_000, acknowledged_ref="answer", response_error=0, accepts=True,
-)  # fmt: skip
+    SENT,
+    correlation_id=7,
+    received_at=START + 60 * S + 5_000,
+    received_ref="received",
+    lines=2,
+    received_lines=2,
+    started=2,
+    completed=2,
+    applied_lines=2,
+    applied_at=START + 60 * S + 9_000,
+    applied_ref="completed",
+    acknowledged_at=START + 60 * S + 10_000,
+    acknowledged_ref="answer",
+    response_error=0,
+    accepts=True,
+)
 
 
 def findings(request: Request, cluster: ClusterView) -> list[Finding]:
@@ -105,7 +124,7 @@ RESTARTED = {2: ((START - S, "start-2"), (START + 60 * S + 500_000, "again"))}
             replace(view(), logs={**view().logs, 2: (LogSpan(START, START + 60 * S, "TRACE"),)}), id="its log ends"
         ),
     ],
-)  # fmt: skip
+)
 def test_a_request_that_may_have_been_dropped_or_gone_unlogged_accuses_nobody(cluster: ClusterView) -> None:
     assert counts(SENT, cluster) == {("R23", "cannot_be_judged"): 1}
     assert outcome_of(SENT, cluster) == "unknown"
@@ -150,15 +169,14 @@ def test_a_request_that_its_controller_never_sent_is_a_warning_since_a_line_may_
         pytest.param(replace(UNSENT, is_repeated=True), view(), id="sent again on another connection"),
         pytest.param(UNSENT, replace(view(), lossy_logs=frozenset({1})), id="the controller's log lacks lines"),
         pytest.param(
-            UNSENT, replace(view(), logs={**view().logs, 1: (LogSpan(START + 30 * S, END, "TRACE"),)}),
+            UNSENT,
+            replace(view(), logs={**view().logs, 1: (LogSpan(START + 30 * S, END, "TRACE"),)}),
             id="the controller's log begins in mid-tenure",
         ),
         pytest.param(replace(UNSENT, controller_id=3000), view(), id="a controller that is no broker"),
-        pytest.param(
-            replace(UNSENT, api="UPDATE_METADATA"), view((2, 6, 0)), id="a sending that names no partition"
-        ),
+        pytest.param(replace(UNSENT, api="UPDATE_METADATA"), view((2, 6, 0)), id="a sending that names no partition"),
     ],
-)  # fmt: skip
+)
 def test_a_request_whose_sending_may_be_unlogged_accuses_nobody(request_: Request, cluster: ClusterView) -> None:
     assert counts(request_, cluster)["R23", "cannot_be_judged"] == 1
     assert not findings(request_, cluster)

@@ -22,9 +22,12 @@ SHIFTS = (FORTY_SECONDS_SLOW, THREE_SECONDS_SLOW, A_LITTLE_FAST, AN_HOUR_FAST)
 #: Captures in which something happens, so that a wrong order would show; with and without znodes.
 EVENTFUL = ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "lifecycle-1.1.1")
 SOME = (
-    (3, FORTY_SECONDS_SLOW, True), (1, FORTY_SECONDS_SLOW, False), (2, THREE_SECONDS_SLOW, True),
-    (1, A_LITTLE_FAST, True), (3, AN_HOUR_FAST, False),
-)  # fmt: skip
+    (3, FORTY_SECONDS_SLOW, True),
+    (1, FORTY_SECONDS_SLOW, False),
+    (2, THREE_SECONDS_SLOW, True),
+    (1, A_LITTLE_FAST, True),
+    (3, AN_HOUR_FAST, False),
+)
 
 Read = Callable[[str, bool], CaptureText]
 

@@ -97,6 +97,10 @@ def _decided(state: LeaderAndIsr | None) -> Decided | None:
     if state is None:
         return None
     return (
-        state.leader, state.leader_epoch, frozenset(state.isr), state.controller_epoch, state.partition_epoch,
+        state.leader,
+        state.leader_epoch,
+        frozenset(state.isr),
+        state.controller_epoch,
+        state.partition_epoch,
         state.written_by,
-    )  # fmt: skip
+    )

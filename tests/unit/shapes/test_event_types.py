@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.shapes import SHAPES, match
-from ingest.shapes.event_types import event_type_tables, meanings
+from ingest.shapes.event_types import EventType, event_type_tables, meanings
 
 PAGE = Path(__file__).parents[3] / "docs" / "message-shapes.md"
 
@@ -61,3 +61,8 @@ def test_what_rules_and_questions_need_is_typed(line: str) -> None:
     found = match("controller_log" if ".controller." in logger else "server_log", logger, message)
     assert found is not None
     assert found.event_type == event_type
+
+
+def test_an_event_type_that_no_shape_gives_is_an_error_where_it_is_written():
+    with pytest.raises(AttributeError):
+        _ = EventType.LEADER_AND_ISR_POSTED

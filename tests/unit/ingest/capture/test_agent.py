@@ -44,9 +44,12 @@ def test_everything_of_a_broker_is_taken(broker):
         if path.is_file() and "checkpoints/" not in path.as_posix()
     )
     assert found == [
-        "leader-epoch-checkpoint/data1-0", "leader-epoch-checkpoint/data2-0", "logs/server.log", "meta.properties",
+        "leader-epoch-checkpoint/data1-0",
+        "leader-epoch-checkpoint/data2-0",
+        "logs/server.log",
+        "meta.properties",
         "server.properties",
-    ]  # fmt: skip
+    ]
     for name in ("data1", "data2"):
         copies = list((broker / f"c/broker-1/checkpoints/{name}/{CHECKPOINT}").iterdir())
         assert [copy.read_text() for copy in copies] == [f"0\n1\n{name} 0 5\n"] * 2

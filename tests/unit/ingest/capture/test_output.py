@@ -84,8 +84,11 @@ def test_an_outage_is_written_when_it_begins_and_when_it_ends():
     missed.lost("znodes", "", "no connection", since_ms=2000)
     missed.close()
     assert [(e["source"], e["missed_from"], e["missed_to"] is None) for e in written] == [
-        ("probes", 1000, True), ("probes", 1000, False), ("znodes", 2000, True), ("znodes", 2000, False)
-    ]  # fmt: skip
+        ("probes", 1000, True),
+        ("probes", 1000, False),
+        ("znodes", 2000, True),
+        ("znodes", 2000, False),
+    ]
     assert said[0] == "probes of broker 1 not recorded: nothing listens"
     assert said[1].startswith("probes of broker 1 recorded again after ")
     assert len(missed.sentences()) == 2
@@ -201,8 +204,10 @@ def test_settings_of_zookeeper(tmp_path):
     ca = Authority(tmp_path, "ours").pem
     assert zookeeper_settings({}) == {}
     assert zookeeper_settings({"zookeeper.ssl.truststore.location": str(ca)}) == {
-        "use_ssl": True, "ca": str(ca), "check_hostname": True
-    }  # fmt: skip
+        "use_ssl": True,
+        "ca": str(ca),
+        "check_hostname": True,
+    }
     assert zookeeper_settings({"zookeeper.digest.username": "u", "zookeeper.digest.password": "p"}) == {
         "auth_data": [("digest", "u:p")]
     }

@@ -67,12 +67,17 @@ def test_every_replica_tells_its_log_end_and_the_leader_its_high_watermark(clust
     one, _ = FakeBroker(cluster, 1, versions), FakeBroker(cluster, 2, versions)
     summary = capture(tmp_path / "c", one)
     assert offsets(tmp_path / "c/probes-1.jsonl") == {
-        (1, -2, "orders", 0, 12), (1, -2, "orders", 1, 7), (1, -1, "orders", 0, 10)
-    }  # fmt: skip
+        (1, -2, "orders", 0, 12),
+        (1, -2, "orders", 1, 7),
+        (1, -1, "orders", 0, 10),
+    }
     assert offsets(tmp_path / "c/probes-2.jsonl") == {
-        (2, -2, "orders", 0, 12), (2, -2, "orders", 1, 7), (2, -2, "audit", 0, 0),
-        (2, -1, "orders", 1, 7), (2, -1, "audit", 0, 0),
-    }  # fmt: skip
+        (2, -2, "orders", 0, 12),
+        (2, -2, "orders", 1, 7),
+        (2, -2, "audit", 0, 0),
+        (2, -1, "orders", 1, 7),
+        (2, -1, "audit", 0, 0),
+    }
     assert one.asked["ListOffsets", asked] == 4
     assert summary.answers == 16
     assert summary.missed == ()
@@ -116,9 +121,14 @@ def test_descriptions_are_written_once_while_they_stay_the_same(cluster, tmp_pat
     assert sorted(e["topic"] for e in told if e["description"] == "topic") == ["audit", "orders"]
     (orders,) = (e for e in told if e.get("topic") == "orders")
     assert orders["partitions"][1] | {"leader_epoch": None, "offline_replicas": None, "error_code": 0} == {
-        "partition": 1, "error_code": 0, "leader": 2, "leader_epoch": None, "replicas": [2, 1], "isr": [2, 1],
+        "partition": 1,
+        "error_code": 0,
+        "leader": 2,
+        "leader_epoch": None,
+        "replicas": [2, 1],
+        "isr": [2, 1],
         "offline_replicas": None,
-    }  # fmt: skip
+    }
 
 
 def test_lags_of_log_directories_and_reassignments_are_recorded(cluster, tmp_path):
@@ -223,9 +233,16 @@ def test_a_connection_that_was_closed_between_two_rounds_costs_no_round(cluster,
     others = [JsonLines(folder, f"{name}.jsonl") for name in ("descriptions", "log-dirs", "reassignments")]
     missed = Missed(lambda lines: None, said.append)
     prober = Prober(
-        1, ("127.0.0.1", broker.port), CaptureParams("c"), {}, Outputs(probes, *others), missed, lambda view: None,
-        lambda error: None, HiddenTopics(lambda: None, missed),
-    )  # fmt: skip
+        1,
+        ("127.0.0.1", broker.port),
+        CaptureParams("c"),
+        {},
+        Outputs(probes, *others),
+        missed,
+        lambda view: None,
+        lambda error: None,
+        HiddenTopics(lambda: None, missed),
+    )
     for number in (1, 2, 3):
         prober._try_round(number)
         broker.hang_up()

@@ -154,8 +154,9 @@ def test_a_change_is_in_the_next_snapshot_and_begins_it_at_once(polled):
     polled.session.put("/brokers/ids/2", b"two")
     assert polled.woken
     assert {path: data for path, data in polled.round().items() if "/ids/" in path} == {
-        "/brokers/ids/1": "new", "/brokers/ids/2": "two"
-    }  # fmt: skip
+        "/brokers/ids/1": "new",
+        "/brokers/ids/2": "two",
+    }
 
 
 def test_a_change_of_configuration_waits_for_its_round(polled):

@@ -47,20 +47,31 @@ def test_the_missing_the_corrupt_and_the_wiped_are_found_with_what_each_led_to(u
     found = found_in(capture)
     expected = {
         "checkpoint_removed": (
-            "checkpoint_missing", ["orders-0 (61), orders-1 (62), orders-2 (61)"],
-            ["each began at high watermark 0, with a log up to 96", "orders-0 fell from 61 to 0",
-             "until 281 was copied", "no log was cut"],
+            "checkpoint_missing",
+            ["orders-0 (61), orders-1 (62), orders-2 (61)"],
+            [
+                "each began at high watermark 0, with a log up to 96",
+                "orders-0 fell from 61 to 0",
+                "until 281 was copied",
+                "no log was cut",
+            ],
         ),
         "data_lost": (
-            "log_directory_wiped", ["orders-0 (354), orders-1 (355), orders-2 (355)"],
+            "log_directory_wiped",
+            ["orders-0 (354), orders-1 (355), orders-2 (355)"],
             ["no meta.properties, log directory created", "orders-1 fell from 355 to 0", "until 561 was copied"],
         ),
         "checkpoint_corrupted": (
-            "checkpoint_malformed", ["replication-offset-checkpoint"],
-            ["'orders 0 x701'", "Malformed line in checkpoint file",
-             "log directory /var/lib/kafka/broker-1/data failed", "a broker without another directory stops"],
+            "checkpoint_malformed",
+            ["replication-offset-checkpoint"],
+            [
+                "'orders 0 x701'",
+                "Malformed line in checkpoint file",
+                "log directory /var/lib/kafka/broker-1/data failed",
+                "a broker without another directory stops",
+            ],
         ),
-    }  # fmt: skip
+    }
     assert done.keys() == expected.keys()
     for what, (divergence_type, had, led_to) in expected.items():
         broker, at = done[what]

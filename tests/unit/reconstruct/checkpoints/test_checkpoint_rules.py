@@ -55,9 +55,15 @@ def broker(
     copies, entries = read_checkpoints(files)
     assigned = {replica: [AssignedSpan(-(10**9), None, True)] for replica in (T, U)}
     return BrokerCheckpoints(
-        1, kafka or version("1.1.1"), copies, entries, list(lines), [(at, f"start{at}") for at in starts], assigned,
+        1,
+        kafka or version("1.1.1"),
+        copies,
+        entries,
+        list(lines),
+        [(at, f"start{at}") for at in starts],
+        assigned,
         covered=[(-EVER, EVER)],
-    )  # fmt: skip
+    )
 
 
 def rising(count: int, start: int = 10) -> list[dict[str, int]]:
@@ -338,8 +344,9 @@ def test_an_entry_of_a_replica_that_left_long_ago() -> None:
     found = [(f.divergence_type, f.severity, r) for f, r in zip(out.verdicts.findings, out.replicas, strict=True)]
     # the recovery points, not written since, are old; the high watermarks were written: the broker still has it
     assert sorted(found) == [
-        ("checkpoint_unassigned_entry", "info", T), ("checkpoint_unassigned_entry", "warning", T),
-    ]  # fmt: skip
+        ("checkpoint_unassigned_entry", "info", T),
+        ("checkpoint_unassigned_entry", "warning", T),
+    ]
     assert told(replace(broker(every_second(values[:60])), assigned=left)) == []
     assert told(replace(broker(every_second(values)), assigned={})) == []
 
@@ -350,8 +357,10 @@ def test_an_entry_of_a_replica_that_left_long_ago() -> None:
 def wiped(end_of_u: int = 0) -> list[BrokerLine]:
     return [
         BrokerLine(START, LineKind.DIRECTORY_CREATED, path="/kafka/data", evidence_id="made"),
-        loaded(START + 1, 0), no_entry(START + 2), loaded(START + 1, end_of_u, U),
-    ]  # fmt: skip
+        loaded(START + 1, 0),
+        no_entry(START + 2),
+        loaded(START + 1, end_of_u, U),
+    ]
 
 
 def test_a_directory_whose_replicas_all_begin_again_was_wiped() -> None:

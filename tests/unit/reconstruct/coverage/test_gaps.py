@@ -59,7 +59,7 @@ def _clock(instant: int) -> str:
         ("logs/server.log.3.zst", "logs", "server.log", None, 3),
         ("logs/server.log.2026-13-41-10", "logs", "server.log.2026-13-41-10", None, 0),
     ],
-)  # fmt: skip
+)
 def test_a_name_is_taken_apart_as_log4j_makes_it(source_file, directory, base, period, number):
     name = log_name(source_file)
     assert (name.directory, name.base, name.period, name.number) == (directory, base, period, number)

@@ -44,8 +44,12 @@ def test_a_broker_without_any_log_is_told_in_one_sentence():
 def test_a_broker_that_is_only_named_lacks_everything():
     found = limits([1, 4], [*held(1), *ZNODES], [])
     assert [limit.source_kind for limit in found] == [
-        "logs", "replication_offset_checkpoint", "leader_epoch_checkpoint", "log_end", "server_properties",
-    ]  # fmt: skip
+        "logs",
+        "replication_offset_checkpoint",
+        "leader_epoch_checkpoint",
+        "log_end",
+        "server_properties",
+    ]
     assert {limit.brokers for limit in found} == {(4,)}
 
 

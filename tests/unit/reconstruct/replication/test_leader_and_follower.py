@@ -172,8 +172,16 @@ def test_a_checkpoint_above_what_recovery_left_is_capped_by_the_log_end() -> Non
 def test_events_that_cannot_happen_change_nothing() -> None:
     at = cluster("3.9.1")
     impossible: list[Event] = [
-        Produce(2), FetchOnce(1), Deliver(1), Deliver(1, skipped=9), ShrinkIsr(2), AnswerAlterIsr(1), Restart(1),
-        Elect(1), Resume(1), LoseCheckpoint(1),
-    ]  # fmt: skip
+        Produce(2),
+        FetchOnce(1),
+        Deliver(1),
+        Deliver(1, skipped=9),
+        ShrinkIsr(2),
+        AnswerAlterIsr(1),
+        Restart(1),
+        Elect(1),
+        Resume(1),
+        LoseCheckpoint(1),
+    ]
     for event in impossible:
         assert step(at, event) is at, event

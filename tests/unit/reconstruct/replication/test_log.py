@@ -75,7 +75,12 @@ def test_a_lookup_reads_from_the_last_index_entry_not_above_the_target() -> None
     assert [segment_of(bases, offset) for offset in (0, 99, 100, 400)] == [0, 0, 100, 250]
     assert segment_of((50,), 10) is None
     assert [position_of(100, index, offset) for offset in (100, 119, 120, 144, 145, 249)] == [
-        0, 0, 4100, 4100, 8300, 8300,
-    ]  # fmt: skip
+        0,
+        0,
+        4100,
+        4100,
+        8300,
+        8300,
+    ]
     assert base_offset_of("00000000000000000250.log") == 250
     assert base_offset_of("leader-epoch-checkpoint") is None

@@ -47,8 +47,11 @@ def spans(rows: list[OffsetBounds]) -> list[tuple[int, int | None, int | None, i
         # where a row begins it stands before it
         ([(0, 50, 1, 9), (50, None, 2, 9)], [(5, 40, 60)], [(0, 50, 1, 9), (50, 50, 5, 5), (50, None, 2, 9)]),
         # as near to the middle as the bounds allow
-        ([(0, 44, 1, 5), (44, None, 6, 9)], [(5, 40, 60)], [(0, 43, 1, 5), (43, 43, 5, 5), (43, 44, 1, 5),
-         (44, None, 6, 9)]),
+        (
+            [(0, 44, 1, 5), (44, None, 6, 9)],
+            [(5, 40, 60)],
+            [(0, 43, 1, 5), (43, 43, 5, 5), (43, 44, 1, 5), (44, None, 6, 9)],
+        ),
         ([(0, 55, 1, 4), (55, 99, 4, 9)], [(5, 40, 60)], [(0, 55, 1, 4), (55, 55, 5, 5), (55, 99, 4, 9)]),
         # between rows of which both contradict it
         ([(0, 45, 1, 4), (58, 99, 6, 9)], [(5, 40, 60)], [(0, 45, 1, 4), (50, 50, 5, 5), (58, 99, 6, 9)]),
@@ -57,12 +60,15 @@ def spans(rows: list[OffsetBounds]) -> list[tuple[int, int | None, int | None, i
         # not where every instant contradicts it
         ([(0, None, 6, 9)], [(5, 40, 60)], [(0, None, 6, 9)]),
         # several, in order, also at one instant
-        ([(0, None, 1, 9)], [(7, 70, 80), (5, 40, 60), (6, 40, 60)], [(0, 50, 1, 9), (50, 50, 5, 5), (50, 50, 6, 6),
-         (50, 75, 1, 9), (75, 75, 7, 7), (75, None, 1, 9)]),
+        (
+            [(0, None, 1, 9)],
+            [(7, 70, 80), (5, 40, 60), (6, 40, 60)],
+            [(0, 50, 1, 9), (50, 50, 5, 5), (50, 50, 6, 6), (50, 75, 1, 9), (75, 75, 7, 7), (75, None, 1, 9)],
+        ),
         # asked and answered at one instant
         ([(0, None, 1, 9)], [(5, 40, 40)], [(0, 40, 1, 9), (40, 40, 5, 5), (40, None, 1, 9)]),
     ],
-)  # fmt: skip
+)
 def test_where_an_answer_stands(rows: list[tuple], shown: list[tuple], expected: list[tuple]) -> None:
     made = with_answers(1, [known(*row) for row in rows], [answer(*one) for one in shown])
     assert spans(made) == expected
@@ -95,16 +101,21 @@ def test_between_two_equal_answers_of_a_running_broker_the_bounds_meet() -> None
     answers = [answer(5, 40, 60, name="a"), answer(5, 140, 160, name="b")]
     rows = bound_offsets(OffsetEvidence(answers, [started, leads], (), {1: [(0, EVER_AFTER)]}), NEW)
     assert spans(rows) == [
-        (0, 60, None, 5), (60, 140, 5, 5), (140, 150, 5, None), (150, 150, 5, 5), (150, None, 5, None),
-    ]  # fmt: skip
+        (0, 60, None, 5),
+        (60, 140, 5, 5),
+        (140, 150, 5, None),
+        (150, 150, 5, 5),
+        (150, None, 5, None),
+    ]
 
 
 def test_an_answer_holds_by_either_of_two_rule_sets() -> None:
     evidence = OffsetEvidence(
         [answer(5, 40, 60, name="a"), answer(6, 40, 60, oe.LOG_END_OFFSET, name="b"), answer(9, 140, 160, name="c")],
         [ReplicaEvent(1, ReplicaEventKind.STARTED, 0), ReplicaEvent(1, ReplicaEventKind.LEADS, 1)],
-        (), {1: [(0, EVER_AFTER)]},
-    )  # fmt: skip
+        (),
+        {1: [(0, EVER_AFTER)]},
+    )
     one, other = bound_offsets(evidence, NEW), bound_offsets(evidence, OLD)
     found = hull(one, other)
     assert found == one == other

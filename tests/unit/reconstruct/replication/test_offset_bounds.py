@@ -97,8 +97,12 @@ def test_a_checkpoint_bounds_from_below_after_its_copy_and_from_above_before_the
         OffsetEvidence([checkpoint(1, 10, 5), checkpoint(1, 20, 6), checkpoint(1, 30, 7)], LEADER, (), COVERED)
     )
     assert [high_watermark_at(bounds, s) for s in (4.5, 5.5, 6.5, 7.5, 8.5)] == [
-        (None, 20), (None, 30), (None, None), (20, None), (30, None),
-    ]  # fmt: skip
+        (None, 20),
+        (None, 30),
+        (None, None),
+        (20, None),
+        (30, None),
+    ]
 
 
 def test_a_copy_with_the_same_content_is_no_news_but_one_of_a_file_written_anew_is() -> None:
@@ -278,8 +282,9 @@ def test_what_messages_say() -> None:
     fields = {"topic_partitions": "a-0,b-1", "leader": "2", "fetch_offsets": "0,5"}
     follows = list(replica_events_of(1, 7, "x", "fetcher_added", fields))
     assert [(partition, e.kind, e.leader) for partition, e in follows] == [
-        (("a", 0), "follows", 2), (("b", 1), "follows", 2),
-    ]  # fmt: skip
+        (("a", 0), "follows", 2),
+        (("b", 1), "follows", 2),
+    ]
     shrink = {"topic": "a", "partition_id": "0", "high_watermark": "68", "log_end_offset": "138"}
     seen = [s for _, s in offset_sightings_of(1, 7, "x", "isr_shrink_proposed", shrink)]
     assert [(s.offset_kind, s.offset) for s in seen] == [("log_end_offset", 138), ("high_watermark", 68)]

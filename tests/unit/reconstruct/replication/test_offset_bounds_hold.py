@@ -86,10 +86,14 @@ class Witness:
             if replica.checkpointed_high_watermark is not None:
                 self.sightings.append(
                     OffsetSighting(
-                        broker, oe.HIGH_WATERMARK, replica.checkpointed_high_watermark, at, at + SECOND,
+                        broker,
+                        oe.HIGH_WATERMARK,
+                        replica.checkpointed_high_watermark,
+                        at,
+                        at + SECOND,
                         source="replication_offset_checkpoint",
                     )
-                )  # fmt: skip
+                )
 
     def probe(self, source: random.Random, before: Cluster, after: Cluster, at: int) -> None:
         """What running brokers answer who were asked before the event at ``at``, or after it, and answer later."""
@@ -132,10 +136,15 @@ def some_events(source: random.Random, cluster: Cluster) -> list[e.Event]:
         return [source.choice([e.Restart, e.Resume])(other) for other in (1, 2, 3)]
     rare: list[list[e.Event]] = [
         [e.Pass(11_000), e.FetchOnce(broker), *map(e.ShrinkIsr, (1, 2, 3)), *map(e.AnswerAlterIsr, (1, 2, 3))],
-        [e.AnswerAlterIsr(broker)], [e.Elect(broker)], [e.Elect(broker), e.Deliver(broker)],
-        [e.Kill(broker)], [e.Kill(broker), e.LoseSession(broker)], [e.Pause(broker)], [e.LoseSession(broker)],
+        [e.AnswerAlterIsr(broker)],
+        [e.Elect(broker)],
+        [e.Elect(broker), e.Deliver(broker)],
+        [e.Kill(broker)],
+        [e.Kill(broker), e.LoseSession(broker)],
+        [e.Pause(broker)],
+        [e.LoseSession(broker)],
         [*map(e.Kill, (1, 2, 3)), *map(e.LoseSession, (1, 2, 3)), e.Restart(broker), e.Elect(broker, is_unclean=True)],
-    ]  # fmt: skip
+    ]
     return source.choice(rare)
 
 

@@ -48,9 +48,12 @@ S = 1_000_000
 
 def segment(broker: int, verdict: str, lower: int | None, upper: int | None, correction: int | None = None) -> Any:
     return {
-        "broker_id": broker, "verdict": verdict, "offset_lower_ms": lower, "offset_upper_ms": upper,
+        "broker_id": broker,
+        "verdict": verdict,
+        "offset_lower_ms": lower,
+        "offset_upper_ms": upper,
         "correction_us": correction,
-    }  # fmt: skip
+    }
 
 
 # --- what is unknown ------------------------------------------------------------------------------------------------
@@ -167,9 +170,12 @@ def test_a_loss_is_counted_only_from_what_was_committed_before_on_any_clock() ->
     lost = {}
     for slack in (0, 4, UNBOUNDED_US // S):
         evidence = OffsetEvidence(
-            [*copies, begin], [*LEADER, event(2, "started", 0), began], decided, COVERED,
+            [*copies, begin],
+            [*LEADER, event(2, "started", 0), began],
+            decided,
+            COVERED,
             clocks=OffsetClocks({2: slack * S}),
-        )  # fmt: skip
+        )
         (loss,) = find_losses(evidence, bound_offsets(evidence, NEW))
         assert (loss.cause, loss.lost_from_offset) == ("unclean_election", 5), "epochs need no clock"
         lost[slack] = loss.lost_count_lower

@@ -25,9 +25,16 @@ NOTHING = dict.fromkeys(
 def line(at: int, offset: int) -> dict[str, Any]:
     """A line of broker 1's log that prints its high watermark."""
     return {
-        **PLACE, **NOTHING, "row_kind": "sighting", "replica_id": 1, "kind": "high_watermark", "offset": offset,
-        "at": at * S, "source": LOG_RECORD, "evidence_id": f"line-{at}",
-    }  # fmt: skip
+        **PLACE,
+        **NOTHING,
+        "row_kind": "sighting",
+        "replica_id": 1,
+        "kind": "high_watermark",
+        "offset": offset,
+        "at": at * S,
+        "source": LOG_RECORD,
+        "evidence_id": f"line-{at}",
+    }
 
 
 def answer(at: int, offset: int) -> dict[str, Any]:

@@ -229,11 +229,17 @@ def test_an_election_that_may_have_lost_something_is_not_judged() -> None:
 def lineage(replica: int, *entries: tuple[int, int]) -> list[OffsetSighting]:
     return [
         OffsetSighting(
-            replica, oe.EPOCH_START, start, 50 * SECOND, 51 * SECOND, epoch, "leader_epoch_checkpoint",
+            replica,
+            oe.EPOCH_START,
+            start,
+            50 * SECOND,
+            51 * SECOND,
+            epoch,
+            "leader_epoch_checkpoint",
             evidence_id=f"{replica}:{epoch}",
         )
         for epoch, start in entries
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,12 @@ def bound(replica: int, hw: tuple[int | None, int | None], leo: tuple[int | None
 
 
 def risks(
-    decided: list[DecidedState], bounds: list[OffsetBounds], assigned: list[AssignedReplicas] | None = None,
-    live: dict[int, list[Span]] | None = None, version: str = "3.9.1",
-) -> list[RecordsAtRisk]:  # fmt: skip
+    decided: list[DecidedState],
+    bounds: list[OffsetBounds],
+    assigned: list[AssignedReplicas] | None = None,
+    live: dict[int, list[Span]] | None = None,
+    version: str = "3.9.1",
+) -> list[RecordsAtRisk]:
     parsed = KafkaVersion.parse(version)
     assert parsed is not None
     exactly = VersionRange.exactly(parsed)
@@ -75,8 +78,9 @@ def test_what_is_not_bounded_is_null_and_an_unknown_log_may_be_the_shortest() ->
 def test_without_the_assignment_any_member_of_the_isr_may_be_next() -> None:
     (risk,) = risks(
         [DecidedState(0, None, 1, 4, (1, 2, 3))],
-        [bound(1, (90, 90), (100, 100)), bound(2, (80, 90), (95, 98)), bound(3, (80, 90), (99, 99))], assigned=[],
-    )  # fmt: skip
+        [bound(1, (90, 90), (100, 100)), bound(2, (80, 90), (95, 98)), bound(3, (80, 90), (99, 99))],
+        assigned=[],
+    )
     assert risk.next_leader is None
     assert (risk.clean_from_offset, risk.clean_lost_lower, risk.clean_lost_upper) == (95, 1, 5)
 
@@ -105,8 +109,10 @@ def test_without_a_leader_the_last_ones_high_watermark_counts() -> None:
 
 def test_neighbours_that_say_the_same_are_one_and_rows_without_length_say_nothing() -> None:
     rows = [
-        OffsetBounds(1, 0, 4, 9, 9, 9, 9), OffsetBounds(1, 4, 4, 9, 9, 7, 7), OffsetBounds(1, 4, None, 9, 9, 9, 9),
-    ]  # fmt: skip
+        OffsetBounds(1, 0, 4, 9, 9, 9, 9),
+        OffsetBounds(1, 4, 4, 9, 9, 7, 7),
+        OffsetBounds(1, 4, None, 9, 9, 9, 9),
+    ]
     (risk,) = risks([DecidedState(0, None, 1, 4, (1,))], rows, [AssignedReplicas(0, None, (1,))])
     assert (risk.valid_from, risk.valid_to, risk.uncommitted_upper) == (0, None, 0)
 

@@ -155,10 +155,18 @@ def random_event(source: random.Random) -> e.Event:
     if kind < 0.72:
         return e.Deliver(broker)
     rare: list[e.Event] = [
-        e.ShrinkIsr(broker), e.AnswerAlterIsr(broker), e.CheckpointHighWatermarks(broker), e.Pass(11_000),
-        e.Elect(broker), e.Elect(broker), e.Kill(broker), e.LoseSession(broker), e.Restart(broker), e.Pause(broker),
+        e.ShrinkIsr(broker),
+        e.AnswerAlterIsr(broker),
+        e.CheckpointHighWatermarks(broker),
+        e.Pass(11_000),
+        e.Elect(broker),
+        e.Elect(broker),
+        e.Kill(broker),
+        e.LoseSession(broker),
+        e.Restart(broker),
+        e.Pause(broker),
         e.Resume(broker),
-    ]  # fmt: skip
+    ]
     return source.choice(rare)
 
 

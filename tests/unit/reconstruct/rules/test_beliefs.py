@@ -25,8 +25,9 @@ def test_real_brokers_break_no_rule(name: str, unpacked: Unpacker) -> None:
     for history in read(unpacked(name)).fold().values():
         for finding in history.verdicts.findings:
             assert finding.rule_id not in BELIEFS or finding.severity == "info", finding.explanation
-        kept += sum(times for (rule, verdict), times in history.verdicts.counts.items()
-                    if rule in BELIEFS and verdict == "kept")  # fmt: skip
+        kept += sum(
+            times for (rule, verdict), times in history.verdicts.counts.items() if rule in BELIEFS and verdict == "kept"
+        )
     assert kept > 30
 
 

@@ -133,10 +133,15 @@ def emptied(leader: int, version: KafkaVersion, setting: bool | None = None) -> 
 @pytest.mark.parametrize(
     ("version", "setting", "severity"),
     [
-        (v(0, 8, 1), None, "info"), (v(0, 8, 2), True, "info"), (v(0, 8, 2), False, "error"), (v(0, 8, 2), None, None),
-        (v(1, 0), True, "info"), (v(1, 1), True, "error"), (v(3, 9, 1), None, "error"),
+        (v(0, 8, 1), None, "info"),
+        (v(0, 8, 2), True, "info"),
+        (v(0, 8, 2), False, "error"),
+        (v(0, 8, 2), None, None),
+        (v(1, 0), True, "info"),
+        (v(1, 1), True, "error"),
+        (v(3, 9, 1), None, "error"),
     ],
-)  # fmt: skip
+)
 def test_an_empty_isr_by_version(version: KafkaVersion, setting: bool | None, severity: str | None) -> None:
     assert emptied(-1, version, setting) == ([] if severity is None else [("R06", "isr_empty", severity)])
 
@@ -173,9 +178,10 @@ def test_a_leader_epoch_raised_by_two(name: str, severity: str, captured: Captur
     subject = Subject.of(captured(name), ("orders", 1))
     znodes = replace(subject, facts=[f for f in subject.facts if f.source_kind == "znode"])
     before, elected = next(
-        (a, b) for a, b in zip(znodes.states, znodes.states[1:], strict=False)
+        (a, b)
+        for a, b in zip(znodes.states, znodes.states[1:], strict=False)
         if a.leader != b.leader and (a.partition_epoch or 0) + 1 == b.partition_epoch
-    )  # fmt: skip
+    )
     assert elected.leader_epoch is not None
     later = [f for f in znodes.states if (f.partition_epoch or 0) > (elected.partition_epoch or 0)]
     alone = znodes.without(lambda f: f in later)
@@ -213,15 +219,19 @@ def test_a_line_about_an_isr_that_was_left_as_it_was_is_no_decision() -> None:
 def test_a_deposed_controller_wrote(name: str, severity: str, issue: str | None, captured: Captured) -> None:
     subject = Subject.of(captured(name), ("orders", 1))
     before, elected = next(
-        (a, b) for a, b in zip(subject.states, subject.states[1:], strict=False)
-        if (a.partition_epoch or 0) + 1 == b.partition_epoch and (b.leader_epoch or 0) > (a.leader_epoch or 0)
+        (a, b)
+        for a, b in zip(subject.states, subject.states[1:], strict=False)
+        if (a.partition_epoch or 0) + 1 == b.partition_epoch
+        and (b.leader_epoch or 0) > (a.leader_epoch or 0)
         and (a.state_controller_epoch or 0) >= 2
-    )  # fmt: skip
+    )
     lower = (before.state_controller_epoch or 0) - 1
     (finding,) = subject.bent(lambda f: f is elected, state_controller_epoch=lower).findings("R12")
     assert (finding.divergence_type, finding.severity, finding.known_issue) == (
-        "stale_controller_wrote", severity, issue,
-    )  # fmt: skip
+        "stale_controller_wrote",
+        severity,
+        issue,
+    )
 
 
 def test_an_isr_change_keeps_the_controller_epoch_of_its_election(captured: Captured) -> None:

@@ -40,8 +40,7 @@ def elections_of(capture: PlainCapture) -> list[Election]:
     found = []
     for history in capture.fold().values():
         case = history.case
-        found += all_elections(case.topic, case.decided, case.assignments, case.reassigning, case.facts, case.cluster
-        )  # fmt: skip
+        found += all_elections(case.topic, case.decided, case.assignments, case.reassigning, case.facts, case.cluster)
     return found
 
 
@@ -74,8 +73,11 @@ def moved_by_preferred_elections(folder: Path) -> int:
         line = (
             rf"Partition {re.escape(topic)}-{number} completed preferred replica leader election. New leader is (\d+)"
         )
-        leaders = [found for path in folder.glob("broker-*/logs/controller.log") for found in
-                   re.findall(line, path.read_text())]  # fmt: skip
+        leaders = [
+            found
+            for path in folder.glob("broker-*/logs/controller.log")
+            for found in re.findall(line, path.read_text())
+        ]
         changes = [e.observed_leader for e in history.elections if e.kind == "preferred_replica"]
         assert Counter(changes) <= Counter(map(int, leaders))
         done += len(changes)
@@ -231,9 +233,8 @@ def kind_of(from_state: str, assigned: str, old: str, new: str) -> str:
         1000 | znode_assignment       |        |       |     | 0       |        |    |              |                 | {assigned} | znode
         2000 | znode_state            | {old} | 3 | 1,2,3 | 7 |        |    |              |                 |          | znode
         9000 | partition_state_change | {new} | 8 | 1     | 1 | {from_state} | OnlinePartition | | state_change_log
-        """  # noqa: E501
-        .replace("| {new}", f"| {new}")
-    )  # fmt: skip
+        """.replace("| {new}", f"| {new}")  # noqa: E501
+    )
     view = ClusterView("c", VersionRange.exactly(v(1, 1, 1)))
     return Subject("t", rows, view).history.elections[-1].kind
 

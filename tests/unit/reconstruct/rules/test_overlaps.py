@@ -22,10 +22,16 @@ __all__ = ["unpacked"]
 def shown(history: PartitionHistory) -> list[tuple[int, int, int, int, float | None, str | None]]:
     """Deposed broker and epoch, leader and epoch, how long in s, how it ended."""
     return [
-        (o.deposed, o.deposed_leader_epoch, o.leader, o.leader_epoch,
-         None if o.end is None else (o.end - o.start) / 1_000_000, o.ended_by)
+        (
+            o.deposed,
+            o.deposed_leader_epoch,
+            o.leader,
+            o.leader_epoch,
+            None if o.end is None else (o.end - o.start) / 1_000_000,
+            o.ended_by,
+        )
         for o in history.overlaps
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

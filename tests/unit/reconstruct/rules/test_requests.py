@@ -26,8 +26,12 @@ ERAS = ("lifecycle-0.8.2.2", "lifecycle-1.1.1", "lifecycle-3.9.1")
 LEADER_AND_ISR = "leader_and_isr_sent"
 #: Lines that tell of what a controller holds, and of what it sent.
 TELLING = (
-    LEADER_AND_ISR, "update_metadata_sent", "isr_shrunk_by_controller", "leader_and_isr_received", "metadata_cached",
-)  # fmt: skip
+    LEADER_AND_ISR,
+    "update_metadata_sent",
+    "isr_shrunk_by_controller",
+    "leader_and_isr_received",
+    "metadata_cached",
+)
 Capture = dict[Partition, list[Evidence]]
 
 
@@ -74,8 +78,11 @@ def test_a_creation_that_was_not_told_to_a_replica(name: str, unpacked: Unpacker
     (finding,) = [f for f in findings(subject, neither) if f.divergence_type == "request_not_sent"]
     assert (finding.rule_id, finding.broker_id) == ("R15", 3)
     assert finding.severity in ("error", "warning")
-    received = [f for f in findings(subject, subject.without(lambda fact: fact is request))
-                if f.divergence_type == "request_not_sent"]  # fmt: skip
+    received = [
+        f
+        for f in findings(subject, subject.without(lambda fact: fact is request))
+        if f.divergence_type == "request_not_sent"
+    ]
     assert {f.severity for f in received} == {"info"}
     unknown = replace(subject.view, logs={})
     assert findings(subject, neither, unknown) == []

@@ -117,9 +117,11 @@ def moves(*rows: str) -> list[Evidence]:
 def judged(version: KafkaVersion | VersionRange, rows: list[Evidence], **values: object) -> list[Finding]:
     known = version if isinstance(version, VersionRange) else VersionRange.exactly(version)
     view = ClusterView(
-        "c", known, (Tenure(1, 1, 0, None, (), "TRACE"),),
+        "c",
+        known,
+        (Tenure(1, 1, 0, None, (), "TRACE"),),
         logs={1: (LogSpan(0, 60_000_000, "TRACE"),)},
-    )  # fmt: skip
+    )
     return steps(fold_partition("t", rows, replace(view, **values)).verdicts.findings)  # type: ignore[arg-type]
 
 
@@ -182,9 +184,19 @@ def reassigned(*, is_caught_up: bool) -> list[Evidence]:
     )
     isr = (1, 3) if is_caught_up else (1,)
     said = Evidence(
-        "said", "leader_and_isr_sent", 45_000, offset=45, source_kind="state_change_log", broker_id=1, controller_id=1,
-        controller_epoch=1, leader=1, leader_epoch=4, isr=isr, to_broker_ids=(1,),
-    )  # fmt: skip
+        "said",
+        "leader_and_isr_sent",
+        45_000,
+        offset=45,
+        source_kind="state_change_log",
+        broker_id=1,
+        controller_id=1,
+        controller_epoch=1,
+        leader=1,
+        leader_epoch=4,
+        isr=isr,
+        to_broker_ids=(1,),
+    )
     number = 4 if is_caught_up else 3
     placed = [replace(row, offset=row.offset * 10) for row in rows]
     moving = Evidence(

@@ -33,8 +33,11 @@ def test_real_logs_have_no_hole(name: str, unpacked: Unpacker) -> None:
 def test_a_transition_that_was_taken_out_is_missed(name: str, unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked(name), "orders", 0)
     gone = subject.lines(is_line("replica_state_change", from_state="OnlineReplica", to_state="OfflineReplica"))[0]
-    later = [fact for fact in subject.lines(is_line("replica_state_change", replica_id=gone.replica_id))
-             if fact.controller_epoch == gone.controller_epoch]  # fmt: skip
+    later = [
+        fact
+        for fact in subject.lines(is_line("replica_state_change", replica_id=gone.replica_id))
+        if fact.controller_epoch == gone.controller_epoch
+    ]
     following = next((fact for fact in later if fact.offset > gone.offset), None)
     before = next((fact for fact in reversed(later) if fact.offset < gone.offset), None)
     found = findings(subject, subject.without(lambda fact: fact is gone))

@@ -85,7 +85,7 @@ def test_a_layout_is_found_inside_a_wrapper(layout: str, wrapper: str | None) ->
         ("timestamped+compose", "2024-05-01T10:00:00.1Z k.1.ab@n1    | [2024-05-01 10:00:00,1] INFO x (kafka.A)"),
         ("ansi+stern", "\x1b[36mk-0\x1b[0m \x1b[32mkafka\x1b[0m [2024-05-01 10:00:00,1] INFO x (kafka.A)"),
     ],
-)  # fmt: skip
+)
 def test_wrappers_lie_around_one_another(wrappers: str, line: str) -> None:
     found = detect([line.encode()] * 3)
     assert found is not None

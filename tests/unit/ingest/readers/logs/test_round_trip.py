@@ -23,7 +23,7 @@ RECORDS = st.builds(
     logger=_LOGGERS,
     thread=st.sampled_from(["main", "kafka-request-handler-7", "Controller-1-to-broker-2-send-thread"]),
     stack=_STACK.map(tuple),
-)  # fmt: skip
+)
 WRAPPERS = [None, *WRAPPER_RENDERERS]
 
 

@@ -107,9 +107,17 @@ def test_a_time_on_no_calendar_within_a_run_is_rejected_alone() -> None:
 
 def item_of(size: int) -> WorkItem:
     return WorkItem(
-        location="/l", member=None, source_file="l", kind="state_change_log", cluster_id="c", broker_id=1,
-        file_id="f", record_base="f", end=size, layout="bracketed",
-    )  # fmt: skip
+        location="/l",
+        member=None,
+        source_file="l",
+        kind="state_change_log",
+        cluster_id="c",
+        broker_id=1,
+        file_id="f",
+        record_base="f",
+        end=size,
+        layout="bracketed",
+    )
 
 
 @pytest.mark.parametrize("name", ["bracketed_level_thread", "level_first", "docker_json+bracketed"])

@@ -19,9 +19,10 @@ from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
 from ingest.readers import paths
 from ingest.readers.identity import digest
-from ingest.readers.logs.framing import BLOCK_BYTES, RAW_BYTES
+from ingest.readers.logs.framing import BLOCK_BYTES
 from ingest.readers.logs.streams import StreamFacts
 from ingest.readers.logs.times import prints_zone
+from ingest.readers.work import RAW_BYTES
 
 #: A plain log longer than this is read in parts of about this size.
 SPLIT_BYTES: Final = 32 << 20

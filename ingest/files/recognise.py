@@ -13,7 +13,7 @@ from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, off
 from ingest.readers.log_dirs.listings import recognise_listing
 from ingest.readers.log_dirs.names import recognise_segment
 from ingest.readers.logs.layouts import Reading, clean, detect, explain, sample
-from ingest.readers.logs.speakers import MAX_BROKER_ID, kind_of_logger, own_broker_id
+from ingest.readers.logs.writers import MAX_BROKER_ID, STATE_CHANGE_START, kind_of_logger, own_broker_id
 
 #: As much of a file is looked at to recognise it.
 HEAD_BYTES: Final = 512 << 10
@@ -37,11 +37,6 @@ _COUNT: Final = re.compile(rb"^\d{1,9}\s*$")
 _OFFSET_ENTRY: Final = re.compile(rb"^\S+ \d+ -?\d+$")
 _EPOCH_ENTRY: Final = re.compile(rb"^-?\d+ -?\d+$")
 
-#: How a message of state-change.log begins.
-STATE_CHANGE_START: Final = re.compile(
-    rb"\[(?:Controller id=\d+ epoch=\d+|Broker id=\d+)\] |Controller \d+ epoch \d+ |Broker \d+ (?!start)"
-    rb"|Error on broker \d+ "
-)
 _KAFKA_START: Final = re.compile(
     rb"\[(?:Controller|KafkaServer|Kafka Server|Partition|ReplicaManager|Replica Manager|ReplicaFetcher"
     rb"|PartitionStateMachine|ReplicaStateMachine|KafkaRaftServer|BrokerServer|Log|UnifiedLog|GroupCoordinator)\b"
@@ -92,15 +87,6 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
         or _log(sample(every, _SAMPLE_LINES) or lines, head)
         or _other(head, names)
     )
-
-
-def record_kind(logger: str | None, message: str, file_kind: str) -> str:
-    """The kind of one record in a log: its logger decides, then its message, then the file it stands in."""
-    if logger is not None:
-        return kind_of_logger(logger)
-    if file_kind == "server_log" and STATE_CHANGE_START.match(message.encode("utf-8", "replace")):
-        return "state_change_log"
-    return file_kind
 
 
 def _not_read(kind: str, reason: str) -> Recognised:

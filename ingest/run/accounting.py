@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.readers.batches import arrow_schema
 from ingest.readers.sources import INSTANT_COLUMNS
-from ingest.readers.work import arrow_schema
 from ingest.run.planning import FileKey, Planned
 
 _LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")

@@ -23,19 +23,11 @@ from ingest.files.inspection import SPLIT_BYTES, Inspected, inspect
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import LOG_KINDS, REJECTED_RECORDS
 from ingest.lake.tables.types import spark_type
+from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, kept_batches, rejected_batches
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
-from ingest.readers.work import (
-    BATCH_ROWS,
-    CLOCK_COLUMN,
-    Kept,
-    Place,
-    Rejected,
-    WorkItem,
-    kept_batches,
-    rejected_batches,
-)
+from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: A small file costs its task about as much as this many bytes.
 _FILE_COST_BYTES: Final = 32 << 10

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ingest.lake.tables import TableSpec
-from ingest.readers.work import Kept, Place, Rejected, WorkItem, kept_batches, rejected_batches
+from ingest.readers.batches import kept_batches, rejected_batches
+from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 Read = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ingest.readers.capture_lines import json_lines
 from ingest.readers.capture_lines.json_lines import instant, integer, is_text
-from ingest.readers.logs.speakers import MAX_BROKER_ID
+from ingest.readers.logs.writers import MAX_BROKER_ID
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: What every line has, one of a broker that answered with an error included.

@@ -17,13 +17,12 @@ from ingest.readers.logs.layouts import Reading, clean
 from ingest.readers.logs.log_lines import LogLines, Odd
 from ingest.readers.logs.runs import Run, run_pattern, runs
 from ingest.readers.logs.wrappers import CHANNEL
+from ingest.readers.work import RAW_BYTES
 
 #: A record longer than this is not held in memory: it is rejected, with its place and its first bytes.
 MAX_RECORD_BYTES: Final = 8 << 20
 #: Nor is one of more lines than this.
 MAX_RECORD_LINES: Final = 200_000
-#: As much of a rejected record is kept.
-RAW_BYTES: Final = 64 << 10
 BLOCK_BYTES: Final = 1 << 20
 #: Records of more streams than this, or of more bytes, are not held at once: the one that waits longest, or the
 #: longest one, ends.

@@ -13,15 +13,16 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from ingest.files.recognise import record_kind
 from ingest.lake.tables.bronze import LOG_RECORDS
+from ingest.readers.batches import BATCH_BYTES, BATCH_ROWS, batch
 from ingest.readers.identity import record_ids
 from ingest.readers.logs.framing import Framed, frame, frame_in_runs
 from ingest.readers.logs.layouts import LOGGER_AT_END, Reading, reading
 from ingest.readers.logs.messages import message_of
 from ingest.readers.logs.runs import Run
 from ingest.readers.logs.times import LogClock, date_in_name
-from ingest.readers.work import BATCH_BYTES, BATCH_ROWS, Place, Rejected, WorkItem, batch
+from ingest.readers.logs.writers import record_kind
+from ingest.readers.work import Place, Rejected, WorkItem
 
 UNRECOGNISED: Final = "unrecognised"
 #: As much of a log that begins in a repeated hour is looked at to tell in which pass through it.

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Final
 
 from ingest.readers.logs.layouts import Reading, split_position
-from ingest.readers.logs.speakers import own_broker_id
 from ingest.readers.logs.wrappers import CHANNEL
+from ingest.readers.logs.writers import own_broker_id
 
 #: So many records of a stream that say an id are enough to know it.
 _ENOUGH: Final = 1000

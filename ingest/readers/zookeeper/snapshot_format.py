@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ingest.readers.logs.framing import RAW_BYTES
+from ingest.readers.work import RAW_BYTES
 from ingest.readers.zookeeper.jute import Cursor, JuteError, ShortError
 
 MAGIC: Final = b"ZKSN"

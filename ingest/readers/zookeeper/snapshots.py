@@ -7,9 +7,8 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ingest.readers.logs.framing import RAW_BYTES
 from ingest.readers.secrets import shown_znode
-from ingest.readers.work import Kept, Place, Rejected, WorkItem
+from ingest.readers.work import RAW_BYTES, Kept, Place, Rejected, WorkItem
 from ingest.readers.zookeeper.columns import below_chroot, micros, session_owner, text
 from ingest.readers.zookeeper.snapshot_format import Ending, SnapshotNode, SnapshotParser, node_of, snapshot_zxid
 

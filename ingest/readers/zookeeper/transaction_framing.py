@@ -16,7 +16,7 @@ import zlib
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ingest.readers.logs.framing import RAW_BYTES
+from ingest.readers.work import RAW_BYTES
 
 MAGIC: Final = b"ZKLG"
 #: A transaction longer than this is not held in memory: it is rejected, with its place and its first bytes.

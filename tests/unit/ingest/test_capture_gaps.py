@@ -9,8 +9,9 @@ import pytest
 
 from ingest.capture.missed import Missed
 from ingest.lake.tables.bronze import CAPTURE_GAPS
+from ingest.readers.batches import kept_batches
 from ingest.readers.capture_lines.capture_gaps import read
-from ingest.readers.work import Kept, Rejected, WorkItem, kept_batches
+from ingest.readers.work import Kept, Rejected, WorkItem
 
 ITEM = WorkItem("/f", None, "f", "capture_gap", "c", None, "f", "f", 0)
 GOOD: dict[str, Any] = {

@@ -17,8 +17,9 @@ from ingest.files.attribution import Attributed, attribute
 from ingest.files.content_facts import CLUSTER_METADATA, DescriptionFacts
 from ingest.files.inspection import inspect
 from ingest.lake.tables.bronze import CLUSTER_DESCRIPTIONS, DESCRIPTION_TYPES
+from ingest.readers.batches import kept_batches
 from ingest.readers.capture_lines.cluster_descriptions import read
-from ingest.readers.work import Kept, Rejected, WorkItem, kept_batches
+from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.run.planning import Action, Planned
 from ingest.run.work_items import work_items
 from tests.unit.ingest.capture.fake_broker import SINCE_4_0, FakeBroker, FakeCluster

@@ -13,8 +13,9 @@ from ingest.containers.storage import Found
 from ingest.files.attribution import Attributed, attribute
 from ingest.files.inspection import inspect
 from ingest.lake.tables.bronze import OFFSET_PROBES
+from ingest.readers.batches import kept_batches
 from ingest.readers.capture_lines.offset_probes import ProbeFacts, read
-from ingest.readers.work import Kept, Place, Rejected, WorkItem, kept_batches
+from ingest.readers.work import Kept, Place, Rejected, WorkItem
 from ingest.run.planning import Action, Planned
 from ingest.run.work_items import work_items
 

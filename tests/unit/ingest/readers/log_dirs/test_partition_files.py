@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from ingest.lake.tables.bronze import LOG_SEGMENTS
 from ingest.readers import paths
+from ingest.readers.batches import kept_batches
 from ingest.readers.log_dirs import names
 from ingest.readers.log_dirs.partition_files import read
 from ingest.readers.log_dirs.partition_metadata import partition_metadata
-from ingest.readers.work import Kept, kept_batches
+from ingest.readers.work import Kept
 from tests.unit.ingest.readers.log_dirs.log_files import (
     BASE_TIMESTAMP_MS,
     assert_tiled,

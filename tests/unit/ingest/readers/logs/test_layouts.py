@@ -19,8 +19,8 @@ from ingest.readers.logs.layouts import (
     sample,
     split_position,
 )
-from ingest.readers.logs.speakers import kind_of_logger
 from ingest.readers.logs.times import LogClock
+from ingest.readers.logs.writers import kind_of_logger
 from tests.unit.ingest.readers.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
 STARTED = Record("[KafkaServer id=1] started")

@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 
 from ingest.lake.tables.bronze import ZNODE_TRANSACTIONS
-from ingest.readers.work import CLOCK_COLUMN, Kept, Rejected, kept_batches, rejected_batches
+from ingest.readers.batches import CLOCK_COLUMN, kept_batches, rejected_batches
+from ingest.readers.work import Kept, Rejected
 from ingest.readers.zookeeper.transaction_framing import MAX_TRANSACTION_BYTES
 from ingest.readers.zookeeper.transaction_log import operations, read
 from ingest.readers.zookeeper.transactions import Op

@@ -27,6 +27,11 @@ _CONTROLLER_NAMES: Final = frozenset(
         "ZkReplicaStateMachine",
     }
 )
+#: How a message of state-change.log begins.
+STATE_CHANGE_START: Final = re.compile(
+    rb"\[(?:Controller id=\d+ epoch=\d+|Broker id=\d+)\] |Controller \d+ epoch \d+ |Broker \d+ (?!start)"
+    rb"|Error on broker \d+ "
+)
 #: Kafka's ids are 32-bit integers.
 MAX_BROKER_ID: Final = (1 << 31) - 1
 _LONGEST_ID: Final = 20
@@ -49,6 +54,15 @@ def kind_of_logger(logger: str) -> str:
     shortened = _SHORTENED.match(logger)
     is_controller = shortened is not None and shortened.group(1) in _CONTROLLER_NAMES
     return "controller_log" if is_controller else "server_log"
+
+
+def record_kind(logger: str | None, message: str, file_kind: str) -> str:
+    """The kind of one record in a log: its logger decides, then its message, then the file it stands in."""
+    if logger is not None:
+        return kind_of_logger(logger)
+    if file_kind == "server_log" and STATE_CHANGE_START.match(message.encode("utf-8", "replace")):
+        return "state_change_log"
+    return file_kind
 
 
 def own_broker_id(message: bytes) -> int | None:

@@ -38,10 +38,10 @@ from ingest.readers.logs.framing import frame
 from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
 from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
-from ingest.readers.zookeeper.replay import close_sessions, new_tree
 from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
 from ingest.shapes import match, match_cause
 from tests.fuzz.invariants import blocks, check_apart, check_reader, check_tables, check_tiled, item
+from tests.oracles.znode_replay import close_sessions, new_tree
 
 Target = Callable[[bytes], None]
 

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 
 import zstandard
 
-from ingest.readers.zookeeper.replay import new_tree
 from ingest.readers.zookeeper.transaction_log import operations
+from tests.oracles.znode_replay import new_tree
 from tests.support import jute_writer as jute
 from tests.unit.ingest.readers.log_dirs import log_files
 

@@ -64,6 +64,18 @@ def test_the_model_imports_the_standard_library_only():
     assert wrong == []
 
 
+def test_the_simulated_replicas_import_the_standard_library_and_the_model_only():
+    """They are the oracle of the bounds of offsets: sharing code with these, they would share its mistakes."""
+    own = ("reconstruct.model", "tests.oracles.replication")
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules("tests/oracles/replication")
+        for name in imported(path)
+        if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith(own)
+    ]
+    assert wrong == []
+
+
 def is_spark_file(path: Path) -> bool:
     """Whether a module of ``reconstruct`` may import pyspark: a room's Spark steps, what they share, the pipeline."""
     place = path.relative_to(ROOT / "reconstruct")

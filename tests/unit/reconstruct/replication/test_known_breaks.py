@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from reconstruct.model.replication.cluster import Cluster, new_cluster, run
-from reconstruct.model.replication.events import (
+from reconstruct.model.replication_rules import ReplicationConfig, rules_of
+from reconstruct.model.versions import KafkaVersion
+from tests.oracles.replication.cluster import Cluster, new_cluster, run
+from tests.oracles.replication.events import (
     AnswerAlterIsr,
     CheckpointHighWatermarks,
     Deliver,
@@ -24,10 +26,8 @@ from reconstruct.model.replication.events import (
     Restart,
     ShrinkIsr,
 )
-from reconstruct.model.replication.invariants import INVARIANTS
-from reconstruct.model.replication.replica import NO_LEADER
-from reconstruct.model.replication_rules import ReplicationConfig, rules_of
-from reconstruct.model.versions import KafkaVersion
+from tests.oracles.replication.invariants import INVARIANTS
+from tests.oracles.replication.replica import NO_LEADER
 
 VERSIONS = ("0.8.2.2", "0.9.0.1", "0.10.2.2", "0.11.0.3", "1.1.1", "2.0.0", "2.0.1", "2.1.1", "2.8.2", "3.9.1")
 CUTS_TO_HIGH_WATERMARK = ("0.8.2.2", "0.9.0.1", "0.10.2.2")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconstruct.model.replication.log import (
+from tests.oracles.replication.log import (
     UNDEFINED,
     EpochEndOffset,
     EpochEntry,
@@ -18,7 +18,7 @@ from reconstruct.model.replication.log import (
     end_offset_of_epoch,
     truncate_to,
 )
-from reconstruct.model.replication.segments import IndexEntry, base_offset_of, position_of, segment_of
+from tests.oracles.replication.segments import IndexEntry, base_offset_of, position_of, segment_of
 
 
 def log_of(*epochs: int) -> ReplicaLog:

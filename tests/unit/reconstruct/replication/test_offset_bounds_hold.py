@@ -14,9 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconstruct.model.replication import events as e
-from reconstruct.model.replication.cluster import Cluster, new_cluster, step
-from reconstruct.model.replication.replica import Replica, Role
 from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 from reconstruct.offsets import evidence as oe
@@ -31,6 +28,9 @@ from reconstruct.offsets.evidence import (
     ReplicaEventKind,
 )
 from reconstruct.offsets.timeline import bound_offsets
+from tests.oracles.replication import events as e
+from tests.oracles.replication.cluster import Cluster, new_cluster, step
+from tests.oracles.replication.replica import Replica, Role
 from tests.support.budget import IS_HARD
 
 SECOND = 1_000_000

@@ -15,10 +15,10 @@ import pytest
 
 from ingest.containers.snappy import SnappyStream
 from ingest.readers.zookeeper.columns import CONTAINER_OWNER, ttl_owner
-from ingest.readers.zookeeper.replay import Znode, ZnodeTree, close_sessions, new_tree
 from ingest.readers.zookeeper.snapshot_format import Ending, SnapshotParser, snapshot_zxid
 from ingest.readers.zookeeper.transaction_log import operations
 from ingest.readers.zookeeper.transactions import Op, Operation
+from tests.oracles.znode_replay import Znode, ZnodeTree, close_sessions, new_tree
 from tests.support import jute_writer as jute
 from tests.support.captures import capture_names, extract
 from tests.support.jute_writer import log, transaction

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconstruct.model.replication.leader import FetchResponse
-from reconstruct.model.replication.log import (
+from reconstruct.model.replication_rules import ReplicationRules, Truncation
+from tests.oracles.replication.leader import FetchResponse
+from tests.oracles.replication.log import (
     UNDEFINED_EPOCH,
     UNDEFINED_EPOCH_OFFSET,
     EpochEndOffset,
@@ -22,8 +23,7 @@ from reconstruct.model.replication.log import (
     end_offset_of_epoch,
     truncate_to,
 )
-from reconstruct.model.replication.replica import LeaderAndIsr, Replica, Role
-from reconstruct.model.replication_rules import ReplicationRules, Truncation
+from tests.oracles.replication.replica import LeaderAndIsr, Replica, Role
 
 
 def become_follower(rules: ReplicationRules, replica: Replica, request: LeaderAndIsr) -> Replica:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconstruct.model.replication.log import (
+from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
+from tests.oracles.replication.log import (
     EpochEndOffset,
     Record,
     ReplicaLog,
@@ -21,8 +22,7 @@ from reconstruct.model.replication.log import (
     assign_epoch,
     end_offset_for,
 )
-from reconstruct.model.replication.replica import FollowerProgress, LeaderAndIsr, Leadership, Replica, Role
-from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
+from tests.oracles.replication.replica import FollowerProgress, LeaderAndIsr, Leadership, Replica, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from reconstruct.model.replication.log import ReplicaLog
+from tests.oracles.replication.log import ReplicaLog
 
 #: No leader, in a partition's state and in requests.
 NO_LEADER: Final = -1

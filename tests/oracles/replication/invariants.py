@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from reconstruct.model.replication.cluster import Cluster
-from reconstruct.model.replication.replica import NO_LEADER, Replica, Role
+from tests.oracles.replication.cluster import Cluster
+from tests.oracles.replication.replica import NO_LEADER, Replica, Role
 
 
 def leader_in_isr(cluster: Cluster) -> str | None:

@@ -56,7 +56,7 @@ test: lint ## lint, types and all tests that need no cluster; names what was ski
 	if [ $$others$$besides = 55 ]; then echo "no such test"; exit 5; fi; \
 	[ $$others = 0 -o $$others = 5 ] && [ $$besides = 0 -o $$besides = 5 ]
 
-lint: env ## ruff, and mypy --strict over ingest, reconstruct and checks
+lint: env ## ruff, and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import DONE, FAILED, Common, Job, Report, RunReport, UsageError, main_of, parse, require_folder, silent
+from jobs.job import DONE, FAILED, Common, Job, Report, RunReport, UsageError, require_folder
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -101,11 +102,6 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(capture, tuple(unknown_names(properties)))
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
 def run(spark: None, params: Params, progress: Report = silent) -> RunReport:
     """Capture until it ends by itself, by SIGINT or by SIGTERM. ``spark`` is None: none is needed."""
     from ingest.capture import run_capture
@@ -136,10 +132,6 @@ def summary_lines(summary: CaptureSummary, out: str) -> tuple[str, ...]:
         errors = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.errors.items()))
         lines.append(f"answers that were errors, not recorded: {errors}")
     return tuple(lines)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
 
 
 @contextmanager
@@ -221,4 +213,4 @@ JOB: Final = Job(
 )
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

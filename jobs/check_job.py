@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,14 +16,12 @@ from jobs.job import (
     RunReport,
     UsageError,
     local_path,
-    main_of,
-    parse,
     ready_lake_of,
     require_folder,
     require_lake,
-    silent,
     suit_session_to,
 )
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,14 +96,5 @@ def gate_problems(report: Any) -> tuple[str, ...]:
 JOB: Final = Job("check", "check the tables' quality; exit code 3 if a gate fails", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 from jobs import (
     capture_job,
@@ -22,7 +22,7 @@ from jobs import (
 )
 from jobs.job import PROGRAM, WRONG_USE, Job, UsageError, add_common_arguments, common_of, execute
 
-JOBS: Final[tuple[Job, ...]] = (
+JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
     run_job.JOB,
     capture_job.JOB,

@@ -8,13 +8,13 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, report_job, run_job
-from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport, main_of, parse, silent
+from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport
+from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
@@ -64,14 +64,5 @@ JOB: Final = Job(
 )
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

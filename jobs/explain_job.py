@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -17,12 +16,10 @@ from jobs.job import (
     Report,
     RunReport,
     UsageError,
-    main_of,
-    parse,
     ready_lake_of,
     require_lake,
-    silent,
 )
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,14 +97,5 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 JOB: Final = Job("explain", "say why one decision of the controller came out as it did", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

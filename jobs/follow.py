@@ -45,7 +45,7 @@ def follow_until_stopped(
         )
         batches = 0
         try:
-            while not stopped.is_set() and not query.awaitTermination(_LOOK_SECONDS):
+            while not stopped.is_set() and not query.awaitTermination(_LOOK_SECONDS):  # type: ignore[arg-type]  # takes fractions, too
                 last = query.lastProgress
                 batches = batches if last is None else last["batchId"] + 1
                 if is_over(batches) and not query.status["isTriggerActive"]:

@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,11 +21,9 @@ from jobs.job import (
     UsageError,
     lake_of,
     local_path,
-    main_of,
-    parse,
     require_folder,
-    silent,
 )
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,14 +181,5 @@ def _kafka_version(text: str | None) -> str | None:
 JOB: Final = Job("ingest", "take what is new under the paths into the bronze tables", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -1,8 +1,8 @@
 """What every job has in common: its options, how it is run, how it fails.
 
-A job is a module with a frozen ``Params``, ``parse_args``, ``run(spark, params) -> RunReport``, ``main`` and the
-``__main__`` line; its :class:`Job` value gives the command line the same pieces. Exit codes: 0 done, 1 failed or
-nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed.
+A job is a module with a frozen ``Params``, ``add_arguments``, ``to_params``, ``run(spark, params) -> RunReport`` and a
+:class:`Job` that holds them: the command line runs it, and so does the module by itself. Exit codes: 0 done, 1 failed
+or nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from jobs.progress import Progress, silent
+from jobs.progress import Progress
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.session import SessionError, build_session, default_log_file, suit_to_size
@@ -34,6 +34,7 @@ WRONG_USE: Final = 2
 GATE_FAILED: Final = 3
 
 Report = Callable[[str], None]
+P = TypeVar("P")
 
 
 class UsageError(Exception):
@@ -65,19 +66,38 @@ class RunReport:
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Generic[P]):
     """A command: ``add_arguments`` declares its options, ``to_params`` makes its Params of them (raising
     :class:`UsageError`), ``run`` does it."""
 
     name: str
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    to_params: Callable[[argparse.Namespace, Common], Any]
+    to_params: Callable[[argparse.Namespace, Common], P]
     run: Callable[..., RunReport]
     #: Settings of its Spark session, over those that every job has.
     config: Mapping[str, str] = field(default_factory=dict)
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
     needs_spark: bool = True
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Run the job by itself, as its module does; gives the exit code."""
+        return execute(self, *self._parse(argv))
+
+    def parse_args(self, argv: Sequence[str] | None = None) -> P:
+        """The parameters; wrong options end the process with code 2, as argparse does."""
+        return self._parse(argv)[1]
+
+    def _parse(self, argv: Sequence[str] | None) -> tuple[Common, P]:
+        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {self.name}", description=self.help, allow_abbrev=False)
+        self.add_arguments(parser)
+        add_common_arguments(parser)
+        options = parser.parse_args(argv)
+        try:
+            common = common_of(options)
+            return common, self.to_params(options, common)
+        except UsageError as error:
+            parser.exit(WRONG_USE, f"{PROGRAM}: {error}\n")
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,25 +121,7 @@ def common_of(options: argparse.Namespace) -> Common:
     return Common(local_path(given, common), options.master, options.quiet, options.verbose)
 
 
-def parse(job: Job, argv: Sequence[str] | None) -> tuple[Common, Any]:
-    """The options of a job that runs by itself; wrong ones end the process with code 2, as argparse does."""
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {job.name}", description=job.help, allow_abbrev=False)
-    job.add_arguments(parser)
-    add_common_arguments(parser)
-    options = parser.parse_args(argv)
-    try:
-        common = common_of(options)
-        return common, job.to_params(options, common)
-    except UsageError as error:
-        parser.exit(WRONG_USE, f"{PROGRAM}: {error}\n")
-
-
-def main_of(job: Job, argv: Sequence[str] | None = None) -> int:
-    """``main`` of a job's module."""
-    return execute(job, *parse(job, argv))
-
-
-def execute(job: Job, common: Common, params: Any) -> int:
+def execute(job: Job[P], common: Common, params: P) -> int:
     """Start Spark if the job needs it, run, print what came of it, and give the exit code. No exception leaves but a
     bug's own exit."""
     log_file: Path | None = None
@@ -244,6 +246,3 @@ def _foreseen() -> tuple[type[Exception], ...]:
     )
     found = (getattr(sys.modules.get(module), name, None) for module, name in named)
     return (JavaMissing, JarsMissing, SessionError, *(error for error in found if error is not None))
-
-
-__all__ = ["Common", "Job", "RunReport", "UsageError", "execute", "main_of", "parse", "silent"]

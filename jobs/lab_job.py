@@ -8,7 +8,6 @@ import os
 import shlex
 import sys
 import webbrowser
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,11 +24,9 @@ from jobs.job import (
     RunReport,
     UsageError,
     local_path,
-    main_of,
-    parse,
-    silent,
 )
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
+from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
@@ -132,14 +129,5 @@ JOB: Final = Job(
 )
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,12 +16,10 @@ from jobs.job import (
     Report,
     RunReport,
     lake_of,
-    main_of,
-    parse,
     require_lake,
-    silent,
     suit_session_to,
 )
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,35 +30,32 @@ SEVERITIES: Final = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class Params:
-    """``full`` rebuilds every row instead of those that new evidence touches."""
+    """The lake whose bronze tables are read, and whose silver and gold are rebuilt."""
 
     lake: str
-    full: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--full", action="store_true", help="rebuild every row, not only what new evidence touches")
+    """None of its own."""
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    return Params(common.lake, options.full)
+    return Params(common.lake)
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
-    report = reconstruct(lake_of(spark, params.lake), params.full, progress)
+    report = reconstruct(lake_of(spark, params.lake), progress)
     return RunReport(summary_of(report), refusals(report), GATE_FAILED if report.refused else DONE)
 
 
-def reconstruct(lake: Any, full: bool, progress: Report) -> Any:
+def reconstruct(lake: Any, progress: Report) -> Any:
     """Gold is published only if its critical checks hold."""
     from checks.audit import audit_gold
     from reconstruct import pipeline
 
     suit_session_to(lake)
-    return pipeline.reconstruct(
-        lake, full=full, progress=progress, audit=lambda candidate: audit_gold(candidate, progress)
-    )
+    return pipeline.reconstruct(lake, progress=progress, audit=lambda candidate: audit_gold(candidate, progress))
 
 
 def refusals(report: Any) -> tuple[str, ...]:
@@ -93,14 +88,5 @@ def findings_line(findings: Mapping[str, int]) -> str:
 JOB: Final = Job("reconstruct", "derive timelines and findings from bronze", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,14 +14,12 @@ from jobs.job import (
     Report,
     RunReport,
     local_path,
-    main_of,
-    parse,
     ready_lake_of,
     require_folder,
     require_lake,
-    silent,
     suit_session_to,
 )
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,14 +77,5 @@ def report_line(report: Any) -> str:
 JOB: Final = Job("report", "write the self-contained HTML report", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
-from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, main_of, parse, silent
+from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,14 +23,12 @@ class Params:
 
     ingest: ingest_job.Params
     out_dir: str
-    full: bool = False
     title: str | None = None
     thresholds: Thresholds | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     ingest_job.add_source_arguments(parser)
-    reconstruct_job.add_arguments(parser)
     check_job.add_threshold_argument(parser)
     report_job.add_arguments(parser)
 
@@ -38,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     out_dir = report_job.out_dir_of(options, common)
     thresholds = check_job.thresholds_of(options)
-    return Params(ingest_job.to_params(options, common), out_dir, options.full, options.title, thresholds)
+    return Params(ingest_job.to_params(options, common), out_dir, options.title, thresholds)
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
@@ -47,7 +45,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     ingested = ingest_job.summary_of(ingest_job.ingest(lake, params.ingest, progress))
     if ingested.exit_code != DONE:
         return ingested
-    reconstructed = reconstruct_job.reconstruct(lake, params.full, progress)
+    reconstructed = reconstruct_job.reconstruct(lake, progress)
     checked = check_job.check(lake, report_job.data_docs_of(params.out_dir), progress, params.thresholds)
     written = report_job.write(lake, params.out_dir, params.title, progress)
     return RunReport(
@@ -67,14 +65,5 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 JOB: Final = Job("run", "ingest, reconstruct, check and report in one go", add_arguments, to_params, run)
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

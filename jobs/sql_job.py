@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jobs.job import Common, Job, Report, RunReport, UsageError, main_of, parse, require_lake, silent
+from jobs.job import Common, Job, Report, RunReport, UsageError, require_lake
+from jobs.progress import silent
 from jobs.sql.answer import answer
 from jobs.sql.text import is_blank, split_statements
 
@@ -104,14 +104,5 @@ JOB: Final = Job(
 )
 
 
-def parse_args(argv: Sequence[str] | None = None) -> Params:
-    params: Params = parse(JOB, argv)[1]
-    return params
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    return main_of(JOB, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JOB.main())

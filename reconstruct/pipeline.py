@@ -75,13 +75,12 @@ class ReconstructReport:
     refused: tuple[str, ...] = ()
 
 
-def reconstruct(lake: Lake, *, full: bool, progress: Progress, audit: Audit = no_audit) -> ReconstructReport:
+def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit) -> ReconstructReport:
     """Rebuild silver and gold from bronze. The same bronze gives the same rows.
 
-    Every run rebuilds all of it for now; ``full`` says that the caller wants it even where nothing is new. Gold is
-    published only if ``audit`` finds nothing in it; see :mod:`reconstruct.engine.publication`.
+    Every run rebuilds all of it. Gold is published only if ``audit`` finds nothing in it; see
+    :mod:`reconstruct.engine.publication`.
     """
-    del full
     lake.ensure()
     lake = PinnedLake(lake)
     run_id = uuid.uuid4().hex

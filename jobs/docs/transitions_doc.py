@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from jobs.docs.generated_doc import write_or_check
 from reconstruct.model import states
 
-_Table = Mapping[StrEnum, frozenset[StrEnum]]
+#: Valid previous states by state. Any of the machines': a Mapping's keys are invariant.
+_Table = Mapping[Any, frozenset[Any]]
 
 _HEAD: Final = """\
 # The controller's state machines

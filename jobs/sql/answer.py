@@ -6,7 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from jobs.job import Report, UsageError, silent
+from jobs.job import Report, UsageError
+from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -171,7 +171,7 @@ def test_the_ingest_takes_it_all_and_no_answer_lies_outside_of_the_bounds(
     probes = lake.read(TABLES["bronze.offset_probes"])
     assert {row["cluster_id"] for row in probes.select("cluster_id").distinct().collect()} == {CLUSTER_ID}
     assert probes.count() == captured.summary.answers
-    reconstruct(lake, full=True, progress=lambda text: None)
+    reconstruct(lake, progress=lambda text: None)
     errors = lake.read(TABLES["gold.divergences"]).where("severity = 'error'").collect()
     assert [row["explanation"] for row in errors] == []
 

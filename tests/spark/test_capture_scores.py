@@ -110,7 +110,7 @@ def fill(lake: Any, paths: list[Path], named: Mapping[str, Path] | None = None) 
     ingest_paths(lake, [str(path) for path in paths], IngestOptions(), silent)
     for cluster_id, path in (named or {}).items():
         ingest_paths(lake, [str(path)], IngestOptions(cluster_id=cluster_id), silent)
-    reconstruct(lake, full=True, progress=silent)
+    reconstruct(lake, progress=silent)
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def ingested(new_lake: Callable[[], Lake], incident: Incident) -> Ingested:
 
 @pytest.fixture(scope="module")
 def reconstructed(ingested: Ingested) -> Lake:
-    reconstruct(ingested.lake, full=True, progress=silent)
+    reconstruct(ingested.lake, progress=silent)
     return ingested.lake
 
 

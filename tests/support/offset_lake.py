@@ -66,7 +66,7 @@ def offset_lake(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempP
     lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("offsets") / "lake")))
     for cluster_id, folder in folders.items():
         ingest_paths(lake, [str(folder)], IngestOptions(cluster_id=cluster_id), lambda _: None)
-    reconstruct(lake, full=True, progress=lambda _: None)
+    reconstruct(lake, progress=lambda _: None)
     return OffsetLake(lake, folders)
 
 

@@ -100,7 +100,7 @@ def test_ingest_options(tmp_path):
     (tmp_path / "logs" / "b1").mkdir(parents=True)
     (tmp_path / "b2").mkdir()
     argv = ["logs", "--broker", "1=logs/b1", "--broker", "2=b2", "--cluster", "c", "--timezone", "Europe/Berlin"]
-    params = ingest_job.parse_args([*argv, "--kafka-version", "0.8.2.2"])
+    params = ingest_job.JOB.parse_args([*argv, "--kafka-version", "0.8.2.2"])
     assert params.paths == (str(tmp_path / "logs"), str(tmp_path / "b2"))
     assert params.brokers == {str(tmp_path / "logs/b1"): 1, str(tmp_path / "b2"): 2}
     assert (params.cluster_id, params.time_zone, params.kafka_version) == ("c", "Europe/Berlin", "0.8.2.2")
@@ -121,12 +121,12 @@ def test_ingest_options_that_cannot_be(capsys, option, value, words):
 
 
 def test_an_offset_is_a_time_zone():
-    assert ingest_job.parse_args([".", "--timezone", "+02:00"]).time_zone == "+02:00"
+    assert ingest_job.JOB.parse_args([".", "--timezone", "+02:00"]).time_zone == "+02:00"
 
 
 def test_run_takes_the_options_of_its_parts():
-    params = run_job.parse_args([".", "--full", "--out", "o", "--title", "T"])
-    assert (params.full, params.title, params.out_dir.endswith("/o")) == (True, "T", True)
+    params = run_job.JOB.parse_args([".", "--out", "o", "--title", "T"])
+    assert (params.title, params.out_dir.endswith("/o")) == ("T", True)
 
 
 @pytest.mark.parametrize(
@@ -155,17 +155,17 @@ def test_check_and_run_take_thresholds(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "t.toml").write_text("[metrics.rejected_records_ratio]\ncritical = 0.5\n")
     for params in (
-        check_job.parse_args(["--thresholds", "t.toml"]),
-        run_job.parse_args([".", "--thresholds", "t.toml"]),
+        check_job.JOB.parse_args(["--thresholds", "t.toml"]),
+        run_job.JOB.parse_args([".", "--thresholds", "t.toml"]),
     ):
         assert params.thresholds.given["rejected_records_ratio"].critical == 0.5
-    assert check_job.parse_args([]).thresholds is None
-    assert run_job.parse_args(["."]).thresholds is None
+    assert check_job.JOB.parse_args([]).thresholds is None
+    assert run_job.JOB.parse_args(["."]).thresholds is None
 
 
 def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):
-    assert demo_job.parse_args([]).lake is None
-    assert demo_job.parse_args(["--lake", "here"]).lake == str(tmp_path / "here")
+    assert demo_job.JOB.parse_args([]).lake is None
+    assert demo_job.JOB.parse_args(["--lake", "here"]).lake == str(tmp_path / "here")
 
 
 def test_the_demo_capture_is_package_data_and_holds_its_logs():
@@ -367,8 +367,8 @@ def test_sql_takes_one_source(capsys, tmp_path):
     assert "one statement" in error_of(capsys, "sql", "SELECT 1; SELECT 2")
     assert "one array" in error_of(capsys, "sql", "-f", "two.sql", "--format", "json")
     assert "no SQL statement" in error_of(capsys, "sql", " -- nothing")
-    assert sql_job.parse_args(["-f", "two.sql"]).statements == ("SELECT 1", "SELECT 2")
-    assert sql_job.parse_args([]).statements is None
+    assert sql_job.JOB.parse_args(["-f", "two.sql"]).statements == ("SELECT 1", "SELECT 2")
+    assert sql_job.JOB.parse_args([]).statements is None
 
 
 def test_the_first_word_is_found_behind_comments_and_parentheses():

@@ -146,8 +146,8 @@ def test_the_page_lists_every_scenario() -> None:
 
 def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_STATE_REPLAY_LAKE", raising=False)
-    params = lab_job.parse_args(["zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])
+    params = lab_job.JOB.parse_args(["zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])
     assert params == lab_job.Params(
         "zombie", "0.8.2.2", "INFO", str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
-    assert lab_job.parse_args(["kill", "--lake", "l"]).lake == str(tmp_path / "l")
+    assert lab_job.JOB.parse_args(["kill", "--lake", "l"]).lake == str(tmp_path / "l")

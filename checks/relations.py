@@ -8,7 +8,7 @@ from checks.catalog import CRITICAL, WARNING, Check, Pass
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
 from ingest.lake.tables.gold import GOLD_TABLES
-from ingest.lake.tables.silver import SILVER_TABLES
+from ingest.lake.tables.silver import PARTITION_KEY, SILVER_TABLES
 
 #: Bronze tables that hold records: whatever has an id of its own.
 RECORD_TABLES: Final = tuple(spec for spec in BRONZE_TABLES if "record_id" in spec.column_names)
@@ -169,8 +169,7 @@ def _indexes() -> Pass:
 def _timelines_of_assigned() -> Pass:
     """The partitions of the assignment timeline, and whether the other timelines know them."""
     others = ("silver.partition_state_timeline", "silver.leader_and_isr_timeline", "silver.replica_state_timeline")
-    key = ("cluster_id", "topic", "topic_incarnation", "partition_id")
-    columns = ", ".join(key)
+    columns = ", ".join(PARTITION_KEY)
     joins = " ".join(
         f"LEFT JOIN (SELECT DISTINCT {columns}, true AS in_{name} FROM {{{name}}}) USING ({columns})"
         for name in (TABLES[table].name for table in others)
@@ -187,4 +186,4 @@ def _timelines_of_assigned() -> Pass:
         for t in others
     )
     reads = ("silver.assignment_timeline", *others)
-    return Pass("assigned partitions and their timelines", "silver", reads, cases, key, checks)
+    return Pass("assigned partitions and their timelines", "silver", reads, cases, PARTITION_KEY, checks)

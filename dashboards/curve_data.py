@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.curve_steps import SLICE_COLUMNS, slices_of, thinned_steps
-from dashboards.source import PARTITION_KEY, PARTITION_TYPES, Source, by_cluster, ms, of_partition, plain, together, top
+from dashboards.source import PARTITION_TYPES, Source, by_cluster, ms, of_partition, plain, together, top
 from ingest.lake.tables import gold, silver
+from ingest.lake.tables.silver import PARTITION_KEY
 
 #: A line of a log that says what another line said already follows it within this time.
 _RESTATED_WITHIN_MS: Final = 1000

@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from dashboards.source import PARTITION_KEY, ms, top
+from dashboards.source import ms, top
+from ingest.lake.tables.silver import PARTITION_KEY
 
 BOUNDS: Final = ("high_watermark_lower", "high_watermark_upper", "log_end_offset_lower", "log_end_offset_upper")
 #: How far around an instant of interest slices are narrow.

@@ -9,7 +9,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.source import (
-    PARTITION_KEY,
     PARTITION_TYPES,
     Source,
     by_cluster,
@@ -20,6 +19,7 @@ from dashboards.source import (
     top,
 )
 from ingest.lake.tables import gold, silver
+from ingest.lake.tables.silver import PARTITION_KEY
 
 #: Kinds whose count over time is drawn, the worst first.
 COUNTED_KINDS: Final = ("offline", "under_min_isr", "under_replicated")

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from dashboards.source import Source, by_cluster, ms, top
 from ingest.lake.tables import bronze, quality
 
-_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
 #: Kafka's logs are rolled by the hour: no file is begun for an hour in which nothing is logged.
 _ROLLED_EVERY_MS: Final = 3_600_000
 _KINDS_TOLD: Final = 10_000
@@ -20,7 +19,7 @@ def held_evidence(source: Source) -> dict[str, list[dict[str, Any]]]:
     """Kinds of source by broker, with the lowest level and the span: of logs by their records, since one stream may
     hold several of them; of everything else by files."""
     broker = F.coalesce("broker_id", F.lit(-1)).alias("broker_id")
-    levels = F.array(*map(F.lit, _LEVELS))
+    levels = F.array(*map(F.lit, bronze.LOG_LEVELS))
     rank = F.min(F.array_position(levels, F.col("log_level"))).cast("int")
     logs = (
         source.read(bronze.LOG_RECORDS)

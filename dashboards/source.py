@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables import TableSpec
+from ingest.lake.tables.silver import PARTITION_KEY
 
 #: A partition, as silver and gold key it.
-PARTITION_KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
 PARTITION_TYPES: Final = (pa.string(), pa.string(), pa.string(), pa.int32())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from reconstruct.model.znode_paths import PARTITION_STATE_PATTERN
+
 SNAPSHOTS_AND_REPLAY_READS: Final = ("bronze.znode_snapshots", "silver.leader_and_isr_timeline")
 
 #: The znode of a partition's state; Kafka writes it as one JSON object (kafka.zk.TopicPartitionStateZNode).
-_PATH: Final = "^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
+_PATH: Final = PARTITION_STATE_PATTERN
 _SCHEMA: Final = "leader INT, leader_epoch INT, isr ARRAY<INT>, controller_epoch INT"
 _ONE: Final = "cluster_id, record_id, source"
 

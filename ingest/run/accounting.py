@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,12 +13,10 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_LEVELS, LOG_RECORDS
 from ingest.readers.batches import arrow_schema
 from ingest.readers.sources import INSTANT_COLUMNS
 from ingest.run.planning import FileKey, Planned
-
-_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
         .collect()
     )
     for row in rows:
-        floor = _LEVELS[row["rank"] - 1] if row["rank"] else None
+        floor = LOG_LEVELS[row["rank"] - 1] if row["rank"] else None
         found[row["table"]][row["cluster_id"], row["file_id"]] = Written(
             row["records"], row["bytes"], row["first"], row["last"], floor
         )
@@ -74,7 +72,7 @@ def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> 
 
 def _measures(lake: Lake, spec: TableSpec, keys: DataFrame) -> DataFrame:
     instant = F.col(INSTANT_COLUMNS[spec.name]) if spec.name in INSTANT_COLUMNS else F.lit(None).cast("timestamp")
-    levels = F.array(*map(F.lit, _LEVELS))
+    levels = F.array(*map(F.lit, LOG_LEVELS))
     rank = F.array_position(levels, F.col("log_level")) if spec is LOG_RECORDS else F.lit(None).cast("bigint")
     return (
         lake.read(spec)

@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from reconstruct.model.znode_paths import (
+    BROKER_IDS_PATH,
+    DELETE_TOPICS_PATH,
+    PREFERRED_REPLICA_ELECTION_PATH,
+    REASSIGN_PARTITIONS_PATH,
+    TOPICS_PATH,
+)
+
 Partition = tuple[str, int]
-PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
-REASSIGNMENT: Final = "/admin/reassign_partitions"
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,11 @@ class Admin:
         self, topic: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str] | None = None
     ) -> None:
         self._create(f"/config/topics/{topic}", {"version": 1, "config": dict(config or {})})
-        self._create(f"/brokers/topics/{topic}", {"version": 1, "partitions": _numbered(assignment)})
+        self._create(f"{TOPICS_PATH}/{topic}", {"version": 1, "partitions": _numbered(assignment)})
 
     def add_partitions(self, topic: str, assignment: Mapping[int, Sequence[int]]) -> None:
         """``assignment`` of the new ones; those that are there keep theirs."""
-        path = f"/brokers/topics/{topic}"
+        path = f"{TOPICS_PATH}/{topic}"
         data, stat = self._zookeeper.retry(self._zookeeper.get, path)
         written = json.loads(data)
         written["partitions"] |= _numbered(assignment)
@@ -58,15 +64,15 @@ class Admin:
             {"topic": topic, "partition": number, "replicas": list(replicas)}
             for (topic, number), replicas in plan.items()
         ]
-        self._create(REASSIGNMENT, {"version": 1, "partitions": moves})
+        self._create(REASSIGN_PARTITIONS_PATH, {"version": 1, "partitions": moves})
 
     def elect_preferred(self, partitions: Sequence[Partition]) -> None:
         named = [{"topic": topic, "partition": number} for topic, number in partitions]
-        self._create(PREFERRED_ELECTION, {"version": 1, "partitions": named})
+        self._create(PREFERRED_REPLICA_ELECTION_PATH, {"version": 1, "partitions": named})
 
     def delete_topic(self, topic: str) -> None:
         """Ask for the deletion; :meth:`topics` shows when it is done."""
-        self._zookeeper.retry(self._zookeeper.create, f"/admin/delete_topics/{topic}", b"", makepath=True)
+        self._zookeeper.retry(self._zookeeper.create, f"{DELETE_TOPICS_PATH}/{topic}", b"", makepath=True)
 
     # --- what is so -------------------------------------------------------------------------------------------------
 
@@ -78,15 +84,15 @@ class Admin:
     def live_brokers(self) -> dict[int, int]:
         """The session of each registered broker."""
         found = {}
-        for name in self._children("/brokers/ids"):
-            stat = self._zookeeper.retry(self._zookeeper.exists, f"/brokers/ids/{name}")
+        for name in self._children(BROKER_IDS_PATH):
+            stat = self._zookeeper.retry(self._zookeeper.exists, f"{BROKER_IDS_PATH}/{name}")
             if stat is not None:
                 found[int(name)] = stat.ephemeralOwner
         return found
 
     def topics(self) -> dict[str, dict[int, list[int]]]:
         """The assignment of every topic."""
-        found = {name: self._read(f"/brokers/topics/{name}") for name in self._children("/brokers/topics")}
+        found = {name: self._read(f"{TOPICS_PATH}/{name}") for name in self._children(TOPICS_PATH)}
         return {
             name: {int(number): replicas for number, replicas in topic["partitions"].items()}
             for name, topic in found.items()
@@ -97,19 +103,17 @@ class Admin:
         """None where the controller has not decided anything yet, or the topic is gone."""
         topic, number = partition
         try:
-            data, stat = self._zookeeper.retry(
-                self._zookeeper.get, f"/brokers/topics/{topic}/partitions/{number}/state"
-            )
+            data, stat = self._zookeeper.retry(self._zookeeper.get, f"{TOPICS_PATH}/{topic}/partitions/{number}/state")
         except NoNodeError:
             return None
         read = json.loads(data)
         return State(read["leader"], read["leader_epoch"], tuple(read["isr"]), read["controller_epoch"], stat.version)
 
     def is_electing_preferred(self) -> bool:
-        return self._is_there(PREFERRED_ELECTION)
+        return self._is_there(PREFERRED_REPLICA_ELECTION_PATH)
 
     def is_reassigning(self) -> bool:
-        return self._is_there(REASSIGNMENT)
+        return self._is_there(REASSIGN_PARTITIONS_PATH)
 
     # --- through ZooKeeper ------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.timeline import ZOOKEEPER, CausalPair
+from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
 #: Lines of one request that are further apart belong to two requests that share a correlation id: µs.
 SAME_REQUEST_US: Final = 10_000_000
@@ -99,10 +100,8 @@ EVENT_TYPES: Final = (
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
 LEADER_DURING_DELETE: Final = "-2"
-STATE_PATH: Final = r"^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
-BROKER_PATH: Final = r"^/brokers/ids/([0-9]+)$"
-_STATE: Final = re.compile(STATE_PATH)
-_BROKER: Final = re.compile(BROKER_PATH)
+_STATE: Final = re.compile(PARTITION_STATE_PATTERN)
+_BROKER: Final = re.compile(BROKER_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +256,7 @@ def znode_marks(fact: ZnodeFact) -> Iterator[Mark]:
 
 
 def _of_znode(fact: ZnodeFact) -> _Sides:
-    if fact.path == "/controller_epoch" and fact.data is not None:
+    if fact.path == CONTROLLER_EPOCH_PATH and fact.data is not None:
         yield "controller_epoch_written_before_logged", fact.data.strip(), True
         yield "controller_epoch_read_before_written", fact.data.strip(), False
     broker = _BROKER.match(fact.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
@@ -16,7 +17,6 @@ from reconstruct.time.instants import utc
 _SKEW_US: Final = 2_000_000
 #: In less time no cluster is stopped, created again and through several elections.
 _RECREATION_US: Final = 30_000_000
-LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
             end, reason = resigned[0].at, "resigned"
             evidence.append(resigned[0].evidence_id)
         floors = [f.level_floor for f in epoch.of_kind("seen") if f.level_floor and f.controller_id == controller_id]
-        floor = min(floors, key=LEVELS.index) if floors else None
+        floor = min(floors, key=LOG_LEVELS.index) if floors else None
         inferred = None
         if not epoch.of_kind("znode_epoch", "elected"):
             inferred = "retention_boundary" if index == 0 else "log_gap"

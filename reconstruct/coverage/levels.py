@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.coverage.gaps import LogFile
 
 #: The highest floor at which a log still has all that the rules read. In state-change.log, transitions of replicas,
@@ -22,7 +23,6 @@ NEEDED_LEVEL: Final[Mapping[str, str]] = {
 }
 #: So few records say little of the level they were logged at: their neighbours' level counts.
 FEW_RECORDS: Final = 10
-_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class CoarseSpan:
 def hides(source_kind: str, level_floor: str | None) -> bool:
     """Whether a log of this kind, in which no lower level was seen, leaves out what the rules read."""
     needed = NEEDED_LEVEL.get(source_kind)
-    if needed is None or level_floor not in _LEVELS:
+    if needed is None or level_floor not in LOG_LEVELS:
         return False
-    return _LEVELS.index(level_floor) > _LEVELS.index(needed)
+    return LOG_LEVELS.index(level_floor) > LOG_LEVELS.index(needed)
 
 
 def coarse_spans(files: Sequence[LogFile]) -> list[CoarseSpan]:

@@ -52,6 +52,8 @@ COMPRESSIONS: Final = (
     "tar.bz2",
     "zip",
 )
+#: What a record may be logged at, as it is printed, from the lowest on; Python's logging writes WARNING.
+LOG_LEVELS: Final = ("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL")
 LOG_KINDS: Final = ("state_change_log", "controller_log", "server_log")
 #: Files that are written line by line.
 LINE_KINDS: Final = (*LOG_KINDS, "offset_probe", "cluster_description", "capture_gap")

@@ -11,10 +11,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.silver import PARTITION_KEY
 from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, HIGH_WATERMARKS, RECOVERY_POINTS
 
 FILE: Final = ("cluster_id", "broker_id", "directory", "kind")
-SERIES: Final = (*FILE, "topic", "topic_incarnation", "partition_id")
+SERIES: Final = (*FILE, *PARTITION_KEY[1:])
 #: No broker may leave its file unwritten for less than this: of shorter spans nothing is kept.
 UNCHANGED_FOR_US: Final = 5_000_000
 #: What stands before ``FILE`` or ``FILE/MILLISECONDS``.

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.silver import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, LINE_KINDS
 from reconstruct.checkpoints.spark.corners import SERIES
@@ -156,7 +157,7 @@ def _unreadable(records: DataFrame) -> DataFrame:
 def _assigned(assignments: DataFrame, entries: DataFrame) -> DataFrame:
     """Of each replica with an entry: every interval of its partition's assignment, and that there is none after the
     last where that ended."""
-    key = ["cluster_id", "topic", "topic_incarnation", "partition_id"]
+    key = list(PARTITION_KEY)
     replicas = entries.select(*key, "broker_id").distinct()
     last_to = F.max(F.struct(F.coalesce("valid_to", F.timestamp_micros(F.lit(1 << 60))), "valid_to"))
     ends = assignments.groupBy(*key).agg(last_to["valid_to"].alias("valid_from")).where("valid_from IS NOT NULL")
@@ -185,9 +186,7 @@ def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
         "unchanged_from_us",
         "unchanged_to_us",
     )
-    higher = timeline.withColumnRenamed("replica_id", "broker_id").join(
-        unchanged, ["cluster_id", "topic", "topic_incarnation", "partition_id", "broker_id"]
-    )
+    higher = timeline.withColumnRenamed("replica_id", "broker_id").join(unchanged, [*PARTITION_KEY, "broker_id"])
     start = F.unix_micros("valid_from")
     risen = higher.where(
         (F.col("high_watermark_lower") > F.col("held"))

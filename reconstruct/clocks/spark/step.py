@@ -17,11 +17,9 @@ from pyspark.sql import functions as F
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.evidence import (
     ANNOUNCES_REGISTRATION,
-    BROKER_PATH,
     EVENT_TYPES,
     RULES,
     SAME_REQUEST_US,
-    STATE_PATH,
     LogFact,
     Mark,
     ZnodeFact,
@@ -29,6 +27,7 @@ from reconstruct.clocks.evidence import (
     znode_marks,
 )
 from reconstruct.clocks.timeline import CausalPair, correction_us, solve_clocks
+from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
 #: Of each two clocks and direction, pairs are kept for so many stretches of time, and so many of each stretch.
 BUCKETS: Final = 200
@@ -173,7 +172,7 @@ def _facts(events: DataFrame, source_kind: str) -> DataFrame:
     """What :class:`LogFact` needs of each record that may leave a mark, once per record."""
     wanted = F.col("event_type").isin(*sorted(EVENT_TYPES), *ANNOUNCES_REGISTRATION)
     if source_kind == "server_log":
-        wanted = wanted | (F.col("fields")["is_secure"].isNotNull() & F.col("fields")["path"].rlike(BROKER_PATH))
+        wanted = wanted | (F.col("fields")["is_secure"].isNotNull() & F.col("fields")["path"].rlike(BROKER_PATTERN))
     return events.where(wanted & F.col("event_id").endswith(":0")).select(
         "cluster_id",
         "file_id",
@@ -210,7 +209,7 @@ def _announced(server_log: DataFrame) -> DataFrame:
 def _writes(znode_changes: DataFrame) -> DataFrame:
     """What :class:`ZnodeFact` needs of each write to a znode that leaves marks."""
     path = F.col("path")
-    relevant = (path == "/controller_epoch") | path.rlike(BROKER_PATH) | path.rlike(STATE_PATH)
+    relevant = (path == CONTROLLER_EPOCH_PATH) | path.rlike(BROKER_PATTERN) | path.rlike(PARTITION_STATE_PATTERN)
     written = znode_changes.where((F.col("change") == "written") & relevant)
     by_znode = Window.partitionBy("cluster_id", "path", "czxid").orderBy("mzxid")
     everywhere = Window.partitionBy("cluster_id", "path")

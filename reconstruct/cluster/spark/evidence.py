@@ -14,10 +14,11 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
+from ingest.lake.tables.bronze import LOG_LEVELS
 from ingest.shapes import versions_of
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import BrokerFact
-from reconstruct.cluster.controllers import LEVELS, ControllerFact
+from reconstruct.cluster.controllers import ControllerFact
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
 from reconstruct.model.versions import (
@@ -27,6 +28,7 @@ from reconstruct.model.versions import (
     KafkaVersion,
     VersionRange,
 )
+from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, TOPIC_CONFIG_PATTERN
 from reconstruct.time.line_order import is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
@@ -160,7 +162,7 @@ def _controller_facts(
     none_int = F.lit(None).cast("int")
     none_text = F.lit(None).cast("string")
     written = znodes.where("change = 'written'")
-    epochs = written.where("path = '/controller_epoch'").select(
+    epochs = written.where(F.col("path") == CONTROLLER_EPOCH_PATH).select(
         "cluster_id",
         F.lit("znode_epoch").alias("kind"),
         _at("changed_at"),
@@ -169,7 +171,7 @@ def _controller_facts(
         F.col("data").try_cast("int").alias("epoch"),
         none_text.alias("level_floor"),
     )
-    controllers = written.where("path = '/controller'").select(
+    controllers = written.where(F.col("path") == CONTROLLER_PATH).select(
         "cluster_id",
         F.lit("znode_controller").alias("kind"),
         _at("changed_at"),
@@ -223,7 +225,7 @@ def _controller_facts(
 
 def _level_floor() -> Column:
     """The lowest level of a group's records, as ``level_floor``."""
-    levels = F.array(*map(F.lit, LEVELS))
+    levels = F.array(*map(F.lit, LOG_LEVELS))
     return F.try_element_at(levels, F.min(F.array_position(levels, F.col("log_level"))).cast("int")).alias(
         "level_floor"
     )
@@ -257,7 +259,7 @@ def _log_span(row: Row) -> LogSpan:
 
 def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
     registered = (
-        znodes.where(F.col("path").rlike("^/brokers/ids/[0-9]+$"))
+        znodes.where(F.col("path").rlike(BROKER_PATTERN))
         .groupBy("cluster_id", "path", "czxid", "change")
         .agg(
             F.unix_micros(F.min("changed_at")).alias("at"),
@@ -266,7 +268,7 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
         )
         .select(
             "cluster_id",
-            F.regexp_extract("path", "([0-9]+)$", 1).cast("int").alias("broker_id"),
+            F.regexp_extract("path", BROKER_PATTERN, 1).cast("int").alias("broker_id"),
             F.when(F.col("change") == "written", "registered").otherwise("unregistered").alias("kind"),
             "at",
             "evidence_id",
@@ -336,12 +338,12 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
     """What topics set in their znode, and brokers in a server.properties that was given; NULL where they do not."""
     config = F.from_json(F.get_json_object("data", "$.config"), "map<string,string>")
     topics = (
-        znodes.where(F.col("path").rlike("^/config/topics/[^/]+$") & (F.col("change") == "written"))
+        znodes.where(F.col("path").rlike(TOPIC_CONFIG_PATTERN) & (F.col("change") == "written"))
         .groupBy("cluster_id", "path")
         .agg(F.max_by(config, "mzxid").alias("config"))
         .select(
             "cluster_id",
-            F.regexp_extract("path", "^/config/topics/(.+)$", 1).alias("topic"),
+            F.regexp_extract("path", TOPIC_CONFIG_PATTERN, 1).alias("topic"),
             F.lit(None).cast("int").alias("broker_id"),
             F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
             F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.spark.evidence import ELECTED
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 
 _SCHEMA: Final = "cluster_id string, begins_us bigint, ends_us bigint"
 _FAR: Final = 2**62
@@ -20,7 +21,7 @@ def cluster_generations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     cluster of which no election and no id is known."""
     elected = records.where(F.col("event_type").isin(*ELECTED) & F.col("fields")["controller_epoch"].isNotNull())
     stated = records.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL")
-    epochs = znodes.where("path = '/controller_epoch' AND change = 'written'")
+    epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))
     no_id = F.lit(None).cast("string").alias("stated_cluster_id")
     no_epoch = F.lit(None).cast("int").alias("epoch")
     facts = (

@@ -21,6 +21,7 @@ from reconstruct.cluster.spark.generations import cluster_generations
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.znode_paths import TOPIC_PATTERN
 
 #: How long after the creation of its znode a controller may take to log a topic's partitions as New.
 REACTION_MS: Final = 30_000
@@ -77,7 +78,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
     """
     written = znodes.where(
-        F.col("path").rlike("^/brokers/topics/[^/]+$")
+        F.col("path").rlike(TOPIC_PATTERN)
         & (F.col("change") == "written")
         & (F.col("czxid") != UNKNOWN_CZXID)
         & F.col("created_at").isNotNull()
@@ -91,7 +92,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         )
         .select(
             "cluster_id",
-            F.regexp_extract("path", "^/brokers/topics/([^/]+)$", 1).alias("topic"),
+            F.regexp_extract("path", TOPIC_PATTERN, 1).alias("topic"),
             F.unix_micros("at").alias("at"),
             F.coalesce("topic_id", F.col("czxid").cast("string")).alias("name"),
             F.lit("znode").alias("kind"),

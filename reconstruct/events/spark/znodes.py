@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from ingest.lake.tables.silver import ZNODE_CHANGES
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID, logged_changes
 from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.znode_paths import BROKER_PATTERN
 
 _ZNODE: Final = ("cluster_id", "path", "czxid")
-_REGISTRATION: Final = "^/brokers/ids/([0-9]+)$"
 
 
 def znode_changes(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
@@ -52,10 +52,10 @@ def _hidden_writes() -> Column:
 
 def _brokers_of_sessions(changes: DataFrame) -> DataFrame:
     """Which broker a session is: the one that registered itself in it."""
-    registered = changes.where(F.col("path").rlike(_REGISTRATION) & (F.col("ephemeral_owner") != 0)).select(
+    registered = changes.where(F.col("path").rlike(BROKER_PATTERN) & (F.col("ephemeral_owner") != 0)).select(
         "cluster_id",
         F.col("ephemeral_owner").alias("session_id"),
-        F.regexp_extract("path", _REGISTRATION, 1).cast("int").alias("broker"),
+        F.regexp_extract("path", BROKER_PATTERN, 1).cast("int").alias("broker"),
     )
     return (
         registered.groupBy("cluster_id", "session_id")

@@ -23,6 +23,7 @@ from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import history_of
@@ -114,12 +115,12 @@ def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str)
 
 def _is_about(topic: str) -> Column:
     path = F.col("path")
-    own = f"/brokers/topics/{topic}"
+    own = f"{TOPICS_PATH}/{topic}"
     return (
         (path == own)
         | path.startswith(f"{own}/")
-        | (path == f"/admin/delete_topics/{topic}")
-        | (path == "/admin/reassign_partitions")
+        | (path == f"{DELETE_TOPICS_PATH}/{topic}")
+        | (path == REASSIGN_PARTITIONS_PATH)
     )
 
 

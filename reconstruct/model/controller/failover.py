@@ -31,12 +31,8 @@ from reconstruct.model.controller.reassignment import process_partition_reassign
 from reconstruct.model.controller.replica_election import on_replica_election
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import (
-    CONTROLLER_EPOCH_PATH,
-    CONTROLLER_PATH,
-    DELETE_TOPICS_PATH,
     ISR_CHANGE_NOTIFICATION_PATH,
     LOG_DIR_EVENT_NOTIFICATION_PATH,
-    TOPICS_PATH,
     Code,
     ZooKeeper,
 )
@@ -47,6 +43,7 @@ from reconstruct.model.versions import (
     SINGLE_THREADED_CONTROLLER_SINCE,
     TOPIC_DELETION_SINCE,
 )
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, DELETE_TOPICS_PATH, TOPICS_PATH
 
 #: The epoch of the first controller.
 INITIAL_CONTROLLER_EPOCH = 1

@@ -25,14 +25,7 @@ from reconstruct.model.controller.leader_writes import checked_epoch_version
 from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
 from reconstruct.model.controller.questions import replicas_for_partitions
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
-from reconstruct.model.controller.zookeeper import (
-    DELETE_TOPICS_PATH,
-    TOPICS_PATH,
-    Code,
-    TopicAssignment,
-    ZooKeeper,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ADDED_PARTITIONS_RESTORED_SINCE,
@@ -40,6 +33,7 @@ from reconstruct.model.versions import (
     REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
     TOPIC_IDS_SINCE,
 )
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
 
 
 def process_topic_change(

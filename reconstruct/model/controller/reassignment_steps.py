@@ -23,13 +23,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import (
-    REASSIGN_PARTITIONS_PATH,
-    Code,
-    TopicAssignment,
-    ZooKeeper,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
@@ -37,6 +31,7 @@ from reconstruct.model.versions import (
     REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
     TOPIC_DELETION_SINCE,
 )
+from reconstruct.model.znode_paths import REASSIGN_PARTITIONS_PATH
 
 REASSIGNMENT_ELECTION = Election(ElectionKind.REASSIGNED_PARTITION)
 

@@ -24,7 +24,7 @@ from reconstruct.model.controller.outputs import Failure, Reason, Result
 from reconstruct.model.controller.partition_state_machine import handle_state_changes
 from reconstruct.model.controller.questions import all_partitions
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import PREFERRED_REPLICA_ELECTION_PATH, ZooKeeper
+from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import (
     PREFERRED_NOT_REPEATED_SINCE,
     ElectionKind,
@@ -37,6 +37,7 @@ from reconstruct.model.versions import (
     REBALANCED_TOGETHER_SINCE,
     SINGLE_THREADED_CONTROLLER_SINCE,
 )
+from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
 
 #: leader.imbalance.per.broker.percentage, as a ratio.
 DEFAULT_IMBALANCE_RATIO = 0.1

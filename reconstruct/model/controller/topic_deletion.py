@@ -36,9 +36,10 @@ from reconstruct.model.controller.questions import (
     replicas_in_state,
 )
 from reconstruct.model.controller.values import PartitionAndReplica
-from reconstruct.model.controller.zookeeper import DELETE_TOPICS_PATH, Code, ZooKeeper, topic_path
+from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, DELETIONS_START_TOGETHER_SINCE
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
 
 
 def init(

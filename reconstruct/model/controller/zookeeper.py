@@ -21,14 +21,15 @@ from typing import Final
 
 from reconstruct.model.controller.context import without_keys
 from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicPartition
+from reconstruct.model.znode_paths import (
+    BROKER_IDS_PATH,
+    CONTROLLER_EPOCH_PATH,
+    CONTROLLER_PATH,
+    PREFERRED_REPLICA_ELECTION_PATH,
+    REASSIGN_PARTITIONS_PATH,
+    TOPICS_PATH,
+)
 
-CONTROLLER_PATH: Final = "/controller"
-CONTROLLER_EPOCH_PATH: Final = "/controller_epoch"
-BROKER_IDS_PATH: Final = "/brokers/ids"
-TOPICS_PATH: Final = "/brokers/topics"
-DELETE_TOPICS_PATH: Final = "/admin/delete_topics"
-REASSIGN_PARTITIONS_PATH: Final = "/admin/reassign_partitions"
-PREFERRED_REPLICA_ELECTION_PATH: Final = "/admin/preferred_replica_election"
 ISR_CHANGE_NOTIFICATION_PATH: Final = "/isr_change_notification"
 LOG_DIR_EVENT_NOTIFICATION_PATH: Final = "/log_dir_event_notification"
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from reconstruct.cluster.view import ClusterView
+from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
 from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import CheckpointSchedule
@@ -26,7 +27,6 @@ JOINED_WITHIN_US: Final = 60_000_000
 REGISTERED_WITHIN_US: Final = 60_000_000
 #: ZooKeeper expires a session at the next tick after its timeout.
 NOTICED_AFTER_US: Final = 4_000_000
-_BROKER_PATH: Final = "^/brokers/ids/([0-9]+)$"
 _INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 _TIMEOUT: Final = "zookeeper.session.timeout.ms"
 _LAG_TIME: Final = "replica.lag.time.max.ms"
@@ -141,8 +141,8 @@ def _clocks(segments: DataFrame) -> DataFrame:
 def _session_spans(snapshots: DataFrame) -> DataFrame:
     """From the first to the last snapshot that shows a broker registered by one session."""
     at = F.unix_micros("captured_at")
-    broker = F.regexp_extract("path", _BROKER_PATH, 1).cast("int")
-    registered = snapshots.where(F.col("path").rlike(_BROKER_PATH) & (F.col("ephemeral_owner") != 0))
+    broker = F.regexp_extract("path", BROKER_PATTERN, 1).cast("int")
+    registered = snapshots.where(F.col("path").rlike(BROKER_PATTERN) & (F.col("ephemeral_owner") != 0))
     return registered.groupBy("cluster_id", broker.alias("broker_id"), "ephemeral_owner").agg(
         F.min(at).alias("first_us"), F.max(at).alias("last_us")
     )

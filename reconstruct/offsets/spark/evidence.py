@@ -7,10 +7,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.silver import PARTITION_KEY
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.messages import LOG_RECORD
-from reconstruct.partitions.spark.evidence import KEY
 
 #: What a row is: an :class:`OffsetSighting`, a :class:`ReplicaEvent` or a :class:`DecidedState`.
 SIGHTING: Final = "sighting"
@@ -43,9 +43,9 @@ def offset_evidence(
     ``leader_and_isr`` is ``silver.leader_and_isr_timeline``. Instants in microseconds.
     """
     rows = _sightings(sightings, files).unionByName(_events(said, incarnations))
-    known = rows.select(*KEY).distinct()
+    known = rows.select(*PARTITION_KEY).distinct()
     # a partition of which nothing but decisions is known has no offsets to bound
-    return rows.unionByName(_decided(leader_and_isr).join(known, list(KEY), "left_semi"))
+    return rows.unionByName(_decided(leader_and_isr).join(known, list(PARTITION_KEY), "left_semi"))
 
 
 def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
@@ -131,4 +131,4 @@ def _decided(leader_and_isr: DataFrame) -> DataFrame:
 def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:
     """The key and every column; those not given are NULL."""
     columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _COLUMNS.items()]
-    return rows.select(*KEY, *columns)
+    return rows.select(*PARTITION_KEY, *columns)

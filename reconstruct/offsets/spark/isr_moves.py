@@ -7,9 +7,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.silver import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.offsets.rules import IsrMoveKind
-from reconstruct.partitions.spark.evidence import KEY
 
 #: What a row is: an :class:`reconstruct.offsets.rules.IsrMove`.
 ISR_MOVE: Final = "isr_move"
@@ -37,7 +37,7 @@ def _moves(replication_events: DataFrame) -> DataFrame:
     )
     moved = F.when(is_shrink, F.array_except("old_isr", "isr")).otherwise(F.array_except("isr", "old_isr"))
     return changes.select("*", F.explode(moved).alias("member")).select(
-        *KEY,
+        *PARTITION_KEY,
         F.lit(ISR_MOVE).alias("row_kind"),
         F.col("broker_id").alias("replica_id"),
         F.when(is_shrink, IsrMoveKind.LEFT.value).otherwise(IsrMoveKind.JOINED.value).alias("kind"),

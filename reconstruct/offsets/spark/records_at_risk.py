@@ -14,11 +14,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.gold import RECORDS_AT_RISK
+from ingest.lake.tables.silver import PARTITION_KEY
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.rules_version import MODEL_VERSION
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 from reconstruct.offsets.records_at_risk import AssignedReplicas, RecordsAtRisk, records_at_risk
-from reconstruct.partitions.spark.evidence import KEY
 from reconstruct.time.instants import to_datetime
 
 INFERRED: Final = "replication_rules"
@@ -73,13 +73,13 @@ def fold_risks(
     """Rows of ``gold.records_at_risk`` from the silver timelines ``replica_offset_timeline``,
     ``leader_and_isr_timeline`` and ``assignment_timeline``: of every partition of which offsets are bounded."""
     bounds = _given(offset_timeline, _BOUNDS, replica_id=F.col("replica_id"), **{n: F.col(n) for n in _OFFSETS})
-    known = offset_timeline.select(*KEY).distinct()
+    known = offset_timeline.select(*PARTITION_KEY).distinct()
     decided = _given(
         leader_and_isr, _DECIDED, replica_id=F.col("leader"), leader_epoch=F.col("leader_epoch"), brokers=F.col("isr")
     )
     assigned = _given(assignments, _ASSIGNED, brokers=F.col("replicas"))
-    rows = bounds.unionByName(decided.unionByName(assigned).join(known, list(KEY), "left_semi"))
-    return rows.groupBy(*KEY).applyInArrow(_folder(dict(views)), RECORDS_AT_RISK.struct)
+    rows = bounds.unionByName(decided.unionByName(assigned).join(known, list(PARTITION_KEY), "left_semi"))
+    return rows.groupBy(*PARTITION_KEY).applyInArrow(_folder(dict(views)), RECORDS_AT_RISK.struct)
 
 
 def _given(timeline: DataFrame, row_kind: str, **given: Column) -> DataFrame:
@@ -91,14 +91,14 @@ def _given(timeline: DataFrame, row_kind: str, **given: Column) -> DataFrame:
         **given,
     }
     return timeline.select(
-        *KEY, *(every.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _GIVEN.items())
+        *PARTITION_KEY, *(every.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _GIVEN.items())
     )
 
 
 def _folder(views: Mapping[str, ClusterView]) -> Callable[[pa.Table], pa.Table]:
     def fold(group: pa.Table) -> pa.Table:
         rows = group.to_pylist()
-        key = {name: rows[0][name] for name in KEY}
+        key = {name: rows[0][name] for name in PARTITION_KEY}
         view = views.get(key["cluster_id"]) or ClusterView(key["cluster_id"])
         shown = sorted((row["from_us"], row["evidence"]) for row in rows if row["row_kind"] == _DECIDED)
         made = [{**key, **row} for row in _rows(_risks(rows, view), shown)]

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
-from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
+from ingest.lake.tables.silver import PARTITION_KEY, REPLICA_OFFSET_TIMELINE
 from ingest.lake.tables.spec import SPARK_TYPES
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
@@ -38,7 +38,6 @@ from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.spark.evidence import DECIDED, EVENT, SIGHTING
 from reconstruct.offsets.spark.isr_moves import ISR_MOVE
 from reconstruct.offsets.timeline import bound_offsets
-from reconstruct.partitions.spark.evidence import KEY
 from reconstruct.partitions.spark.step import VERDICTS, WIDE_COLUMNS, finding_row
 from reconstruct.time.instants import to_datetime
 
@@ -63,7 +62,7 @@ _WIDE_ARROW: Final = pa.schema([(name, _ARROW_TYPES[type_]) for name, type_ in _
 def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
     """Wide rows of both :data:`OFFSET_TABLES`, of ``gold.divergences`` and of :data:`VERDICTS`, to be selected by
     ``table_name``; ``evidence`` as :func:`offset_evidence` and :func:`with_isr_moves` give it."""
-    return evidence.groupBy(*KEY).applyInArrow(_folder(dict(contexts)), _WIDE_SCHEMA)
+    return evidence.groupBy(*PARTITION_KEY).applyInArrow(_folder(dict(contexts)), _WIDE_SCHEMA)
 
 
 def _folder(contexts: Mapping[str, OffsetContext]) -> Callable[[pa.Table], pa.Table]:
@@ -73,7 +72,7 @@ def _folder(contexts: Mapping[str, OffsetContext]) -> Callable[[pa.Table], pa.Ta
 def fold_group(group: pa.Table, contexts: Mapping[str, OffsetContext]) -> pa.Table:
     """The wide rows of one partition incarnation; ``group`` is all its evidence."""
     rows = group.to_pylist()
-    key = {name: rows[0][name] for name in KEY}
+    key = {name: rows[0][name] for name in PARTITION_KEY}
     cluster_id = key["cluster_id"]
     context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
     evidence = _evidence(rows, context)

@@ -7,9 +7,16 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.silver import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.events.spark.step import ints
+from reconstruct.model.znode_paths import (
+    DELETE_TOPIC_PATTERN,
+    PARTITION_STATE_PATTERN,
+    REASSIGN_PARTITIONS_PATH,
+    TOPIC_PATTERN,
+)
 from reconstruct.partitions import evidence as kinds
 
 #: Column: Spark type, in the order of the fields of ``Evidence``.
@@ -48,7 +55,6 @@ EVIDENCE_COLUMNS: Final = {
     "known_controller_epoch": "int",
     "known_leader_epoch": "int",
 }
-KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
 #: Column beside the evidence: when the next incarnation of the topic began, µs; NULL for the last.
 INCARNATION_END: Final = "incarnation_end"
 #: Column beside the evidence: whether the topic has no other incarnation.
@@ -104,10 +110,6 @@ CONTROLLER_KINDS: Final = (
 )
 _RENAMED: Final = {("controller_log", EventType.ISR_UPDATE_COMMITTED): "isr_update_committed_for_leader"}
 
-_TOPIC_PATH: Final = "^/brokers/topics/([^/]+)$"
-_STATE_PATH: Final = "^/brokers/topics/([^/]+)/partitions/([0-9]+)/state$"
-_DELETE_PATH: Final = "^/admin/delete_topics/([^/]+)$"
-
 
 def partition_evidence(
     state_changes: DataFrame,
@@ -122,26 +124,28 @@ def partition_evidence(
         _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), "server_log"),
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), "controller_log"),
     ]
-    placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*KEY, *EVIDENCE_COLUMNS)
+    placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
     # what concerns a whole topic concerns each of its partitions
     partitions = logged[0]
     for part in (*logged[1:], placed.where("partition_id IS NOT NULL")):
         partitions = partitions.unionByName(part)
-    everyone = partitions.select(*KEY).distinct()
+    everyone = partitions.select(*PARTITION_KEY).distinct()
     of_topic = placed.where("partition_id IS NULL").drop("partition_id")
-    every = partitions.unionByName(of_topic.join(everyone, list(KEY[:3]), "inner").select(*KEY, *EVIDENCE_COLUMNS))
+    every = partitions.unionByName(
+        of_topic.join(everyone, list(PARTITION_KEY[:3]), "inner").select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
+    )
     ends = incarnations.select(
-        *KEY[:3],
+        *PARTITION_KEY[:3],
         F.when(~F.col("is_last"), F.unix_micros("ends_at")).alias(INCARNATION_END),
         (F.count("*").over(Window.partitionBy("cluster_id", "topic")) == 1).alias(IS_ONLY_INCARNATION),
     )
-    return every.join(F.broadcast(ends), list(KEY[:3]), "left")
+    return every.join(F.broadcast(ends), list(PARTITION_KEY[:3]), "left")
 
 
 def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:
     """The key and every evidence column; those not given are NULL."""
     columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in EVIDENCE_COLUMNS.items()]
-    return rows.select(*(name for name in KEY if name in rows.columns), *columns)
+    return rows.select(*(name for name in PARTITION_KEY if name in rows.columns), *columns)
 
 
 def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
@@ -211,10 +215,10 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
     }
     ids = "array<int>"
     written = znodes.where("change = 'written' AND data IS NOT NULL")
-    states = written.where(F.col("path").rlike(_STATE_PATH)).select(
+    states = written.where(F.col("path").rlike(PARTITION_STATE_PATTERN)).select(
         "*",
-        F.regexp_extract("path", _STATE_PATH, 1).alias("topic"),
-        F.regexp_extract("path", _STATE_PATH, 2).cast("int").alias("partition_id"),
+        F.regexp_extract("path", PARTITION_STATE_PATTERN, 1).alias("topic"),
+        F.regexp_extract("path", PARTITION_STATE_PATTERN, 2).cast("int").alias("partition_id"),
         F.from_json(
             "data",
             "controller_epoch int, leader int, leader_epoch int, isr array<int>, leader_recovery_state int",
@@ -229,8 +233,8 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
         "leader_recovery_state": F.col("state.leader_recovery_state"),
         "partition_epoch": F.col("version"),
     }
-    topics = written.where(F.col("path").rlike(_TOPIC_PATH)).withColumn(
-        "topic", F.regexp_extract("path", _TOPIC_PATH, 1)
+    topics = written.where(F.col("path").rlike(TOPIC_PATTERN)).withColumn(
+        "topic", F.regexp_extract("path", TOPIC_PATTERN, 1)
     )
     by_partition = "map<string,array<int>>"
     maps = f"partitions {by_partition}, adding_replicas {by_partition}, removing_replicas {by_partition}"
@@ -250,14 +254,14 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
             F.coalesce(F.col("parsed.removing_replicas")[F.col("partition")], F.array().cast(ids)),
         ),
     }
-    reassigned = _listed_partitions(written, "/admin/reassign_partitions")
+    reassigned = _listed_partitions(written, REASSIGN_PARTITIONS_PATH)
     gone = znodes.where("change = 'deleted'")
     done = _reassignments_done(written, gone)
-    topics_gone = gone.where(F.col("path").rlike(_TOPIC_PATH)).withColumn(
-        "topic", F.regexp_extract("path", _TOPIC_PATH, 1)
+    topics_gone = gone.where(F.col("path").rlike(TOPIC_PATTERN)).withColumn(
+        "topic", F.regexp_extract("path", TOPIC_PATTERN, 1)
     )
-    requested = znodes.where((F.col("change") == "written") & F.col("path").rlike(_DELETE_PATH)).withColumn(
-        "topic", F.regexp_extract("path", _DELETE_PATH, 1)
+    requested = znodes.where((F.col("change") == "written") & F.col("path").rlike(DELETE_TOPIC_PATTERN)).withColumn(
+        "topic", F.regexp_extract("path", DELETE_TOPIC_PATTERN, 1)
     )
     parts = [
         _plain(states, {**common, **state}, F.col("partition_id")),
@@ -290,7 +294,7 @@ def _listed_partitions(written: DataFrame, path: str) -> DataFrame:
 
 def _reassignments_done(written: DataFrame, gone: DataFrame) -> DataFrame:
     """For each partition once listed: the later writes that no longer list it, and the deletion of the znode."""
-    path = "/admin/reassign_partitions"
+    path = REASSIGN_PARTITIONS_PATH
     listed = _listed_partitions(written, path)
     ever = listed.groupBy("cluster_id", "topic", "partition_id").agg(F.min("mzxid").alias("since"))
     later = written.where(F.col("path") == path).unionByName(gone.where(F.col("path") == path))

@@ -21,6 +21,7 @@ from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_
 from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
+    PARTITION_KEY,
     PARTITION_STATE_TIMELINE,
     REPLICA_ROLE_TIMELINE,
     REPLICA_STATE_TIMELINE,
@@ -32,7 +33,7 @@ from reconstruct.model.rules_version import MODEL_VERSION
 from reconstruct.partitions.elections.controller_view import Seen
 from reconstruct.partitions.elections.judging import Election
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION, KEY
+from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from reconstruct.rule_book import RULES
 from reconstruct.time.instants import to_datetime
@@ -82,7 +83,7 @@ _ID_LISTS: Final = frozenset({"isr", "old_isr", "replicas", "adding_replicas", "
 
 def fold_partitions(evidence: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
     """Wide rows of every table in :data:`FOLDED_TABLES`, and verdicts; select with :func:`rows_of`."""
-    return evidence.groupBy(*KEY).applyInArrow(_folder(dict(clusters)), WIDE_SCHEMA)
+    return evidence.groupBy(*PARTITION_KEY).applyInArrow(_folder(dict(clusters)), WIDE_SCHEMA)
 
 
 def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:
@@ -93,7 +94,7 @@ def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:
 def _folder(clusters: Mapping[str, ClusterView]) -> Callable[[pa.Table], pa.Table]:
     def fold(group: pa.Table) -> pa.Table:
         rows = group.to_pylist()
-        key = {name: rows[0][name] for name in KEY}
+        key = {name: rows[0][name] for name in PARTITION_KEY}
         made = [{**key, **row} for row in history_rows(history_of(rows, clusters))]
         return pa.Table.from_pylist(made, schema=WIDE_ARROW)
 

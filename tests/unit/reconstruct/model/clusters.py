@@ -13,15 +13,10 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import (
-    CONTROLLER_EPOCH_PATH,
-    TopicAssignment,
-    ZooKeeper,
-    partition_state_path,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import TopicAssignment, ZooKeeper, partition_state_path, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 
 #: The values of Kafka's own two tests.
 BROKER, CONTROLLER_EPOCH = 5, 50

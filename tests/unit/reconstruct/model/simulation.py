@@ -24,11 +24,6 @@ from reconstruct.model.controller.values import (
     TopicPartition,
 )
 from reconstruct.model.controller.zookeeper import (
-    BROKER_IDS_PATH,
-    CONTROLLER_PATH,
-    DELETE_TOPICS_PATH,
-    PREFERRED_REPLICA_ELECTION_PATH,
-    REASSIGN_PARTITIONS_PATH,
     Registration,
     TopicAssignment,
     ZooKeeper,
@@ -37,6 +32,13 @@ from reconstruct.model.controller.zookeeper import (
 )
 from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import ALTER_ISR_SINCE, KafkaVersion, v
+from reconstruct.model.znode_paths import (
+    BROKER_IDS_PATH,
+    CONTROLLER_PATH,
+    DELETE_TOPICS_PATH,
+    PREFERRED_REPLICA_ELECTION_PATH,
+    REASSIGN_PARTITIONS_PATH,
+)
 
 
 class Cluster:

@@ -17,16 +17,15 @@ from reconstruct.model.controller.replica_election import (
     process_replica_leader_election,
 )
 from reconstruct.model.controller.values import LeaderRecoveryState, ReplicaAssignment, TopicPartition
-from reconstruct.model.controller.zookeeper import (
+from reconstruct.model.controller.zookeeper import TopicAssignment, topic_path
+from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import (
     CONTROLLER_EPOCH_PATH,
     CONTROLLER_PATH,
     DELETE_TOPICS_PATH,
     PREFERRED_REPLICA_ELECTION_PATH,
     REASSIGN_PARTITIONS_PATH,
-    TopicAssignment,
-    topic_path,
 )
-from reconstruct.model.versions import KafkaVersion, v
 from tests.unit.reconstruct.model.clusters import ERAS
 from tests.unit.reconstruct.model.simulation import Cluster
 

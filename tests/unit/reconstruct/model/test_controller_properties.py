@@ -16,12 +16,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import (
-    CONTROLLER_EPOCH_PATH,
-    ZooKeeper,
-    partition_state_path,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_path, topic_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import (
     PartitionState,
@@ -30,6 +25,7 @@ from reconstruct.model.states import (
     is_legal_replica_transition,
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 from tests.unit.reconstruct.model.clusters import ERAS
 from tests.unit.reconstruct.model.simulation import Cluster
 

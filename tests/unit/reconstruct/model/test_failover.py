@@ -19,16 +19,10 @@ from reconstruct.model.controller.outputs import (
     UpdateMetadataRequest,
 )
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import (
-    CONTROLLER_PATH,
-    DELETE_TOPICS_PATH,
-    REASSIGN_PARTITIONS_PATH,
-    Code,
-    ZooKeeper,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import CONTROLLER_PATH, DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH
 from tests.unit.reconstruct.model.clusters import ERAS
 from tests.unit.reconstruct.model.simulation import Cluster
 

@@ -26,10 +26,11 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import CONTROLLER_EPOCH_PATH, Operation, ZooKeeper, partition_state_path
+from reconstruct.model.controller.zookeeper import Operation, ZooKeeper, partition_state_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState, is_legal_partition_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 from tests.unit.reconstruct.model.clusters import (
     BROKER,
     CONTROLLER_EPOCH,

@@ -24,9 +24,10 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import CONTROLLER_EPOCH_PATH, ZooKeeper, partition_state_path
+from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_path
 from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 from tests.unit.reconstruct.model.clusters import (
     BROKER,
     CONTROLLER_EPOCH,

@@ -24,9 +24,10 @@ from reconstruct.model.controller.topic_deletion import (
     resume_deletion_for_topics,
 )
 from reconstruct.model.controller.values import PartitionAndReplica, TopicPartition
-from reconstruct.model.controller.zookeeper import DELETE_TOPICS_PATH, topic_path
+from reconstruct.model.controller.zookeeper import topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
 from tests.unit.reconstruct.model.clusters import ERAS, controller, decided, zookeeper
 
 STARTED, SUCCESSFUL = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL

@@ -13,7 +13,7 @@ CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # Tests that run in a process of their own, with a Spark of their own, beside all others: about half of the time.
-BESIDE := $(patsubst %,tests/spark/test_%.py,capture_scores damaged_captures every_source ingest_pipeline) tests/unit
+BESIDE := tests/spark/ingest tests/spark/reconstruct/test_capture_scores.py tests/spark/reconstruct/test_damaged_captures.py tests/unit
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }

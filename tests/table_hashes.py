@@ -38,7 +38,7 @@ def tables_of(lake: Path) -> list[Path]:
 def write_lake(folder: Path) -> Path:
     """The lake of all captures, the truth included, below ``folder``."""
     from jobs.cli import main
-    from tests.support.captures import capture_names, unpack
+    from tests.support.captures.packed import capture_names, unpack
 
     sources = folder / "captures"
     for name in capture_names():

@@ -17,8 +17,8 @@ import pytest
 from jobs import check_job, ingest_job, reconstruct_job, report_job, run_job
 from jobs.job import lake_of
 from jobs.session.session import build_session
-from tests.support.captures import unpack
-from tests.support.scaled_capture import scale_logs
+from tests.support.captures.packed import unpack
+from tests.support.captures.scaled import scale_logs
 
 CAPTURE: Final = "lifecycle-1.1.1"
 TOPICS: Final = ("orders", "payments", "doomed", "scratch", "audit.log_v2")

@@ -25,7 +25,7 @@ from ingest.readers.logs.framing import blocks
 from ingest.readers.work import WorkItem
 from ingest.shapes import SHAPES, match
 from tests.benchmark.duckdb_reading import DuckDbReading
-from tests.support.captures import unpack
+from tests.support.captures.packed import unpack
 
 CAPTURE: Final = "lifecycle-1.1.1"
 SIZE_BYTES: Final = 100_000_000

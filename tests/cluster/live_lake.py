@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from jobs.lab.play import Played
-from tests.spark.test_capture_scores import fill
-from tests.support.truth import Truth, read_truth
+from tests.spark.reconstruct.test_capture_scores import fill
+from tests.support.truth.decisions import Truth, read_truth
 
 Name = TypeVar("Name", bound=Hashable)
 

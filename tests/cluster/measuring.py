@@ -1,7 +1,7 @@
 """What a capture of a live cluster gives, against what the cluster's ZooKeeper and its brokers' answers say; no Spark.
 
 The same pure functions that Spark runs are given the same evidence by the plain readers of ``tests/support``. The
-measure of states is that of ``tests/support/score.py``.
+measure of states is that of ``tests/support/truth/score.py``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from reconstruct.offsets.losses import OffsetLoss, find_losses
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.partitions.timeline import PartitionHistory
 from reconstruct.time.instants import to_datetime
-from tests.support.alignment import Score
-from tests.support.offset_cases import judged
-from tests.support.offset_truth import Measure, bounds_of, measure, read_evidence
-from tests.support.plain_checkpoints import plain_checkpoints
-from tests.support.plain_evidence import Partition, PlainCapture, plain_capture
-from tests.support.score import score_assignments, score_controllers, score_liveness, score_states
-from tests.support.truth import Truth, read_truth
+from tests.support.evidence.checkpoints import plain_checkpoints
+from tests.support.evidence.offsets import judged
+from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
+from tests.support.truth.alignment import Score
+from tests.support.truth.decisions import Truth, read_truth
+from tests.support.truth.offsets import Measure, bounds_of, measure, read_evidence
+from tests.support.truth.score import score_assignments, score_controllers, score_liveness, score_states
 
 STATES: Final = "leader and ISR"
 LOGS_ALONE: Final = "leader and ISR, from logs alone"

@@ -19,8 +19,8 @@ from tests.cluster.kafka_tools import Described
 from tests.cluster.live_lake import LiveLake, reconstruct_live
 from tests.cluster.printed import Printed, asks
 from tests.cluster.processes import processes_of
-from tests.support.offset_truth import bounds_of, read_evidence
-from tests.support.plain_evidence import plain_capture
+from tests.support.evidence.partitions import plain_capture
+from tests.support.truth.offsets import bounds_of, read_evidence
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 

@@ -20,7 +20,7 @@ from jobs.lab.waiting import wait_for
 from jobs.session.pinned_jars import JarsMissing
 from tests.cluster.kraft import CLUSTER_ID, RELEASE, KraftCluster
 from tests.cluster.processes import processes_of
-from tests.support.offset_truth import bounds_of, read_evidence
+from tests.support.truth.offsets import bounds_of, read_evidence
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

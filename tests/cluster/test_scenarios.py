@@ -14,7 +14,7 @@ from jobs.lab.machines.releases import RELEASES
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests.cluster.conftest import Figures, Player
 from tests.cluster.measuring import LOGS_ALONE, Measured, measure_played
-from tests.support.alignment import Score
+from tests.support.truth.alignment import Score
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -14,14 +14,15 @@ import pytest
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
 from jobs.lab.play import Played, play
 from jobs.lab.scenarios.catalogue import SCENARIOS
+from tests import ROOT
 from tests.cluster.conftest import require_jars
 from tests.cluster.live_lake import LiveLake, reconstruct_live
 from tests.cluster.processes import processes_of
 from tests.cluster.test_scenarios import is_good
-from tests.spark.test_capture_scores import SUBJECTS
-from tests.support.alignment import Score
-from tests.support.capture_lake import rows_by_cluster
-from tests.support.score import table
+from tests.spark.reconstruct.test_capture_scores import SUBJECTS
+from tests.support.captures.lake import rows_by_cluster
+from tests.support.truth.alignment import Score
+from tests.support.truth.score import table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
@@ -89,9 +90,8 @@ def test_the_lab_goes_from_nothing_to_a_report(tmp_path: Path) -> None:
     environment = {**os.environ, "KAFKA_STATE_REPLAY_DRIVER_MEMORY": "2g"}
     environment.pop("KAFKA_STATE_REPLAY_LAKE", None)
     command = [sys.executable, "-m", "jobs.cli", "lab", "kill", "--out", "played", "--no-open", "--master", "local[2]"]
-    root = Path(__file__).parents[2]
     finished = subprocess.run(
-        command, cwd=tmp_path, env=environment | {"PYTHONPATH": str(root)}, capture_output=True, text=True, check=False
+        command, cwd=tmp_path, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
     )
     assert finished.returncode == 0, finished.stderr
     report = tmp_path / "played" / "report" / "index.html"

@@ -15,11 +15,13 @@ from typing import Final
 
 import atheris
 
+from tests import ROOT
+
 with atheris.instrument_imports(include=["ingest"]):
     from tests.fuzz.seeds import seeds
     from tests.fuzz.targets import TARGETS
 
-_FOUND: Final = Path(__file__).resolve().parents[2] / ".cache" / "fuzz"
+_FOUND: Final = ROOT / ".cache" / "fuzz"
 _INPUT_SECONDS: Final = 20
 _MEMORY_MIB: Final = 2048
 

@@ -16,8 +16,8 @@ import zstandard
 from ingest.containers import contents
 from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS
 from tests.fuzz.targets import NAMES, TARGETS
-from tests.support.captures import capture_names
-from tests.support.pack_captures import CAPTURES
+from tests.support.captures.packed import capture_names
+from tests.support.captures.packing import CAPTURES
 from tests.unit.ingest.readers.log_dirs.log_files import offset_index, producer_snapshot, segment, time_index
 
 #: No seed is longer: a fuzzer's time goes into what is done with its bytes.

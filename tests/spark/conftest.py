@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.offset_lake import offset_lake
+from tests.support.lakes.offsets import offset_lake
 
 __all__ = ["offset_lake"]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 #: Each may import itself and those before it.
 LAYERS = ("ingest", "reconstruct", "checks", "dashboards", "jobs")
 #: Packages whose parts must not need each other in a circle.

@@ -25,11 +25,11 @@ from ingest.readers.sources import SOURCES
 from ingest.readers.work import Kept, WorkItem
 from jobs.cli import JOBS, build_parser
 from jobs.job import PROGRAM
-from tests.support.captures import Unpacker, unpacked
+from tests import ROOT
+from tests.support.captures.packed import Unpacker, unpacked
 
 __all__ = ["unpacked"]
 
-ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 SOURCE_PAGES = tuple(page for page in sorted((ROOT / "docs" / "sources").glob("*.md")) if page.name != "README.md")
 SOURCE_INDEX = ROOT / "docs" / "sources" / "README.md"

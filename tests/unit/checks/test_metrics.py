@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from checks.registry import registry
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS, VERDICTS
 from reconstruct.rule_book import RULES
+from tests import ROOT
 
 #: A name is a meaning, and a trend compares the values of one name. Whoever changes what a metric measures gives it
 #: another name; whoever only writes its query in another way puts the new hash here.
@@ -135,7 +135,7 @@ def test_the_fingerprint_covers_metrics_and_thresholds() -> None:
     assert len({usual, *others}) == len(others) + 1
 
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "checks.md"
+DOCUMENT = ROOT / "docs" / "checks.md"
 
 
 def test_the_page_about_checks_lists_every_metric_with_its_thresholds() -> None:

@@ -11,7 +11,7 @@ from dashboards.curve_payload import curve_payload, own_ranges
 from dashboards.curve_steps import NEAR_MS, slices_of
 from dashboards.render import render
 from dashboards.source import Limits
-from tests.support.lake_fixture import HOSTILE
+from tests.support.lakes.incident import HOSTILE
 from tests.unit.dashboards.test_render import Tags, cluster, data
 
 LOSS = {

@@ -15,7 +15,7 @@ from dashboards.payload import script_json
 from dashboards.render import render
 from dashboards.report import summary_lines
 from dashboards.source import Limits
-from tests.support.lake_fixture import HOSTILE
+from tests.support.lakes.incident import HOSTILE
 
 EMPTY = (
     "files",

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.fuzz.mutation import mutated
 from tests.fuzz.seeds import seeds
 from tests.fuzz.targets import TARGETS
 from tests.support.budget import IS_HARD
 
-ROOT = Path(__file__).resolve().parents[3]
 CASES = 5000 if IS_HARD else 200
 FUZZ_SECONDS = 30
 

@@ -1,5 +1,5 @@
 """Fixtures of the tests of the tests' own support."""
 
-from tests.support.captures import unpacked
+from tests.support.captures.packed import unpacked
 
 __all__ = ["unpacked"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.capture_lake import Given, Sources, lay_out
-from tests.support.captures import capture_names
+from tests.support.captures.lake import Given, Sources, lay_out
+from tests.support.captures.packed import capture_names
 
 
 def kinds(capture: Path) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.damages import BASES, COPIES, KINDS, ZOOKEEPER, Damage, name_cluster
+from tests.support.captures.damages import BASES, COPIES, KINDS, ZOOKEEPER, Damage, name_cluster
 
 EVERY = (*KINDS, *COPIES)
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.alignment import Step, align, common_subsequence, instant_ms, overlap, without_repeats
-from tests.support.captures import CAPTURES, capture_names
-from tests.support.score import (
+from tests.support.captures.packed import CAPTURES, capture_names
+from tests.support.truth.alignment import Step, align, common_subsequence, instant_ms, overlap, without_repeats
+from tests.support.truth.decisions import Registration, Truth, Write, read_truth
+from tests.support.truth.score import (
     main,
     score_assignments,
     score_controllers,
@@ -23,7 +24,6 @@ from tests.support.score import (
     score_states,
     table,
 )
-from tests.support.truth import Registration, Truth, Write, read_truth
 
 
 def steps(values: str) -> list[Step]:
@@ -251,14 +251,14 @@ def test_the_command_prints_the_table_and_the_difference(tmp_path, capsys, unpac
 
 
 def test_the_packs_stay_under_the_limit() -> None:
-    from tests.support.pack_captures import LIMIT_BYTES
+    from tests.support.captures.packing import LIMIT_BYTES
 
     assert sum(path.stat().st_size for path in CAPTURES.glob("*.tar.xz")) < LIMIT_BYTES
 
 
 def test_packing_twice_gives_the_same_bytes_and_unpacking_gives_the_files_back(tmp_path) -> None:
-    from tests.support.captures import extract
-    from tests.support.pack_captures import pack
+    from tests.support.captures.packed import extract
+    from tests.support.captures.packing import pack
 
     folder = tmp_path / "one" / "tiny-1.1.1"
     for name, content in {"znodes/2.jsonl": "b", "broker-1/logs/server.log": "a", "zk-version-2/log.1": "c"}.items():

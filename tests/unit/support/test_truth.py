@@ -7,8 +7,8 @@ import json
 import pytest
 
 from ingest.readers.zookeeper.transactions import Op, Operation
-from tests.support.captures import capture_names
-from tests.support.truth import Truth, Write, read_truth, truth_of
+from tests.support.captures.packed import capture_names
+from tests.support.truth.decisions import Truth, Write, read_truth, truth_of
 
 STATE = "/brokers/topics/orders/partitions/0/state"
 

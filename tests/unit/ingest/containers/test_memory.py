@@ -15,7 +15,8 @@ from typing import IO, Any
 import pytest
 import zstandard
 
-ROOT = Path(__file__).resolve().parents[4]
+from tests import ROOT
+
 SIZE = 64 << 20
 LIMIT_KIB = 24 << 10
 

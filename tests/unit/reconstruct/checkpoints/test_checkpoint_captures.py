@@ -15,9 +15,9 @@ import pytest
 
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.findings.verdicts import Finding
-from tests.support.bent_checkpoints import BENDS, places
-from tests.support.captures import Unpacker, capture_names, unpacked
-from tests.support.plain_checkpoints import checkpoint_files, plain_checkpoints, read_checkpoints
+from tests.support.bends.checkpoint_files import BENDS, places
+from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.evidence.checkpoints import checkpoint_files, plain_checkpoints, read_checkpoints
 
 __all__ = ["unpacked"]
 

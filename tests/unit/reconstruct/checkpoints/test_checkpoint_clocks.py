@@ -14,8 +14,8 @@ from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.offsets.clocks import UNBOUNDED_US
 from reconstruct.offsets.curves import EVER_AFTER
-from tests.support.captures import Unpacker, capture_names, unpacked
-from tests.support.plain_checkpoints import plain_checkpoints
+from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.evidence.checkpoints import plain_checkpoints
 
 __all__ = ["unpacked"]
 

@@ -19,7 +19,7 @@ from reconstruct.checkpoints.evidence import (
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
-from tests.support.plain_checkpoints import Files, read_checkpoints
+from tests.support.evidence.checkpoints import Files, read_checkpoints
 
 HW, RECOVERY = "replication-offset-checkpoint", "recovery-point-offset-checkpoint"
 SECOND = 1_000_000

@@ -1,5 +1,5 @@
 """The captures, for the tests of this folder."""
 
-from tests.support.captures import unpacked
+from tests.support.captures.packed import unpacked
 
 __all__ = ["unpacked"]

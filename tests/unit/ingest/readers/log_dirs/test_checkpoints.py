@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ingest.readers.log_dirs import checkpoints
 from ingest.readers.log_dirs.checkpoints import CUT_OFF, read
 from ingest.readers.work import Kept, Rejected
-from tests.support.captures import Unpacker
+from tests.support.captures.packed import Unpacker
 from tests.unit.ingest.readers.log_dirs.log_files import blocks, item, kept, rejected
 
 OFFSETS = item("replication_offset_checkpoint")

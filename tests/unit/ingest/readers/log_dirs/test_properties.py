@@ -10,7 +10,7 @@ from ingest.readers.logs.framing import MAX_RECORD_BYTES
 from ingest.readers.properties import read
 from ingest.readers.secrets import HIDDEN
 from ingest.readers.work import WorkItem
-from tests.support.captures import Unpacker
+from tests.support.captures.packed import Unpacker
 from tests.unit.ingest.readers.log_dirs.log_files import blocks, item, kept, rejected
 
 SERVER = item("server_properties")

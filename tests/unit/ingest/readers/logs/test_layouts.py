@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ingest.readers.logs.layouts import (
@@ -21,6 +19,7 @@ from ingest.readers.logs.layouts import (
 )
 from ingest.readers.logs.times import LogClock
 from ingest.readers.logs.writers import kind_of_logger
+from tests import ROOT
 from tests.unit.ingest.readers.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
 STARTED = Record("[KafkaServer id=1] started")
@@ -56,7 +55,7 @@ def test_a_wrapper_is_taken_off_its_samples(wrapper: Wrapper) -> None:
 
 
 def test_every_layout_and_every_wrapper_is_documented() -> None:
-    page = (Path(__file__).parents[5] / "docs" / "sources" / "logs.md").read_text()
+    page = (ROOT / "docs" / "sources" / "logs.md").read_text()
     assert [name for name in [*LAYOUT_BY_NAME, *WRAPPER_BY_NAME] if f"`{name}`" not in page] == []
 
 

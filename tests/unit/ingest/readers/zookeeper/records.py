@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
-from tests.support.jute_writer import in_blocks
+from tests.support.files.jute import in_blocks
 
 Read = Callable[[WorkItem, Iterable[bytes]], Iterator[Kept | Rejected]]
 

@@ -8,9 +8,9 @@ import pytest
 
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.readers.zookeeper.transaction_log import read
-from tests.support import jute_writer as jute
-from tests.support.captures import capture_names
-from tests.support.jute_writer import FIRST_MS, LOG_HEADER, Stat, in_blocks, log, record, snapshot, transaction
+from tests.support.captures.packed import capture_names
+from tests.support.files import jute
+from tests.support.files.jute import FIRST_MS, LOG_HEADER, Stat, in_blocks, log, record, snapshot, transaction
 from tests.unit.ingest.readers.zookeeper.records import item_of
 
 ONE = transaction(1, 1, jute.create("/a", "one"))

@@ -14,8 +14,8 @@ from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.readers.zookeeper.transaction_log import operations
 from tests.oracles.znode_replay import new_tree
-from tests.support import jute_writer as jute
-from tests.support.jute_writer import DIGEST, Stat, in_blocks, log, record, snappy, snapshot, transaction
+from tests.support.files import jute
+from tests.support.files.jute import DIGEST, Stat, in_blocks, log, record, snappy, snapshot, transaction
 from tests.unit.ingest.readers.zookeeper.records import column, item_of, read_all
 
 Step = tuple[int, bytes, tuple[Any, ...]]

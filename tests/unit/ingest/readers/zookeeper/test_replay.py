@@ -19,9 +19,9 @@ from ingest.readers.zookeeper.snapshot_format import Ending, SnapshotParser, sna
 from ingest.readers.zookeeper.transaction_log import operations
 from ingest.readers.zookeeper.transactions import Op, Operation
 from tests.oracles.znode_replay import Znode, ZnodeTree, close_sessions, new_tree
-from tests.support import jute_writer as jute
-from tests.support.captures import capture_names, extract
-from tests.support.jute_writer import log, transaction
+from tests.support.captures.packed import capture_names, extract
+from tests.support.files import jute
+from tests.support.files.jute import log, transaction
 
 REAL = Path(__file__).parent / "data"
 

@@ -17,7 +17,7 @@ from ingest.readers.work import Kept, Rejected
 from ingest.readers.zookeeper.columns import CONTAINER_OWNER, ttl_owner
 from ingest.readers.zookeeper.snapshot_format import snapshot_zxid
 from ingest.readers.zookeeper.snapshots import read
-from tests.support.jute_writer import FIRST_MS, Stat, snappy, snapshot
+from tests.support.files.jute import FIRST_MS, Stat, snappy, snapshot
 from tests.unit.ingest.readers.zookeeper.records import column, item_of, read_all, reasons
 
 REAL = Path(__file__).parent / "data"

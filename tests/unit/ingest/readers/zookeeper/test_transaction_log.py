@@ -14,9 +14,9 @@ from ingest.readers.work import Kept, Rejected
 from ingest.readers.zookeeper.transaction_framing import MAX_TRANSACTION_BYTES
 from ingest.readers.zookeeper.transaction_log import operations, read
 from ingest.readers.zookeeper.transactions import Op
-from tests.support import jute_writer as jute
-from tests.support.captures import capture_names
-from tests.support.jute_writer import FIRST_MS, LOG_HEADER, log, record, transaction
+from tests.support.captures.packed import capture_names
+from tests.support.files import jute
+from tests.support.files.jute import FIRST_MS, LOG_HEADER, log, record, transaction
 from tests.unit.ingest.readers.zookeeper.records import column, item_of, read_all, reasons
 
 ONE = transaction(1, 1, jute.create("/a", "one"))

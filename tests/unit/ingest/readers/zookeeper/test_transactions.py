@@ -7,8 +7,8 @@ import pytest
 from ingest.readers.zookeeper.columns import CONTAINER_OWNER, session_owner
 from ingest.readers.zookeeper.jute import JuteError
 from ingest.readers.zookeeper.transactions import Op, Operation, parts
-from tests.support import jute_writer as jute
-from tests.support.jute_writer import DIGEST, transaction
+from tests.support.files import jute
+from tests.support.files.jute import DIGEST, transaction
 
 CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI, CREATE2, RECONFIG = 1, 2, 5, 7, 13, 14, 15, 16
 CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL, ERROR, CREATE_SESSION, CLOSE_SESSION = 19, 20, 21, -1, -10, -11

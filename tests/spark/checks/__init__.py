@@ -1,0 +1,1 @@
+"""Checks and metrics over lakes made by hand."""

@@ -1,0 +1,1 @@
+"""The report, looked at in a browser."""

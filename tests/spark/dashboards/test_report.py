@@ -1,0 +1,292 @@
+"""The report from lakes made by hand: what it gathers, what it says, and what a real browser makes of the page."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from dashboards.render import render
+from dashboards.report import write_report
+from dashboards.report_data import gather
+from dashboards.source import Limits
+from ingest.lake.delta import Lake
+from tests.support.browser import Browser
+from tests.support.lakes import incident as lake_fixture
+
+DAY = "2026-11-21"
+#: When ledger-0 was given another leader, ms since 1970.
+LEDGER = lake_fixture.at(252.31).timestamp() * 1000
+
+
+@pytest.fixture(scope="module")
+def made(spark, empty_lake_dir, tmp_path_factory):
+    """A lake by the name of its writer, made once."""
+    lakes: dict[str, Lake] = {}
+
+    def of(name: str) -> Lake:
+        if name not in lakes:
+            folder = tmp_path_factory.mktemp(name) / "lake"
+            shutil.copytree(empty_lake_dir, folder)
+            lakes[name] = Lake(spark, str(folder))
+            if name != "empty":
+                getattr(lake_fixture, f"write_{name}")(lakes[name])
+        return lakes[name]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def gathered(made):
+    return gather(made("incident"), lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def pages(made, tmp_path_factory):
+    """The report's page of a lake, written once; beside the path, what the terminal shows."""
+    written = {}
+
+    def of(name: str):
+        if name not in written:
+            report = write_report(made(name), str(tmp_path_factory.mktemp("out")), progress=lambda _: None)
+            written[name] = (Path(report.path), report.summary)
+        return written[name]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as started:
+        yield started
+
+
+def test_what_the_terminal_shows(pages):
+    path, summary = pages("incident")
+    said = "\n".join(summary)
+    assert path.name == "index.html"
+    assert 8 <= len(summary) <= 20
+    for part in (
+        "3 brokers (1, 2 and 3), Kafka 1.1.1",
+        "4,106 read, 4,104 kept, 2 rejected",
+        "4 partitions of 2 topics",
+        "2 controller tenures",
+        "2 partitions of 4 had no live leader",
+        "3 findings (1 error, 1 warning and 1 note)",
+        "error R08 at 2026-11-21 10:04:12.310, ledger-0:",
+        "Not checked",
+    ):
+        assert part in said
+
+
+def test_the_same_lake_gives_the_same_bytes(gathered, pages):
+    path = pages("incident")[0]
+    assert path.read_text(encoding="utf-8") == render(
+        gathered, f"Kafka state replay: {lake_fixture.CLUSTER}, {DAY} 10:00"
+    )
+    assert [p.name for p in path.parent.iterdir()] == ["index.html"]
+
+
+def test_limits_bound_what_reaches_the_driver_and_the_page_says_so(made):
+    limits = Limits(lanes=12, segments=60, findings=4, findings_per_type=3)
+    data = gather(made("wide"), lambda _: None, limits)
+    cluster = data["clusters"][0]
+    assert len(cluster["partitions"]) == 12
+    assert len(cluster["findings"]) == 4
+    assert {row["partitions_total"] for row in cluster["partitions"]} == {200}
+    # The partitions in trouble come first: ten have findings, and those with errors lead.
+    assert [row["errors"] for row in cluster["partitions"]] == [1] * 5 + [0] * 7
+    assert [row["warnings"] for row in cluster["partitions"]] == [0] * 5 + [1] * 5 + [0] * 2
+    # Five intervals for each lane, the latest.
+    assert sorted(row["sequence"] for row in cluster["segments"]) == sorted([5, 6, 7, 8, 9] * 12)
+    page = render(data, "t")
+    assert "12 of 200 partitions are drawn" in page
+    assert "12 lanes show only the latest" in page
+    assert "60 of 2,000 intervals are drawn" in page
+    assert "4 of 10 findings are told below" in page
+
+
+def test_counts_over_time_are_exact_where_they_change(gathered):
+    counts = gathered["clusters"][0]["counts"]
+    most = {kind: max(number for _, number in steps) for kind, steps in counts.items()}
+    assert most == {"offline": 2, "under_replicated": 4}
+    assert counts["offline"][-1][1] == 0
+    assert abs(counts["offline"][0][0] - lake_fixture.at(245.7).timestamp() * 1000) <= 1500
+
+
+def test_the_verdicts_are_those_of_the_latest_run(gathered):
+    assert gathered["clusters"][0]["rules"] == [{"rule_id": "R02", "kept": 41, "broken": 0, "cannot_be_judged": 0}]
+
+
+def test_evidence_is_found_by_record_and_what_is_not_there_is_said(pages):
+    page = pages("incident")[0].read_text(encoding="utf-8")
+    assert "broker-2/logs/controller.log:31" in page
+    assert "No broker in ISR is alive for ledger-0." in page
+    assert "record lost-record: not found among the bronze records" in page
+
+
+def test_the_messages_that_no_shape_knows_are_listed_by_template(pages):
+    page = pages("incident")[0].read_text(encoding="utf-8")
+    assert "Something new happened to &lt;partition&gt; at offset N" in page
+    assert 'data-copies="unrecognised-1"' in page
+
+
+def test_an_empty_lake_and_one_of_missing_tables(pages, spark, tmp_path):
+    assert "The lake holds nothing to report" in pages("empty")[0].read_text(encoding="utf-8")
+    report = write_report(Lake(spark, str(tmp_path / "none")), str(tmp_path / "out"), progress=lambda _: None)
+    assert "Nothing to report" in report.summary[0]
+
+
+def test_several_clusters_have_a_section_each(spark, empty_lake_dir, tmp_path):
+    shutil.copytree(empty_lake_dir, tmp_path / "lake")
+    lake = Lake(spark, str(tmp_path / "lake"))
+    for name in ("east", "west"):
+        lake_fixture.write_incident(lake, name, f"topic.{name}")
+    data = gather(lake, lambda _: None)
+    assert [c["cluster_id"] for c in data["clusters"]] == ["east", "west"]
+    assert {row["topic"] for row in data["clusters"][1]["partitions"]} == {"topic.west", "safe"}
+    assert {row["findings"] for c in data["clusters"] for row in c["finding_counts"]} == {1}
+
+
+@pytest.mark.parametrize("name", ["incident", "wide", "hostile", "empty"])
+def test_the_page_opens_without_error_and_without_network(browser, pages, name):
+    path = pages(name)[0]
+    began = time.monotonic()
+    page = browser.open(path)
+    page.wait_for("document.documentElement.dataset.ready !== undefined")
+    ready = page.value("document.documentElement.dataset.ready")
+    size = path.stat().st_size
+    print(
+        f"\n{name}: {size:,} bytes, ready {ready} ms after the navigation, open after {time.monotonic() - began:.1f} s"
+    )
+    assert page.errors == []
+    assert page.requests == []
+    assert size < 1_000_000
+
+
+def test_two_hundred_partitions_are_all_there(browser, pages):
+    page = browser.open(pages("wide")[0])
+    assert page.value("document.querySelectorAll('.lanes .row').length") == 200
+    assert page.value("document.querySelector('.filter-said').textContent") == "200 of 200 lanes"
+    page.value("document.querySelector('#lane-0-199').scrollIntoView()")
+    page.settle()
+    painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0))"
+    page.wait_for(f"{painted}(document.querySelector('#lane-0-199 canvas'))")
+
+
+def test_hostile_texts_are_shown_and_not_executed(browser, pages, tmp_path):
+    written = pages("hostile")[0].read_text(encoding="utf-8")
+    # The escaping must hold alone, not only behind the policy.
+    bare = tmp_path / "bare.html"
+    bare.write_text(written.replace('http-equiv="Content-Security-Policy"', 'name="none"'), encoding="utf-8")
+    for path in (pages("hostile")[0], bare):
+        page = browser.open(path)
+        page.settle()
+        assert page.errors == []
+        assert page.value("document.title").startswith("Kafka state replay: </script>")
+        assert page.value("document.querySelectorAll('script').length") == 2
+        assert page.value("document.querySelectorAll('img').length") == 0
+        labels = page.value("[...document.querySelectorAll('.lanes .label b')].map(n => n.textContent)")
+        assert sorted(labels)[:2] == ["<!--<script>document.title='PWNED'//-1", lake_fixture.HOSTILE[0] + "-0"]
+        page.value("document.querySelector('.lanes .label').click()")
+        assert page.value("document.title").startswith("Kafka state replay: ")
+
+
+def test_the_policy_refuses_scripts_and_the_network(browser, pages):
+    page = browser.open(pages("incident")[0])
+    page.value(
+        "(() => { const s = document.createElement('script'); s.textContent = 'document.title = \"PWNED\"';"
+        " document.body.append(s); const i = new Image(); i.src = 'https://example.invalid/x.png'; })()"
+    )
+    page.settle()
+    assert page.value("document.title") != "PWNED"
+    assert "Content Security Policy" in " ".join(page.errors)
+
+
+SHOWN = "[...document.querySelectorAll('.lanes .row')].filter(r => !r.hidden).map(r => r.dataset.name)"
+
+
+def test_lanes_are_filtered_by_text_and_by_severity(browser, pages):
+    page = browser.open(pages("incident")[0], fragment="#q=ledger")
+    assert sorted(page.value(SHOWN)) == ["ledger-0", "ledger-1", "ledger-2"]
+    page.value(
+        "(s => { s.value = 'error'; s.dispatchEvent(new Event('change')); })"
+        "(document.querySelector('.filter-severity'))"
+    )
+    assert page.value(SHOWN) == ["ledger-0"]
+    assert page.value("location.hash") == "#cluster=0&q=ledger&severity=error"
+    assert page.value("[...document.querySelectorAll('.finding')].filter(f => !f.hidden).length") == 1
+
+
+def test_a_finding_leads_to_its_lane_and_marks_the_instant(browser, pages):
+    page = browser.open(pages("incident")[0])
+    page.value("document.querySelector('#finding-0-0 button').click()")
+    page.settle()
+    assert page.value("document.activeElement.dataset.name") == "ledger-0"
+    assert page.value("document.activeElement.row.mark + document.activeElement.row.chart.base") == pytest.approx(
+        LEDGER
+    )
+    top = page.value("document.activeElement.getBoundingClientRect().top")
+    assert 0 < top < 900
+
+
+def test_hover_says_the_exact_values(browser, pages):
+    page = browser.open(pages("incident")[0])
+    page.value("document.querySelector('#lane-0-0').scrollIntoView({block: 'center'})")
+    page.settle()
+    x, y = page.value(
+        "(r => { const b = r.plot.getBoundingClientRect();"
+        f" return [b.left + r.chart.view.x({LEDGER} + 4000 - r.chart.base, b.width), b.top + 15]; }})"
+        "(document.querySelector('#lane-0-0').row)"
+    )
+    page.point(x, y)
+    page.settle()
+    said = page.value("document.querySelector('.tip.shown').innerText")
+    for part in (
+        "ledger-0: leader 2",
+        "[2], out: 1, 3",
+        "2026-11-21 10:04:12.310",
+        "2026-11-21 10:04:20.000",
+        "observed",
+        "broker-2/logs/state-change.log:212",
+    ):
+        assert part in said
+
+
+def test_keys_step_through_a_lane_zoom_and_list_it(browser, pages):
+    page = browser.open(pages("incident")[0])
+    page.value("document.querySelector('#lane-0-0').focus()")
+    page.settle()  # the focus scrolls the page, and scrolling hides what is shown of a lane
+    page.press("ArrowRight")
+    page.wait_for("document.querySelector('.tip.shown') !== null")
+    assert "ledger-0: leader 1" in page.value("document.querySelector('.tip.shown').innerText")
+    span = "document.querySelector('#lane-0-0').row.chart.view.span"
+    before = page.value(span)
+    page.press("+")
+    assert page.value(span) == pytest.approx(before * 0.6)
+    page.press("0")
+    assert page.value(span) == pytest.approx(before)
+    page.press("Enter")
+    assert page.value("document.querySelectorAll('.intervals tbody tr').length") == 6
+    page.press("ArrowDown")
+    assert page.value("document.activeElement.id") == "lane-0-1"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False), (390, True)])
+def test_it_fits_the_window_and_is_looked_at(browser, pages, tmp_path, width, dark):
+    page = browser.open(pages("incident")[0], width, 900, dark=dark)
+    assert page.value("document.documentElement.scrollWidth") <= width
+    luminance = page.value("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]")
+    assert (luminance < 60) == dark
+    page.screenshot(tmp_path / "page.png", whole=True)
+    assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+def test_it_prints(browser, pages, tmp_path):
+    page = browser.open(pages("wide")[0])
+    page.pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").stat().st_size > 50_000
+    # Every lane was painted for the printer, also those that were never on the screen.
+    assert page.value("[...document.querySelectorAll('.lanes canvas')].every(c => c.width > 300)")

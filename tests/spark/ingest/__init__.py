@@ -1,0 +1,1 @@
+"""Ingestion into a lake: every source, runs that repeat, and files that grow."""

@@ -1,0 +1,1 @@
+"""The steps of reconstruction on Spark, and whole captures scored, damaged or not."""

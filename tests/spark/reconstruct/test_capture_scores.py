@@ -1,0 +1,459 @@
+"""The main measure: what the timelines hold of the truth in ZooKeeper's own transaction log, capture by capture.
+
+All captures, each with several sets of sources, go into one lake and are reconstructed in one go; see
+``tests/support/truth/score.py`` for the measure. The figures are printed at the end of the run and kept in
+``.cache/capture-scores.txt``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import pytest
+
+from tests.support.budget import IS_HARD
+from tests.support.captures.lake import WRONG_BY, Given, Sources, lay_out, row_texts, rows_by_cluster
+from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.truth.alignment import Score
+from tests.support.truth.decisions import Truth, read_truth
+from tests.support.truth.score import (
+    score_assignments,
+    score_controllers,
+    score_existence,
+    score_liveness,
+    score_states,
+    table,
+)
+
+__all__ = ["unpacked"]
+
+#: The first test pays for the lake of all captures.
+pytestmark = pytest.mark.timeout(1800)
+
+ALL: Final = [Given(Sources.ALL, name) for name in capture_names()]
+#: Captures that are read with less than all their sources; with HYPOTHESIS_PROFILE=hard every one is read so.
+FEWER_SOURCES: Final = (
+    capture_names() if IS_HARD else ("failover-0.8.2.2", "reassign_busy-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
+)
+NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in FEWER_SOURCES]
+ONE_SIDE: Final = [
+    Given(sources, name)
+    for sources in (Sources.CONTROLLER, Sources.BROKERS)
+    for name in (
+        ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
+        if IS_HARD
+        else ("failover-1.1.1",)
+    )
+]
+TRANSACTIONS: Final = [
+    Given(Sources.TRANSACTIONS, name)
+    for name in ("lifecycle-0.8.2.2", "lifecycle-3.9.1", *(("failover-1.1.1", "unclean-3.9.1-info") if IS_HARD else ()))
+]
+WRONG_CLOCKS: Final = [Given(Sources.WRONG_CLOCKS, name) for name in ("failover-1.1.1", "lifecycle-3.9.1")]
+GIVEN: Final = [*ALL, *NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS]
+#: Captures that are read again in another order: one of each protocol era.
+REORDERED: Final = ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")
+
+LOWEST_RECALL: Final = 0.97
+HIGHEST_EXTRAS: Final = 0.03
+LOWEST_RECALL_OF_ALL: Final = 0.99
+HIGHEST_EXTRAS_OF_ALL: Final = 0.01
+LONGEST_MEDIAN_TIME_ERROR_MS: Final = 50
+LOWEST_RECALL_WITHOUT_ZNODES: Final = 0.95
+HIGHEST_EXTRAS_WITHOUT_ZNODES: Final = 0.05
+
+#: What is scored: the table, the columns it is scored by, and how.
+PARTITION: Final = ("topic", "topic_incarnation", "partition_id")
+STATE: Final = ("leader", "leader_epoch", "isr", "partition_epoch", "valid_from", "evidence", "inferred_from")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One timeline and its scorer."""
+
+    table: str
+    columns: tuple[str, ...]
+    score: Callable[[Truth, list[dict[str, Any]]], Score]
+
+
+SUBJECTS: Final = {
+    "leader and ISR": Subject("leader_and_isr_timeline", (*PARTITION, "sequence", *STATE), score_states),
+    "assignment": Subject("assignment_timeline", (*PARTITION, "sequence", "replicas", "valid_from"), score_assignments),
+    "controller epochs": Subject(
+        "controller_epoch_timeline", ("controller_id", "controller_epoch", "valid_from"), score_controllers
+    ),
+    "broker liveness": Subject(
+        "broker_liveness_timeline", ("broker_id", "sequence", "valid_from", "valid_to"), score_liveness
+    ),
+    "partition existence": Subject(
+        "partition_state_timeline", (*PARTITION, "state", "valid_from", "valid_to"), score_existence
+    ),
+}
+
+
+def silent(message: str) -> None:
+    """No progress."""
+
+
+def fill(lake: Any, paths: list[Path], named: Mapping[str, Path] | None = None) -> None:
+    """Ingest and reconstruct; ``named`` paths are each of a cluster whose id is given."""
+    from ingest.run.pipeline import IngestOptions, ingest_paths
+    from reconstruct.pipeline import reconstruct
+
+    ingest_paths(lake, [str(path) for path in paths], IngestOptions(), silent)
+    for cluster_id, path in (named or {}).items():
+        ingest_paths(lake, [str(path)], IngestOptions(cluster_id=cluster_id), silent)
+    reconstruct(lake, progress=silent)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The lake of all captures, where they lie, and every score."""
+
+    lake: Any
+    folder: Path
+    clusters: Mapping[Given, str]
+    scores: Mapping[tuple[str, Given], Score]
+
+
+def cluster_ids(lake: Any, truths: Mapping[str, Truth]) -> dict[Given, str]:
+    """The cluster of each given capture: those that name themselves are known by when ``/brokers`` was created,
+    the others by the name given."""
+    from pyspark.sql import functions as F
+
+    from ingest.lake.tables import TABLES
+
+    births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
+    rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
+    told = [given for given in GIVEN if given.sources is not Sources.ALL]
+    names = {given.cluster_id for given in told}
+    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows if row["cluster_id"] not in names}
+    named = {
+        given: by_birth.get(created.time_ms, "")
+        for given in ALL
+        if (created := truths[given.capture].brokers_created) is not None
+    }
+    return named | {given: given.cluster_id for given in told}
+
+
+def figures(scores: Mapping[tuple[str, Given], Score]) -> str:
+    """The tables of all subjects, by the sources that gave them."""
+    parts = []
+    for name in SUBJECTS:
+        for sources in Sources:
+            chosen = {
+                given.capture: score
+                for (subject, given), score in sorted(scores.items(), key=lambda item: (item[0][0], item[0][1].capture))
+                if subject == name and given.sources is sources
+            }
+            if chosen and (name == "leader and ISR" or sources not in (Sources.CONTROLLER, Sources.BROKERS)):
+                total = Score(tuple(alignment for score in chosen.values() for alignment in score.alignments))
+                parts.append(f"{name} from {sources.value}\n{table(chosen | {'all captures': total})}")
+    return "\n\n".join(parts)
+
+
+class FiguresPlugin:
+    """Prints the figures at the end of the run."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("reconstruction against ZooKeeper's transaction log")
+        terminalreporter.write_line(self.text)
+
+
+@pytest.fixture(scope="module")
+def truths(unpacked: Unpacker) -> dict[str, Truth]:
+    return {name: read_truth(unpacked(name)) for name in capture_names()}
+
+
+@pytest.fixture(scope="module")
+def measured(
+    spark: Any,
+    empty_lake_dir: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    truths: dict[str, Truth],
+    pytestconfig: pytest.Config,
+) -> Measured:
+    from ingest.lake.delta import Lake, PinnedLake
+    from ingest.lake.tables import TABLES
+
+    folder = tmp_path_factory.mktemp("captures")
+    for given in (*ALL, *NO_ZNODES, *ONE_SIDE):
+        lay_out(given, folder)
+    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("scores") / "lake")))
+    named = tmp_path_factory.mktemp("named")
+    fill(
+        lake,
+        [folder],
+        {given.cluster_id: lay_out(given, named / given.capture) for given in (*TRANSACTIONS, *WRONG_CLOCKS)},
+    )
+    clusters = cluster_ids(lake, truths)
+    scores = {}
+    for name, subject in SUBJECTS.items():
+        rows = rows_by_cluster(PinnedLake(lake).read(TABLES[f"silver.{subject.table}"]), *subject.columns)
+        for given, cluster_id in clusters.items():
+            scores[name, given] = subject.score(truths[given.capture], rows.get(cluster_id, []))
+    text = figures(scores)
+    kept = Path(pytestconfig.rootpath) / ".cache" / "capture-scores.txt"
+    kept.parent.mkdir(exist_ok=True)
+    differences = [
+        f"{name}, {given.capture}, {given.sources.value}:\n{difference}"
+        for (name, given), score in scores.items()
+        if (difference := score.diff())
+    ]
+    kept.write_text("\n\n".join([text, *differences]) + "\n")
+    pytestconfig.pluginmanager.register(FiguresPlugin(text), "capture-scores")
+    return Measured(lake, folder, clusters, scores)
+
+
+def names(given: Given) -> str:
+    return given.capture
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+def test_a_capture_is_known_as_one_cluster_of_its_own(given: Given, measured: Measured) -> None:
+    cluster = measured.clusters[given]
+    assert cluster
+    assert list(measured.clusters.values()).count(cluster) == 1
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+def test_states_that_the_truth_holds_are_found_and_others_are_not(given: Given, measured: Measured) -> None:
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS, score.diff()
+
+
+def test_over_all_captures_nearly_every_state_is_found_at_its_time(measured: Measured) -> None:
+    scores = [measured.scores["leader and ISR", given] for given in ALL]
+    together = Score(tuple(alignment for score in scores for alignment in score.alignments))
+    assert together.recall >= LOWEST_RECALL_OF_ALL
+    assert together.extras <= HIGHEST_EXTRAS_OF_ALL
+    errors = [abs(error) for alignment in together.alignments for error in alignment.start_errors_ms]
+    assert len(errors) > 100
+    assert median(errors) <= LONGEST_MEDIAN_TIME_ERROR_MS
+
+
+@pytest.mark.parametrize("given", NO_ZNODES, ids=names)
+def test_logs_alone_give_nearly_as_much(given: Given, measured: Measured) -> None:
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL_WITHOUT_ZNODES, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS_WITHOUT_ZNODES, score.diff()
+
+
+@pytest.mark.parametrize("given", ALL, ids=names)
+@pytest.mark.parametrize("subject", [name for name in SUBJECTS if name != "leader and ISR"])
+def test_the_other_timelines_hold_the_truth_too(subject: str, given: Given, measured: Measured) -> None:
+    score = measured.scores[subject, given]
+    assert score.recall >= LOWEST_RECALL, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS, score.diff()
+
+
+@pytest.mark.parametrize("given", TRANSACTIONS, ids=names)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_transaction_logs_alone_tell_every_decision(subject: str, given: Given, measured: Measured) -> None:
+    score = measured.scores[subject, given]
+    assert score.recall == 1.0, score.diff()
+    assert score.extras == 0.0, score.diff()
+
+
+@pytest.mark.parametrize("given", TRANSACTIONS, ids=names)
+def test_snapshots_show_the_writes_of_the_log_and_say_how_many_they_hide(given: Given, measured: Measured) -> None:
+    from ingest.lake.tables import TABLES
+
+    columns = ("path", "change", "czxid", "mzxid", "version", "data", "hidden_writes_count")
+    instants = ("changed_at", "changed_at_upper")
+    rows = rows_by_cluster(measured.lake.read(TABLES["silver.znode_changes"]), *columns, *instants)
+    shown, logged = rows[measured.clusters[Given(Sources.ALL, given.capture)]], rows[given.cluster_id]
+    writes: dict[tuple[str, int], dict[int, dict[str, Any]]] = {}
+    deleted = {(row["path"], row["czxid"]): row["changed_at"] for row in logged if row["change"] == "deleted"}
+    for row in logged:
+        if row["change"] == "written":
+            writes.setdefault((row["path"], row["czxid"]), {})[row["mzxid"]] = row
+    compared = hidden = gone = 0
+    last: dict[tuple[str, int], int] = {}
+    for row in sorted(shown, key=lambda row: row["mzxid"]):
+        znode = (row["path"], row["czxid"])
+        if row["path"].startswith("/zookeeper") or znode not in writes:
+            continue  # ZooKeeper's own, created by no transaction
+        if row["change"] == "deleted":
+            gone += 1
+            assert row["changed_at"] <= deleted[znode] <= row["changed_at_upper"], row
+            continue
+        own = writes[znode][row["mzxid"]]
+        assert (own["version"], own["data"], own["changed_at"]) == (row["version"], row["data"], row["changed_at"])
+        between = [zxid for zxid in writes[znode] if last.get(znode, 0) < zxid < row["mzxid"]]
+        if not row["path"].startswith("/brokers/ids/"):  # registered by two writes of one transaction since 2.8
+            assert row["hidden_writes_count"] == len(between), row
+        last[znode] = row["mzxid"]
+        compared += 1
+        hidden += len(between)
+    assert compared > 50
+    assert gone > 0 or hidden > 0
+
+
+@pytest.mark.parametrize("given", WRONG_CLOCKS, ids=names)
+def test_wrong_clocks_are_found_and_corrected(given: Given, measured: Measured) -> None:
+    from pyspark.sql import functions as F
+
+    from ingest.lake.tables import TABLES
+
+    rows = (
+        measured.lake.read(TABLES["quality.evidence_coverage"])
+        .where((F.col("cluster_id") == given.cluster_id) & (F.col("source_kind") == "clock"))
+        .collect()
+    )
+    clocks = {row["broker_id"]: row for row in rows}
+    assert len(clocks) == len(rows) == 3
+    assert {broker: row["clock_verdict"] for broker, row in clocks.items()} == {
+        1: "agrees",
+        2: "other_zone",
+        3: "skewed",
+    }
+    for broker, shift in WRONG_BY.items():
+        wrong_ms = shift.total_seconds() * 1000
+        assert clocks[broker]["clock_offset_lower_ms"] <= wrong_ms <= clocks[broker]["clock_offset_upper_ms"]
+    score = measured.scores["leader and ISR", given]
+    assert score.recall >= LOWEST_RECALL_WITHOUT_ZNODES, score.diff()
+    assert score.extras <= HIGHEST_EXTRAS_WITHOUT_ZNODES, score.diff()
+    findings = measured.lake.read(TABLES["gold.divergences"]).where(F.col("cluster_id") == given.cluster_id)
+    assert findings.where("severity != 'info'").collect() == []
+
+
+def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) -> None:
+    from pyspark.sql import functions as F
+
+    from ingest.lake.tables import TABLES
+    from ingest.lake.tables.gold import DIVERGENCES
+    from reconstruct.cluster.spark.incarnations import stored_incarnations
+    from reconstruct.engine.inputs import cluster_histories, evidence_of_partitions
+    from reconstruct.partitions.spark.step import FOLDED_TABLES, history_of, history_rows
+
+    lake = measured.lake
+    clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
+    incarnations = stored_incarnations(lake.read(TABLES["silver.topic_incarnations"]))
+    partitions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    folded = [measured.clusters[given] for given in ALL]
+    for row in evidence_of_partitions(lake, incarnations).where(F.col("cluster_id").isin(folded)).collect():
+        key = (row["cluster_id"], row["topic"], row["topic_incarnation"], row["partition_id"])
+        partitions.setdefault(key, []).append(row.asDict())
+    plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in FOLDED_TABLES}
+    for key, rows in partitions.items():
+        named = dict(zip(("cluster_id", "topic", "topic_incarnation", "partition_id"), key, strict=True))
+        for made in history_rows(history_of(rows, clusters)):
+            if made["table_name"] in plain:
+                plain[made["table_name"]].append({**made, **named})
+    assert len(partitions) > 50
+    for spec in FOLDED_TABLES:
+        columns = spec.column_names
+        tuples = [tuple(row.get(name) for name in columns) for row in plain[spec.full_name]]
+        ours = row_texts(lake.spark.createDataFrame(tuples, spec.struct), ())
+        of_clusters = lake.read(spec).where(F.col("cluster_id").isin(folded))
+        theirs = row_texts(of_clusters.select(*columns), ())
+        if spec is DIVERGENCES:  # it also holds the findings of clusters, requests, offsets and checkpoints
+            theirs = [text for text in theirs if text in set(ours)]
+        assert sorted(theirs) == sorted(ours), spec.full_name
+
+
+def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mapping[str, Truth]) -> None:
+    from reconstruct.explain.explain import Span
+    from reconstruct.explain.spark.step import NothingKnown, Question, explain
+
+    name = "unclean-3.9.1-info"
+    cluster = measured.clusters[Given(Sources.ALL, name)]
+    elected = next(
+        state
+        for state in truths[name].states_by_partition()["ledger", 0]
+        if state.state[0] == 2 and state.state[1] == 2
+    )
+    at = int(elected.write.time_ms) * 1000
+    text = explain(measured.lake, Question("ledger", 0, Span(at, at + 1000), cluster))
+    assert "leader 2 elected, uncleanly, leader epoch 2" in text
+    assert "1: not live." in text
+    assert "Leader 2, uncleanly, ISR 2, leader epoch 2; told: 2." in text
+    for question, sentence in (
+        (Question("nothing", 0, Span(at, at + 1), cluster), "no topic nothing is known"),
+        (Question("ledger", 7, Span(at, at + 1), cluster), "nothing is known of partition 7"),
+        (Question("ledger", 0, Span(at, at + 1)), "clusters have that topic: say --cluster"),
+    ):
+        with pytest.raises(NothingKnown, match=sentence):
+            explain(measured.lake, question)
+
+
+def rows_of(lake: Any, *, of_clusters: list[str] | None = None, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Every row of silver and gold, by table, as text."""
+    from ingest.lake.delta import PinnedLake
+    from ingest.lake.tables import TABLES
+
+    lake, texts = PinnedLake(lake), {}
+    for spec in TABLES.values():
+        if spec.schema in ("silver", "gold"):
+            frame = lake.read(spec)
+            if of_clusters is not None:
+                frame = frame.where(frame["cluster_id"].isin(of_clusters))
+            texts[spec.full_name] = row_texts(frame, without)
+    return texts
+
+
+def differing(before: dict[str, list[str]], after: dict[str, list[str]]) -> dict[str, tuple[list[str], list[str]]]:
+    """By table, up to three rows that only one side holds."""
+    found = {}
+    for name in before:
+        gone, new = set(before[name]) - set(after[name]), set(after[name]) - set(before[name])
+        if gone or new or len(before[name]) != len(after[name]):
+            found[name] = (sorted(gone)[:3], sorted(new)[:3])
+    return found
+
+
+def test_running_again_in_another_order_under_other_names_gives_the_same_rows(
+    measured: Measured, lake: Any, tmp_path: Path
+) -> None:
+    shuffled = random.Random(20261121)
+    paths: list[Path] = []
+    for name in REORDERED:
+        capture = lay_out(Given(Sources.ALL, name), tmp_path / "moved" / name)
+        for index, log in enumerate(sorted(capture.glob("broker-*/logs/*.log"))):
+            log.rename(log.with_name(f"{99 - index}.txt"))
+        paths += sorted(capture.iterdir())
+    shuffled.shuffle(paths)
+    fill(lake, paths)
+    clusters = [measured.clusters[Given(Sources.ALL, name)] for name in REORDERED]
+    named_by_path = ("source_file",)
+    before = rows_of(measured.lake, of_clusters=clusters, without=named_by_path)
+    assert before["silver.leader_and_isr_timeline"]
+    assert differing(before, rows_of(lake, without=named_by_path)) == {}
+    again = rows_of(lake)
+    fill(lake, paths)
+    assert differing(again, rows_of(lake)) == {}, "running twice changes no row"
+
+
+def test_the_suites_hold_on_every_capture_and_the_data_docs_show_it(measured: Measured, tmp_path: Path) -> None:
+    """No gate fails; of a capture with all its sources not even a warning, but where a broken file was read."""
+    from checks.pipeline import run_checks
+
+    report = run_checks(measured.lake, docs_dir=str(tmp_path / "docs"), progress=silent)
+    assert report.failed_gates == ()
+    whole = {measured.clusters[given] for given in ALL}
+    broken = {
+        (result.check_id, example["cluster_id"])
+        for result in report.results
+        if result.verdict == "broken" and result.severity != "info"
+        for example in json.loads(result.examples or "[]")
+    }
+    corrupted = measured.clusters[Given(Sources.ALL, "checkpoints-1.1.1")]
+    assert {(check_id, cluster) for check_id, cluster in broken if cluster in whole} == {
+        ("quality.run_metrics.rejected_records_ratio_warning", corrupted)
+    }
+    assert report.docs_index is not None
+    page = Path(report.docs_index).read_text()
+    tables = {result.table_name for result in report.results if result.severity != "info"}
+    assert {table for table in tables if table not in page} == set()

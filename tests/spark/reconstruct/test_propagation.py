@@ -1,0 +1,263 @@
+"""Requests of controllers on Spark: lines of three eras tied together, bent, and judged; all stories in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import functions as F
+
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
+from ingest.lake.tables.silver import ZNODE_CHANGES
+from ingest.shapes import match
+from reconstruct.cluster.spark.incarnations import topic_incarnations
+from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
+from reconstruct.events.spark.step import state_change_events
+from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.spark.step import VERDICTS, rows_of
+from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.time.instants import to_micros
+from reconstruct.time.intervals import Interval
+from tests.support.files.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
+
+BEGIN: Final = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+BEGIN_US: Final = to_micros(BEGIN)
+S: Final = 1_000_000
+
+
+def twice(batch: Callable[[int, int, int], list[Said]], bend: Callable[[list[Said]], list[Said]] = list) -> list[Said]:
+    """Two batches ten seconds apart, the first of them bent."""
+    return [*bend(batch(60_000, 10, 5)), *batch(70_000, 12, 6)]
+
+
+RECEIPT: Final = ("received", "started", "completed", "answered")
+OLD_CONTROLLER: Final = (
+    "[Broker id=2] Cached leader info PartitionState(controllerEpoch=3, leader=3, leaderEpoch=4, isr=[3], zkVersion=5,"
+    " replicas=[2, 1], offlineReplicas=[]) for partition t-0 in response to UpdateMetadata request sent by controller 3"
+    " epoch 3 with correlation id 40"
+)
+REFUSED: Final = (
+    "[Broker id=2] Received update metadata request with correlation id 40 from an old controller 3 with epoch {}."
+    " Latest known controller epoch is 4"
+)
+STORIES: Final[dict[str, list[Said]]] = {
+    "0.8": twice(batch_0_8),
+    "1.1": twice(batch_1_1),
+    "3.9": twice(batch_3_9),
+    "3.9 at INFO": at_info(twice(batch_3_9)),
+    "not received": twice(batch_1_1, lambda story: without(story, *RECEIPT)),
+    "never sent": twice(batch_1_1, lambda story: without(story, "sent")),
+    "never sent, 0.8": twice(batch_0_8, lambda story: without(story, "sent")),
+    "other content": twice(batch_1_1, lambda story: bent(story, "sent", "leaderEpoch=5", "leaderEpoch=9")),
+    "not handled": twice(batch_1_1, lambda story: without(story, "started", "completed")),
+    "not answered": twice(batch_0_8, lambda story: without(story, "answered")),
+    "late": twice(batch_1_1, lambda story: later(story, "cached", 4_000)),
+    # two UpdateMetadata requests that the controller's lines do not tell apart, the first of them lost
+    "one stretch": [
+        *without(batch_1_1(60_000, 10, 5), "cached", "answered metadata"),
+        *[said for said in batch_1_1(60_001, 12, 5) if "metadata" in said.name or said.name == "cached"],
+        *batch_1_1(70_000, 14, 6),
+    ],
+    # the answer was lost, the controller asks again: received twice, with two correlation ids
+    "sent again": [
+        *without(batch_1_1(60_000, 10, 5), "answered", "cached", "answered metadata"),
+        *[said for said in batch_1_1(60_020, 11, 5) if said.name in (*RECEIPT, "cached", "answered metadata")],
+        *batch_1_1(70_000, 13, 6),
+    ],
+    # the broker registered anew: its connection counts from 10 again
+    "ids begin anew": [*batch_1_1(60_000, 10, 5), *batch_1_1(63_000, 10, 6)],
+    "old controller": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
+    "old controller, restarted": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
+    "refused": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(3), "WARN")],
+    "refused wrongly": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(4), "WARN")],
+    "lossy": [said for n in range(4) for said in without(batch_1_1(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), "started")],
+}
+
+
+def view(name: str) -> ClusterView:
+    spans = (LogSpan(BEGIN_US, BEGIN_US + 3_600 * S, "INFO" if "INFO" in name else "TRACE"),)
+    known = ClusterView(
+        name,
+        version=VersionRange.exactly(v(1, 1, 1)),
+        tenures=(
+            Tenure(3, 3, BEGIN_US, BEGIN_US + 30 * S, ("third",), "TRACE"),
+            Tenure(1, 4, BEGIN_US + 30 * S, None, ("fourth",), "TRACE"),
+        ),
+        liveness={b: (Interval(BEGIN_US, None, Registration(), ()),) for b in (1, 2, 3)},
+        process_starts={b: ((BEGIN_US, f"start-{b}"),) for b in (1, 2, 3)},
+        logs=dict.fromkeys((1, 2), spans),
+    )
+    again = {2: ((BEGIN_US, "start-2"), (BEGIN_US + 75 * S, "again"))}
+    return replace(known, process_starts=again) if "restarted" in name else known
+
+
+def records(spark: Any) -> tuple[Any, Any]:
+    rows, files = [], {}
+    for name, story in STORIES.items():
+        for number, said in enumerate(sorted(story, key=lambda said: (said.broker_id, said.at_ms))):
+            found = match("state_change_log", "state.change.logger", said.text)
+            assert found is not None, said.text
+            file_id = f"{name}/{said.broker_id}"
+            files[file_id] = name
+            rows.append(
+                dict.fromkeys(LOG_RECORDS.column_names)
+                | {
+                    "record_id": f"{name}|{said.name}|{said.at_ms}|{number}",
+                    "cluster_id": name,
+                    "file_id": file_id,
+                    "broker_id": said.broker_id,
+                    "source_kind": "state_change_log",
+                    "source_file": file_id,
+                    "source_line": number,
+                    "byte_offset": number,
+                    "byte_length": 1,
+                    "message": said.text,
+                    "event_time": BEGIN + timedelta(milliseconds=said.at_ms),
+                    "event_time_text": "t",
+                    "log_level": said.level,
+                    "shape_id": found.shape_id,
+                    "event_type": found.event_type,
+                    "fields": dict(found.fields),
+                }
+            )
+    ingested = [{"file_id": file_id, "first_event_time": BEGIN} for file_id in files]
+    schema = [field for field in INGESTED_FILES.struct.fields if field.name in ("file_id", "first_event_time")]
+    return (
+        spark.createDataFrame(rows, LOG_RECORDS.struct).withColumn("corrected_time", F.col("event_time")),
+        spark.createDataFrame(ingested, type(INGESTED_FILES.struct)(schema)),
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    delays: dict[str, list[Any]]
+    findings: dict[str, list[Any]]
+    verdicts: dict[tuple[str, str, str], int]
+    lossy: dict[str, dict[int, tuple[str, ...]]]
+
+
+@pytest.fixture(scope="module")
+def judged(spark: Any) -> Judged:
+    logged, files = records(spark)
+    incarnations = topic_incarnations(logged, spark.createDataFrame([], ZNODE_CHANGES.struct))
+    views = {name: view(name) for name in STORIES}
+    requests = controller_requests(state_change_events(logged, incarnations), files, views).persist()
+    lossy = lossy_logs(requests, views)
+    rows = judged_requests(requests, {name: with_lossy_logs(known, lossy) for name, known in views.items()}).persist()
+    by_cluster: list[dict[str, list[Any]]] = []
+    for spec in (PROPAGATION_DELAYS, DIVERGENCES):
+        found: dict[str, list[Any]] = {name: [] for name in STORIES}
+        for row in rows_of(rows, spec).collect():
+            found[row["cluster_id"]].append(row)
+        by_cluster.append(found)
+    counts = rows.where(F.col("table_name") == VERDICTS).groupBy("cluster_id", "rule", "verdict").agg(F.sum("times"))
+    verdicts = {(row[0], row[1], row[2]): row[3] for row in counts.collect()}
+    requests.unpersist()
+    rows.unpersist()
+    return Judged(by_cluster[0], by_cluster[1], verdicts, lossy)
+
+
+def told(judged: Judged, name: str) -> list[tuple[Any, ...]]:
+    rows = sorted(judged.delays[name], key=lambda row: (row["request_kind"], row["sequence"]))
+    columns = ("request_kind", "correlation_id", "sent_to_received_ms", "decided_to_applied_ms", "outcome")
+    return [tuple(row[column] for column in columns) for row in rows]
+
+
+def found(judged: Judged, name: str) -> list[tuple[str, str, str]]:
+    return sorted((row["rule_id"], row["divergence_type"], row["severity"]) for row in judged.findings[name])
+
+
+@pytest.mark.parametrize("era", ["0.8", "1.1", "3.9", "3.9 at INFO"])
+def test_each_era_ties_what_was_sent_to_what_was_received(judged: Judged, era: str) -> None:
+    second = {"0.8": 10}.get(era, 11)
+    assert told(judged, era) == [
+        ("LeaderAndIsr", 10, 4, 8, "applied"),
+        ("LeaderAndIsr", 12, 4, 8, "applied"),
+        ("UpdateMetadata", second, 8, 10, "applied"),
+        ("UpdateMetadata", second + 2, 8, 10, "applied"),
+    ]
+    assert all(row["controller_epoch"] == 4 and row["partitions_count"] == 1 for row in judged.delays[era])
+    answered = [row["acknowledged_at"] is not None for row in judged.delays[era]]
+    assert answered == [era != "3.9 at INFO"] * 4
+    assert found(judged, era) == []
+    assert judged.verdicts[era, "R23", "kept"] == 4
+
+
+def test_each_step_of_a_request_is_evidence(judged: Judged) -> None:
+    first = min(judged.delays["3.9"], key=lambda row: (row["request_kind"], row["sequence"]))
+    assert [record.split("|")[1] for record in first["evidence"]] == ["sent", "handling", "finished", "answered"]
+
+
+def test_a_request_that_was_not_received_is_found(judged: Judged) -> None:
+    assert found(judged, "not received") == [("R23", "request_not_received", "warning")]
+    assert told(judged, "not received")[0] == ("LeaderAndIsr", None, None, None, "not_received")
+
+
+@pytest.mark.parametrize(("name", "rows"), [("never sent", 4), ("never sent, 0.8", 4)])
+def test_a_request_that_was_never_sent_is_found(judged: Judged, name: str, rows: int) -> None:
+    assert found(judged, name) == [("R23", "request_never_sent", "warning")]
+    assert len(judged.delays[name]) == rows
+
+
+def test_a_line_that_only_says_something_else_is_no_missing_request(judged: Judged) -> None:
+    assert found(judged, "other content") == []
+    assert told(judged, "other content") == told(judged, "1.1")
+
+
+def test_a_request_that_was_not_handled_is_found(judged: Judged) -> None:
+    assert found(judged, "not handled") == [("R23", "request_not_handled", "warning")]
+
+
+def test_a_request_that_was_not_answered_is_found(judged: Judged) -> None:
+    assert found(judged, "not answered") == [("R23", "request_not_answered", "info")]
+
+
+def test_what_arrives_late_is_measured(judged: Judged) -> None:
+    assert ("UpdateMetadata", 11, 4_008, 4_010, "applied") in told(judged, "late")
+    assert found(judged, "late") == []
+
+
+def test_requests_of_one_stretch_are_told_apart_by_their_receipts(judged: Judged) -> None:
+    metadata = [row for row in told(judged, "one stretch") if row[0] == "UpdateMetadata"]
+    assert [(row[1], row[2]) for row in metadata] == [(13, 8), (15, 8)]
+
+
+def test_a_request_that_is_sent_again_accuses_nobody(judged: Judged) -> None:
+    assert found(judged, "sent again") == []
+    leader_and_isr = [row for row in judged.delays["sent again"] if row["request_kind"] == "LeaderAndIsr"]
+    assert sorted((row["correlation_id"], row["sent_at"] is not None) for row in leader_and_isr) == [
+        (10, False),
+        (11, True),
+        (13, True),
+    ]
+
+
+def test_correlation_ids_that_begin_anew_are_other_requests(judged: Judged) -> None:
+    assert [(row[1], row[2]) for row in told(judged, "ids begin anew")] == [(10, 4), (10, 4), (11, 8), (11, 8)]
+    assert found(judged, "ids begin anew") == []
+
+
+def test_a_broker_that_accepts_an_old_controller_is_found(judged: Judged) -> None:
+    assert ("R12", "accepted_stale_controller", "error") in found(judged, "old controller")
+    assert found(judged, "old controller, restarted") == []
+
+
+def test_a_refusal_is_recomputed(judged: Judged) -> None:
+    assert found(judged, "refused") == []
+    assert judged.verdicts["refused", "R21", "kept"] == 1
+    assert "ignored_stale" in {row["outcome"] for row in judged.delays["refused"]}
+    assert ("R21", "ignored_without_reason", "error") in found(judged, "refused wrongly")
+
+
+def test_a_log_that_lacks_lines_again_and_again_is_lossy(judged: Judged) -> None:
+    assert {name: set(brokers) for name, brokers in judged.lossy.items()} == {"lossy": {2}}
+
+
+def test_no_two_rows_share_the_key(judged: Judged) -> None:
+    keys = [tuple(row[name] for name in PROPAGATION_DELAYS.key) for rows in judged.delays.values() for row in rows]
+    assert len(keys) == len(set(keys)) > 60

@@ -1,0 +1,129 @@
+"""Gold is written, audited, then published: what an audit refuses replaces nothing and is kept beside the tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from checks.audit import audit_gold
+from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
+from jobs.reconstruct_job import refusals
+from reconstruct.engine.publication import REFUSED, Publication, no_audit
+from reconstruct.pipeline import ReconstructReport
+from tests.support.lakes.incident import Story, at
+
+WHERE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0, "model_version": "2"}
+
+
+def spans(spark, *given):
+    """Rows of gold.availability_intervals as they are staged: the schema of the table, every column nullable."""
+    names = AVAILABILITY_INTERVALS.column_names
+    made = [
+        {
+            **dict.fromkeys(names),
+            **WHERE,
+            "kind": kind,
+            "sequence": sequence,
+            "valid_from": at(begin),
+            "valid_to": at(end),
+            "evidence": evidence,
+        }
+        for kind, sequence, begin, end, evidence in given
+    ]
+    rows = [tuple(row[name] for name in names) for row in made]
+    return spark.createDataFrame(rows, _nullable(AVAILABILITY_INTERVALS.struct))
+
+
+def _nullable(struct):
+    copy = type(struct).fromJson(struct.jsonValue())
+    for field in copy.fields:
+        field.nullable = True
+    return copy
+
+
+@pytest.fixture
+def published(lake: Lake) -> Lake:
+    """A lake whose gold was published by an earlier run: one interval without a leader."""
+    story = Story("c")
+    story.add(
+        AVAILABILITY_INTERVALS,
+        topic="orders",
+        topic_incarnation="orders-1",
+        kind="offline",
+        valid_from=at(1),
+        valid_to=at(2),
+        evidence=["r1"],
+    )
+    story.write(lake)
+    return lake
+
+
+def kept(lake: Lake) -> list[tuple[str, int, object]]:
+    rows = lake.read(AVAILABILITY_INTERVALS).select("kind", "sequence", "valid_from").collect()
+    return sorted((row["kind"], row["sequence"], row["valid_from"].replace(tzinfo=None)) for row in rows)
+
+
+def test_what_the_audit_finds_sound_replaces_the_former_rows(spark, published, tmp_path):
+    gold = Publication(published)
+    gold.offer(
+        AVAILABILITY_INTERVALS, spans(spark, ("offline", 0, 5, 6, ["r2"]), ("under_replicated", 0, 5, 9, ["r3"]))
+    )
+    assert gold.publish(lambda candidate: audit_gold(candidate, lambda _: None)) == ()
+    assert [row[:2] for row in kept(published)] == [("offline", 0), ("under_replicated", 0)]
+    assert not (tmp_path / "lake" / REFUSED).exists()
+
+
+def test_what_breaks_a_critical_check_leaves_every_table_as_it_was_and_is_kept_beside(spark, published, tmp_path):
+    before = kept(published)
+    gold = Publication(published)
+    doubled = [("offline", 0, 5, 6, ["r2"]), ("offline", 0, 5, 6, ["r2"]), ("offline", 1, 7, 8, [])]
+    gold.offer(AVAILABILITY_INTERVALS, spans(spark, *doubled))
+    gold.offer(LEADERSHIP_OVERLAPS, published.read(LEADERSHIP_OVERLAPS))
+    told = []
+    problems = gold.publish(lambda candidate: audit_gold(candidate, told.append))
+    assert kept(published) == before
+    assert any("unique_key is broken by 1 of 3" in sentence for sentence in problems), problems
+    (evidence,) = [sentence for sentence in problems if "evidence_not_empty" in sentence]
+    assert evidence.startswith("gold.availability_intervals: ")
+    assert '"sequence":1' in evidence
+    refused = spark.read.parquet(str(tmp_path / "lake" / REFUSED / AVAILABILITY_INTERVALS.full_name))
+    assert refused.count() == 3
+    assert (tmp_path / "lake" / REFUSED / LEADERSHIP_OVERLAPS.full_name).is_dir()
+    assert told[0].startswith("audit: ")
+
+
+def test_a_null_where_the_table_forbids_one_is_a_sentence_and_no_exception(spark, published):
+    gold = Publication(published)
+    gold.offer(AVAILABILITY_INTERVALS, spans(spark, (None, 0, 5, 6, ["r2"])))
+    problems = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None))
+    assert any("kind_not_null is broken by 1 of 1" in sentence for sentence in problems), problems
+
+
+def test_readers_see_the_former_rows_until_all_are_published(spark, published):
+    gold = Publication(published)
+    gold.offer(AVAILABILITY_INTERVALS, spans(spark, ("offline", 0, 5, 6, ["r2"])))
+    before, seen = kept(published), []
+
+    def look(candidate: Lake) -> tuple[str, ...]:
+        seen.append((kept(published), [row["valid_from"] for row in candidate.read(AVAILABILITY_INTERVALS).collect()]))
+        assert candidate.read(LEADERSHIP_OVERLAPS).count() == 0  # not offered: as it is
+        return no_audit(candidate)
+
+    assert gold.publish(look) == ()
+    assert seen[0][0] == before
+    assert kept(published) != before
+
+
+def test_a_table_is_offered_once(spark, published):
+    gold = Publication(published)
+    gold.offer(AVAILABILITY_INTERVALS, spans(spark, ("offline", 0, 5, 6, ["r2"])))
+    with pytest.raises(ValueError, match=r"gold.availability_intervals is offered already"):
+        gold.offer(AVAILABILITY_INTERVALS, published.read(AVAILABILITY_INTERVALS))
+
+
+def test_the_job_says_what_was_refused_and_where_it_lies():
+    assert refusals(ReconstructReport()) == ()
+    gate, place = refusals(ReconstructReport(refused=("gold.divergences: unique_key is broken by 1 of 2",)))
+    assert gate == "gate failed: gold.divergences: unique_key is broken by 1 of 2"
+    assert "gold stays as it was" in place
+    assert "_refused" in place

@@ -1,0 +1,154 @@
+"""The checkpoints of a capture's brokers without Spark: the plain way to :func:`judge_checkpoints`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from ingest.readers.log_dirs import checkpoints
+from ingest.readers.work import Kept, Rejected, WorkItem
+from ingest.shapes import match
+from reconstruct.checkpoints.evidence import (
+    AssignedSpan,
+    BadEntry,
+    BrokerCheckpoints,
+    BrokerLine,
+    CheckpointCopy,
+    EntrySighting,
+    Replica,
+    lines_of,
+    mark_runs,
+)
+from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.time.instants import to_micros
+from tests.support.captures.packed import kafka_version
+
+_HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
+_CAUSE: Final = re.compile(r"^(?:Caused by: )?([\w.$]+): (.*)$")
+_TOPIC: Final = re.compile(r"^/brokers/topics/([^/]+)$")
+#: The content of each copy by (directory, file, milliseconds); None: the file was not there.
+Files = dict[tuple[str, str, int], bytes | None]
+
+
+def checkpoint_files(broker: Path) -> Files:
+    """Every copy of a broker of a capture."""
+    return {
+        ("checkpoints", path.parent.name, int(path.name)): path.read_bytes()
+        for path in sorted(broker.glob("checkpoints/*/*"))
+    }
+
+
+def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[EntrySighting]]:
+    """What ingest reads of each copy; topics have no incarnations here."""
+    copies, entries = [], []
+    for (directory, name, milliseconds), content in sorted(files.items()):
+        if content is None:
+            continue
+        kind, at = name.replace("-", "_"), milliseconds * 1000
+        evidence_id = f"{directory}/{name}/{milliseconds}"
+        bad, kept = [], 0
+        for record in _records(name, kind, content):
+            place = record.place
+            if isinstance(record, Kept):
+                kept += 1
+                replica = (record.values["topic"], "", record.values["partition_id"])
+                entries.append(
+                    EntrySighting(directory, kind, replica, at, record.values["offset"], f"{evidence_id}:{place.line}")
+                )
+            else:
+                bad.append(BadEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}"))
+        copies.append(CheckpointCopy(directory, kind, at, kept, tuple(bad), hashlib.sha256(content).hexdigest()))
+    return copies, mark_runs(copies, entries)
+
+
+@lru_cache(maxsize=100_000)
+def _records(name: str, kind: str, content: bytes) -> tuple[Kept | Rejected, ...]:
+    """What is read of one content: of a broker's copies most are alike, and of its bent ones all but one."""
+    return tuple(checkpoints.read(_item(name, kind, len(content)), [content]))
+
+
+def broker_lines(broker: Path) -> tuple[list[BrokerLine], list[tuple[int, str]], list[tuple[int, int]]]:
+    """What its server.log says, its starts, and the span that it covers."""
+    broker_id = broker.name.removeprefix("broker-")
+    lines: list[BrokerLine] = []
+    starts: list[tuple[int, str]] = []
+    first = None
+    text = (broker / "logs" / "server.log").read_text(errors="replace").splitlines()
+    for number, line in enumerate(text, 1):
+        header = _HEADER.match(line)
+        if header is None:
+            continue
+        at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+        first = at if first is None else first
+        matched = match("server_log", header[4], header[3])
+        event_type = "" if matched is None else matched.event_type
+        evidence_id = f"{broker_id}/server.log:{number}"
+        if event_type == "broker_server_starting":
+            starts.append((at, evidence_id))
+        cause = text[number] if number < len(text) else ""
+        caused = _CAUSE.match(cause)
+        exception = match("exception", caused[1], caused[2]) if caused else None
+        cause_type = "" if exception is None else exception.event_type
+        fields = {} if matched is None else matched.fields
+        lines += lines_of(at, evidence_id, event_type, fields, cause if caused else "", cause_type)
+    return lines, starts, [] if first is None else [(first, EVER_AFTER)]
+
+
+def assigned_spans(capture: Path) -> Mapping[int, Mapping[Replica, list[AssignedSpan]]]:
+    """By broker: from the topics' znodes, as each snapshot shows them; a topic that is gone is nobody's."""
+    seen: dict[tuple[str, int], list[tuple[int, tuple[int, ...]]]] = {}
+    for snapshot in sorted(capture.glob("znodes/*.jsonl")):
+        shown = {}
+        at = int(snapshot.stem) * 1000
+        for line in snapshot.read_text().splitlines():
+            row = json.loads(line)
+            if (topic := _TOPIC.match(row["path"])) and row["data"]:
+                for number, replicas in json.loads(row["data"])["partitions"].items():
+                    shown[topic[1], int(number)] = tuple(replicas)
+        for partition in shown.keys() | seen.keys():
+            spans = seen.setdefault(partition, [])
+            if not spans or spans[-1][1] != shown.get(partition, ()):
+                spans.append((at, shown.get(partition, ())))
+    brokers = {int(path.name.removeprefix("broker-")) for path in capture.glob("broker-*")}
+    return {
+        broker: {
+            (topic, "", number): [
+                AssignedSpan(start, end, broker in replicas)
+                for (start, replicas), end in zip(spans, [*(at for at, _ in spans[1:]), None], strict=True)
+            ]
+            for (topic, number), spans in seen.items()
+        }
+        for broker in brokers
+    }
+
+
+def plain_checkpoints(capture: Path) -> Iterator[BrokerCheckpoints]:
+    """Each broker of a capture; what is proven of its high watermarks otherwise is left out."""
+    version = KafkaVersion.parse(kafka_version(capture.name))
+    assert version is not None
+    assigned = assigned_spans(capture)
+    for broker in sorted(capture.glob("broker-*")):
+        broker_id = int(broker.name.removeprefix("broker-"))
+        copies, entries = read_checkpoints(checkpoint_files(broker))
+        lines, starts, covered = broker_lines(broker)
+        yield BrokerCheckpoints(
+            broker_id,
+            VersionRange.exactly(version),
+            copies,
+            entries,
+            lines,
+            starts,
+            assigned[broker_id],
+            covered=covered,
+        )
+
+
+def _item(name: str, kind: str, size: int) -> WorkItem:
+    return WorkItem(name, None, name, kind, "c", None, "f", "f", size)

@@ -1,0 +1,149 @@
+"""The view of a capture's cluster without Spark: the same facts, the same pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from reconstruct.cluster.brokers import BrokerFact
+from reconstruct.cluster.controllers import LEVELS, ControllerFact
+from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
+from reconstruct.cluster.spark.step import ClusterHistory
+from reconstruct.cluster.view import LiveView, LogSpan
+from tests.support.captures.text import CaptureText
+from tests.support.evidence.lines import Line, ids, integer
+from tests.support.evidence.znodes import Write
+
+_BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
+_CONFIG: Final = re.compile(r"^/config/topics/([^/]+)$")
+_CHANGES: Final = {
+    "broker_change": (
+        ("added_broker_ids", "up"),
+        ("deleted_broker_ids", "down"),
+        ("bounced_broker_ids", "down"),
+        ("bounced_broker_ids", "up"),
+    ),
+    "broker_started": (("added_broker_ids", "up"),),
+    "broker_failed": (("deleted_broker_ids", "down"),),
+    "controlled_shutdown_requested": (("shutting_down_broker_ids", "shutdown_requested"),),
+}
+
+
+def plain_cluster(
+    capture: CaptureText, lines: Sequence[Line], writes: Sequence[Write], cluster_id: str = "c"
+) -> ClusterHistory:
+    """The cluster of a capture."""
+    facts = ClusterFacts()
+    facts.controllers = [*_tenures(lines), *_elections(lines), *_controller_znodes(writes)]
+    facts.brokers = [*_brokers(lines), *_registrations(writes)]
+    _listed(facts, lines)
+    _settings(facts, capture, writes)
+    facts.log_spans = sorted(_log_spans(lines), key=lambda span: (span[0], span[1].start))
+    for line in lines:
+        if line.event_type == "broker_server_starting":
+            facts.process_starts.append((line.broker_id, line.at, line.id))
+        elif line.event_type == "kafka_version":
+            facts.stated_versions.append(line.fields["kafka_version"])
+        if line.source_kind == "state_change_log":
+            facts.shapes.add(line.shape_id)
+    return ClusterHistory(cluster_id, facts)
+
+
+def _controller_of(line: Line) -> int:
+    return int(line.fields.get("controller_id", line.broker_id))
+
+
+def _elections(lines: Sequence[Line]) -> Iterator[ControllerFact]:
+    for line in lines:
+        epoch = integer(line.fields.get("controller_epoch", ""))
+        if line.source_kind != "controller_log":
+            continue
+        if line.event_type in ELECTED and epoch is not None:
+            yield ControllerFact("elected", line.at, line.id, _controller_of(line), epoch)
+        elif line.event_type == "controller_resigned":
+            yield ControllerFact("resigned", line.at, line.id, _controller_of(line))
+
+
+def _tenures(lines: Sequence[Line]) -> Iterator[ControllerFact]:
+    seen: dict[tuple[int, int], list[Line]] = {}
+    for line in lines:
+        own = line.source_kind == "state_change_log" and "broker_id" not in line.fields
+        if own and "controller_id" in line.fields and "controller_epoch" in line.fields:
+            seen.setdefault((_controller_of(line), int(line.fields["controller_epoch"])), []).append(line)
+    for (controller_id, epoch), spoken in seen.items():
+        first = min(spoken, key=lambda line: (line.at, line.number))
+        yield ControllerFact("seen", first.at, first.id, controller_id, epoch, _floor(spoken))
+
+
+def _floor(lines: Sequence[Line]) -> str:
+    return min((line.level for line in lines), key=LEVELS.index)
+
+
+def _controller_znodes(writes: Sequence[Write]) -> Iterator[ControllerFact]:
+    for write in writes:
+        if write.path == "/controller_epoch" and write.data:
+            yield ControllerFact("znode_epoch", write.at, write.id, epoch=int(write.data))
+        elif write.path == "/controller" and write.data:
+            yield ControllerFact("znode_controller", write.at, write.id, int(json.loads(write.data)["brokerid"]))
+
+
+def _brokers(lines: Sequence[Line]) -> Iterator[BrokerFact]:
+    for line in lines:
+        if line.source_kind == "controller_log":
+            for field, kind in _CHANGES.get(line.event_type, ()):
+                yield from (BrokerFact(id_, kind, line.at, line.id) for id_ in ids(line.fields.get(field, "")))
+
+
+def _registrations(writes: Sequence[Write]) -> Iterator[BrokerFact]:
+    first: set[int] = set()
+    for write in writes:
+        named = _BROKER.match(write.path)
+        if named and write.data is None:
+            yield BrokerFact(int(named[1]), "unregistered", write.at, write.id, write.czxid, write.at_upper)
+        elif named and write.czxid not in first:
+            first.add(write.czxid)
+            yield BrokerFact(int(named[1]), "registered", write.at, write.id, write.czxid)
+
+
+def _listed(facts: ClusterFacts, lines: Sequence[Line]) -> None:
+    lists = [
+        line
+        for line in lines
+        if line.source_kind == "controller_log"
+        and line.event_type in ("broker_change", "brokers_active")
+        and "live_broker_ids" in line.fields
+    ]
+    for line in sorted(lists, key=lambda line: (line.at, line.id)):
+        live = frozenset(ids(line.fields["live_broker_ids"]))
+        known = {fact.broker_id for fact in facts.brokers}
+        facts.brokers += [BrokerFact(id_, "live", line.at, line.id) for id_ in sorted(live)]
+        facts.brokers += [BrokerFact(id_, "absent", line.at, line.id) for id_ in sorted(known - live)]
+        facts.live_views.append(LiveView(line.at, _controller_of(line), live, line.id))
+
+
+def _log_spans(lines: Sequence[Line]) -> Iterator[tuple[int, LogSpan]]:
+    files: dict[tuple[int, str], list[Line]] = {}
+    for line in lines:
+        if line.source_kind == "state_change_log":
+            files.setdefault((int(line.fields.get("broker_id", line.broker_id)), line.file), []).append(line)
+    for (broker_id, _), spoken in files.items():
+        instants = [line.at for line in spoken]
+        yield broker_id, LogSpan(min(instants), max(instants), _floor(spoken))
+
+
+def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]) -> None:
+    for write in sorted(writes, key=lambda write: write.mzxid):
+        named = _CONFIG.match(write.path)
+        config = json.loads(write.data).get("config", {}) if named and write.data else {}
+        if named and MIN_ISR in config:
+            facts.topic_min_isr[named[1]] = int(config[MIN_ISR])
+        if named and UNCLEAN in config:
+            facts.topic_unclean[named[1]] = config[UNCLEAN] == "true"
+    for properties in capture.named("server.properties"):
+        pairs = [line.split("=", 1) for line in capture.files[properties] if "=" in line]
+        given = {key.strip(): value.strip() for key, value in pairs}
+        broker_id = int(properties.split("/")[0].removeprefix("broker-"))
+        facts.broker_min_isr[broker_id] = int(given.get(MIN_ISR, 1))
+        facts.broker_unclean[broker_id] = given[UNCLEAN] == "true" if UNCLEAN in given else None

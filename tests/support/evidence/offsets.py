@@ -1,0 +1,122 @@
+"""What the rules about offsets judge, of a capture's folder and without Spark: for tests that judge many times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from ingest.shapes import match
+from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.replication_rules import ReplicationRules
+from reconstruct.model.versions import VersionRange
+from reconstruct.offsets.clocks import OffsetClocks
+from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
+from reconstruct.offsets.losses import find_losses
+from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.time.instants import to_micros
+from tests.support.truth.offsets import RIGHT, BoundsByPartition, CaptureEvidence, read_evidence
+
+Partition = tuple[str, int]
+_LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
+_KINDS: Final = {"isr_shrink_proposed": IsrMoveKind.LEFT, "isr_expand_proposed": IsrMoveKind.JOINED}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All that one partition is judged by."""
+
+    evidence: OffsetEvidence
+    view: ClusterView
+    moves: Sequence[IsrMove]
+    lag_times: Mapping[int, int]
+
+
+#: What was found before, by partition: judged again only where the inputs are others.
+Known = dict[Partition, tuple[Inputs, list[Finding]]]
+
+
+def judged(
+    capture: Path, *, with_probes: bool = True, known: Known | None = None, clocks: OffsetClocks = RIGHT
+) -> list[tuple[Partition, Finding]]:
+    """Every finding about a capture's offsets, with the partition that it is of; from its logs, checkpoints, snapshots,
+    settings and, unless not wanted, probes. ``known`` is read and, where empty for a partition, filled; ``clocks`` are
+    what is unknown of the brokers'."""
+    return judged_of(capture, read_evidence(capture, with_probes=with_probes, clocks=clocks), known)
+
+
+def judged_of(
+    capture: Path, found: CaptureEvidence, known: Known | None = None, bounds: BoundsByPartition | None = None
+) -> list[tuple[Partition, Finding]]:
+    """As :func:`judged`, of evidence that was read already, and of its bounds where they are there."""
+    settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
+    min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
+    view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
+    lag_times = {broker: 1000 * int(given["replica.lag.time.max.ms"]) for broker, given in settings.items()}
+    moves = _isr_moves(capture)
+    result = []
+    for partition, evidence in found.partitions.items():
+        inputs = Inputs(evidence, view, moves.get(partition, ()), lag_times)
+        before = None if known is None else known.get(partition)
+        findings = (
+            before[1]
+            if before is not None and before[0] == inputs
+            else _judge(partition[0], inputs, found.rules, None if bounds is None else bounds[partition])
+        )
+        if known is not None:
+            known.setdefault(partition, (inputs, findings))
+        result += [(partition, finding) for finding in findings]
+    return result
+
+
+def _judge(topic: str, inputs: Inputs, rules: ReplicationRules, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
+    evidence = inputs.evidence
+    losses = find_losses(evidence, bound_offsets(evidence, rules) if bounds is None else bounds)
+    decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
+    case = OffsetCase(topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, decided)
+    verdicts = Verdicts()
+    judge_offsets(case, verdicts)
+    return verdicts.findings
+
+
+def _brokers(capture: Path) -> list[int]:
+    return sorted(int(path.name.removeprefix("broker-")) for path in capture.glob("broker-*"))
+
+
+def _settings(capture: Path, broker: int) -> Mapping[str, str]:
+    text = (capture / f"broker-{broker}" / "server.properties").read_text()
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def _isr_moves(capture: Path) -> dict[Partition, list[IsrMove]]:
+    result: dict[Partition, list[IsrMove]] = {}
+    for broker in _brokers(capture):
+        log = capture / f"broker-{broker}" / "logs" / "server.log"
+        for number, text in enumerate(log.read_text(errors="replace").splitlines(), 1):
+            for partition, move in _moves_of(broker, f"broker-{broker}/logs/server.log:{number}", text):
+                result.setdefault(partition, []).append(move)
+    return result
+
+
+def _moves_of(broker: int, evidence_id: str, text: str) -> Iterator[tuple[Partition, IsrMove]]:
+    line = _LINE.match(text)
+    matched = match("server_log", line[3], line[2]) if line else None
+    if line is None or matched is None or matched.event_type not in _KINDS:
+        return
+    fields = matched.fields
+    at = to_micros(datetime.strptime(f"{line[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+    known = dict(pair.split(":") for pair in fields.get("out_of_sync", "").split(",") if pair)
+    moved = set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
+    for member in sorted(moved - {""}):
+        end = known.get(member, "")
+        yield (
+            (fields["topic"], int(fields["partition_id"])),
+            IsrMove(
+                broker, int(member), _KINDS[matched.event_type], at, int(end) if end.isdigit() else None, evidence_id
+            ),
+        )

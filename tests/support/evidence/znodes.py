@@ -1,0 +1,110 @@
+"""Writes to znodes as the JSONL snapshots of a capture show them, without Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from reconstruct.partitions import evidence as kinds
+from reconstruct.partitions.evidence import Evidence
+from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.lines import Partition
+
+_STATE: Final = re.compile(r"^/brokers/topics/([^/]+)/partitions/(\d+)/state$")
+_TOPIC: Final = re.compile(r"^/brokers/topics/([^/]+)$")
+_DELETION: Final = re.compile(r"^/admin/delete_topics/([^/]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A znode as a write left it, or (``data`` None) that it was found gone; times in µs."""
+
+    id: str
+    path: str
+    at: int
+    at_upper: int | None
+    czxid: int
+    mzxid: int
+    version: int
+    data: str | None
+
+
+def read_writes(capture: CaptureText) -> list[Write]:
+    """Each write the first time that a round shows it, each deletion between the rounds around it."""
+    found: list[Write] = []
+    before: dict[str, dict[str, Any]] = {}
+    last_round = 0
+    for name in capture.named("znodes/"):
+        rows = _rows(capture.files[name])
+        now: dict[str, dict[str, Any]] = {row["path"]: row for row in rows}
+        for number, row in enumerate(rows, 1):
+            old = before.get(row["path"])
+            if old is None or old["mzxid"] != row["mzxid"]:
+                found.append(_write(f"{name}:{number}", row))
+        begun = int(name.removeprefix("znodes/").removesuffix(".jsonl")) * 1000
+        for path, row in before.items():
+            if path not in now or now[path]["czxid"] != row["czxid"]:
+                gone = (max(last_round, row["mtime"] * 1000), begun + 1_000_000)
+                found.append(Write(f"{name}:{path}", path, *gone, row["czxid"], row["mzxid"], row["version"], None))
+        before, last_round = now, begun
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _rows(lines: Lines) -> Sequence[dict[str, Any]]:
+    return [json.loads(line) for line in lines]
+
+
+def _write(id_: str, row: dict[str, Any]) -> Write:
+    return Write(
+        id_, row["path"], row["mtime"] * 1000, None, row["czxid"], row["mzxid"], row["version"], row["data"] or ""
+    )
+
+
+def partition_facts(writes: Sequence[Write], partitions: Sequence[Partition]) -> Iterator[tuple[Partition, Evidence]]:
+    """States, assignments, deletions and requests to delete, by partition."""
+    known = {*partitions, *((name[1], int(name[2])) for name in map(_STATE.match, (w.path for w in writes)) if name)}
+    for write in writes:
+        state, topic, asked = (pattern.match(write.path) for pattern in (_STATE, _TOPIC, _DELETION))
+        if state and write.data:
+            yield (state[1], int(state[2])), _state(write)
+        elif topic and write.data:
+            yield from _assignments(topic[1], write)
+        elif (topic and write.data is None) or (asked and write.data is not None):
+            kind = kinds.ZNODE_TOPIC_DELETED if topic else kinds.ZNODE_DELETION_REQUESTED
+            name = (topic or asked or [""] * 2)[1]
+            yield from ((key, _fact(write, kind)) for key in sorted(known) if key[0] == name)
+
+
+def _state(write: Write) -> Evidence:
+    state = json.loads(write.data or "{}")
+    return _fact(
+        write,
+        kinds.ZNODE_STATE,
+        leader=state["leader"],
+        leader_epoch=state["leader_epoch"],
+        isr=tuple(state["isr"]),
+        state_controller_epoch=state["controller_epoch"],
+        partition_epoch=write.version,
+        leader_recovery_state=state.get("leader_recovery_state"),
+    )
+
+
+def _assignments(topic: str, write: Write) -> Iterator[tuple[Partition, Evidence]]:
+    data = json.loads(write.data or "{}")
+    for number, replicas in data["partitions"].items():
+        own = {
+            name: tuple(data[name].get(number, ())) for name in ("adding_replicas", "removing_replicas") if name in data
+        }
+        assigned = _fact(write, kinds.ZNODE_ASSIGNMENT, partition_epoch=write.version, replicas=tuple(replicas), **own)
+        yield (topic, int(number)), assigned
+
+
+def _fact(write: Write, kind: str, **values: Any) -> Evidence:
+    return Evidence(
+        write.id, kind, write.at, write.at_upper, file="znode", offset=write.mzxid, source_kind="znode", **values
+    )

@@ -1,0 +1,71 @@
+"""What is installed, what is locked and what is downloaded belong together."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from jobs.session.delta_jars import DELTA_JARS
+from tests import ROOT
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def locked() -> dict[str, str]:
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {normal(name): version for name, version in pairs}
+
+
+def test_installed_versions_are_the_locked_ones():
+    installed = {normal(dist.metadata["Name"]): dist.version for dist in metadata.distributions()}
+    differing = {
+        name: f"locked {version}, installed {installed.get(name, 'not at all')}"
+        for name, version in locked().items()
+        if installed.get(name) != version
+    }
+    assert differing == {}, "run make env"
+
+
+def test_every_declared_dependency_is_locked():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    names = {normal(re.split(r"[<>=!~\[; ]", requirement)[0]) for requirement in declared}
+    assert names - set(locked()) == set()
+
+
+def test_everything_that_the_locked_packages_need_is_locked():
+    """A package that is installed but not locked would be another one tomorrow."""
+    missing = {
+        f"{name} needs {needed}"
+        for name in locked()
+        for requirement in metadata.requires(name) or []
+        if "extra ==" not in requirement and ";" not in requirement
+        for needed in [normal(re.split(r"[<>=!~\[;( ]", requirement)[0])]
+        if needed not in locked()
+    }
+    assert missing == set()
+
+
+def test_delta_jars_are_of_the_version_and_spark_that_are_installed():
+    spark = ".".join(pyspark.__version__.split(".")[:2])
+    assert set(DELTA_JARS) == {
+        f"io.delta:delta-spark_{spark}_2.13:{metadata.version('delta-spark')}",
+        f"io.delta:delta-storage:{metadata.version('delta-spark')}",
+    }
+
+
+@pytest.mark.parametrize(("package", "major"), [("pandas", "2"), ("pyspark", "4")])
+def test_majors_that_must_not_move(package, major):
+    assert metadata.version(package).split(".")[0] == major
+
+
+def test_the_ivy_that_fetches_the_jars_comes_with_pyspark():
+    assert list((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))

@@ -1,0 +1,453 @@
+"""Clocks solved from causal pairs: the bounds hold the truth, wrong pairs are dropped, and changes are found."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import random
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.lake.tables.quality import CLOCK_VERDICTS
+from ingest.shapes import match
+from reconstruct.clocks import bounds as clock_bounds
+from reconstruct.clocks import timeline as clocks
+from reconstruct.clocks.evidence import (
+    RULES,
+    LogFact,
+    ZnodeFact,
+    log_marks,
+    pair_up,
+    with_announcements,
+    with_previous,
+    znode_marks,
+)
+from reconstruct.clocks.timeline import (
+    TOLERANCE_MS,
+    VERDICTS,
+    ZOOKEEPER,
+    CausalPair,
+    ClockSegment,
+    correction_us,
+    segment_at,
+    solve_clocks,
+    zone_minutes,
+)
+from reconstruct.time.instants import to_micros
+from tests.support.captures.packed import Unpacker, capture_names, unpacked
+
+__all__ = ["unpacked"]
+
+START = 1_795_230_000_000_000
+SECOND = 1_000_000
+HOUR = 3600 * SECOND
+_HEADER = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
+
+
+def test_the_table_declares_the_verdicts_that_are_given() -> None:
+    assert set(CLOCK_VERDICTS) == set(VERDICTS)
+
+
+def printed(true_us: int, offset_us: int) -> int:
+    """As a log prints it: whole milliseconds, cut off."""
+    return (true_us + offset_us) // 1000 * 1000
+
+
+def events(
+    offset: Callable[[int, int], int], clock_ids: Iterable[int], count: int = 400, seed: int = 1
+) -> list[CausalPair]:
+    """One pair a second between two random clocks; ``offset(clock, true time)`` in µs."""
+    chance, ids = random.Random(seed), list(clock_ids)
+    pairs = []
+    for number in range(count):
+        cause = START + number * SECOND
+        earlier, later = chance.sample(ids, 2)
+        effect = cause + int(chance.expovariate(1 / 20_000))
+        pairs.append(
+            CausalPair(
+                earlier,
+                later,
+                printed(cause, offset(earlier, cause)),
+                printed(effect, offset(later, effect)),
+                "made",
+                (str(number), f"{number}'"),
+            )
+        )
+    return pairs
+
+
+def of(segments: Iterable[ClockSegment], broker_id: int) -> list[ClockSegment]:
+    return [segment for segment in segments if segment.broker_id == broker_id]
+
+
+def holds(segment: ClockSegment, offset_ms: float) -> bool:
+    lower, upper = segment.offset_lower_ms, segment.offset_upper_ms
+    return (lower is None or lower <= offset_ms) and (upper is None or offset_ms <= upper)
+
+
+@given(
+    offsets=st.lists(st.integers(-15 * HOUR, 15 * HOUR), min_size=2, max_size=4),
+    count=st.integers(1, 60),
+    has_zookeeper=st.booleans(),
+    seed=st.integers(0, 10_000),
+)
+def test_the_bounds_hold_the_truth(offsets: list[int], count: int, has_zookeeper: bool, seed: int) -> None:
+    true = dict(enumerate(offsets, 1)) | ({ZOOKEEPER: 0} if has_zookeeper else {})
+    segments = solve_clocks(events(lambda clock, _: true[clock], true, count, seed))
+    for segment in segments:
+        assert segment.verdict in VERDICTS
+        assert holds(segment, (true[segment.broker_id] - true[segment.reference]) / 1000)
+        assert segment.dropped_pairs_count == 0
+    assert len({segment.broker_id for segment in segments}) == len(segments)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_the_order_of_the_pairs_does_not_matter(seed: int) -> None:
+    true = {ZOOKEEPER: 0, 1: 0, 2: 2 * HOUR}
+    pairs = events(lambda clock, _: true[clock], true, 40)
+    shuffled = list(pairs)
+    random.Random(seed).shuffle(shuffled)
+    assert solve_clocks(shuffled) == solve_clocks(pairs)
+
+
+def test_many_pairs_bound_a_clock_to_milliseconds() -> None:
+    true = {ZOOKEEPER: 0, 1: 0, 2: 2 * HOUR, 3: -60 * SECOND, 4: SECOND // 2}
+    found = {s.broker_id: s for s in solve_clocks(events(lambda clock, _: true[clock], true))}
+    assert [found[b].verdict for b in (1, 2, 3, 4)] == ["agrees", "other_zone", "skewed", "skewed"]
+    assert found[2].zone_offset_minutes == 120
+    for broker_id, segment in found.items():
+        assert segment.offset_lower_ms is not None
+        assert segment.offset_upper_ms is not None
+        assert segment.offset_upper_ms - segment.offset_lower_ms <= 10
+        assert abs((correction_us(segment) or 0) - true[broker_id]) <= 10_000
+
+
+def test_a_pair_against_hundreds_is_dropped_and_counted() -> None:
+    pairs = events(lambda clock, _: 0, (ZOOKEEPER, 1, 2))
+    wrong = CausalPair(ZOOKEEPER, 2, START + 50 * SECOND, START - 900 * SECOND, "made", ("wrong", "pair"))
+    (one,), (two,) = (of(solve_clocks([*pairs, wrong]), broker) for broker in (1, 2))
+    assert (one.verdict, one.dropped_pairs_count) == ("agrees", 0)
+    assert (two.verdict, two.dropped_pairs_count) == ("agrees", 1)
+
+
+def test_two_pairs_against_each_other_are_both_dropped() -> None:
+    pairs = [CausalPair(ZOOKEEPER, 1, START, START - HOUR), CausalPair(1, ZOOKEEPER, START, START - HOUR)]
+    ((segment),) = solve_clocks(pairs)
+    assert (segment.offset_lower_ms, segment.offset_upper_ms, segment.dropped_pairs_count) == (None, None, 2)
+    assert segment.verdict == "unknown"
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600, 30, -30, 1])
+@pytest.mark.parametrize("broker_id", [1, 3])
+@pytest.mark.parametrize("has_zookeeper", [True, False])
+def test_a_clock_that_was_set_has_two_segments(jump_s: int, broker_id: int, has_zookeeper: bool) -> None:
+    base = {ZOOKEEPER: 0, 1: 0, 2: 0, 3: 0, 4: 0}
+    ids = [1, 2, 3, 4] + ([ZOOKEEPER] if has_zookeeper else [])
+    middle = START + 200 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return base[clock] + (jump_s * SECOND if clock == broker_id and at >= middle else 0)
+
+    segments = solve_clocks(events(offset, ids))
+    before, after = of(segments, broker_id)
+    assert holds(before, 0)
+    assert not holds(after, 0)
+    assert holds(after, jump_s * 1000)
+    for other in {1, 2, 3, 4} - {broker_id}:
+        (steady,) = of(segments, other)
+        assert steady.verdict == "agrees"
+    if jump_s > 0:
+        assert segment_at((before, after), middle - 10 * SECOND) == before
+        assert segment_at((before, after), middle + (jump_s + 10) * SECOND) == after
+
+
+def test_an_hour_that_was_printed_twice_is_told_apart_by_the_order_in_the_file() -> None:
+    """The end of daylight saving time: the clocks of the log go back, the cluster's time does not."""
+    middle = START + 200 * SECOND
+    pairs = events(lambda clock, at: 100 * SECOND if clock == 1 and at < middle else 0, (ZOOKEEPER, 1, 2))
+    before, after = of(solve_clocks(pairs), 1)
+    twice = START + 250 * SECOND
+    assert segment_at((before, after), twice) is None
+    assert segment_at((before, after), twice, is_after_step_back=False) == before
+    assert segment_at((before, after), twice, is_after_step_back=True) == after
+
+
+def test_a_clock_that_wanders_a_little_was_not_set() -> None:
+    pairs = events(lambda clock, at: (at - START) // 40_000 if clock == 1 else 0, (ZOOKEEPER, 1, 2))  # 25 ppm
+    (segment,) = of(solve_clocks(pairs), 1)
+    assert segment.verdict == "agrees"
+    assert holds(segment, 0)
+    assert holds(segment, 10)
+
+
+def test_a_clock_with_evidence_on_one_side_is_not_bounded() -> None:
+    (segment,) = solve_clocks([CausalPair(ZOOKEEPER, 1, START, START + SECOND)], brokers=[1])
+    assert (segment.verdict, segment.offset_lower_ms, correction_us(segment)) == ("unbounded", None, None)
+    (nothing,) = solve_clocks([], brokers=[7])
+    assert (nothing.broker_id, nothing.verdict) == (7, "unknown")
+
+
+def test_without_znodes_offsets_are_relative_to_the_clock_most_agree_with() -> None:
+    true = {1: HOUR, 2: 0, 3: 0}
+    segments = solve_clocks(events(lambda clock, _: true[clock], true))
+    assert {s.reference for s in segments} == {2}
+    assert all(s.is_relative for s in segments)
+    assert [s.zone_offset_minutes for s in segments] == [60, None, None]
+
+
+def test_a_zone_is_the_only_multiple_of_15_minutes_near_the_bounds() -> None:
+    hour = 3_600_000
+    assert zone_minutes(2 * hour - 30, 2 * hour + 30) == 120
+    assert zone_minutes(5 * hour + hour // 2, 5 * hour + hour // 2 + 5) == 330
+    assert zone_minutes(-5 * hour + 60_000, -5 * hour + 61_000) == -300
+    assert zone_minutes(0, 5) is None
+    assert zone_minutes(400_000, 410_000) is None  # near 0: no other zone
+    assert zone_minutes(hour + 300_000, hour + 300_100) is None  # five minutes beside the nearest
+    assert zone_minutes(hour, 2 * hour) is None  # several would do
+    assert zone_minutes(None, hour) is None
+
+
+@given(
+    lower=st.integers(-16 * 3_600_000, 16 * 3_600_000),
+    width=st.integers(0, 200_000),
+    share=st.floats(0, 1, allow_nan=False),
+)
+def test_a_correction_never_leads_away_from_the_truth(lower: int, width: int, share: float) -> None:
+    zone = zone_minutes(lower, lower + width)
+    verdict = "other_zone" if zone is not None else "skewed"
+    segment = ClockSegment(1, 0, None, None, lower, lower + width, 9, 0, ZOOKEEPER, zone, verdict)
+    truth = lower + width * share
+    corrected = correction_us(segment)
+    if corrected is not None:
+        # beside a zone only what is beyond the tolerance was proven
+        assert abs(truth - corrected / 1000) <= abs(truth - (zone or 0) * 60_000) + 1
+        assert abs(truth - corrected / 1000) <= abs(truth) + TOLERANCE_MS
+
+
+def test_the_examples_in_the_documentation_hold() -> None:
+    assert doctest.testmod(clocks).failed == doctest.testmod(clock_bounds).failed == 0
+
+
+# --- pairs ----------------------------------------------------------------------------------------------------------
+
+
+def line(number: int, event_type: str, whose: int = 1, kind: str = "state_change_log", **fields: str) -> LogFact:
+    return LogFact(f"l{number}", kind, event_type, START + number * SECOND, whose, fields)
+
+
+def state(number: int, version: int, leader_epoch: int, isr: list[int], **more: int) -> ZnodeFact:
+    data = {"controller_epoch": 1, "leader": 1, "leader_epoch": leader_epoch, "isr": isr} | more
+    path = "/brokers/topics/t/partitions/0/state"
+    return ZnodeFact(f"z{number}", path, json.dumps(data), START + number * SECOND, 5, 10 + version, version)
+
+
+def pairs_of(*facts: LogFact | ZnodeFact) -> list[tuple[str, str, str]]:
+    logged = [mark for fact in facts if isinstance(fact, LogFact) for mark in log_marks(fact)]
+    written = [mark for f in with_previous(f for f in facts if isinstance(f, ZnodeFact)) for mark in znode_marks(f)]
+    return [(pair.rule, *pair.evidence) for pair in pair_up([*logged, *written])]
+
+
+P = {"topic": "t", "partition_id": "0"}
+
+
+def test_a_write_comes_before_the_lines_that_show_its_version() -> None:
+    shown = {**P, "leader_epoch": "3", "partition_epoch": "7", "leader": "1", "isr": "1,2"}
+    found = pairs_of(state(1, 7, 3, [1, 2]), line(3, "metadata_cached", **shown), line(2, "metadata_cached", **shown))
+    assert found == [("state_written_before_shown", "z1", "l2")]
+
+
+def test_the_first_write_of_a_leader_epoch_comes_before_every_line_of_it() -> None:
+    shown = {**P, "leader_epoch": "1", "leader": "1", "isr": "2"}
+    opening = state(1, 1, 1, [1, 2]), state(2, 2, 1, [2])
+    assert pairs_of(state(0, 0, 0, [1]), *opening, line(3, "leader_and_isr_received", **shown)) == [
+        ("epoch_opened_before_shown", "z1", "l3")
+    ]
+    # without the write before it, nothing says that no other write of the epoch came first
+    assert pairs_of(*opening, line(3, "leader_and_isr_received", **shown)) == []
+
+
+def test_the_state_of_a_topic_that_is_being_deleted_stands_in_no_znode() -> None:
+    shown = {**P, "leader_epoch": "0", "leader": "-2", "isr": ""}
+    assert pairs_of(state(1, 0, 0, [1]), line(2, "metadata_cached", **shown)) == []
+
+
+def test_a_topic_created_again_gives_no_pairs() -> None:
+    again = replace(state(9, 0, 0, [1]), czxid=99, mzxid=99)
+    shown = {**P, "leader_epoch": "0", "leader": "1", "isr": "1", "partition_epoch": "0"}
+    assert pairs_of(state(1, 0, 0, [1]), again, line(2, "metadata_cached", **shown)) == []
+
+
+def test_a_leader_asks_for_an_isr_before_it_is_written() -> None:
+    asked = line(2, "isr_shrink_proposed", kind="server_log", **P, old_isr="2,1", new_isr="1")
+    writes = state(1, 4, 2, [1, 2]), state(3, 5, 2, [1])
+    assert pairs_of(asked, *writes) == [("isr_proposed_before_written", "l2", "z3")]
+    # the controller's own change raises the leader epoch
+    assert pairs_of(asked, writes[0], state(3, 5, 3, [1])) == []
+    # asked for twice, written once that we know of: which of them is not said
+    assert pairs_of(asked, replace(asked, evidence_id="again"), *writes) == []
+
+
+def test_a_request_is_sent_then_received_then_answered() -> None:
+    request = {"controller_id": "1", "controller_epoch": "4", "correlation_id": "9"}
+    found = pairs_of(
+        line(1, "leader_and_isr_sent", **request, **P, to_broker_ids="2"),
+        line(2, "leader_and_isr_received", 2, **request, **P, broker_id="2"),
+        line(3, "become_follower_completed", 2, **request, **P, broker_id="2"),
+        line(4, "response_received", **request, api="LEADER_AND_ISR", to_broker_id="2"),
+    )
+    assert found == [("handled_before_answered", "l3", "l4"), ("sent_before_received", "l1", "l2")]
+
+
+def test_an_answer_without_an_api_may_be_to_another_request_of_the_batch() -> None:
+    """0.8.0 and 0.8.1: all requests of a batch share a correlation id, and the line does not say which was answered."""
+    request = {"controller_id": "1", "controller_epoch": "4", "correlation_id": "9"}
+    handled = line(2, "leader_and_isr_received", 2, **request, **P, broker_id="2")
+    assert pairs_of(handled, line(4, "response_received", **request, to_broker_id="2")) == []
+
+
+def test_a_broker_announces_its_registration_and_logs_it_afterwards() -> None:
+    znode = ZnodeFact("z2", "/brokers/ids/3", "{}", START + 2 * SECOND, 42, 42, 1)
+    creating = line(1, "other", 3, "server_log", path="/brokers/ids/3", is_secure="false")
+    registered = line(3, "broker_registered", 3, "server_log", broker_id="3", broker_epoch="42")
+    cached = line(4, "broker_epochs", 1, "controller_log", broker_epochs="1:40,3:42")
+    assert pairs_of(znode, *with_announcements([creating, registered]), cached) == [
+        ("registered_before_logged", "z2", "l3"),
+        ("registering_before_broker_epoch_cached", "l1", "l4"),
+        ("registering_before_registered", "l1", "z2"),
+    ]
+
+
+def test_a_controller_reads_the_epoch_then_raises_it_then_says_so() -> None:
+    znode = ZnodeFact("z2", "/controller_epoch", "6", START + 2 * SECOND, 1, 60, 5)
+    read = line(1, "controller_epoch_read", kind="controller_log", controller_epoch="5")
+    elected = line(3, "controller_elected", kind="controller_log", controller_epoch="6")
+    assert pairs_of(znode, read, elected) == [
+        ("controller_epoch_read_before_written", "l1", "z2"),
+        ("controller_epoch_written_before_logged", "z2", "l3"),
+    ]
+
+
+# --- real clusters ---------------------------------------------------------------------------------------------------
+
+
+def capture_facts(folder: Path) -> tuple[list[LogFact], list[ZnodeFact]]:
+    """What a capture's logs and znode snapshots say, without Spark."""
+    logged: list[LogFact] = []
+    for log in sorted(folder.glob("broker-*/logs/*.log")):
+        kind, broker_id = re.sub(r"\W", "_", log.name), int(log.parts[-3].removeprefix("broker-"))
+        of_file = []
+        for number, text in enumerate(log.read_text(errors="replace").splitlines(), 1):
+            header = _HEADER.match(text)
+            matched = match(kind, header[4], header[3]) if header else None
+            if header is not None and matched is not None:
+                instant = datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+                of_file.append(
+                    LogFact(
+                        f"{broker_id}/{log.name}:{number}",
+                        kind,
+                        matched.event_type,
+                        to_micros(instant),
+                        broker_id,
+                        matched.fields,
+                    )
+                )
+        logged += with_announcements(of_file)
+    writes: dict[tuple[str, int], ZnodeFact] = {}
+    for snapshot in sorted(folder.glob("znodes/*.jsonl")):
+        for number, text in enumerate(snapshot.read_text().splitlines(), 1):
+            row = json.loads(text)
+            fact = ZnodeFact(
+                f"{snapshot.name}:{number}",
+                row["path"],
+                row["data"],
+                row["mtime"] * 1000,
+                row["czxid"],
+                row["mzxid"],
+                row["version"],
+            )
+            writes.setdefault((fact.path, fact.mzxid), fact)
+    return logged, with_previous(writes.values())
+
+
+@pytest.fixture(scope="module")
+def pairs_of_captures(unpacked: Unpacker) -> dict[str, list[CausalPair]]:
+    found = {}
+    for name in capture_names():
+        logged, written = capture_facts(unpacked(name))
+        marks = [mark for fact in logged for mark in log_marks(fact)]
+        found[name] = pair_up([*marks, *(mark for fact in written for mark in znode_marks(fact))])
+    return found
+
+
+def bent(pairs: Iterable[CausalPair], broker_id: int, by: Callable[[int], int]) -> list[CausalPair]:
+    """The pairs as they would be had a broker's clock printed ``by(true time)`` more, µs."""
+
+    def shift(clock: int, at: int) -> int:
+        return at + by(at) if clock == broker_id else at
+
+    return [
+        replace(p, earlier_us=shift(p.earlier_clock, p.earlier_us), later_us=shift(p.later_clock, p.later_us))
+        for p in pairs
+    ]
+
+
+def without_znodes(pairs: Iterable[CausalPair]) -> list[CausalPair]:
+    return [p for p in pairs if ZOOKEEPER not in (p.earlier_clock, p.later_clock)]
+
+
+def test_every_rule_but_those_of_other_versions_is_seen(pairs_of_captures: dict[str, list[CausalPair]]) -> None:
+    seen = {pair.rule for pairs in pairs_of_captures.values() for pair in pairs}
+    assert seen == set(RULES)
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_the_clocks_of_one_machine_agree(name: str, pairs_of_captures: dict[str, list[CausalPair]]) -> None:
+    for pairs in (pairs_of_captures[name], without_znodes(pairs_of_captures[name])):
+        for segment in solve_clocks(pairs, brokers=(1, 2, 3)):
+            assert segment.verdict == "agrees", segment
+            assert segment.dropped_pairs_count == 0
+            assert correction_us(segment) is None
+            assert segment.offset_lower_ms is not None
+            assert segment.offset_upper_ms is not None
+            assert segment.offset_upper_ms - segment.offset_lower_ms <= 250
+
+
+@pytest.mark.parametrize("name", capture_names())
+@pytest.mark.parametrize("skew_s", [7200, 0.5, -60, -5.5 * 3600])
+def test_a_clock_that_is_wrong_is_bounded_around_its_error(
+    name: str, skew_s: float, pairs_of_captures: dict[str, list[CausalPair]]
+) -> None:
+    for broker_id in (1, 2, 3):
+        segments = solve_clocks(bent(pairs_of_captures[name], broker_id, lambda _: int(skew_s * SECOND)), (1, 2, 3))
+        for segment in segments:
+            assert holds(segment, skew_s * 1000 if segment.broker_id == broker_id else 0), segment
+        (wrong,) = of(segments, broker_id)
+        assert wrong.verdict == ("other_zone" if abs(skew_s) >= 3600 else "skewed")
+        assert abs((correction_us(wrong) or 0) - skew_s * SECOND) <= 130_000
+
+
+#: Captures in which every broker takes part before and after the middle; the others have their evidence at the start.
+BUSY = tuple(name for name in capture_names() if not name.startswith(("quiet", "unclean")))
+
+
+@pytest.mark.parametrize("name", BUSY)
+@pytest.mark.parametrize("jump_s", [3600, -3600, -30])
+def test_daylight_saving_time_in_the_middle_gives_two_segments(
+    name: str, jump_s: int, pairs_of_captures: dict[str, list[CausalPair]]
+) -> None:
+    pairs = pairs_of_captures[name]
+    middle = sorted(pair.later_us for pair in pairs)[len(pairs) // 2]
+    for broker_id in (1, 2, 3):
+        segments = solve_clocks(bent(pairs, broker_id, lambda at: jump_s * SECOND if at > middle else 0), (1, 2, 3))
+        before, after = of(segments, broker_id)
+        assert holds(before, 0)
+        assert holds(after, jump_s * 1000)
+        assert after.verdict != "agrees"
+        assert {s.verdict for s in segments if s.broker_id != broker_id} == {"agrees"}

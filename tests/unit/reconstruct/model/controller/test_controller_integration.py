@@ -1,0 +1,692 @@
+"""Whole stories: Kafka's integration cases by name, where they need no network (ControllerIntegrationTest of 3.9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconstruct.model.controller import broker_changes, listeners
+from reconstruct.model.controller.alter_partition import AlterPartitionRequest, process_alter_partition
+from reconstruct.model.controller.outputs import LeaderAndIsrRequest, Reason, Result, UpdateMetadataRequest
+from reconstruct.model.controller.reassignment import process_partition_reassignment
+from reconstruct.model.controller.replica_election import (
+    ElectionType,
+    Trigger,
+    check_and_trigger_auto_leader_rebalance,
+    process_replica_leader_election,
+)
+from reconstruct.model.controller.values import LeaderRecoveryState, ReplicaAssignment, TopicPartition
+from reconstruct.model.controller.zookeeper import TopicAssignment, topic_path
+from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import (
+    CONTROLLER_EPOCH_PATH,
+    CONTROLLER_PATH,
+    DELETE_TOPICS_PATH,
+    PREFERRED_REPLICA_ELECTION_PATH,
+    REASSIGN_PARTITIONS_PATH,
+)
+from tests.unit.reconstruct.model.controller.clusters import ERAS
+from tests.unit.reconstruct.model.controller.simulation import Cluster
+
+TP, TP1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def assignment(cluster: Cluster, partition: TopicPartition = TP) -> ReplicaAssignment:
+    found = cluster.zookeeper.topic_assignment(partition.topic)
+    assert found is not None
+    return found.partitions[partition.partition_id]
+
+
+def test_empty_cluster() -> None:
+    cluster = Cluster(1)
+    assert cluster.zookeeper.controller_id() == 0
+    assert cluster.zookeeper.controller_epoch() == (1, 0)
+
+
+def test_controller_epoch_persists_when_all_brokers_down() -> None:
+    cluster = Cluster(1)
+    cluster.kill(0)
+    cluster.zookeeper, _ = cluster.zookeeper.delete(CONTROLLER_PATH)
+    assert cluster.zookeeper.controller_epoch() == (1, 0)
+
+
+def test_controller_move_increments_controller_epoch() -> None:
+    cluster = Cluster(2)
+    cluster.elect(1)
+    assert (cluster.context.epoch, cluster.context.epoch_zk_version) == (2, 1)
+
+
+def test_metadata_propagation_on_broker_change() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [0, 2], 1: [0, 1]})
+    cluster.requests.clear()
+    cluster.kill(2)
+    told = {(r.broker_id, e.partition): e for r in cluster.sent(UpdateMetadataRequest) for e in r.partitions}
+    for broker in (0, 1):
+        assert told[broker, TP].offline_replicas == (2,)
+        assert told[broker, TP].info.isr == (0,)
+        assert (broker, TP1) not in told
+    cluster.requests.clear()
+    cluster.start(2)
+    last = [(r.broker_id, e) for r in cluster.sent(UpdateMetadataRequest) for e in r.partitions]
+    assert {(broker, entry.partition) for broker, entry in last} >= {(2, TP), (2, TP1)}
+    assert {entry.offline_replicas for _, entry in last} == {()}
+
+
+def test_metadata_propagation_for_offline_replicas() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [1]})
+    cluster.kill(2)
+    cluster.kill(1)
+    cluster.kill(0)
+    for broker in (0, 2):
+        cluster.requests.clear()
+        if broker == 0:
+            cluster.start(0)
+            cluster.elect(0)
+        else:
+            cluster.start(broker)
+        entries = [e for r in cluster.sent(UpdateMetadataRequest) if r.broker_id == broker for e in r.partitions]
+        assert {(e.info.leader, e.info.isr, e.offline_replicas, e.assignment.replicas) for e in entries} == {
+            (-1, (1,), (1,), (1,))
+        }
+
+
+def test_metadata_propagation_on_broker_shutdown_with_no_replicas() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [1]})
+    cluster.kill(1)
+    cluster.requests.clear()
+    cluster.kill(2)
+    assert [(r.broker_id, r.live_broker_ids) for r in cluster.sent(UpdateMetadataRequest)] == [(0, (0,))]
+
+
+def test_topic_creation() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    assert cluster.leader_and_isr(TP) == (0, (0,), 0)
+    assert cluster.state(TP).controller_epoch == 1
+
+
+def test_topic_creation_with_offline_replica() -> None:
+    cluster = Cluster(2)
+    cluster.kill(1)
+    cluster.create("t", {0: [1, 0]})
+    assert cluster.leader_and_isr(TP) == (0, (0,), 0)
+
+
+def test_topic_partition_expansion() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    cluster.expand("t", {1: [0]})
+    assert cluster.leader_and_isr(TP1) == (0, (0,), 0)
+    assert cluster.leader_and_isr(TP) == (0, (0,), 0)
+
+
+def test_topic_partition_expansion_with_offline_replica() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [1, 0]})
+    cluster.kill(1)
+    cluster.expand("t", {1: [1, 0]})
+    assert cluster.leader_and_isr(TP1) == (0, (0,), 0)
+
+
+@pytest.mark.parametrize("version", ERAS, ids=str)
+def test_partition_reassignment(version: KafkaVersion) -> None:
+    cluster = Cluster(2, version)
+    cluster.create("t", {0: [0]})
+    cluster.reassign({TP: [1]})
+    assert cluster.leader_and_isr(TP) == (0, (0,), 1)
+    cluster.catch_up()
+    assert cluster.leader_and_isr(TP) == (1, (1,), 3)
+    assert assignment(cluster) == ReplicaAssignment((1,))
+    assert REASSIGN_PARTITIONS_PATH not in cluster.zookeeper.znodes
+    assert cluster.context.partitions_being_reassigned == {}
+    assert cluster.failures == []
+
+
+def test_partition_reassignment_to_broker_with_offline_log_dir() -> None:
+    """A failed directory for another partition does not keep the new replica out."""
+    cluster = Cluster(2)
+    filler = TopicPartition("filler", 0)
+    cluster.create("filler", {0: [1]})
+    cluster.apply(broker_changes.process_leader_and_isr_response, 1, (), (filler,))
+    assert cluster.leader_and_isr(filler) == (-1, (1,), 1)
+    cluster.create("t", {0: [0]})
+    cluster.reassign({TP: [1]})
+    new = [
+        e.is_new
+        for r in cluster.sent(LeaderAndIsrRequest)
+        if r.broker_id == 1
+        for e in r.partitions
+        if e.partition == TP
+    ]
+    assert new == [True, True]
+    cluster.catch_up()
+    assert cluster.leader_and_isr(TP) == (1, (1,), 3)
+
+
+def test_partition_reassignment_with_offline_replica_halting_progress() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0]})
+    cluster.kill(1)
+    cluster.reassign({TP: [1]})
+    assert cluster.leader_and_isr(TP) == (0, (0,), 1)
+    assert REASSIGN_PARTITIONS_PATH in cluster.zookeeper.znodes
+
+
+def test_partition_reassignment_resumes_after_replica_comes_online() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0]})
+    cluster.kill(1)
+    cluster.reassign({TP: [1]})
+    cluster.start(1)
+    cluster.catch_up()
+    assert cluster.leader_and_isr(TP) == (1, (1,), 4)
+    assert assignment(cluster) == ReplicaAssignment((1,))
+    assert REASSIGN_PARTITIONS_PATH not in cluster.zookeeper.znodes
+
+
+def prefer_again(cluster: Cluster, epoch: int) -> None:
+    cluster.kill(1)
+    assert cluster.leader_and_isr(TP) == (0, (0,), epoch + 1)
+    cluster.start(1)
+    cluster.catch_up()
+    cluster.prefer(TP)
+    assert PREFERRED_REPLICA_ELECTION_PATH not in cluster.zookeeper.znodes
+    assert cluster.leader_and_isr(TP) == (1, (0, 1), epoch + 2)
+
+
+def test_preferred_replica_leader_election() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [1, 0]})
+    prefer_again(cluster, 0)
+
+
+def test_back_to_back_preferred_replica_leader_elections() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [1, 0]})
+    prefer_again(cluster, 0)
+    prefer_again(cluster, 2)
+
+
+def test_preferred_replica_leader_election_with_offline_preferred_replica() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [1, 0]})
+    cluster.kill(1)
+    result = cluster.prefer(TP)
+    assert result.elected == {TP: result.failures[0]}
+    assert PREFERRED_REPLICA_ELECTION_PATH not in cluster.zookeeper.znodes
+    assert cluster.leader_and_isr(TP) == (0, (0,), 1)
+    assert [failure.reason for failure in result.failures] == [Reason.STATE_CHANGE_FAILED]
+
+
+def test_auto_preferred_replica_leader_election() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [1, 0]})
+    cluster.kill(1)
+    cluster.start(1)
+    cluster.apply(check_and_trigger_auto_leader_rebalance)
+    assert cluster.leader_and_isr(TP)[2] == 1
+    cluster.catch_up()
+    cluster.apply(check_and_trigger_auto_leader_rebalance)
+    assert cluster.leader_and_isr(TP) == (1, (0, 1), 2)
+
+
+def test_auto_preferred_replica_leader_election_with_other_reassigning_partitions() -> None:
+    for version, leader in ((v(3, 3), 0), (v(3, 4), 1)):
+        cluster = Cluster(3, version)
+        cluster.create("t", {0: [1, 0]})
+        cluster.create("moving", {0: [0]})
+        cluster.kill(1)
+        cluster.kill(2)
+        cluster.reassign({TopicPartition("moving", 0): [2]})
+        cluster.start(1)
+        cluster.catch_up()
+        cluster.apply(check_and_trigger_auto_leader_rebalance)
+        assert cluster.leader_and_isr(TP)[0] == leader
+        cluster.start(2)
+        cluster.catch_up()
+        assert cluster.leader_and_isr(TopicPartition("moving", 0)) == (2, (2,), 4)
+
+
+def test_auto_preferred_replica_leader_election_with_same_partition_being_reassigned() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [0, 1]})
+    cluster.kill(2)
+    cluster.reassign({TP: [1, 0, 2]})
+    cluster.apply(check_and_trigger_auto_leader_rebalance)
+    assert cluster.leader_and_isr(TP) == (1, (0, 1), 2)
+    cluster.start(2)
+    assert cluster.leader_and_isr(TP)[2] == 3
+    cluster.catch_up()
+    assert assignment(cluster) == ReplicaAssignment((1, 0, 2))
+    assert REASSIGN_PARTITIONS_PATH not in cluster.zookeeper.znodes
+
+
+def test_leader_and_isr_when_entire_isr_offline_and_unclean_leader_election_disabled() -> None:
+    cluster = Cluster(2, unclean_leader_election_enable=False)
+    cluster.create("t", {0: [1]})
+    cluster.kill(1)
+    assert cluster.leader_and_isr(TP) == (-1, (1,), 1)
+
+
+def test_leader_and_isr_when_entire_isr_offline_and_unclean_leader_election_enabled() -> None:
+    cluster = Cluster(2, unclean_leader_election_enable=True)
+    cluster.create("t", {0: [1]})
+    cluster.kill(1)
+    assert cluster.leader_and_isr(TP) == (-1, (1,), 1)
+
+
+def test_controlled_shutdown() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [0, 1, 2]})
+    for broker, isr in ((2, (0, 1)), (1, (0,))):
+        result = cluster.shut_down(broker)
+        assert broker_changes.remaining_leaders(result.context, broker) == ()
+        assert cluster.leader_and_isr(TP)[:2] == (0, isr)
+    result = cluster.shut_down(0)
+    assert broker_changes.remaining_leaders(result.context, 0) == (TP,)
+    assert cluster.leader_and_isr(TP)[:2] == (0, (0,))
+
+
+def test_controller_reject_controlled_shutdown_request_with_stale_broker_epoch() -> None:
+    cluster = Cluster(2)
+    before = cluster.context
+    epoch = before.live_broker_epochs[1]
+    result = cluster.apply(broker_changes.controlled_shutdown, 1, epoch - 1)
+    assert [failure.reason for failure in result.failures] == [Reason.STALE_BROKER_EPOCH]
+    assert cluster.context == before
+
+
+def deposed(cluster: Cluster) -> Cluster:
+    """Another broker was elected, and this controller has not heard of it."""
+    cluster.zookeeper = cluster.zookeeper.with_znodes({CONTROLLER_EPOCH_PATH: cluster.context.epoch + 1})
+    return cluster
+
+
+def check_resigned(cluster: Cluster, result: Result) -> None:
+    assert Reason.CONTROLLER_MOVED in {failure.reason for failure in result.failures}
+    assert not cluster.context.is_active
+    assert cluster.context.assignments == {}
+    assert result.steps[-1] == "Resigned"
+
+
+def test_controller_move_on_topic_creation() -> None:
+    cluster = deposed(Cluster(1))
+    check_resigned(cluster, cluster.create("t", {0: [0]}))
+
+
+def test_controller_move_on_topic_deletion() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    check_resigned(deposed(cluster), cluster.delete("t"))
+
+
+def test_controller_move_on_preferred_replica_election() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    check_resigned(deposed(cluster), cluster.prefer(TP))
+
+
+def test_controller_move_on_partition_reassignment() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    check_resigned(deposed(cluster), cluster.reassign({TP: [0]}))
+
+
+@pytest.mark.parametrize(("version", "is_seen"), [(v(2, 1), False), (v(2, 2), True), (v(3, 9), True)], ids=str)
+def test_controller_detects_bounced_brokers(version: KafkaVersion, is_seen: bool) -> None:
+    cluster = Cluster(2, version)
+    cluster.create("t", {0: [0, 1]})
+    cluster.requests.clear()
+    cluster.bounce(1)
+    told = [e.info.isr for r in cluster.sent(LeaderAndIsrRequest) if r.broker_id == 1 for e in r.partitions]
+    assert bool(told) is is_seen
+    assert cluster.leader_and_isr(TP) == (0, (0,) if is_seen else (0, 1), 1 if is_seen else 0)
+
+
+def alter(cluster: Cluster, isr: list[int], broker_epoch: int | None = None, **changes: object) -> Result:
+    known = cluster.state(TP).leader_and_isr
+    epoch = cluster.context.live_broker_epochs[known.leader] if broker_epoch is None else broker_epoch
+    wanted = replace(known, isr=tuple(isr), **changes)  # type: ignore[arg-type]
+    return cluster.apply(process_alter_partition, AlterPartitionRequest(known.leader, epoch, {TP: wanted}))
+
+
+def test_alter_partition() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    answer = alter(cluster, [0]).elected[TP]
+    known = cluster.state(TP)
+    assert answer == known.leader_and_isr
+    assert (known.leader_and_isr.isr, known.leader_and_isr.leader_epoch, known.leader_and_isr.partition_epoch) == (
+        (0,),
+        0,
+        1,
+    )
+    assert cluster.context.leadership[TP] == known
+
+
+def test_idempotent_alter_partition() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    known = cluster.state(TP).leader_and_isr
+    result = alter(cluster, [0, 1])
+    assert (result.elected[TP], result.writes) == (known, ())
+
+
+def test_shutdown_broker_not_added_to_isr() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    cluster.kill(1)
+    assert [failure.reason for failure in alter(cluster, [0, 1]).failures] == [Reason.INELIGIBLE_REPLICA]
+    assert cluster.leader_and_isr(TP)[1] == (0,)
+    cluster.start(1)
+    cluster.catch_up()
+    assert cluster.leader_and_isr(TP)[1] == (0, 1)
+
+
+RECOVERING = LeaderRecoveryState.RECOVERING
+
+
+@pytest.mark.parametrize(
+    ("isr", "change", "reason"),
+    [
+        ([0], {"partition_epoch": -1}, Reason.INVALID_UPDATE_VERSION),
+        ([0, 1], {"partition_epoch": 1}, Reason.NOT_CONTROLLER),
+        ([0, 1], {"leader_epoch": -1}, Reason.FENCED_LEADER_EPOCH),
+        ([0, 1], {"leader_epoch": 1}, Reason.NOT_CONTROLLER),
+        ([0, 1], {"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
+        ([0], {"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "partition_epoch": -1}, Reason.INVALID_UPDATE_VERSION),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": -1}, Reason.FENCED_LEADER_EPOCH),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": 1}, Reason.NOT_CONTROLLER),
+    ],
+)
+def test_alter_partition_errors(isr: list[int], change: dict[str, int], reason: Reason) -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    known = cluster.state(TP).leader_and_isr
+    absolute = {
+        name: value if name == "leader_recovery_state" else getattr(known, name) + value
+        for name, value in change.items()
+    }
+    result = alter(cluster, isr, **absolute)
+    assert [failure.reason for failure in result.failures] == [reason]
+    assert cluster.state(TP).leader_and_isr == known
+
+
+def test_alter_partition_errors_of_the_whole_request() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    known = cluster.state(TP).leader_and_isr
+    assert alter(cluster, [0], broker_epoch=0).failures[0].reason is Reason.STALE_BROKER_EPOCH
+    unknown = AlterPartitionRequest(99, 1, {TP: known})
+    assert cluster.apply(process_alter_partition, unknown).failures[0].reason is Reason.STALE_BROKER_EPOCH
+    elsewhere = AlterPartitionRequest(0, 1, {TP1: known})
+    assert cluster.apply(process_alter_partition, elsewhere).failures[0].reason is Reason.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_alter_partition_errors_after_unclean_election() -> None:
+    cluster = Cluster(3, unclean_leader_election_enable=True)
+    cluster.create("t", {0: [1, 2]})
+    cluster.kill(1)
+    assert cluster.leader_and_isr(TP)[:2] == (2, (2,))
+    cluster.kill(2)
+    assert cluster.leader_and_isr(TP)[:2] == (-1, (2,))
+    cluster.start(1)
+    known = cluster.state(TP).leader_and_isr
+    assert (known.leader, known.isr, known.leader_recovery_state) == (1, (1,), RECOVERING)
+    for changes, reason in (
+        ({"partition_epoch": known.partition_epoch - 1}, Reason.INVALID_UPDATE_VERSION),
+        ({"partition_epoch": known.partition_epoch + 1}, Reason.NOT_CONTROLLER),
+        ({"leader_epoch": known.leader_epoch - 1}, Reason.FENCED_LEADER_EPOCH),
+        ({"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
+    ):
+        assert alter(cluster, [1, 2], **changes).failures[0].reason is reason
+    alter(cluster, [1], leader_recovery_state=LeaderRecoveryState.RECOVERED)
+    assert cluster.state(TP).leader_and_isr.leader_recovery_state is LeaderRecoveryState.RECOVERED
+
+
+def test_topic_ids_are_added() -> None:
+    cluster = Cluster(1)
+    for topic in ("t1", "t2"):
+        cluster.create(topic, {0: [0]})
+    assert cluster.context.topic_ids == {"t1": "id-t1", "t2": "id-t2"}
+    found = cluster.zookeeper.topic_assignment("t1")
+    assert found is not None
+    assert found.topic_id == "id-t1"
+
+
+def test_topic_ids_are_not_added() -> None:
+    for cluster in (Cluster(1, inter_broker_protocol=v(2, 7)), Cluster(1, v(2, 7))):
+        cluster.create("t", {0: [0]})
+        found = cluster.zookeeper.topic_assignment("t")
+        assert found is not None
+        assert (found.topic_id, cluster.context.topic_ids) == (None, {})
+
+
+def test_topic_id_created_on_upgrade() -> None:
+    cluster = Cluster(1, inter_broker_protocol=v(2, 7))
+    cluster.create("t", {0: [0]})
+    cluster.settings = replace(cluster.settings, inter_broker_protocol=None)
+    cluster.elect(0)
+    assert cluster.context.topic_ids == {"t": "id-t"}
+
+
+def test_topic_id_persists_through_controller_reelection() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0]})
+    cluster.elect(1)
+    assert cluster.context.topic_ids == {"t": "id-t"}
+
+
+def test_topic_id_upgrade_after_reassigning_partitions() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0]})
+    cluster.reassign({TP: [1]})
+    cluster.catch_up()
+    found = cluster.zookeeper.topic_assignment("t")
+    assert found == TopicAssignment({0: ReplicaAssignment((1,))}, "id-t")
+
+
+# Beyond Kafka's list: what each event ignores, and the eras.
+
+
+def test_each_listener_does_nothing_where_this_broker_is_not_the_controller() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    idle = replace(cluster.context, is_active=False)
+    zk = cluster.zookeeper.with_znodes(
+        {
+            topic_path("new"): TopicAssignment({0: ReplicaAssignment((0,))}),
+            f"{DELETE_TOPICS_PATH}/t": None,
+            REASSIGN_PARTITIONS_PATH: {TP: (1, 0)},
+        }
+    )
+    for listener in (
+        listeners.process_topic_change,
+        listeners.process_topic_deletion,
+        broker_changes.process_broker_change,
+        process_partition_reassignment,
+    ):
+        assert listener(idle, zk) == Result(idle, zk)
+    assert listeners.process_partition_modifications(idle, zk, "t") == Result(idle, zk)
+    assert process_replica_leader_election(idle, zk).failures[0].reason is Reason.NOT_CONTROLLER
+
+
+def test_a_request_to_delete_an_unknown_topic_is_taken_away() -> None:
+    cluster = Cluster(1)
+    result = cluster.delete("nowhere")
+    assert f"{DELETE_TOPICS_PATH}/nowhere" not in cluster.zookeeper.znodes
+    assert result.context.topics_to_be_deleted == frozenset()
+
+
+@pytest.mark.parametrize(("version", "is_removed"), [(v(0, 10, 1), False), (v(0, 10, 2), True)], ids=str)
+def test_where_deletion_is_disabled_the_request_is_taken_away_since_0_10_2(
+    version: KafkaVersion, is_removed: bool
+) -> None:
+    cluster = Cluster(1, version, delete_topic_enable=False)
+    cluster.create("t", {0: [0]})
+    cluster.delete("t")
+    assert (f"{DELETE_TOPICS_PATH}/t" not in cluster.zookeeper.znodes) is is_removed
+
+
+@pytest.mark.parametrize(("version", "left"), [(v(1, 1), {0, 1}), (v(2, 0), {0})], ids=str)
+def test_partitions_added_to_a_topic_being_deleted(version: KafkaVersion, left: set[int]) -> None:
+    cluster = Cluster(2, version)
+    cluster.create("t", {0: [0, 1]})
+    cluster.kill(1)
+    cluster.delete("t")
+    cluster.expand("t", {1: [0]})
+    assert TP1 not in cluster.context.assignments
+    found = cluster.zookeeper.topic_assignment("t")
+    assert found is not None
+    assert set(found.partitions) == left
+
+
+def test_a_topic_that_vanished_is_forgotten() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    cluster.zookeeper, _ = cluster.zookeeper.delete(topic_path("t"))
+    cluster.apply(listeners.process_topic_change)
+    assert (cluster.context.assignments, cluster.context.leadership) == ({}, {})
+
+
+def test_changed_replicas_of_a_known_partition_are_ignored() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0]})
+    cluster.expand("t", {0: [1]})
+    assert cluster.context.replicas(TP) == (0,)
+
+
+@pytest.mark.parametrize("version", ERAS[1:], ids=str)
+def test_a_deletion_waits_for_a_dead_broker_and_ends(version: KafkaVersion) -> None:
+    cluster = Cluster(3, version)
+    cluster.create("t", {0: [0, 1, 2], 1: [1, 2, 0]})
+    cluster.kill(2)
+    cluster.delete("t")
+    cluster.answer_deletions()
+    assert topic_path("t") in cluster.zookeeper.znodes
+    assert cluster.context.topics_ineligible_for_deletion == {"t"}
+    cluster.start(2)
+    cluster.answer_deletions()
+    assert topic_path("t") not in cluster.zookeeper.znodes
+    assert cluster.context.replica_states == {}
+
+
+def test_a_deletion_that_failed_is_tried_again_when_a_broker_starts() -> None:
+    cluster = Cluster(2)
+    cluster.create("t", {0: [0, 1]})
+    cluster.delete("t")
+    cluster.answer_deletions(in_error=True)
+    cluster.answer_deletions()
+    assert topic_path("t") in cluster.zookeeper.znodes
+    cluster.bounce(1)
+    cluster.answer_deletions()
+    assert topic_path("t") not in cluster.zookeeper.znodes
+
+
+def test_a_new_deletion_is_not_held_up_by_a_reassignment_but_by_its_next_step() -> None:
+    """Kafka marks a topic ineligible only where it is queued already, and looks before it queues."""
+    cluster = Cluster(3)
+    cluster.create("t", {0: [0]})
+    cluster.kill(2)
+    cluster.reassign({TP: [2]})
+    cluster.delete("t")
+    assert cluster.context.topics_with_deletion_started == {"t"}
+
+
+@pytest.mark.parametrize("version", ERAS, ids=str)
+def test_one_dead_broker_raises_each_epoch_once(version: KafkaVersion) -> None:
+    cluster = Cluster(3, version, unclean_leader_election_enable=False)
+    cluster.create("t", {0: [0, 1], 1: [1, 2], 2: [1], 3: [0, 2]})
+    cluster.kill(1)
+    partitions = [TopicPartition("t", number) for number in range(4)]
+    assert [cluster.leader_and_isr(p)[0] for p in partitions] == [0, 2, -1, 0]
+    assert [cluster.leader_and_isr(p)[2] for p in partitions] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("version", "epoch"), [(v(2, 3), 0), (v(2, 4), 1)], ids=str)
+def test_up_to_2_3_the_raise_of_a_reassignment_misses_the_cache(version: KafkaVersion, epoch: int) -> None:
+    cluster = Cluster(3, version)
+    cluster.create("t", {0: [0, 1]})
+    cluster.reassign({TP: [0, 2]})
+    assert cluster.leader_and_isr(TP)[2] == 1
+    assert cluster.context.leadership[TP].leader_and_isr.leader_epoch == epoch
+
+
+def test_a_reassignment_can_be_replaced_and_cancelled() -> None:
+    from reconstruct.model.controller.reassignment import alter_partition_reassignments
+
+    cluster = Cluster(4)
+    cluster.create("t", {0: [0, 1]})
+    cluster.apply(alter_partition_reassignments, {TP: (0, 2)})
+    assert assignment(cluster) == ReplicaAssignment((0, 2, 1), (2,), (1,))
+    cluster.apply(alter_partition_reassignments, {TP: (0, 3)})
+    assert assignment(cluster) == ReplicaAssignment((0, 3, 1), (3,), (1,))
+    assert [r.replica_id for r in cluster.to_delete] == [2]
+    cluster.apply(alter_partition_reassignments, {TP: None})
+    assert assignment(cluster) == ReplicaAssignment((0, 1))
+    assert cluster.context.partitions_being_reassigned == {}
+    refused = cluster.apply(alter_partition_reassignments, {TP: None, TP1: (0, 1)})
+    assert [failure.reason for failure in refused.failures] == [
+        Reason.NO_REASSIGNMENT_IN_PROGRESS,
+        Reason.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    invalid = cluster.apply(alter_partition_reassignments, {TP: (0, 9)})
+    assert [failure.reason for failure in invalid.failures] == [Reason.INVALID_REPLICA_ASSIGNMENT]
+
+
+@pytest.mark.parametrize("version", [v(0, 8, 2), v(1, 1), v(2, 3), v(3, 9)], ids=str)
+def test_a_zombie_aborts_its_reassignment(version: KafkaVersion) -> None:
+    cluster = Cluster(3, version)
+    cluster.create("t", {0: [0, 1]})
+    zombie = cluster.context
+    cluster.elect(1)
+    cluster.kill(0)
+    truth = cluster.state(TP)
+    asked = cluster.zookeeper.with_znodes({REASSIGN_PARTITIONS_PATH: {TP: (1, 2)}})
+    result = process_partition_reassignment(zombie, asked)
+    assert result.zookeeper.partition_state(TP)[0] == truth
+    assert result.failures
+    assert not [request for request in result.requests if isinstance(request, LeaderAndIsrRequest)]
+
+
+@pytest.mark.parametrize("version", [v(0, 10, 2), v(0, 11), v(3, 9)], ids=str)
+def test_an_election_that_was_asked_for_gives_its_outcome(version: KafkaVersion) -> None:
+    cluster = Cluster(2, version)
+    cluster.create("t", {0: [1, 0]})
+    cluster.kill(1)
+    cluster.start(1)
+    cluster.catch_up()
+    assert cluster.prefer(TP).elected == {TP: cluster.state(TP).leader_and_isr}
+
+
+def test_an_administrator_may_let_an_election_leave_the_isr() -> None:
+    cluster = Cluster(3)
+    cluster.create("t", {0: [1, 2]})
+    cluster.change_isr(TP, [1])
+    cluster.kill(1)
+    asked = (process_replica_leader_election, [TP], ElectionType.UNCLEAN)
+    assert cluster.apply(*asked, Trigger.AUTO).failures[0].reason is Reason.STATE_CHANGE_FAILED
+    cluster.apply(*asked, Trigger.ADMIN_CLIENT)
+    assert cluster.leader_and_isr(TP)[:2] == (2, (2,))
+    assert cluster.apply(*asked, Trigger.ADMIN_CLIENT).failures[0].reason is Reason.ELECTION_NOT_NEEDED
+
+
+def test_no_topic_id_persists_through_controller_reelection() -> None:
+    cluster = Cluster(2, inter_broker_protocol=v(2, 7))
+    cluster.create("t", {0: [0]})
+    cluster.elect(1)
+    assert cluster.context.topic_ids == {}
+
+
+def test_topic_id_persists_through_controller_restart() -> None:
+    cluster = Cluster(1)
+    cluster.create("t", {0: [0]})
+    cluster.kill(0)
+    cluster.start(0)
+    cluster.elect(0)
+    assert cluster.context.topic_ids == {"t": "id-t"}

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.brokers import BrokerFact
-from reconstruct.cluster.controllers import LEVELS, ControllerFact
+from reconstruct.cluster.controllers import ControllerFact
 from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
@@ -78,7 +79,7 @@ def _tenures(lines: Sequence[Line]) -> Iterator[ControllerFact]:
 
 
 def _floor(lines: Sequence[Line]) -> str:
-    return min((line.level for line in lines), key=LEVELS.index)
+    return min((line.level for line in lines), key=LOG_LEVELS.index)
 
 
 def _controller_znodes(writes: Sequence[Write]) -> Iterator[ControllerFact]:

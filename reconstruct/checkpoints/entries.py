@@ -39,7 +39,7 @@ _ACTS: Final = (LineKind.ROLE, LineKind.TRUNCATED, LineKind.DELETED, LineKind.CR
 class _Odd:
     """One odd entry: what it is called, how bad, when, the value before and the entry (None: it is missing)."""
 
-    divergence_type: str
+    divergence_type: DivergenceType
     severity: str
     directory: str
     kind: str

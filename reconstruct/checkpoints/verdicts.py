@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconstruct.checkpoints.evidence import Replica
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.verdicts import Divergence, Verdicts
 
 RULE: Final = "R37"
 #: Evidence that a finding names: a file may have thousands of entries.
@@ -26,7 +27,7 @@ class CheckpointVerdicts:
 
     def found(
         self,
-        divergence_type: str,
+        divergence_type: DivergenceType,
         severity: str,
         at: int,
         expected: str,
@@ -40,18 +41,12 @@ class CheckpointVerdicts:
         replicas = list(dict.fromkeys(about))
         ids = tuple(dict.fromkeys(name for name in evidence if name))[:EVIDENCE_AT_MOST]
         self.verdicts.broken(
-            Finding(
-                RULE,
+            Divergence(
                 divergence_type,
                 severity,
                 at,
-                expected,
-                observed,
-                explanation,
-                ids,
                 broker_id=self.broker_id,
                 replica_id=self.broker_id if len(replicas) == 1 else None,
-                known_issue=known_issue,
-            )
+            ).explained(expected, observed, explanation, ids, known_issue=known_issue)
         )
         self.replicas.append(replicas[0] if len(replicas) == 1 else None)

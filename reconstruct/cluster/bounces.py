@@ -10,7 +10,7 @@ from reconstruct.cluster.brokers import BrokerFact, RegistrationSpan
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
 from reconstruct.time.instants import utc
 
@@ -59,17 +59,14 @@ def _not_noticed(broker_id: int, before: RegistrationSpan, after: RegistrationSp
     gone, back = before.interval.end, after.interval.start
     assert gone is not None
     by_design = view.version.may_be_before(BOUNCED_BROKERS_SEEN_SINCE)
-    return Finding(
-        "R16",
-        DivergenceType.BOUNCE_NOT_NOTICED,
-        "warning" if by_design else "error",
-        back,
+    return Divergence(
+        DivergenceType.BOUNCE_NOT_NOTICED, "warning" if by_design else "error", back, broker_id=broker_id
+    ).explained(
         "a controller that takes the replicas of a broker that registers anew offline and online again",
         f"no controller tells of the end of broker {broker_id}'s registration or of its next one",
         f"Broker {broker_id}'s registration ended by {utc(gone)} and another began at {utc(back)}; the controller,"
         " whose log covers both, tells of neither. It sends that broker no LeaderAndIsr for what it led or followed,"
         " until something else makes it.",
         (*before.interval.evidence[-1:], *after.interval.evidence[:1]),
-        broker_id=broker_id,
         known_issue=known_issue("KAFKA-7235", view.version),
     )

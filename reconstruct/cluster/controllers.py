@@ -10,7 +10,7 @@ from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.time.instants import utc
 
 #: /controller is written before /controller_epoch is raised: how much later its time may be, one clock against another.
@@ -159,17 +159,17 @@ def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[Ten
             continue
         first, second = list(claims.values())[:2]
         verdicts.broken(
-            Finding(
-                "R11",
+            Divergence(
                 DivergenceType.TWO_CONTROLLERS_FOR_ONE_EPOCH,
                 _claim_severity(epoch, first, second),
                 second.at,
+                broker_id=second.controller_id,
+            ).explained(
                 f"one controller for controller epoch {epoch}",
                 f"brokers {first.controller_id} and {second.controller_id}",
                 f"Broker {first.controller_id} ({utc(first.at)}) and broker {second.controller_id} ({utc(second.at)})"
                 f" both log that they became controller with epoch {epoch}.",
                 (first.evidence_id, second.evidence_id),
-                broker_id=second.controller_id,
             )
         )
     for (generation, epoch), _span in sorted(generation_of.items()):

@@ -10,26 +10,62 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
+
 KEPT: Final = "kept"
 BROKEN: Final = "broken"
 CANNOT_BE_JUDGED: Final = "cannot_be_judged"
 
 
 @dataclass(frozen=True, slots=True)
+class Divergence:
+    """What kind of divergence, how bad (``error``, ``warning``, ``info``), when, and of which broker and replica.
+
+    ``at`` is microseconds since the epoch, UTC, of the cluster's time. ``rule_id`` is needed only where several rules
+    have the type. :meth:`explained` makes it a finding.
+    """
+
+    divergence_type: DivergenceType
+    severity: str
+    at: int
+    broker_id: int | None = None
+    replica_id: int | None = None
+    rule_id: str = ""
+
+    def explained(
+        self, expected: str, observed: str, explanation: str, evidence: tuple[str, ...], known_issue: str | None = None
+    ) -> Finding:
+        """The finding, with its words, the ids of the records that show it, and the bug of Kafka's behind it."""
+        return Finding(
+            self.rule_id or self.divergence_type.rule_id,
+            self.divergence_type,
+            self.severity,
+            self.at,
+            expected,
+            observed,
+            explanation,
+            evidence,
+            self.broker_id,
+            self.replica_id,
+            known_issue,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One divergence and its case. ``at`` is microseconds since the epoch, UTC, of the cluster's time."""
+    """One divergence and its case, as a row of ``gold.divergences`` has them; see :class:`Divergence`."""
 
     rule_id: str
-    divergence_type: str
+    divergence_type: DivergenceType
     severity: str
     at: int
     expected: str
     observed: str
     explanation: str
     evidence: tuple[str, ...]
-    broker_id: int | None = None
-    replica_id: int | None = None
-    known_issue: str | None = None
+    broker_id: int | None
+    replica_id: int | None
+    known_issue: str | None
 
 
 @dataclass(slots=True)

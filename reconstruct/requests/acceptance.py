@@ -12,7 +12,7 @@ from typing import Final
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import v
 from reconstruct.requests.propagation import REQUEST_KINDS, Request
 from reconstruct.time.instants import utc
@@ -55,17 +55,17 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
     reason = "" if is_proven else " Whether its process was started again in between is not known."
     race = "" if is_ordered else " Up to 0.8.1 requests handled at one time may pass each other."
     verdicts.broken(
-        Finding(
-            "R12",
+        Divergence(
             DivergenceType.ACCEPTED_STALE_CONTROLLER,
             "error" if is_proven and is_ordered else "warning",
             received,
+            broker_id=request.to_broker_id,
+        ).explained(
             f"broker {request.to_broker_id} refuses what comes from an epoch below {before}",
             f"{request.name} was acted upon {utc(received)}",
             f"Broker {request.to_broker_id} had acted upon a request of controller epoch {before} ({utc(at)}) and then"
             f" acted upon a {REQUEST_KINDS[request.api]} request of epoch {epoch}.{reason}{race}",
             (*request.evidence, *filter(None, (request.accepted_ref_before,))),
-            broker_id=request.to_broker_id,
             known_issue=known_issue("KAFKA-6082", cluster.version),
         )
     )
@@ -97,16 +97,13 @@ def _judge_refusal(request: Request, verdicts: Verdicts) -> None:
         verdicts.kept("R21")
     else:
         verdicts.broken(
-            Finding(
-                "R21",
-                DivergenceType.IGNORED_WITHOUT_REASON,
-                "error",
-                received,
+            Divergence(
+                DivergenceType.IGNORED_WITHOUT_REASON, "error", received, broker_id=request.to_broker_id
+            ).explained(
                 f"only requests of a controller epoch below {known} are refused for it",
                 f"{request.name} was refused, {known} being known",
                 f"Broker {request.to_broker_id} refused the request because controller epoch {epoch} is old, and names"
                 f" {known} as the latest it knows: {epoch} is not below it.",
                 request.evidence,
-                broker_id=request.to_broker_id,
             )
         )

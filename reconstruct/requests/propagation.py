@@ -20,7 +20,7 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import v
 from reconstruct.time.instants import utc
 
@@ -157,11 +157,9 @@ def _judge_not_received(request: Request, cluster: ClusterView, verdicts: Verdic
         return
     later = ", though it does of a later one" if request.next_received_at is not None else ""
     verdicts.broken(
-        Finding(
-            "R23",
-            DivergenceType.REQUEST_NOT_RECEIVED,
-            "warning",
-            request.sent_at,
+        Divergence(
+            DivergenceType.REQUEST_NOT_RECEIVED, "warning", request.sent_at, broker_id=request.to_broker_id
+        ).explained(
             f"broker {request.to_broker_id} receives the request, being registered all the time",
             f"{request.name}, sent {utc(request.sent_at)}, was not received by {utc(until)}",
             f"Controller {request.controller_id} logged a {REQUEST_KINDS[request.api]} request for"
@@ -169,7 +167,6 @@ def _judge_not_received(request: Request, cluster: ClusterView, verdicts: Verdic
             f" {request.to_broker_id} shows no receipt of it until {utc(until)}{later}; no death, restart or new"
             " registration of the broker and no change of controller is known in between.",
             request.evidence,
-            broker_id=request.to_broker_id,
         )
     )
 
@@ -221,11 +218,9 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
         verdicts.unjudged("R23")
         return
     verdicts.broken(
-        Finding(
-            "R23",
-            DivergenceType.REQUEST_NEVER_SENT,
-            "warning",
-            request.received_at,
+        Divergence(
+            DivergenceType.REQUEST_NEVER_SENT, "warning", request.received_at, broker_id=request.to_broker_id
+        ).explained(
             f"controller {request.controller_id} logs what it sends, for each partition, before it sends it",
             f"{request.name} was received {utc(request.received_at)} and never sent",
             f"Broker {request.to_broker_id} received a {REQUEST_KINDS[request.api]} request for {request.lines}"
@@ -233,7 +228,6 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
             f" log of that controller, from {utc(sendable_from(request, tenure))} on, shows none with these contents"
             " to that broker: nobody sent it, or a line of that log is lost.",
             (*request.evidence, *tenure.evidence[:2]),
-            broker_id=request.to_broker_id,
         )
     )
 
@@ -295,18 +289,15 @@ def _judge_handling(request: Request, cluster: ClusterView, verdicts: Verdicts) 
 
 
 def _not_handled(request: Request, received: int) -> Finding:
-    return Finding(
-        "R23",
-        DivergenceType.REQUEST_NOT_HANDLED,
-        "warning",
-        received,
+    return Divergence(
+        DivergenceType.REQUEST_NOT_HANDLED, "warning", received, broker_id=request.to_broker_id
+    ).explained(
         f"broker {request.to_broker_id} begins a transition for each partition, or says why it does not",
         f"{request.name}, received {utc(received)}, shows no effect",
         f"Broker {request.to_broker_id} logged the receipt of {request.lines} partitions at {utc(received)}, and"
         " neither a transition nor a refusal of any after it, before a later request was answered or within"
         f" {HANDLED_WITHIN_US // 1_000_000} s, with its whole TRACE log given and no restart known.",
         request.evidence,
-        broker_id=request.to_broker_id,
     )
 
 
@@ -330,15 +321,10 @@ def _is_unanswered(request: Request, cluster: ClusterView) -> bool:
 
 def _not_answered(request: Request, received: int) -> Finding:
     later = request.next_acknowledged_at
-    return Finding(
-        "R23",
-        DivergenceType.REQUEST_NOT_ANSWERED,
-        "info",
-        received,
+    return Divergence(DivergenceType.REQUEST_NOT_ANSWERED, "info", received, broker_id=request.to_broker_id).explained(
         f"controller {request.controller_id} logs the answer of broker {request.to_broker_id}",
         f"{request.name}, received {utc(received)}, has no answer",
         f"Controller {request.controller_id} logged the answer of broker {request.to_broker_id} to a later request"
         f" ({utc(received if later is None else later)}), none to this one: the connection broke before it came.",
         request.evidence,
-        broker_id=request.to_broker_id,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
@@ -35,19 +35,19 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
             elif not is_reported:
                 is_reported = True
                 verdicts.broken(
-                    Finding(
-                        "R32",
+                    Divergence(
                         DivergenceType.FOLLOWER_HIGH_WATERMARK_ABOVE_LEADER,
                         "error",
                         value.earliest,
+                        broker_id=replica_id,
+                        replica_id=replica_id,
+                    ).explained(
                         f"high watermark at most {limit.offset}",
                         f"high watermark {value.offset}",
                         f"Replica {replica_id} followed leader {stint.leader} and had the high watermark {value.offset}"
                         f" at an instant between {utc(value.earliest)} and {utc(value.latest)}, in all of which its"
                         f" leader's was at most {limit.offset}. A follower takes its high watermark from its leader.",
                         names(value.evidence, limit.evidence),
-                        broker_id=replica_id,
-                        replica_id=replica_id,
                     )
                 )
 
@@ -117,11 +117,13 @@ def _behind(
     case: OffsetCase, state: DecidedState, since: int, replica_id: int, value: Held, reached: Extreme
 ) -> Finding:
     severity, why, known_issue = _how_bad(case, since, replica_id, value)
-    return Finding(
-        "R33",
+    return Divergence(
         DivergenceType.ISR_MEMBER_BEHIND_HIGH_WATERMARK,
         severity,
         value.earliest,
+        broker_id=replica_id,
+        replica_id=replica_id,
+    ).explained(
         f"log end offset {reached.offset} or higher",
         f"log end offset {value.offset}",
         f"Replica {replica_id} was in the ISR {list(state.isr)} of leader {state.leader} (leader epoch"
@@ -129,8 +131,6 @@ def _behind(
         f" {utc(value.latest)}; its own log ended at {value.offset}. Elected now, it would"
         f" lose {reached.offset - value.offset} committed records. {why}",
         names(value.evidence, reached.evidence),
-        broker_id=replica_id,
-        replica_id=replica_id,
         known_issue=known_issue,
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS
@@ -72,19 +72,15 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
         severity = "error"
     upper = "" if loss.lost_count_upper is None else f", at most {loss.lost_count_upper}"
     how = _HOW.get(loss.cause, "It was in the ISR: a clean election.")
-    return Finding(
-        "R35",
-        DivergenceType.COMMITTED_RECORDS_LOST,
-        severity,
-        loss.event_at,
+    return Divergence(
+        DivergenceType.COMMITTED_RECORDS_LOST, severity, loss.event_at, broker_id=loss.leader, replica_id=loss.leader
+    ).explained(
         f"a log of leader {loss.leader} that ends at {loss.lost_from_offset + loss.lost_count_lower} or higher",
         f"leader epoch {loss.leader_epoch} begins at {loss.lost_from_offset}",
         f"Leader {loss.previous_leader} had committed up to offset {loss.lost_to_offset_lower}; leader {loss.leader}"
         f" began leader epoch {loss.leader_epoch} at {loss.lost_from_offset}. Lost are at least {loss.lost_count_lower}"
         f" records{upper}, from offset {loss.lost_from_offset} on. {how}",
         names(loss.evidence),
-        broker_id=loss.leader,
-        replica_id=loss.leader,
         known_issue=issue,
     )
 
@@ -97,11 +93,13 @@ def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:
 
 
 def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Finding:
-    return Finding(
-        "R36",
+    return Divergence(
         DivergenceType.REPLICA_DIVERGED_SILENTLY,
         "warning",
         kept.since,
+        broker_id=kept.replica_id,
+        replica_id=kept.replica_id,
+    ).explained(
         f"replica {kept.replica_id} without records of its own from {kept.from_offset} on",
         f"it kept its own records {kept.from_offset} to {kept.to_offset - 1}",
         f"Leader epoch {loss.leader_epoch} of leader {loss.leader} begins at {kept.from_offset}. Replica"
@@ -109,8 +107,6 @@ def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Fin
         f" offsets {kept.from_offset} to {kept.to_offset - 1} hold other records there than on the leader, and nothing"
         " in Kafka says so.",
         names(kept.evidence, loss.evidence),
-        broker_id=kept.replica_id,
-        replica_id=kept.replica_id,
         known_issue=known_issue("KIP-101", case.version),
     )
 
@@ -130,19 +126,19 @@ def judge_truncations(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> N
             else:
                 severity, why, known_issue = _why_cut(case, cut, known.offset)
                 verdicts.broken(
-                    Finding(
-                        "R35",
+                    Divergence(
                         DivergenceType.COMMITTED_RECORDS_TRUNCATED,
                         severity,
                         cut.at,
+                        broker_id=replica_id,
+                        replica_id=replica_id,
+                    ).explained(
                         f"a log cut to {known.offset} or higher",
                         f"cut to {cut.offset}",
                         f"Replica {replica_id} cut its log to {cut.offset} ({utc(cut.at)}), though its high watermark"
                         f" was {known.offset}: it removed {known.offset - cut.offset} records that were committed."
                         f" {why}",
                         names(known.evidence, (cut.evidence_id,)),
-                        broker_id=replica_id,
-                        replica_id=replica_id,
                         known_issue=known_issue,
                     )
                 )

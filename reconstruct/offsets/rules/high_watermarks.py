@@ -6,7 +6,7 @@ import heapq
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.rules.case import Curves, OffsetCase, names
@@ -50,19 +50,19 @@ def _judge_fall(
     is_cut = any(cause.kind is ReplicaEventKind.TRUNCATED for cause in causes)
     if known is not None and known.offset > value.offset and not is_cut:
         verdicts.broken(
-            Finding(
-                "R30",
+            Divergence(
                 DivergenceType.HIGH_WATERMARK_DECREASED,
                 "error",
                 value.earliest,
+                broker_id=replica_id,
+                replica_id=replica_id,
+            ).explained(
                 f"high watermark {known.offset} or higher",
                 f"high watermark {value.offset}",
                 f"Replica {replica_id} had the high watermark {before.offset} by {utc(before.latest)} and"
                 f" {value.offset} after {utc(value.earliest)}. Its broker's log, which is complete there, shows no"
                 " start, no truncation and no change of its leader between.",
                 names(known.evidence, before.evidence, value.evidence),
-                broker_id=replica_id,
-                replica_id=replica_id,
             )
         )
     elif causes:
@@ -71,19 +71,19 @@ def _judge_fall(
             for cause in causes
         )
         verdicts.broken(
-            Finding(
-                "R30",
+            Divergence(
                 DivergenceType.HIGH_WATERMARK_ROLLED_BACK,
                 "info",
                 value.earliest,
+                broker_id=replica_id,
+                replica_id=replica_id,
+            ).explained(
                 f"high watermark {before.offset} or higher",
                 f"high watermark {value.offset}",
                 f"Replica {replica_id}'s high watermark went back from {before.offset} to {value.offset} between"
                 f" {utc(before.latest)} and {utc(value.latest)}: {why}. Kafka does so by"
                 " design; while such a replica leads, consumers see the partition end earlier than before.",
                 names(before.evidence, value.evidence, (cause.evidence_id for cause in causes)),
-                broker_id=replica_id,
-                replica_id=replica_id,
             )
         )
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.replication_rules import JOIN_NEEDS_EPOCH_START_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
@@ -60,18 +60,18 @@ def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, v
     is_proven = end_offset > log_end or case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
     why = "" if is_proven else " Only a fetch between the decision and the line explains that."
     verdicts.broken(
-        Finding(
-            "R38",
+        Divergence(
             DivergenceType.ISR_SHRINK_WITHOUT_REASON,
             "error" if is_proven else "warning",
             move.at,
+            broker_id=move.leader,
+            replica_id=move.member,
+        ).explained(
             f"an end offset below {log_end} of a replica that leaves the ISR",
             f"end offset {end_offset}",
             f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints {end_offset}"
             f" as its end offset, {log_end} as its own: a replica that has all of the leader's log is in sync.{why}",
             names((move.evidence_id,)),
-            broker_id=move.leader,
-            replica_id=move.member,
         )
     )
 
@@ -91,19 +91,19 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
     )
     why = "It neither started nor cut its log" if is_proven else "It may have lost records, by a start or a truncation,"
     verdicts.broken(
-        Finding(
-            "R34",
+        Divergence(
             DivergenceType.LEADER_HIGH_WATERMARK_ABOVE_ISR,
             "error" if is_proven else "warning",
             move.at,
+            broker_id=move.leader,
+            replica_id=move.member,
+        ).explained(
             f"high watermark at most {end_offset}",
             f"high watermark {high_watermark}",
             f"Leader {move.leader} had the high watermark {high_watermark} while replica {move.member}, still in the"
             f" ISR, had fetched up to {end_offset} only ({utc(move.at)}): {high_watermark - end_offset} records counted"
             f" as committed that a member did not have. {why} while this leader led.",
             names((move.evidence_id,)),
-            broker_id=move.leader,
-            replica_id=move.member,
         )
     )
 
@@ -126,11 +126,9 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
         verdicts.kept("R38")
         return
     verdicts.broken(
-        Finding(
-            "R38",
-            DivergenceType.ISR_SHRINK_WITHOUT_REASON,
-            "warning",
-            move.at,
+        Divergence(
+            DivergenceType.ISR_SHRINK_WITHOUT_REASON, "warning", move.at, broker_id=move.leader, replica_id=move.member
+        ).explained(
             f"no shrink for lag before {utc(elected.at + limit)}",
             f"replica {move.member} left at {utc(move.at)}",
             f"Leader {move.leader} began leader epoch {elected.leader_epoch} ({utc(elected.at)}) with replica"
@@ -138,8 +136,6 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
             f" replica.lag.time.max.ms is {limit // 1000}: lag counts from the election on. A broker that stood still"
             " during the election could do that.",
             names((elected.evidence_id, move.evidence_id)),
-            broker_id=move.leader,
-            replica_id=move.member,
         )
     )
 
@@ -176,19 +172,15 @@ def judge_joins(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
             verdicts.kept("R38")
         else:
             verdicts.broken(
-                Finding(
-                    "R38",
-                    DivergenceType.ISR_JOIN_TOO_EARLY,
-                    "error",
-                    move.at,
+                Divergence(
+                    DivergenceType.ISR_JOIN_TOO_EARLY, "error", move.at, broker_id=move.leader, replica_id=move.member
+                ).explained(
                     f"a log end offset of {needed.offset} or higher",
                     f"log end offset {had.offset} at most",
                     f"Leader {move.leader} took replica {move.member} into the ISR ({utc(move.at)}) while its log ended"
                     f" at {had.offset} at most; it had to reach {needed.offset}, the leader's high watermark"
                     f"{' or the begin of its epoch' if needed is began else ''}, first.",
                     names(had.evidence, needed.evidence, (move.evidence_id,)),
-                    broker_id=move.leader,
-                    replica_id=move.member,
                 )
             )
 

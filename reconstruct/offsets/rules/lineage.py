@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import (
     EPOCH_ASSIGNED_AT_ELECTION_SINCE,
 )
@@ -88,18 +88,18 @@ def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetSigh
             verdicts.kept("R36")
             continue
         verdicts.broken(
-            Finding(
-                "R36",
+            Divergence(
                 DivergenceType.EPOCH_LINEAGE_CONFLICT,
                 "error",
                 _seen_at(case, following),
+                broker_id=replica_id,
+                replica_id=replica_id,
+            ).explained(
                 f"leader epoch {next_epoch} begins above {entry.offset}",
                 f"it begins at {following.offset}",
                 f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset} and"
                 f" the later epoch {next_epoch} at {following.offset}. Start offsets rise with the epochs.",
                 names((entry.evidence_id, following.evidence_id)),
-                broker_id=replica_id,
-                replica_id=replica_id,
             )
         )
 
@@ -107,19 +107,19 @@ def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetSigh
 def _before_its_leader(
     case: OffsetCase, replica_id: int, epoch: int, entry: OffsetSighting, line: OffsetSighting
 ) -> Finding:
-    return Finding(
-        "R36",
+    return Divergence(
         DivergenceType.EPOCH_LINEAGE_CONFLICT,
         "error",
         _seen_at(case, entry),
+        broker_id=replica_id,
+        replica_id=replica_id,
+    ).explained(
         f"leader epoch {epoch} begins at {line.offset} or higher",
         f"it begins at {entry.offset}",
         f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset}; its leader"
         f" {line.replica_id} says in its log that it began at {line.offset}. Records from {entry.offset} to"
         f" {line.offset - 1} are of an older epoch on the leader: the two logs differ.",
         names((entry.evidence_id, line.evidence_id)),
-        broker_id=replica_id,
-        replica_id=replica_id,
     )
 
 
@@ -143,11 +143,9 @@ def _judge_pair(
 
 
 def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSighting) -> Finding:
-    return Finding(
-        "R36",
-        DivergenceType.EPOCH_LINEAGE_CONFLICT,
-        "warning",
-        _seen_at(case, early, late),
+    return Divergence(
+        DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", _seen_at(case, early, late), replica_id=late.replica_id
+    ).explained(
         f"leader epoch {epoch} begins at one offset on all replicas",
         f"{early.offset} on replica {early.replica_id}, {late.offset} on replica {late.replica_id}",
         f"Leader epoch {epoch} begins at {early.offset} in replica {early.replica_id}'s leader-epoch-checkpoint and at"
@@ -155,7 +153,6 @@ def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSig
         f" {epoch} on the one and of an older one on the other: unless the topic is compacted, the two logs differ"
         " there.",
         names((early.evidence_id, late.evidence_id)),
-        replica_id=late.replica_id,
         known_issue=known_issue("KAFKA-6361", case.version),
     )
 
@@ -171,17 +168,17 @@ def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdic
         if held.offset > entry.offset or until.offset < following.offset:
             continue
         verdicts.broken(
-            Finding(
-                "R36",
+            Divergence(
                 DivergenceType.EPOCH_LINEAGE_CONFLICT,
                 "warning",
                 _seen_at(case, entry, held),
+                replica_id=held.replica_id,
+            ).explained(
                 f"leader epoch {epoch} from {entry.offset} on",
                 f"leader epoch {before[-1]} up to {until.offset}",
                 f"Replica {entry.replica_id}'s leader-epoch-checkpoint has leader epoch {epoch} from {entry.offset} to"
                 f" {following.offset - 1}; in replica {held.replica_id}'s these offsets are of epoch {before[-1]}."
                 " Unless the topic is compacted, the two logs differ there.",
                 names((entry.evidence_id, held.evidence_id)),
-                replica_id=held.replica_id,
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
@@ -42,17 +42,17 @@ def judge_acks_all(case: OffsetCase, verdicts: Verdicts) -> None:
         )
         smallest = min(span.states, key=lambda state: len(state.isr))
         verdicts.broken(
-            Finding(
-                "R39",
+            Divergence(
                 DivergenceType.ACKS_ALL_UNAVAILABLE,
                 "warning",
                 span.start,
+                broker_id=smallest.leader if smallest.leader != NO_LEADER else None,
+            ).explained(
                 f"an ISR of {span.min_isr} or more",
                 f"ISR {list(smallest.isr)} (leader epoch {smallest.leader_epoch}) from {utc(span.start)} on",
                 f"From {utc(span.start)} on the ISR was smaller than min.insync.replicas {span.min_isr}, {lasted}:"
                 " writes with acks=all were refused (NotEnoughReplicas), those with fewer acks were not.",
                 _evidence(case, span),
-                broker_id=smallest.leader if smallest.leader != NO_LEADER else None,
             )
         )
 
@@ -102,19 +102,19 @@ def judge_high_watermark_stands(case: OffsetCase, curves: Curves, verdicts: Verd
                 verdicts.kept("R34")
                 continue
             verdicts.broken(
-                Finding(
-                    "R34",
+                Divergence(
                     DivergenceType.HIGH_WATERMARK_MOVED_UNDER_MIN_ISR,
                     "warning",
                     value.earliest,
+                    broker_id=state.leader,
+                    replica_id=state.leader,
+                ).explained(
                     f"high watermark {first.offset}",
                     f"high watermark {value.offset}",
                     f"Leader {state.leader}'s high watermark rose from {first.offset} to {value.offset} by"
                     f" {utc(value.latest)}, while its ISR was {list(state.isr)} and min.insync.replicas {required}, as"
                     " the configuration that was given has it: since 3.7 it stands still then.",
                     names(first.evidence, value.evidence),
-                    broker_id=state.leader,
-                    replica_id=state.leader,
                 )
             )
             break

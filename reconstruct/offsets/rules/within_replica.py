@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.curves import EVER_AFTER
@@ -20,12 +20,12 @@ _WORDS: Final = {
     oe.LOG_START_OFFSET: "log start offset",
     oe.RECOVERY_POINT: "recovery point",
 }
-#: (rule, type of the divergence, lower quantity, upper quantity).
+#: (type of the divergence, lower quantity, upper quantity).
 _ORDERS: Final = (
-    ("R31", DivergenceType.HIGH_WATERMARK_ABOVE_LOG_END, oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
-    ("R31", DivergenceType.RECOVERY_POINT_ABOVE_LOG_END, oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
-    ("R31", DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK, oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
-    ("R31", DivergenceType.LOG_START_ABOVE_LOG_END, oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
+    (DivergenceType.HIGH_WATERMARK_ABOVE_LOG_END, oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
+    (DivergenceType.RECOVERY_POINT_ABOVE_LOG_END, oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
+    (DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK, oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
+    (DivergenceType.LOG_START_ABOVE_LOG_END, oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
 )
 
 
@@ -33,7 +33,7 @@ def judge_order_in_replica(case: OffsetCase, curves: Curves, verdicts: Verdicts)
     """R31, of every replica: each value of the lower quantity against the most the upper one can have been then, and
     each of the upper one against the least that the lower one was."""
     for replica_id in sorted({replica for replica, _ in curves.held}):
-        for _, divergence_type, lower, upper in _ORDERS:
+        for divergence_type, lower, upper in _ORDERS:
             found: tuple[Held, Extreme] | None = None
             for value in curves.of(replica_id, lower):
                 if not _is_ordered(case, curves, replica_id, lower, upper, value):
@@ -53,7 +53,7 @@ def judge_order_in_replica(case: OffsetCase, curves: Curves, verdicts: Verdicts)
 
 
 def _judge_upper(
-    case: OffsetCase, curves: Curves, replica_id: int, order: tuple[str, str, str], verdicts: Verdicts
+    case: OffsetCase, curves: Curves, replica_id: int, order: tuple[str, str, DivergenceType], verdicts: Verdicts
 ) -> None:
     lower, upper, divergence_type = order
     reported: Extreme | None = None
@@ -102,20 +102,16 @@ def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, u
     return not any(stint.proven_from <= cut.at + slack and cut.at - slack <= value.latest for cut in cuts)
 
 
-def _finding(divergence_type: str, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme) -> Finding:
+def _finding(
+    divergence_type: DivergenceType, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme
+) -> Finding:
     until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
-    return Finding(
-        "R31",
-        divergence_type,
-        "error",
-        value.earliest,
+    return Divergence(divergence_type, "error", value.earliest, broker_id=replica_id, replica_id=replica_id).explained(
         f"{_WORDS[lower]} at most the {_WORDS[upper]} {limit.offset}",
         f"{_WORDS[lower]} {value.offset}",
         f"At an instant between {utc(value.earliest)}{until}, replica {replica_id}'s {_WORDS[lower]} was"
         f" {value.offset}, while its {_WORDS[upper]} was at most {limit.offset} at every instant of that time.",
         names(value.evidence, limit.evidence),
-        broker_id=replica_id,
-        replica_id=replica_id,
     )
 
 
@@ -126,7 +122,7 @@ def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
         if sighting.source not in oe.FILE_SOURCES and sighting.observed_at_upper is None and sighting.evidence_id:
             lines.setdefault((sighting.evidence_id, sighting.replica_id), {})[sighting.offset_kind] = sighting
     for (evidence_id, replica_id), printed in sorted(lines.items()):
-        for _, divergence_type, lower, upper in _ORDERS:
+        for divergence_type, lower, upper in _ORDERS:
             if lower not in printed or upper not in printed:
                 continue
             if printed[lower].offset <= printed[upper].offset:
@@ -134,17 +130,11 @@ def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
                 continue
             at = printed[lower].observed_at
             verdicts.broken(
-                Finding(
-                    "R31",
-                    divergence_type,
-                    "error",
-                    at,
+                Divergence(divergence_type, "error", at, broker_id=replica_id, replica_id=replica_id).explained(
                     f"{_WORDS[lower]} at most the {_WORDS[upper]} {printed[upper].offset}",
                     f"{_WORDS[lower]} {printed[lower].offset}",
                     f"One line of broker {replica_id} ({utc(at)}) prints the {_WORDS[lower]} {printed[lower].offset}"
                     f" and the {_WORDS[upper]} {printed[upper].offset}, both as of one instant.",
                     (evidence_id,),
-                    broker_id=replica_id,
-                    replica_id=replica_id,
                 )
             )

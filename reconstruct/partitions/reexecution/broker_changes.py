@@ -8,7 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.view import LiveView
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import ReplicaState
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -94,19 +94,15 @@ def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -
 def _missing(standing: Standing, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> Finding:
     procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
     last = _last_before(log, view.at)
-    return Finding(
-        "R16",
-        DivergenceType.STEP_MISSING,
-        standing.severity("error"),
-        view.at,
+    return Divergence(
+        DivergenceType.STEP_MISSING, standing.severity("error"), view.at, broker_id=log.controller_id, replica_id=broker
+    ).explained(
         f"replica {broker} becomes {target}",
         f"no transition of replica {broker}, nor of anything else",
         f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): its list of live brokers"
         f" {'lost' if is_gone else 'gained'} broker {broker} ({utc(view.at)}), and its log, which is whole there, shows"
         f" nothing of the partition for 10 s. Replica {broker} must become {target}.",
         (view.evidence_id, *((last.evidence_id,) if last is not None else ())),
-        broker_id=log.controller_id,
-        replica_id=broker,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.controller.values import without
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.partitions.evidence import Evidence
@@ -187,17 +187,17 @@ class Contents:
             "error": " Nothing decided what the request says, and the controller's cache cannot hold it.",
             "info": " Lines are missing from what was given: one of them may have decided it.",
         }
-        return Finding(
-            "R15",
+        return Divergence(
             DivergenceType.REQUEST_NOT_DECIDED,
             self.standing.severity(severity),
             line.at,
+            broker_id=line.to_broker_ids[0] if line.to_broker_ids else None,
+        ).explained(
             shown,
             _shown(said),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {brokers} with"
             f" {_shown(said)} ({utc(line.at)}), {why}.{ends[severity]}",
             (line.evidence_id, *((against.evidence_id,) if against is not None else ())),
-            broker_id=line.to_broker_ids[0] if line.to_broker_ids else None,
         )
 
     def _judge_shrink(self, step: Step, verdicts: Verdicts) -> None:
@@ -228,11 +228,13 @@ class Contents:
     def _not_shrunk(
         self, log: ControllerLog, line: Evidence, held: Leadership, unchanged: Sequence[Evidence], severity: str
     ) -> Finding:
-        return Finding(
-            "R15",
+        return Divergence(
             DivergenceType.ISR_NOT_SHRUNK,
             self.standing.severity(severity),
             line.at,
+            broker_id=log.controller_id,
+            replica_id=line.replica_id,
+        ).explained(
             f"the ISR without broker {line.replica_id}, or leader epoch {held.leader_epoch + 1}",
             _shown(held),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) moved replica {line.replica_id} to"
@@ -240,8 +242,6 @@ class Contents:
             " Offline leaves it, or stays as its last with the leader epoch raised."
             + ("" if severity == "error" else " Lines are missing from what was given."),
             (line.evidence_id, *(other.evidence_id for other in unchanged[:3])),
-            broker_id=log.controller_id,
-            replica_id=line.replica_id,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.evidence import Evidence
@@ -48,7 +48,7 @@ def settle(
 def step(
     standing: Standing,
     log: ControllerLog,
-    kind: str,
+    kind: DivergenceType,
     procedure: str,
     expected: str,
     observed: str,
@@ -57,18 +57,14 @@ def step(
 ) -> Finding:
     """A finding about one step: ``step_out_of_order`` or ``step_missing``."""
     at = lines[-1].at
-    return Finding(
-        "R16",
-        kind,
-        standing.severity("error"),
-        at,
+    return Divergence(
+        kind, standing.severity("error"), at, broker_id=log.controller_id, replica_id=replica_id
+    ).explained(
         expected,
         observed,
         f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)}); Kafka"
         f" {standing.case.cluster.version} does it in this order: {expected}.",
         tuple(line.evidence_id for line in lines),
-        broker_id=log.controller_id,
-        replica_id=replica_id,
     )
 
 

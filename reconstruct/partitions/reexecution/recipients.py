@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
@@ -117,15 +117,12 @@ def _finding(
     more: tuple[str, ...],
 ) -> Finding:
     name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "StopReplica"
-    return Finding(
-        "R15",
-        DivergenceType.REQUEST_TO_WRONG_BROKER,
-        standing.severity(severity),
-        line.at,
+    return Divergence(
+        DivergenceType.REQUEST_TO_WRONG_BROKER, standing.severity(severity), line.at, broker_id=broker
+    ).explained(
         expected,
         f"{name} to broker {broker}",
         f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {broker}"
         f" ({utc(line.at)}), {why}.",
         (line.evidence_id, *more),
-        broker_id=broker,
     )

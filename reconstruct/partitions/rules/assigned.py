@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.case import Case
@@ -49,17 +49,14 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
             issue = known_issue("KAFKA-9672", case.cluster.version)
         replicas = ",".join(map(str, overlapping[0].value.replicas))
         verdicts.broken(
-            Finding(
-                "R04",
-                DivergenceType.ISR_OUTSIDE_ASSIGNMENT,
-                severity,
-                state.start,
+            Divergence(
+                DivergenceType.ISR_OUTSIDE_ASSIGNMENT, severity, state.start, replica_id=outside[0][0]
+            ).explained(
                 f"ISR within the assigned replicas {replicas}",
                 f"ISR {','.join(map(str, state.value.isr))}",
                 f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
                 " the znodes show both.",
                 (*state.evidence[:1], *overlapping[0].evidence),
-                replica_id=outside[0][0],
                 known_issue=issue,
             )
         )

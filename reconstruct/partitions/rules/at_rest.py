@@ -13,7 +13,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
@@ -133,15 +133,10 @@ def _differs(truth: _Truth, broker_id: int, last: Interval[Role]) -> Finding:
             f"{acted_as(held.role, held.leader)} at leader epoch {held.leader_epoch}",
         )
         subject = f"broker {broker_id} still acted as {holds}"
-    return Finding(
-        "R24",
-        kind,
-        "warning",
-        last.start,
+    return Divergence(kind, "warning", last.start, broker_id=broker_id).explained(
         decided,
         holds,
         f"Since {utc(truth.since)} {decided} was decided and nothing changed it; {subject} (since {utc(last.start)}),"
         f" though it was registered and its log covers more than {_REST_US // 1_000_000} s of rest.",
         (*last.evidence, *truth.evidence[:1]),
-        broker_id=broker_id,
     )

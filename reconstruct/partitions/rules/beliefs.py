@@ -7,7 +7,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import UPDATE_METADATA_LOCKED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
@@ -80,17 +80,12 @@ def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
     acted = acted_as(role.role, role.leader)
     version = "" if role.partition_epoch is None else f" and partition epoch {role.partition_epoch}"
     decided = f"leader {sighting.leader} at leader epoch {sighting.leader_epoch}"
-    return Finding(
-        "R20",
-        DivergenceType.ROLE_NOT_DECIDED,
-        severity(case),
-        change.at,
+    return Divergence(DivergenceType.ROLE_NOT_DECIDED, severity(case), change.at, broker_id=change.broker_id).explained(
         decided,
         f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
         f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
         f" decided was {decided} ({utc(sighting.at)}).",
         (*change.evidence, sighting.fact.evidence_id),
-        broker_id=change.broker_id,
     )
 
 
@@ -121,18 +116,15 @@ def _judge_leader_epoch(
         verdicts.kept("R21")
     else:
         verdicts.broken(
-            Finding(
-                "R21",
-                DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH,
-                severity(case),
-                change.at,
+            Divergence(
+                DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH, severity(case), change.at, broker_id=change.broker_id
+            ).explained(
                 f"a leader epoch of {held.leader_epoch} or higher",
                 f"leader epoch {epoch}",
                 f"Broker {change.broker_id} became {acted_as(change.role.role, change.role.leader)} at leader epoch"
                 f" {epoch} ({utc(change.at)}) though it had accepted leader epoch {held.leader_epoch}"
                 f" ({utc(held.change.at)}) and had not been started again since.",
                 (*change.evidence, *held.change.evidence),
-                broker_id=change.broker_id,
             )
         )
 
@@ -163,16 +155,13 @@ def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iter
 
 
 def _lower_controller(case: Case, broker_id: int, fact: Evidence, highest: Evidence) -> Finding:
-    return Finding(
-        "R21",
-        DivergenceType.ACTED_ON_LOWER_CONTROLLER_EPOCH,
-        severity(case),
-        fact.at,
+    return Divergence(
+        DivergenceType.ACTED_ON_LOWER_CONTROLLER_EPOCH, severity(case), fact.at, broker_id=broker_id
+    ).explained(
         f"controller epoch {highest.controller_epoch} or higher",
         f"controller epoch {fact.controller_epoch}",
         f"Broker {broker_id} handled a request of controller {fact.controller_id} with controller epoch"
         f" {fact.controller_epoch} ({utc(fact.at)}) though it had accepted controller epoch {highest.controller_epoch}"
         f" ({utc(highest.at)}) and had not been started again since.",
         (fact.evidence_id, highest.evidence_id),
-        broker_id=broker_id,
     )

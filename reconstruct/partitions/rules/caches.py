@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -88,17 +88,12 @@ def _usual_and_odd(values: Sequence[Sequence[_Line]]) -> tuple[_Line, _Line]:
 
 
 def _disagree(case: Case, at_epoch: str, usual: _Line, odd: _Line) -> Finding:
-    return Finding(
-        "R22",
-        DivergenceType.CACHES_DISAGREE,
-        severity(case),
-        odd.fact.at,
+    return Divergence(DivergenceType.CACHES_DISAGREE, severity(case), odd.fact.at, broker_id=odd.broker_id).explained(
         f"{usual.held} at {at_epoch}",
         f"{odd.held} at {at_epoch}",
         f"At {at_epoch} the metadata cache of broker {odd.broker_id} held {odd.held} ({utc(odd.fact.at)}), that of"
         f" broker {usual.broker_id} {usual.held} ({utc(usual.fact.at)}): one epoch stands for one decision.",
         (odd.fact.evidence_id, usual.fact.evidence_id),
-        broker_id=odd.broker_id,
     )
 
 
@@ -162,15 +157,12 @@ def _never_decided(case: Case, line: _Line, state: Sighting | None) -> Finding:
         expected = f"leader {state.leader} at leader epoch {state.leader_epoch}, ISR {','.join(map(str, state.isr))}"
         decided = f"decided was {expected} ({utc(state.at)})"
         proof = (state.fact.evidence_id,)
-    return Finding(
-        "R24",
-        DivergenceType.CACHE_NEVER_DECIDED,
-        severity(case),
-        line.fact.at,
+    return Divergence(
+        DivergenceType.CACHE_NEVER_DECIDED, severity(case), line.fact.at, broker_id=line.broker_id
+    ).explained(
         expected,
         line.held,
         f"The metadata cache of broker {line.broker_id} held {line.held} ({utc(line.fact.at)}), as controller"
         f" {line.fact.controller_id} (epoch {line.fact.controller_epoch}) told it; {decided}.",
         (line.fact.evidence_id, *proof),
-        broker_id=line.broker_id,
     )

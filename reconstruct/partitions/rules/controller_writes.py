@@ -13,7 +13,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.rules.exact_states import severity, states_by_version
@@ -104,11 +104,7 @@ def _wrong_step(
     is_migrating = after.rank is Rank.WRITTEN and case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
     if is_migrating and divergence_type != DivergenceType.LEADER_EPOCH_NOT_RAISED:
         how, why = "warning", f"{why}, unless a KRaft controller copied several changes to the znode at once (KIP-866)"
-    return Finding(
-        "R10",
-        divergence_type,
-        how,
-        after.at,
+    return Divergence(divergence_type, how, after.at).explained(
         f"leader epoch {expected} at partition epoch {after.partition_epoch}",
         f"leader epoch {after.leader_epoch}",
         f"From partition epoch {before.partition_epoch} (leader {before.leader}, leader epoch {before.leader_epoch}) to"
@@ -208,11 +204,7 @@ def _stale_finding(
         if is_unchecked
         else "Since 2.1 ZooKeeper refuses such a write."
     )
-    return Finding(
-        "R12",
-        DivergenceType.STALE_CONTROLLER_WROTE,
-        how,
-        after.at,
+    return Divergence(DivergenceType.STALE_CONTROLLER_WROTE, how, after.at).explained(
         expected,
         f"controller epoch {epoch} at partition epoch {after.partition_epoch}",
         f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch} ({when})."

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import came_before
@@ -36,11 +36,9 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
                 verdicts.unjudged("R01")
                 continue
             verdicts.broken(
-                Finding(
-                    "R01",
-                    DivergenceType.LEADER_EPOCH_DECREASED,
-                    severity(case.is_only_incarnation, before, after),
-                    after.at,
+                Divergence(
+                    DivergenceType.LEADER_EPOCH_DECREASED, severity(case.is_only_incarnation, before, after), after.at
+                ).explained(
                     f"leader epoch {before.leader_epoch} or higher",
                     f"leader epoch {after.leader_epoch}",
                     f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
@@ -79,11 +77,7 @@ def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting
 
 
 def _two_leaders(epoch: int, first: Sighting, second: Sighting, severity: str, how: str) -> Finding:
-    return Finding(
-        "R02",
-        DivergenceType.TWO_LEADERS_FOR_ONE_EPOCH,
-        severity,
-        second.at,
+    return Divergence(DivergenceType.TWO_LEADERS_FOR_ONE_EPOCH, severity, second.at).explained(
         f"leader {first.leader} at leader epoch {epoch}",
         f"leader {second.leader} at leader epoch {epoch}",
         f"Leader {first.leader} was decided at leader epoch {epoch} ({utc(first.at)}), and leader {second.leader} {how}"
@@ -103,16 +97,13 @@ def judge_leader_in_isr(case: Case, verdicts: Verdicts) -> None:
             verdicts.unjudged("R05")
         else:
             verdicts.broken(
-                Finding(
-                    "R05",
-                    DivergenceType.LEADER_OUTSIDE_ISR,
-                    "error",
-                    sighting.at,
+                Divergence(
+                    DivergenceType.LEADER_OUTSIDE_ISR, "error", sighting.at, broker_id=sighting.leader
+                ).explained(
                     f"leader {sighting.leader} in the ISR, or no leader",
                     f"leader {sighting.leader}, ISR {','.join(map(str, sighting.isr)) or 'empty'}",
                     f"At leader epoch {sighting.leader_epoch} the leader {sighting.leader} is not in its ISR"
                     f" {list(sighting.isr)}: what it holds need not be what was committed.",
                     (sighting.fact.evidence_id,),
-                    broker_id=sighting.leader,
                 )
             )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.elections import ALGORITHMS_SINCE, ElectionKind
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
@@ -58,18 +58,13 @@ def _judge_leader_was_live(election: Election, case: Case, verdicts: Verdicts) -
     else:
         seen = " or ".join(sorted(seen.value for seen in inputs.seen[leader]))
         verdicts.broken(
-            Finding(
-                "R07",
-                DivergenceType.DEAD_LEADER_ELECTED,
-                "error",
-                election.at,
+            Divergence(DivergenceType.DEAD_LEADER_ELECTED, "error", election.at, broker_id=leader).explained(
                 f"a leader that controller {election.decision.controller_id} held for live",
                 f"leader {leader} at leader epoch {election.leader_epoch}",
                 f"Broker {leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)}) while it was"
                 f" {seen} by the list of live brokers of controller {election.decision.controller_id}, and by its"
                 " registration.",
                 election.evidence,
-                broker_id=leader,
             )
         )
 
@@ -134,18 +129,18 @@ def _wrong(election: Election, case: Case) -> Finding:
     explanation = what_would_explain(inputs, election.outcome)
     expected = f"leader {expected_leader}, ISR {_ids(expected_isr)}"
     observed = f"leader {leader}, ISR {_ids(isr)} at leader epoch {election.leader_epoch}"
-    return Finding(
-        "R09",
+    return Divergence(
         DivergenceType.WRONG_LEADER_ELECTED if is_leader_wrong else DivergenceType.WRONG_ISR_AFTER_ELECTION,
         "warning" if _may_be_a_failed_directory(election, case) else "error",
         election.at,
+        broker_id=leader,
+    ).explained(
         expected,
         observed,
         f"From the assignment {_ids(inputs.assignments[0], False)} and the ISR {_ids(inputs.isr, False)},"
         f" {_NAMES[election.kind]} by controller {election.decision.controller_id} gives {expected}; written was"
         f" {observed} ({utc(election.at)}). {explanation}",
         election.evidence,
-        broker_id=leader,
     )
 
 
@@ -207,15 +202,15 @@ def _unclean(election: Election, is_allowed: bool | None, may_be_asked_for: bool
     else:
         loss = f"committed records that only {', '.join(map(str, isr)) or 'the former ISR'} held are lost"
     is_forbidden = is_allowed is False and not may_be_asked_for
-    return Finding(
-        "R08",
+    return Divergence(
         DivergenceType.UNCLEAN_ELECTION,
         "info" if loses_nothing else "error" if is_forbidden else "warning",
         election.at,
+        broker_id=election.observed_leader,
+    ).explained(
         f"a leader from the ISR {','.join(map(str, isr))}" if isr else "a leader from the ISR",
         f"leader {election.observed_leader} at leader epoch {election.leader_epoch}",
         f"Broker {election.observed_leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)})"
         f" though the last ISR was {list(isr)}: {loss}. {said} (unclean.leader.election.enable).",
         election.evidence,
-        broker_id=election.observed_leader,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import LEADER, RoleChange, role_changes
@@ -39,28 +39,23 @@ def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
 
 
 def _two(case: Case, epoch: int, first: RoleChange, second: RoleChange) -> Finding:
-    return Finding(
-        "R25",
-        DivergenceType.TWO_ACTING_LEADERS,
-        severity(case),
-        second.at,
+    return Divergence(
+        DivergenceType.TWO_ACTING_LEADERS, severity(case), second.at, broker_id=second.broker_id
+    ).explained(
         f"one leader at leader epoch {epoch}",
         f"brokers {first.broker_id} and {second.broker_id} became leader",
         f"Broker {first.broker_id} became leader at leader epoch {epoch} ({utc(first.at)}), and so did broker"
         f" {second.broker_id} ({utc(second.at)}): both take writes, and nothing tells their records apart.",
         (*first.evidence, *second.evidence),
-        broker_id=second.broker_id,
     )
 
 
 def _long(overlap: LeadershipOverlap) -> Finding:
     assert overlap.end is not None
     lasted = (overlap.end - overlap.start) / 1_000_000
-    return Finding(
-        "R25",
-        DivergenceType.DEPOSED_LEADER_WENT_ON,
-        "info",
-        overlap.start,
+    return Divergence(
+        DivergenceType.DEPOSED_LEADER_WENT_ON, "info", overlap.start, broker_id=overlap.deposed
+    ).explained(
         f"broker {overlap.deposed} no longer leader",
         f"leader at leader epoch {overlap.deposed_leader_epoch}",
         f"Broker {overlap.leader} led at leader epoch {overlap.leader_epoch} from {utc(overlap.start)} on; broker"
@@ -68,5 +63,4 @@ def _long(overlap: LeadershipOverlap) -> Finding:
         f" ({overlap.ended_by}), for {lasted:.3f} s. A deposed leader that was paused or cut off does so; what it"
         " accepted in that time, and no follower fetched, is lost.",
         overlap.evidence,
-        broker_id=overlap.deposed,
     )

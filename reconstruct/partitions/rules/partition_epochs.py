@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import (
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,
@@ -91,13 +91,9 @@ def _out_of_order(case: Case) -> Iterator[tuple[Sighting, Sighting]]:
 
 
 def _finding(
-    divergence_type: str, case: Case, first: Sighting, second: Sighting, expected: str, explanation: str
+    divergence_type: DivergenceType, case: Case, first: Sighting, second: Sighting, expected: str, explanation: str
 ) -> Finding:
-    return Finding(
-        "R03",
-        divergence_type,
-        severity(case.is_only_incarnation, first, second),
-        second.at,
+    return Divergence(divergence_type, severity(case.is_only_incarnation, first, second), second.at).explained(
         expected,
         f"{_shown(second)} at partition epoch {second.partition_epoch}",
         explanation,
@@ -133,11 +129,7 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
             else "Kafka of this version keeps the last member of the ISR."
         )
         verdicts.broken(
-            Finding(
-                "R06",
-                DivergenceType.ISR_EMPTY,
-                how,
-                sighting.at,
+            Divergence(DivergenceType.ISR_EMPTY, how, sighting.at).explained(
                 "an ISR with at least one member",
                 f"leader {sighting.leader}, ISR empty at leader epoch {sighting.leader_epoch}",
                 f"At leader epoch {sighting.leader_epoch} ({utc(sighting.at)}) the ISR was written empty. {note}",

@@ -12,7 +12,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.roles import by_broker, role_changes
@@ -168,14 +168,9 @@ def _is_justified(line: Evidence, held: Held | None) -> bool:
 def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, held: Held | None) -> Finding:
     what = "StopReplica" if line.kind == EventType.STOP_REPLICA_IGNORED else "LeaderAndIsr"
     of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
-    return Finding(
-        "R21",
-        DivergenceType.IGNORED_WITHOUT_REASON,
-        severity(case),
-        line.at,
+    return Divergence(DivergenceType.IGNORED_WITHOUT_REASON, severity(case), line.at, broker_id=broker_id).explained(
         f"the {what}{of} accepted",
         f"the {what}{of} ignored",
         f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",
         (line.evidence_id, *(held.change.evidence if held is not None else ())),
-        broker_id=broker_id,
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -149,19 +149,19 @@ def _not_sent(standing: Standing, step: Step, line: Evidence, told: Told) -> Fin
     seen = ", and the broker's own log shows none" if would_be_seen else ""
     if proof is not None:
         seen = f"; but {proof}, so lines are missing from what was given"
-    return Finding(
-        "R15",
+    return Divergence(
         DivergenceType.REQUEST_NOT_SENT,
         standing.severity(severity),
         line.at,
+        broker_id=told.broker_id,
+        replica_id=line.replica_id,
+    ).explained(
         f"{name} to broker {told.broker_id}",
         f"no {name} to broker {told.broker_id}",
         f"Controller {log.controller_id} (epoch {log.controller_epoch}) {did} ({utc(line.at)}). Kafka {cluster.version}"
         f" then sends {name} to broker {told.broker_id}, which the controller held for live; its log, which covers that"
         f" time, shows none{seen}.",
         (line.evidence_id, *(request.evidence_id for request in after[:3])),
-        broker_id=told.broker_id,
-        replica_id=line.replica_id,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.instants import utc
@@ -34,18 +34,15 @@ def judge_stuck_leaders(case: Case, verdicts: Verdicts) -> None:
             continue
         assert first.broker_id is not None
         verdicts.broken(
-            Finding(
-                "R24",
-                DivergenceType.LEADER_STUCK_ON_STALE_VERSION,
-                "warning",
-                first.at,
+            Divergence(
+                DivergenceType.LEADER_STUCK_ON_STALE_VERSION, "warning", first.at, broker_id=first.broker_id
+            ).explained(
                 "a leader that learns of the state that stands in ZooKeeper, or of its successor",
                 f"{len(run)} changes of the ISR refused for partition epoch {first.partition_epoch}",
                 f"From {utc(first.at)} to {utc(last.at)} broker {first.broker_id} tried {len(run)} times to change the"
                 f" ISR with partition epoch {first.partition_epoch}, which was not the znode's, and no LeaderAndIsr"
                 " reached it in between: it goes on as a leader without knowing that it may be none.",
                 tuple(fact.evidence_id for fact in (first, last)),
-                broker_id=first.broker_id,
                 known_issue=known_issue("KAFKA-2729", case.cluster.version),
             )
         )

@@ -8,7 +8,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import (
     ReplicaState,
     is_legal_partition_transition,
@@ -53,18 +53,19 @@ def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, ver
             verdicts.broken(_not_logged(rule, subject, gap))
         return
     verdicts.broken(
-        Finding(
-            rule,
+        Divergence(
             DivergenceType.ILLEGAL_TRANSITION,
             "error",
             fact.at,
+            broker_id=fact.controller_id,
+            replica_id=fact.replica_id,
+            rule_id=rule,
+        ).explained(
             f"a transition that Kafka {cluster.version} allows",
             f"{fact.from_state} to {fact.to_state}",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) moved {subject} from {fact.from_state} to"
             f" {fact.to_state}, which no version from {cluster.version} allows.",
             (fact.evidence_id,),
-            broker_id=fact.controller_id,
-            replica_id=fact.replica_id,
         )
     )
 
@@ -76,19 +77,20 @@ def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
         left = f"the line before it ({utc(before.at)}) had left {subject} in {before.to_state}"
     else:
         left = f"it is the first about {subject} in the tenure, which begins with Online, ineligible or no replicas"
-    return Finding(
-        rule,
+    return Divergence(
         DivergenceType.TRANSITION_NOT_LOGGED,
         "info",
         line.at,
+        broker_id=line.controller_id,
+        replica_id=line.replica_id,
+        rule_id=rule,
+    ).explained(
         f"a transition from {gap.expected}",
         f"{line.from_state} to {line.to_state}",
         f"Controller {line.controller_id} (epoch {line.controller_epoch}) moved {subject} from {line.from_state} to"
         f" {line.to_state} ({utc(line.at)}), but {left}. This version logs every transition: the line between is"
         " missing from what was given.",
         (*((before.evidence_id,) if before is not None else ()), line.evidence_id),
-        broker_id=line.controller_id,
-        replica_id=line.replica_id,
     )
 
 
@@ -111,18 +113,19 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
         else " The attempt changed nothing; the step before it is missing or came in another order."
     )
     verdicts.broken(
-        Finding(
-            "R14" if is_replica else "R13",
+        Divergence(
             DivergenceType.REFUSED_TRANSITION,
             "info" if is_benign else "warning",
             fact.at,
+            broker_id=fact.controller_id,
+            replica_id=fact.replica_id,
+            rule_id="R14" if is_replica else "R13",
+        ).explained(
             f"{to_state} entered from {refused['valid']}",
             f"{from_state} to {to_state} refused",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"
             f" to {to_state} and refused it itself.{note}",
             (fact.evidence_id,),
-            broker_id=fact.controller_id,
-            replica_id=fact.replica_id,
             known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
         )
     )

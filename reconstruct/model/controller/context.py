@@ -13,9 +13,9 @@ Source: kafka.controller.ControllerContext 0.8.2 to 3.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Final
 
 from reconstruct.model.controller.values import (
     EPOCH_DURING_DELETE,
@@ -35,9 +35,6 @@ from reconstruct.model.versions import (
 
 #: The last release whose controller uses ZooKeeper.
 LAST_WITH_ZOOKEEPER: Final = v(3, 9)
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +124,6 @@ class ControllerContext:
             is_broker_online = self.is_live_broker(broker_id)
         return is_broker_online and partition not in self.replicas_on_offline_dirs.get(broker_id, ())
 
-    def with_live_brokers(self, broker_epochs: Mapping[int, int]) -> ControllerContext:
-        """Exactly these brokers are registered."""
-        return replace(self, live_broker_epochs=dict(broker_epochs))
-
-    def add_live_brokers(self, broker_epochs: Mapping[int, int]) -> ControllerContext:
-        return replace(self, live_broker_epochs={**self.live_broker_epochs, **broker_epochs})
-
-    def remove_live_brokers(self, broker_ids: Iterable[int]) -> ControllerContext:
-        return replace(self, live_broker_epochs=without_keys(self.live_broker_epochs, broker_ids))
-
     # --- assignments and leadership ---------------------------------------------------------------------------------
 
     def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
@@ -148,9 +135,6 @@ class ControllerContext:
 
     def with_assignments(self, assignments: Mapping[TopicPartition, ReplicaAssignment]) -> ControllerContext:
         return replace(self, assignments={**self.assignments, **assignments}) if assignments else self
-
-    def with_leadership(self, leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch]) -> ControllerContext:
-        return replace(self, leadership={**self.leadership, **leadership}) if leadership else self
 
     def stop_replica_leader_epoch(self, partition: TopicPartition) -> int:
         """The epoch a StopReplica carries: a sentinel where the topic is being deleted or the partition has none."""
@@ -181,34 +165,3 @@ class ControllerContext:
 
     def is_queued_for_deletion(self, topic: str) -> bool:
         return topic in self.topics_to_be_deleted
-
-    def queue_topic_deletion(self, topics: Iterable[str]) -> ControllerContext:
-        return replace(self, topics_to_be_deleted=self.topics_to_be_deleted | frozenset(topics))
-
-    def begin_topic_deletion(self, topics: Iterable[str]) -> ControllerContext:
-        return replace(self, topics_with_deletion_started=self.topics_with_deletion_started | frozenset(topics))
-
-    def remove_topics(self, topics: Iterable[str]) -> ControllerContext:
-        """Forget topics, as after their deletion: all but the ineligibility, which Kafka leaves behind as well."""
-        gone = frozenset(topics)
-        if not gone:
-            return self
-        return replace(
-            self,
-            topics_to_be_deleted=self.topics_to_be_deleted - gone,
-            topics_with_deletion_started=self.topics_with_deletion_started - gone,
-            all_topics=self.all_topics - gone,
-            topic_ids=without_keys(self.topic_ids, gone),
-            assignments={p: a for p, a in self.assignments.items() if p.topic not in gone},
-            leadership={p: info for p, info in self.leadership.items() if p.topic not in gone},
-        )
-
-    def reset(self) -> ControllerContext:
-        """What a broker that resigned remembers: its settings."""
-        return ControllerContext(settings=self.settings, is_active=False, machines_started=False)
-
-
-def without_keys(mapping: Mapping[_Key, _Value], keys: Iterable[_Key]) -> dict[_Key, _Value]:
-    """A copy of the mapping without those keys."""
-    gone = frozenset(keys)
-    return {key: value for key, value in mapping.items() if key not in gone}

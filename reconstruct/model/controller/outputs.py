@@ -47,10 +47,6 @@ class LeaderAndIsrRequest:
     controller_epoch: int
     partitions: tuple[LeaderAndIsrPartition, ...]
 
-    def becomes_leader_of(self, partition: LeaderAndIsrPartition) -> bool:
-        """Whether the log calls it a become-leader request."""
-        return partition.info.leader == self.broker_id
-
 
 @dataclass(frozen=True, slots=True)
 class UpdateMetadataRequest:

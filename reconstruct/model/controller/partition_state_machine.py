@@ -30,7 +30,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from reconstruct.model.controller import questions
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election, choose
 from reconstruct.model.controller.leader_writes import Decision, create_state, decide_once
@@ -44,7 +43,7 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import ElectionKind
-from reconstruct.model.states import PartitionState, initial_partition_state, is_legal_partition_transition
+from reconstruct.model.states import PartitionState, is_legal_partition_transition
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     SINGLE_THREADED_CONTROLLER_SINCE,
@@ -214,41 +213,6 @@ class _Work:
         context = self.context.with_partition_states(self.states)
         outputs = (*self.outputs, *self.batch.requests(context))
         return Result(context, self.zookeeper, outputs, failures, elected=self.elected)
-
-
-def trigger_online_partition_state_change(
-    context: ControllerContext, zookeeper: ZooKeeper, topic: str | None = None
-) -> Result:
-    """Elect for every New and Offline partition (of one topic), after a controller's election and when brokers change.
-
-    Partitions of topics queued for deletion are left out: a leader elected now would bring to life what is about to go.
-    """
-    states = (PartitionState.OFFLINE, PartitionState.NEW)
-    waiting = (p for state in states for p in questions.partitions_in_state(context, state, topic))
-    wanted = sorted(partition for partition in waiting if not context.is_queued_for_deletion(partition.topic))
-    return handle_state_changes(context, zookeeper, wanted, PartitionState.ONLINE, OFFLINE_ELECTION)
-
-
-def initialize_partition_state(context: ControllerContext) -> ControllerContext:
-    """The states that a new controller starts from; nothing is logged."""
-    states = {}
-    for partition in questions.all_partitions(context):
-        info = context.leadership.get(partition)
-        is_live = info is not None and context.is_replica_online(info.leader, partition)
-        states[partition] = initial_partition_state(info is not None, is_live)
-    return replace(context, partition_states=states)
-
-
-def startup(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
-    """Initial states, then an election wherever one is due."""
-    started = replace(initialize_partition_state(context), machines_started=True)
-    start = Result(started, zookeeper).note("Initializing partition state")
-    return start.note("Triggering online partition state changes").then(trigger_online_partition_state_change)
-
-
-def shutdown(context: ControllerContext) -> ControllerContext:
-    """The machine forgets what it knew, and refuses work where the version has it so."""
-    return replace(context, machines_started=False, partition_states={})
 
 
 def _failed(partition: TopicPartition, current: PartitionState, reason: Reason, message: str) -> Failure:

@@ -28,17 +28,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reconstruct.model.controller import questions
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.isr_shrink import must_leave_isr, remove_from_isr
 from reconstruct.model.controller.outputs import Failure, Output, Reason, ReplicaTransition, Result
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, PartitionAndReplica, without
 from reconstruct.model.controller.zookeeper import ZooKeeper
-from reconstruct.model.states import ReplicaState, initial_replica_state, is_legal_replica_transition
+from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
-    DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE,
     NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
     OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
@@ -220,36 +218,6 @@ class _Work:
         is_unchanged = not (self.states or self.outputs)
         context = self.before if is_unchanged else self.context.with_replica_states(self.states)
         return Result(context, self.zookeeper, (*self.outputs, *requests), failures)
-
-
-def initialize_replica_state(context: ControllerContext) -> ControllerContext:
-    """The states that a new controller starts from; nothing is logged. Those of dead brokers may not be deleted."""
-    every = questions.replicas_for_partitions(context, questions.all_partitions(context))
-    version = VersionRange.exactly(context.version)
-    states = {r: initial_replica_state(context.is_replica_online(r.replica_id, r.partition), version) for r in every}
-    return replace(context, replica_states=states)
-
-
-def startup(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
-    """Initial states; every replica that is online is told what it is; since 2.3 the others go Offline."""
-    started = replace(initialize_replica_state(context), machines_started=True)
-    online, offline = questions.online_and_offline_replicas(started)
-    result = (
-        Result(started, zookeeper)
-        .note("Initializing replica state")
-        .note("Triggering online replica state changes")
-        .then(handle_state_changes, online, ReplicaState.ONLINE)
-    )
-    if context.version < DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE:
-        return result
-    return result.note("Triggering offline replica state changes").then(
-        handle_state_changes, offline, ReplicaState.OFFLINE
-    )
-
-
-def shutdown(context: ControllerContext) -> ControllerContext:
-    """The machine forgets what it knew, and refuses work where the version has it so."""
-    return replace(context, machines_started=False, replica_states={})
 
 
 def _not_started(context: ControllerContext, replica: PartitionAndReplica, target: ReplicaState) -> Failure:

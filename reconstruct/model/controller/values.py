@@ -7,7 +7,7 @@ Sources: kafka.api.LeaderAndIsr and kafka.controller.ReplicaAssignment, 0.8.2 to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -64,9 +64,6 @@ class LeaderAndIsr:
     partition_epoch: int = INITIAL_PARTITION_EPOCH
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
 
-    def new_leader(self, leader: int) -> LeaderAndIsr:
-        return self.new_leader_and_isr(leader, self.isr)
-
     def new_leader_and_isr(self, leader: int, isr: Iterable[int]) -> LeaderAndIsr:
         """The next decision: a leader, an ISR, and the leader epoch raised by one."""
         return replace(self, leader=leader, isr=tuple(isr), leader_epoch=self.leader_epoch + 1)
@@ -75,22 +72,8 @@ class LeaderAndIsr:
         """The same after an unclean election, where the protocol can say so."""
         return replace(self.new_leader_and_isr(leader, isr), leader_recovery_state=LeaderRecoveryState.RECOVERING)
 
-    def new_epoch(self) -> LeaderAndIsr:
-        """Nothing decided anew but the epoch: brokers take a changed assignment only with a higher one."""
-        return replace(self, leader_epoch=self.leader_epoch + 1)
-
     def with_partition_epoch(self, partition_epoch: int) -> LeaderAndIsr:
         return replace(self, partition_epoch=partition_epoch)
-
-    def equals_but_for_an_older_partition_epoch(self, other: LeaderAndIsr) -> bool:
-        """``equalsAllowStalePartitionEpoch``: the same request sent again."""
-        return (
-            self.leader == other.leader
-            and self.leader_epoch == other.leader_epoch
-            and frozenset(self.isr) == frozenset(other.isr)
-            and self.leader_recovery_state == other.leader_recovery_state
-            and self.partition_epoch <= other.partition_epoch
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +104,8 @@ class ReplicaAssignment:
     removing_replicas: tuple[int, ...] = ()
 
     @property
-    def origin_replicas(self) -> tuple[int, ...]:
-        return without(self.replicas, self.adding_replicas)
-
-    @property
     def target_replicas(self) -> tuple[int, ...]:
         return without(self.replicas, self.removing_replicas)
-
-    @property
-    def is_being_reassigned(self) -> bool:
-        return bool(self.adding_replicas or self.removing_replicas)
-
-    def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """The assignment while it moves to ``target``, which comes first; one already moving forgets its old target."""
-        origin = self.origin_replicas
-        replicas = distinct((*target, *origin))
-        return ReplicaAssignment(replicas, without(replicas, origin), without(replicas, target))
 
     def remove_replica(self, replica_id: int) -> ReplicaAssignment:
         gone = (replica_id,)
@@ -151,8 +120,3 @@ class ReplicaAssignment:
 def without(replicas: Iterable[int], gone: Collection[int]) -> tuple[int, ...]:
     """``replicas`` in their order but for those in ``gone``."""
     return tuple(replica for replica in replicas if replica not in gone)
-
-
-def distinct(replicas: Iterable[int]) -> tuple[int, ...]:
-    """Each once, where it stood first."""
-    return tuple(dict.fromkeys(replicas))

@@ -17,21 +17,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
 
-from reconstruct.model.controller.context import without_keys
 from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicPartition
 from reconstruct.model.znode_paths import (
-    BROKER_IDS_PATH,
     CONTROLLER_EPOCH_PATH,
-    CONTROLLER_PATH,
-    PREFERRED_REPLICA_ELECTION_PATH,
-    REASSIGN_PARTITIONS_PATH,
     TOPICS_PATH,
 )
-
-ISR_CHANGE_NOTIFICATION_PATH: Final = "/isr_change_notification"
-LOG_DIR_EVENT_NOTIFICATION_PATH: Final = "/log_dir_event_notification"
 
 
 class Code(StrEnum):
@@ -111,12 +102,6 @@ class ZooKeeper:
     def get(self, path: str) -> Znode | None:
         return self.znodes.get(path)
 
-    def children(self, path: str) -> tuple[str, ...]:
-        """Names directly below the path."""
-        prefix = f"{path}/"
-        below = (known[len(prefix) :] for known in self.znodes if known.startswith(prefix))
-        return tuple(sorted({name.split("/", 1)[0] for name in below}))
-
     def partition_state(self, partition: TopicPartition) -> tuple[LeaderIsrAndControllerEpoch | None, Code]:
         """The decision in force, its ``partition_epoch`` taken from the znode's version."""
         if Operation.READ in self.unreachable:
@@ -131,38 +116,15 @@ class ZooKeeper:
         znode = self.znodes.get(topic_path(topic))
         return znode.content if znode is not None and isinstance(znode.content, TopicAssignment) else None
 
-    def broker_epochs(self) -> dict[int, int]:
-        """Registered brokers and the epoch of each registration."""
-        found = {}
-        for name in self.children(BROKER_IDS_PATH):
-            znode = self.znodes.get(f"{BROKER_IDS_PATH}/{name}")
-            if znode is not None and isinstance(znode.content, Registration) and name.isdecimal():
-                found[int(name)] = znode.content.epoch
-        return found
-
     def controller_epoch(self) -> tuple[int, int] | None:
         """The epoch of the last elected controller and the znode's version; None before the first."""
         znode = self.znodes.get(CONTROLLER_EPOCH_PATH)
         return (znode.content, znode.version) if znode is not None and isinstance(znode.content, int) else None
 
-    def controller_id(self) -> int | None:
-        znode = self.znodes.get(CONTROLLER_PATH)
-        return znode.content if znode is not None and isinstance(znode.content, int) else None
-
-    def reassignments(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """What ``/admin/reassign_partitions`` asks for."""
-        znode = self.znodes.get(REASSIGN_PARTITIONS_PATH)
-        return dict(znode.content) if znode is not None and isinstance(znode.content, Mapping) else {}
-
-    def preferred_elections(self) -> frozenset[TopicPartition]:
-        """What ``/admin/preferred_replica_election`` asks for."""
-        znode = self.znodes.get(PREFERRED_REPLICA_ELECTION_PATH)
-        return znode.content if znode is not None and isinstance(znode.content, frozenset) else frozenset()
-
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def create(self, path: str, content: Content, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code, int]:
-        code = self._refusal(Operation.CREATE, epoch_zk_version)
+        code = self.refusal(Operation.CREATE, epoch_zk_version)
         if code is None and path in self.znodes:
             code = Code.NODEEXISTS
         if code is not None:
@@ -184,21 +146,13 @@ class ZooKeeper:
     def _set(
         self, path: str, content: Content, expected_version: int | None, epoch_zk_version: int | None
     ) -> tuple[ZooKeeper, Code, int]:
-        code = self._refusal(Operation.SET, epoch_zk_version)
+        code = self.refusal(Operation.SET, epoch_zk_version)
         znode = self.znodes.get(path)
         if code is not None or znode is None:
             return self, code or Code.NONODE, 0
         if expected_version is not None and znode.version != expected_version:
             return self, Code.BADVERSION, znode.version
         return self._put(path, Znode(content, znode.version + 1)), Code.OK, znode.version + 1
-
-    def delete(self, path: str, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code]:
-        """Remove a znode with all below it; one that is not there is no failure."""
-        code = self._refusal(Operation.DELETE, epoch_zk_version)
-        if code is not None:
-            return self, code
-        gone = [known for known in self.znodes if known == path or known.startswith(f"{path}/")]
-        return replace(self, znodes=without_keys(self.znodes, gone)), Code.OK
 
     def with_znodes(self, contents: Mapping[str, Content] | Iterable[tuple[str, Content]]) -> ZooKeeper:
         """Somebody else's unconditional writes: created at version 0, or one version on."""
@@ -214,7 +168,7 @@ class ZooKeeper:
     def _put(self, path: str, znode: Znode) -> ZooKeeper:
         return replace(self, znodes={**self.znodes, path: znode})
 
-    def _refusal(self, operation: Operation, epoch_zk_version: int | None) -> Code | None:
+    def refusal(self, operation: Operation, epoch_zk_version: int | None) -> Code | None:
         if operation in self.unreachable:
             return Code.CONNECTIONLOSS
         known = self.controller_epoch()

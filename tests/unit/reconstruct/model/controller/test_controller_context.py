@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.model.controller import questions
 from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
 from reconstruct.model.versions import KafkaVersion, v
+from tests.oracles.controller import questions
+from tests.oracles.controller.context_changes import (
+    is_being_reassigned,
+    queue_topic_deletion,
+    reassign_to,
+    remove_topics,
+    with_leadership,
+)
 from tests.unit.reconstruct.model.controller.clusters import controller, decided
 
 TP1, TP2, TP3 = TopicPartition("A", 0), TopicPartition("A", 1), TopicPartition("B", 0)
@@ -55,19 +62,19 @@ def test_partition_replica_assignment_for_topic_returns_expected_replica_assignm
 
 def test_partition_replica_assignment() -> None:
     moving = ReplicaAssignment((1, 2, 3, 4, 5, 6), (2, 3, 4), (1, 5, 6))
-    assert moving.is_being_reassigned
+    assert is_being_reassigned(moving)
     assert moving.target_replicas == (2, 3, 4)
     assert ReplicaAssignment((1, 2, 3, 4), (), (1, 4)).target_replicas == (2, 3)
     assert ReplicaAssignment((1, 2, 3, 4), (4,), (2,)).target_replicas == (1, 3, 4)
     at_rest = ReplicaAssignment((1, 2, 3, 4, 5, 6))
-    assert (at_rest.is_being_reassigned, at_rest.target_replicas) == (False, (1, 2, 3, 4, 5, 6))
-    fourth = ReplicaAssignment((1, 2, 3, 4)).reassign_to((4, 2, 5, 3))
+    assert (is_being_reassigned(at_rest), at_rest.target_replicas) == (False, (1, 2, 3, 4, 5, 6))
+    fourth = reassign_to(ReplicaAssignment((1, 2, 3, 4)), (4, 2, 5, 3))
     assert fourth == ReplicaAssignment((4, 2, 5, 3, 1), (5,), (1,))
     assert fourth.target_replicas == (4, 2, 5, 3)
-    fifth = ReplicaAssignment((1, 2, 3)).reassign_to((4, 5, 6))
+    fifth = reassign_to(ReplicaAssignment((1, 2, 3)), (4, 5, 6))
     assert fifth == ReplicaAssignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
-    reordered = ReplicaAssignment((1, 2, 3)).reassign_to((3, 1, 2))
-    assert (reordered, reordered.is_being_reassigned) == (ReplicaAssignment((3, 1, 2)), False)
+    reordered = reassign_to(ReplicaAssignment((1, 2, 3)), (3, 1, 2))
+    assert (reordered, is_being_reassigned(reordered)) == (ReplicaAssignment((3, 1, 2)), False)
 
 
 def test_reassign_to_idempotence() -> None:
@@ -76,43 +83,43 @@ def test_reassign_to_idempotence() -> None:
         ReplicaAssignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3)),
         ReplicaAssignment((4, 2, 3, 1), (4,), (1,)),
     ):
-        assert assignment.reassign_to(assignment.target_replicas) == assignment
+        assert reassign_to(assignment, assignment.target_replicas) == assignment
 
 
 def test_reassign_to() -> None:
     assignment = ReplicaAssignment((1, 2, 3))
-    first = assignment.reassign_to((4, 5, 6))
+    first = reassign_to(assignment, (4, 5, 6))
     assert first == ReplicaAssignment((4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3))
     second = ReplicaAssignment((7, 8, 9, 1, 2, 3), (7, 8, 9), (1, 2, 3))
-    assert first.reassign_to((7, 8, 9)) == second
-    assert assignment.reassign_to((7, 8, 9)) == second
-    assert first.reassign_to((1, 2, 3)) == assignment
+    assert reassign_to(first, (7, 8, 9)) == second
+    assert reassign_to(assignment, (7, 8, 9)) == second
+    assert reassign_to(first, (1, 2, 3)) == assignment
 
 
 def test_preferred_replica_imbalance_metric(context: ControllerContext) -> None:
     count = questions.preferred_replica_imbalance_count
     even = context.with_assignments(dict.fromkeys((TP1, TP2, TP3), ReplicaAssignment((1, 2, 3))))
     assert count(even) == 0
-    led = even.with_leadership({TP1: decided(1, [1, 2, 3], controller_epoch=0)})
+    led = with_leadership(even, {TP1: decided(1, [1, 2, 3], controller_epoch=0)})
     assert count(led) == 0
-    led = led.with_leadership({TP2: decided(2, [2, 3, 1])})
+    led = with_leadership(led, {TP2: decided(2, [2, 3, 1])})
     assert count(led) == 1
-    led = led.with_leadership({TP3: decided(3, [3, 1, 2])})
+    led = with_leadership(led, {TP3: decided(3, [3, 1, 2])})
     assert count(led) == 2
     turned = led.with_assignments(dict.fromkeys((TP1, TP2), ReplicaAssignment((2, 3, 1))))
     assert count(turned) == 2
-    queued = turned.queue_topic_deletion(["B"])
+    queued = queue_topic_deletion(turned, ["B"])
     assert count(queued) == 1
-    assert count(queued.with_leadership({TP3: decided(1, [3, 1, 2])})) == 1
-    assert count(queued.remove_topics(["A", "B"])) == 0
+    assert count(with_leadership(queued, {TP3: decided(1, [3, 1, 2])})) == 1
+    assert count(remove_topics(queued, ["A", "B"])) == 0
 
 
 def test_preferred_replica_imbalance_metric_on_concurrent_topic_deletion() -> None:
     a, b = TopicPartition("A", 0), TopicPartition("B", 0)
-    context = controller([1, 2, 3], assigned={a: [1, 2, 3], b: [1, 2, 3]}).queue_topic_deletion(["A"])
-    context = context.with_leadership({a: decided(-1, [1, 2, 3])})
+    context = queue_topic_deletion(controller([1, 2, 3], assigned={a: [1, 2, 3], b: [1, 2, 3]}), ["A"])
+    context = with_leadership(context, {a: decided(-1, [1, 2, 3])})
     assert questions.preferred_replica_imbalance_count(context) == 0
-    assert questions.preferred_replica_imbalance_count(context.queue_topic_deletion(["A", "B"])) == 0
+    assert questions.preferred_replica_imbalance_count(queue_topic_deletion(context, ["A", "B"])) == 0
 
 
 # Beyond Kafka's list.
@@ -158,4 +165,4 @@ def test_the_leader_epoch_of_a_stop_replica() -> None:
     context = controller(led={TP1: decided(1, [1], 7)})
     assert context.stop_replica_leader_epoch(TP1) == 7
     assert context.stop_replica_leader_epoch(TP3) == -1
-    assert context.queue_topic_deletion(["A"]).stop_replica_leader_epoch(TP1) == -2
+    assert queue_topic_deletion(context, ["A"]).stop_replica_leader_epoch(TP1) == -2

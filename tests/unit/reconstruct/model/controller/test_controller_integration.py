@@ -6,16 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller import broker_changes, listeners
-from reconstruct.model.controller.alter_partition import AlterPartitionRequest, process_alter_partition
 from reconstruct.model.controller.outputs import LeaderAndIsrRequest, Reason, Result, UpdateMetadataRequest
-from reconstruct.model.controller.reassignment import process_partition_reassignment
-from reconstruct.model.controller.replica_election import (
-    ElectionType,
-    Trigger,
-    check_and_trigger_auto_leader_rebalance,
-    process_replica_leader_election,
-)
 from reconstruct.model.controller.values import LeaderRecoveryState, ReplicaAssignment, TopicPartition
 from reconstruct.model.controller.zookeeper import TopicAssignment, topic_path
 from reconstruct.model.versions import KafkaVersion, v
@@ -26,8 +17,18 @@ from reconstruct.model.znode_paths import (
     PREFERRED_REPLICA_ELECTION_PATH,
     REASSIGN_PARTITIONS_PATH,
 )
+from tests.oracles.controller import broker_changes, listeners
+from tests.oracles.controller.alter_partition import AlterPartitionRequest, process_alter_partition
+from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.reassignment import process_partition_reassignment
+from tests.oracles.controller.replica_election import (
+    ElectionType,
+    Trigger,
+    check_and_trigger_auto_leader_rebalance,
+    process_replica_leader_election,
+)
+from tests.oracles.controller.znodes import controller_id, delete
 from tests.unit.reconstruct.model.controller.clusters import ERAS
-from tests.unit.reconstruct.model.controller.simulation import Cluster
 
 TP, TP1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -40,14 +41,14 @@ def assignment(cluster: Cluster, partition: TopicPartition = TP) -> ReplicaAssig
 
 def test_empty_cluster() -> None:
     cluster = Cluster(1)
-    assert cluster.zookeeper.controller_id() == 0
+    assert controller_id(cluster.zookeeper) == 0
     assert cluster.zookeeper.controller_epoch() == (1, 0)
 
 
 def test_controller_epoch_persists_when_all_brokers_down() -> None:
     cluster = Cluster(1)
     cluster.kill(0)
-    cluster.zookeeper, _ = cluster.zookeeper.delete(CONTROLLER_PATH)
+    cluster.zookeeper, _ = delete(cluster.zookeeper, CONTROLLER_PATH)
     assert cluster.zookeeper.controller_epoch() == (1, 0)
 
 
@@ -549,7 +550,7 @@ def test_partitions_added_to_a_topic_being_deleted(version: KafkaVersion, left: 
 def test_a_topic_that_vanished_is_forgotten() -> None:
     cluster = Cluster(1)
     cluster.create("t", {0: [0]})
-    cluster.zookeeper, _ = cluster.zookeeper.delete(topic_path("t"))
+    cluster.zookeeper, _ = delete(cluster.zookeeper, topic_path("t"))
     cluster.apply(listeners.process_topic_change)
     assert (cluster.context.assignments, cluster.context.leadership) == ({}, {})
 
@@ -618,7 +619,7 @@ def test_up_to_2_3_the_raise_of_a_reassignment_misses_the_cache(version: KafkaVe
 
 
 def test_a_reassignment_can_be_replaced_and_cancelled() -> None:
-    from reconstruct.model.controller.reassignment import alter_partition_reassignments
+    from tests.oracles.controller.reassignment import alter_partition_reassignments
 
     cluster = Cluster(4)
     cluster.create("t", {0: [0, 1]})

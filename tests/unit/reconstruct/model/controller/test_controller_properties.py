@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.leader_election import Election
-from reconstruct.model.controller.replica_election import check_and_trigger_auto_leader_rebalance
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -26,8 +25,10 @@ from reconstruct.model.states import (
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.replica_election import check_and_trigger_auto_leader_rebalance
+from tests.oracles.controller.znodes import broker_epochs, controller_id, reassignments
 from tests.unit.reconstruct.model.controller.clusters import ERAS
-from tests.unit.reconstruct.model.controller.simulation import Cluster
 
 BROKERS = 4
 #: Each story begins with something that can happen to a partition.
@@ -58,7 +59,7 @@ events = st.one_of(
 def play(cluster: Cluster, event: tuple) -> None:  # type: ignore[type-arg]
     """One event, unless it makes no sense now: a dead broker cannot die, nor a known topic be created."""
     kind, *args = event
-    live = cluster.zookeeper.broker_epochs()
+    live = broker_epochs(cluster.zookeeper)
     if kind == "create" and cluster.zookeeper.topic_assignment(args[0]) is None:
         cluster.create(args[0], dict(enumerate(args[1])))
     elif kind == "expand" and cluster.zookeeper.topic_assignment(args[0]) is not None:
@@ -71,8 +72,8 @@ def play(cluster: Cluster, event: tuple) -> None:  # type: ignore[type-arg]
         cluster.answer_deletions(args[0])
     elif kind == "kill" and args[0] in live and len(live) > 1:
         cluster.kill(args[0])
-        if cluster.zookeeper.controller_id() == args[0]:
-            cluster.elect(min(cluster.zookeeper.broker_epochs()))
+        if controller_id(cluster.zookeeper) == args[0]:
+            cluster.elect(min(broker_epochs(cluster.zookeeper)))
     elif kind == "start" and args[0] not in live:
         cluster.start(args[0])
     elif kind == "bounce" and args[0] in live:
@@ -133,15 +134,15 @@ def test_once_everybody_is_back_everything_ends_well(version: KafkaVersion, stor
     for event in (OPENING, *story):
         play(cluster, event)
     if cluster.context.shutting_down_broker_ids:
-        cluster.elect(min(cluster.zookeeper.broker_epochs()))
+        cluster.elect(min(broker_epochs(cluster.zookeeper)))
     serving = cluster.context.settings.broker_id
-    cluster.kill(*[broker for broker in cluster.zookeeper.broker_epochs() if broker != serving])
+    cluster.kill(*[broker for broker in broker_epochs(cluster.zookeeper) if broker != serving])
     cluster.start(*[broker for broker in range(BROKERS) if broker != serving])
     for _ in range(4):
         cluster.answer_deletions()
         cluster.catch_up()
     assert cluster.context.topics_to_be_deleted == frozenset()
-    moving = {*cluster.context.partitions_being_reassigned, *cluster.zookeeper.reassignments()}
+    moving = {*cluster.context.partitions_being_reassigned, *reassignments(cluster.zookeeper)}
     assert moving.isdisjoint(cluster.context.assignments)
     assert set(cluster.context.partition_states.values()) <= {PartitionState.ONLINE}
     for partition, info in cluster.context.leadership.items():

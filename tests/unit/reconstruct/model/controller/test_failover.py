@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller import broker_changes, failover
 from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
@@ -23,8 +22,11 @@ from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_PATH, DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH
+from tests.oracles.controller import broker_changes, failover
+from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.context_changes import remove_live_brokers, reset
+from tests.oracles.controller.znodes import children, controller_id, delete
 from tests.unit.reconstruct.model.controller.clusters import ERAS
-from tests.unit.reconstruct.model.controller.simulation import Cluster
 
 TP = TopicPartition("t", 0)
 
@@ -45,7 +47,7 @@ def test_the_first_controller_has_epoch_1_and_each_next_one_more() -> None:
     for number, broker in enumerate((1, 2, 0), start=2):
         cluster.elect(broker)
         assert cluster.context.epoch == number
-        assert cluster.zookeeper.controller_id() == broker
+        assert controller_id(cluster.zookeeper) == broker
 
 
 def test_nobody_is_elected_while_somebody_serves() -> None:
@@ -90,7 +92,7 @@ def test_a_leader_that_died_with_the_controller(version: KafkaVersion, epoch: in
     """Since 2.3 the dead replicas leave the ISR, which raises the epoch once more before the election does."""
     cluster = Cluster(3, version)
     cluster.create("t", {0: [1, 0]})
-    cluster.zookeeper, _ = cluster.zookeeper.delete("/brokers/ids/1")
+    cluster.zookeeper, _ = delete(cluster.zookeeper, "/brokers/ids/1")
     result = cluster.elect(0)
     assert cluster.leader_and_isr(TP) == (leader, (0,), epoch)
     replicas = [t.to_state for t in result.transitions if isinstance(t, ReplicaTransition)]
@@ -100,7 +102,7 @@ def test_a_leader_that_died_with_the_controller(version: KafkaVersion, epoch: in
 def test_the_replica_machine_starts_before_the_partition_machine() -> None:
     cluster = Cluster(2)
     cluster.create("t", {0: [1, 0]})
-    cluster.zookeeper, _ = cluster.zookeeper.delete("/brokers/ids/1")
+    cluster.zookeeper, _ = delete(cluster.zookeeper, "/brokers/ids/1")
     result = cluster.elect(0)
     seen = [type(t) for t in result.transitions]
     assert seen.index(PartitionTransition) > max(n for n, kind in enumerate(seen) if kind is ReplicaTransition)
@@ -149,13 +151,13 @@ def test_a_zombie_may_write_what_no_newer_controller_has_touched_until_2_1(versi
     zombie = cluster.context
     cluster.elect(1)
     truth = cluster.state(TP)
-    less = zombie.remove_live_brokers([0])
+    less = remove_live_brokers(zombie, [0])
     result = broker_changes.on_broker_failure(less, cluster.zookeeper, (0,))
     written, _ = result.zookeeper.partition_state(TP)
     assert (written == truth) is (version >= v(2, 1))
     assert result.has_moved is (version >= v(2, 1))
     if result.has_moved:
-        assert failover.maybe_resign(result).context == zombie.reset()
+        assert failover.maybe_resign(result).context == reset(zombie)
 
 
 @pytest.mark.parametrize("version", ERAS, ids=str)
@@ -178,7 +180,7 @@ def test_a_controller_that_sees_another_in_its_place_resigns() -> None:
     cluster.create("t", {0: [0, 1]})
     elsewhere = cluster.zookeeper.with_znodes({CONTROLLER_PATH: 1})
     resigned = failover.maybe_resign(Result(cluster.context, elsewhere))
-    assert resigned.context == cluster.context.reset()
+    assert resigned.context == reset(cluster.context)
     assert resigned.steps == ("Resigned",)
     assert failover.maybe_resign(Result(cluster.context, cluster.zookeeper)).context == cluster.context
 
@@ -187,7 +189,7 @@ def test_notifications_of_the_past_are_cleared() -> None:
     cluster = Cluster(1)
     cluster.zookeeper = cluster.zookeeper.with_znodes({"/isr_change_notification/isr_change_0000000001": None})
     cluster.elect(0)
-    assert cluster.zookeeper.children("/isr_change_notification") == ()
+    assert children(cluster.zookeeper, "/isr_change_notification") == ()
 
 
 def test_a_cluster_without_topics_still_hears_of_its_brokers() -> None:

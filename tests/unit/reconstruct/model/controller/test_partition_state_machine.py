@@ -6,18 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller import questions
 from reconstruct.model.controller.leader_election import Election
 from reconstruct.model.controller.outputs import LeaderAndIsrRequest, Reason, Result, UpdateMetadataRequest
-from reconstruct.model.controller.partition_state_machine import (
-    OFFLINE_ELECTION,
-    handle_state_changes,
-    initialize_partition_state,
-    shutdown,
-    startup,
-    trigger_online_partition_state_change,
-)
-from reconstruct.model.controller.topic_deletion import enqueue_topics_for_deletion
+from reconstruct.model.controller.partition_state_machine import OFFLINE_ELECTION, handle_state_changes
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -31,6 +22,15 @@ from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState, is_legal_partition_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller import questions
+from tests.oracles.controller.context_changes import begin_topic_deletion, queue_topic_deletion
+from tests.oracles.controller.machines import (
+    initialize_partition_state,
+    start_partition_state_machine,
+    stop_partition_state_machine,
+    trigger_online_partition_state_change,
+)
+from tests.oracles.controller.topic_deletion import enqueue_topics_for_deletion
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,
     CONTROLLER_EPOCH,
@@ -222,7 +222,7 @@ def test_updating_offline_partitions_count() -> None:
 
 
 def test_no_offline_partitions_change_for_topics_being_deleted() -> None:
-    context = controller().queue_topic_deletion(["test"]).begin_topic_deletion(["test"])
+    context = begin_topic_deletion(queue_topic_deletion(controller(), ["test"]), ["test"])
     result = handle_state_changes(context, ZooKeeper(), FOUR, NEW).then(handle_state_changes, FOUR, OFFLINE)
     assert questions.partitions_in_state(result.context, OFFLINE) == tuple(FOUR)
     assert questions.offline_partition_count(result.context) == 0
@@ -361,9 +361,9 @@ def test_since_1_1_an_election_is_required() -> None:
 
 
 def test_up_to_0_10_a_machine_that_was_not_started_refuses_everything() -> None:
-    stopped = shutdown(controller(version=v(0, 10, 2)))
+    stopped = stop_partition_state_machine(controller(version=v(0, 10, 2)))
     assert move(stopped, NEW).failures[0].reason is Reason.STATE_CHANGE_FAILED
-    assert state_of(move(shutdown(controller(version=v(0, 11))), NEW)) is NEW
+    assert state_of(move(stop_partition_state_machine(controller(version=v(0, 11))), NEW)) is NEW
 
 
 def test_a_new_controller_finds_each_partition_in_its_state() -> None:
@@ -375,13 +375,13 @@ def test_a_new_controller_finds_each_partition_in_its_state() -> None:
     )
     found = initialize_partition_state(context).partition_states
     assert found == {online: ONLINE, offline: OFFLINE, new: NEW}
-    started = startup(context, zookeeper(context))
+    started = start_partition_state_machine(context, zookeeper(context))
     assert started.context.partition_states == {online: ONLINE, offline: OFFLINE, new: ONLINE}
     assert [failure.partition for failure in started.failures] == [offline]
 
 
 def test_partitions_of_a_topic_being_deleted_are_not_elected() -> None:
-    context = one_broker(OFFLINE).queue_topic_deletion(["t"])
+    context = queue_topic_deletion(one_broker(OFFLINE), ["t"])
     result = trigger_online_partition_state_change(context, zookeeper(context))
     assert (result.context, result.outputs) == (context, ())
 

@@ -15,7 +15,7 @@ from reconstruct.model.controller.outputs import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from reconstruct.model.controller.replica_state_machine import handle_state_changes, shutdown, startup
+from reconstruct.model.controller.replica_state_machine import handle_state_changes
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
@@ -28,6 +28,8 @@ from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_pa
 from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller.context_changes import queue_topic_deletion
+from tests.oracles.controller.machines import start_replica_state_machine, stop_replica_state_machine
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,
     CONTROLLER_EPOCH,
@@ -98,17 +100,17 @@ def check_is_told_when_online(before: ReplicaState) -> None:
 
 def test_startup_online_partition() -> None:
     context = controller([BROKER], assigned={PARTITION: [BROKER]})
-    assert state_of(startup(context, zookeeper(context))) is ONLINE
+    assert state_of(start_replica_state_machine(context, zookeeper(context))) is ONLINE
 
 
 def test_startup_offline_partition() -> None:
     context = controller(assigned={PARTITION: [BROKER]})
-    assert state_of(startup(context, zookeeper(context))) is OFFLINE
+    assert state_of(start_replica_state_machine(context, zookeeper(context))) is OFFLINE
 
 
 def test_startup_with_replica_without_leader() -> None:
     context = controller([BROKER], assigned={PARTITION: [100]})
-    result = startup(context, zookeeper(context))
+    result = start_replica_state_machine(context, zookeeper(context))
     assert result.context.replica_state(PartitionAndReplica(PARTITION, 100)) is OFFLINE
 
 
@@ -376,13 +378,16 @@ def test_who_is_told_of_a_shrunk_isr(version: KafkaVersion, is_stopped: bool, br
 
 @pytest.mark.parametrize("version", [v(0, 8, 2), v(1, 1), v(3, 9)], ids=str)
 def test_of_a_topic_being_deleted_the_shrunk_isr_is_not_told(version: KafkaVersion) -> None:
-    context = in_state(
-        ONLINE,
-        version=version,
-        live=[1, BROKER],
-        assigned={PARTITION: [BROKER, 1]},
-        led={PARTITION: decided(1, [1, BROKER])},
-    ).queue_topic_deletion(["t"])
+    context = queue_topic_deletion(
+        in_state(
+            ONLINE,
+            version=version,
+            live=[1, BROKER],
+            assigned={PARTITION: [BROKER, 1]},
+            led={PARTITION: decided(1, [1, BROKER])},
+        ),
+        ["t"],
+    )
     result = move(context, OFFLINE)
     assert leader_and_isr_told(result) == {}
     assert result.context.leadership[PARTITION].isr == (1,)
@@ -415,7 +420,7 @@ def test_a_leader_known_to_the_cache_only(version: KafkaVersion, is_failure: boo
     context = in_state(ONLINE, version=version, assigned={PARTITION: [BROKER]}, led={PARTITION: decided(1, [1])})
     gone = ZooKeeper().with_znodes({CONTROLLER_EPOCH_PATH: CONTROLLER_EPOCH})
     assert [f.reason for f in move(context, OFFLINE, gone).failures] == [Reason.STATE_CHANGE_FAILED]
-    deleted = move(context.queue_topic_deletion(["t"]), OFFLINE, gone)
+    deleted = move(queue_topic_deletion(context, ["t"]), OFFLINE, gone)
     assert (state_of(deleted), bool(deleted.failures)) == (ONLINE, is_failure)
 
 
@@ -494,13 +499,13 @@ def test_0_8_0_deletes_a_replica_on_its_way_to_nowhere() -> None:
 )
 def test_a_dead_replica_when_a_controller_starts(version: KafkaVersion, state: ReplicaState) -> None:
     context = controller([1], version, assigned={PARTITION: [1, BROKER]}, led={PARTITION: decided(1, [1, BROKER])})
-    result = startup(context, zookeeper(context))
+    result = start_replica_state_machine(context, zookeeper(context))
     assert state_of(result) is state
     assert result.context.leadership[PARTITION].isr == ((1, BROKER) if version < v(2, 3) else (1,))
 
 
 def test_up_to_0_10_a_machine_that_was_not_started_refuses_everything() -> None:
-    stopped_machine = shutdown(controller(version=v(0, 8, 2)))
+    stopped_machine = stop_replica_state_machine(controller(version=v(0, 8, 2)))
     assert move(stopped_machine, NEW).failures[0].reason is Reason.STATE_CHANGE_FAILED
 
 

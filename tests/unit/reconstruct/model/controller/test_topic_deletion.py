@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import pytest
 
-from reconstruct.model.controller import partition_state_machine, questions, replica_state_machine, topic_deletion
+from reconstruct.model.controller import replica_state_machine
 from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext
 from reconstruct.model.controller.outputs import (
     PartitionTransition,
@@ -15,7 +15,14 @@ from reconstruct.model.controller.outputs import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from reconstruct.model.controller.topic_deletion import (
+from reconstruct.model.controller.values import PartitionAndReplica, TopicPartition
+from reconstruct.model.controller.zookeeper import topic_path
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
+from tests.oracles.controller import machines, questions, topic_deletion
+from tests.oracles.controller.context_changes import add_live_brokers, remove_live_brokers
+from tests.oracles.controller.topic_deletion import (
     complete_replica_deletion,
     enqueue_topics_for_deletion,
     fail_replica_deletion,
@@ -23,11 +30,6 @@ from reconstruct.model.controller.topic_deletion import (
     process_stop_replica_response,
     resume_deletion_for_topics,
 )
-from reconstruct.model.controller.values import PartitionAndReplica, TopicPartition
-from reconstruct.model.controller.zookeeper import topic_path
-from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import KafkaVersion, v
-from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
 from tests.unit.reconstruct.model.controller.clusters import ERAS, controller, decided, zookeeper
 
 STARTED, SUCCESSFUL = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL
@@ -45,7 +47,7 @@ def serving(
         assigned[partition] = [BROKERS[(number + i) % 3] for i in range(3)]
     context = controller(BROKERS, version, assigned, **settings)
     zk = zookeeper(context).with_znodes({f"{DELETE_TOPICS_PATH}/{topic}": None for topic in topics})
-    result = replica_state_machine.startup(context, zk).then(partition_state_machine.startup)
+    result = machines.start_replica_state_machine(context, zk).then(machines.start_partition_state_machine)
     return Result(result.context, result.zookeeper)
 
 
@@ -68,11 +70,11 @@ def deletion_state(result: Result) -> tuple[set[str], set[str], set[str]]:
 
 
 def without_broker(result: Result, broker: int) -> Result:
-    return result.change(lambda context: context.remove_live_brokers([broker]))
+    return result.change(lambda context: remove_live_brokers(context, [broker]))
 
 
 def with_broker(result: Result, broker: int) -> Result:
-    return result.change(lambda context: context.add_live_brokers({broker: 2}))
+    return result.change(lambda context: add_live_brokers(context, {broker: 2}))
 
 
 # kafka.controller.TopicDeletionManagerTest of 3.9: 4 cases, by name.

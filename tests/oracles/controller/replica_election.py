@@ -17,12 +17,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum
 
-from reconstruct.model.controller import topic_deletion
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
 from reconstruct.model.controller.outputs import Failure, Reason, Result
 from reconstruct.model.controller.partition_state_machine import handle_state_changes
-from reconstruct.model.controller.questions import all_partitions
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import (
@@ -38,6 +36,9 @@ from reconstruct.model.versions import (
     SINGLE_THREADED_CONTROLLER_SINCE,
 )
 from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
+from tests.oracles.controller import topic_deletion
+from tests.oracles.controller.questions import all_partitions
+from tests.oracles.controller.znodes import preferred_elections
 
 #: leader.imbalance.per.broker.percentage, as a ratio.
 DEFAULT_IMBALANCE_RATIO = 0.1
@@ -67,7 +68,7 @@ def process_replica_leader_election(
     if not context.is_active:
         failure = Failure(Reason.NOT_CONTROLLER, "this broker is not the controller")
         return Result(context, zookeeper, failures=(failure,))
-    asked = sorted(zookeeper.preferred_elections() if partitions is None else partitions)
+    asked = sorted(preferred_elections(zookeeper) if partitions is None else partitions)
     refused = {partition: _refusal(context, partition, election_type) for partition in asked}
     electable = tuple(partition for partition, failure in refused.items() if failure is None)
     failures = tuple(failure for failure in refused.values() if failure is not None)

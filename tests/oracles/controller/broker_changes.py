@@ -25,18 +25,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine, topic_deletion
-from reconstruct.model.controller.context import ControllerContext, without_keys
+from reconstruct.model.controller import partition_state_machine, replica_state_machine
+from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
-from reconstruct.model.controller.metadata import send_update_metadata
 from reconstruct.model.controller.outputs import Failure, Reason, Result
-from reconstruct.model.controller.questions import (
-    partition_leaders_on_broker,
-    partitions_on_broker,
-    partitions_with_leaders,
-    replicas_on_brokers,
-)
-from reconstruct.model.controller.reassignment import resume_reassignments
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import LeaderAndIsr, PartitionAndReplica, TopicPartition
 from reconstruct.model.controller.zookeeper import ZooKeeper
@@ -54,20 +46,36 @@ from reconstruct.model.versions import (
     STARTING_BROKERS_NOT_TOLD_OF_DELETED_SINCE,
     TOPIC_DELETION_SINCE,
 )
+from tests.oracles.controller import machines, topic_deletion
+from tests.oracles.controller.context_changes import (
+    add_live_brokers,
+    remove_live_brokers,
+    with_live_brokers,
+    without_keys,
+)
+from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.questions import (
+    partition_leaders_on_broker,
+    partitions_on_broker,
+    partitions_with_leaders,
+    replicas_on_brokers,
+)
+from tests.oracles.controller.reassignment import resume_reassignments
+from tests.oracles.controller.znodes import broker_epochs
 
 
 def process_broker_change(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
     """``BrokerChangeListener``: compare those registered with those known; new ones first, then bounced, then dead."""
     if not context.is_active:
         return Result(context, zookeeper)
-    now, known = zookeeper.broker_epochs(), context.live_broker_epochs
+    now, known = broker_epochs(zookeeper), context.live_broker_epochs
     new = tuple(sorted(now.keys() - known.keys()))
     dead = tuple(sorted(known.keys() - now.keys()))
     bounced: tuple[int, ...] = ()
     if context.version >= BOUNCED_BROKERS_SEEN_SINCE:
         bounced = tuple(sorted(broker for broker in now.keys() & known.keys() if now[broker] > known[broker]))
     else:
-        context = context.with_live_brokers(now)
+        context = with_live_brokers(context, now)
     result = Result(context, zookeeper).note(
         f"Newly added brokers: {_ids(new)}, deleted brokers: {_ids(dead)}, bounced brokers: {_ids(bounced)}, "
         f"all live brokers: {_ids(now)}"
@@ -81,11 +89,11 @@ def process_broker_change(context: ControllerContext, zookeeper: ZooKeeper) -> R
 
 
 def _started(result: Result, brokers: dict[int, int]) -> Result:
-    return result.change(lambda context: context.add_live_brokers(brokers)).then(on_broker_startup, tuple(brokers))
+    return result.change(lambda context: add_live_brokers(context, brokers)).then(on_broker_startup, tuple(brokers))
 
 
 def _died(result: Result, brokers: tuple[int, ...]) -> Result:
-    return result.change(lambda context: context.remove_live_brokers(brokers)).then(on_broker_failure, brokers)
+    return result.change(lambda context: remove_live_brokers(context, brokers)).then(on_broker_failure, brokers)
 
 
 def on_broker_startup(context: ControllerContext, zookeeper: ZooKeeper, broker_ids: Collection[int]) -> Result:
@@ -96,7 +104,7 @@ def on_broker_startup(context: ControllerContext, zookeeper: ZooKeeper, broker_i
     replicas = replicas_on_brokers(context, broker_ids)
     result = (
         result.then(replica_state_machine.handle_state_changes, replicas, ReplicaState.ONLINE)
-        .then(partition_state_machine.trigger_online_partition_state_change)
+        .then(machines.trigger_online_partition_state_change)
         .then(resume_reassignments, broker_ids)
     )
     topics = {replica.topic for replica in replicas if result.context.is_queued_for_deletion(replica.topic)}
@@ -137,7 +145,7 @@ def on_replicas_become_offline(
     leaderless = _partitions_that_lost_their_leader(context, replicas)
     move = partition_state_machine.handle_state_changes
     result = move(context, zookeeper, leaderless, PartitionState.OFFLINE).then(
-        partition_state_machine.trigger_online_partition_state_change
+        machines.trigger_online_partition_state_change
     )
     elections = result.elected
     result = result.then(replica_state_machine.handle_state_changes, kept, ReplicaState.OFFLINE)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine, topic_deletion
-from reconstruct.model.controller.context import ControllerContext, without_keys
+from reconstruct.model.controller import partition_state_machine, replica_state_machine
+from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
 from reconstruct.model.controller.leader_writes import checked_epoch_version, decide_until_written
-from reconstruct.model.controller.metadata import send_update_metadata
 from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import (
@@ -32,6 +31,10 @@ from reconstruct.model.versions import (
     TOPIC_DELETION_SINCE,
 )
 from reconstruct.model.znode_paths import REASSIGN_PARTITIONS_PATH
+from tests.oracles.controller import topic_deletion
+from tests.oracles.controller.context_changes import new_epoch, with_leadership, without_keys
+from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.znodes import reassignments
 
 REASSIGNMENT_ELECTION = Election(ElectionKind.REASSIGNED_PARTITION)
 
@@ -62,13 +65,13 @@ def raise_epoch(
     brokers: tuple[int, ...],
 ) -> Result:
     """``updateLeaderEpochAndSendRequest``: nothing decided anew, so that brokers take the assignment."""
-    decision = decide_until_written(context, zookeeper, partition, lambda known: known.leader_and_isr.new_epoch())
+    decision = decide_until_written(context, zookeeper, partition, lambda known: new_epoch(known.leader_and_isr))
     if decision.refusal is not None or decision.info is None:
         why = decision.refusal
         reason = Reason.STATE_CHANGE_FAILED if why is None else why.reason
         failure = refusal(partition, reason, "kept its leader epoch" + ("" if why is None else f": {why.message}"))
         return _aborted(context, decision.zookeeper, failure, decision.has_moved)
-    told = context.with_leadership({partition: decision.info})
+    told = with_leadership(context, {partition: decision.info})
     batch = RequestBatch()
     # Up to 2.3 UpdateMetadata goes on telling what the cache holds.
     known = told if context.version >= EPOCH_BUMP_CACHED_SINCE else context
@@ -139,7 +142,7 @@ def strike_off(
 ) -> Result:
     """Take the partition out of ``/admin/reassign_partitions``; the znode goes with the last one. Since 2.4 a request
     for another ``target`` stays."""
-    wanted = zookeeper.reassignments()
+    wanted = reassignments(zookeeper)
     kept = context
     if context.version < REASSIGNMENT_IN_TOPIC_ZNODE_SINCE:
         known = without_keys(context.partitions_being_reassigned, (partition,))

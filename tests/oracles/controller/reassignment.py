@@ -25,23 +25,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller import replica_state_machine, topic_deletion
+from reconstruct.model.controller import replica_state_machine
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.outputs import Failure, Reason, Result
-from reconstruct.model.controller.reassignment_steps import (
-    finish,
-    move_leader_if_required,
-    raise_epoch,
-    refusal,
-    stop_removed_replicas,
-    strike_off,
-    write_assignment,
-)
 from reconstruct.model.controller.values import (
     PartitionAndReplica,
     ReplicaAssignment,
     TopicPartition,
-    distinct,
     without,
 )
 from reconstruct.model.controller.zookeeper import ZooKeeper
@@ -51,13 +41,25 @@ from reconstruct.model.versions import (
     REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
     TOPIC_DELETION_SINCE,
 )
+from tests.oracles.controller import topic_deletion
+from tests.oracles.controller.context_changes import is_being_reassigned, origin_replicas, reassign_to
+from tests.oracles.controller.reassignment_steps import (
+    finish,
+    move_leader_if_required,
+    raise_epoch,
+    refusal,
+    stop_removed_replicas,
+    strike_off,
+    write_assignment,
+)
+from tests.oracles.controller.znodes import reassignments
 
 
 def process_partition_reassignment(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
     """``/admin/reassign_partitions`` changed: begin what is new in it, strike off what cannot be done."""
     if not context.is_active:
         return Result(context, zookeeper)
-    wanted = zookeeper.reassignments()
+    wanted = reassignments(zookeeper)
     begins_anew = context.version >= ASYNC_CONTROLLER_SINCE
     result = Result(context, zookeeper)
     for partition, target in sorted(wanted.items()):
@@ -76,18 +78,18 @@ def alter_partition_reassignments(
     for partition, target in sorted(targets.items()):
         current = result.context.assignment(partition)
         invalid = None if target is None else _invalid_target(result.context, partition, target)
-        if target is None and not current.is_being_reassigned:
+        if target is None and not is_being_reassigned(current):
             invalid = refusal(partition, Reason.NO_REASSIGNMENT_IN_PROGRESS, "is not being reassigned")
         if invalid is not None:
             result = result.fail(invalid)
             continue
-        goal = current.origin_replicas if target is None else target
+        goal = origin_replicas(current) if target is None else target
         result = result.then(strike_off, partition).then(initiate_reassignment, partition, goal)
     return result
 
 
 def _invalid_target(context: ControllerContext, partition: TopicPartition, target: tuple[int, ...]) -> Failure | None:
-    adding = context.assignment(partition).reassign_to(target).adding_replicas
+    adding = reassign_to(context.assignment(partition), target).adding_replicas
     dead = tuple(replica for replica in adding if not context.is_live_broker(replica))
     if not target or len(set(target)) != len(target) or min(target) < 0:
         message = f"cannot be reassigned to {list(target)}: brokers must be given, each once"
@@ -106,7 +108,7 @@ def initiate_reassignment(
     if why_not is not None:
         return Result(context, zookeeper).then(strike_off, partition).fail(why_not)
     if context.version >= REASSIGNMENT_IN_TOPIC_ZNODE_SINCE:
-        reassigned = context.assignment(partition).reassign_to(target)
+        reassigned = reassign_to(context.assignment(partition), target)
         return on_partition_reassignment(context, zookeeper, partition, reassigned).caught()
     begun = replace(context, partitions_being_reassigned={**context.partitions_being_reassigned, partition: target})
     halted = topic_deletion.mark_topics_ineligible_for_deletion(begun, (partition.topic,))
@@ -185,7 +187,7 @@ def _step_until_2_3(
     assigned = context.replicas(partition)
     move = replica_state_machine.handle_state_changes
     if not _is_within_isr(zookeeper, partition, target):
-        every = distinct((*target, *assigned))
+        every = tuple(dict.fromkeys((*target, *assigned)))
         result = write_assignment(context, zookeeper, partition, ReplicaAssignment(every))
         result = result.then(raise_epoch, partition, ReplicaAssignment(every), every)
         for replica in without(target, assigned):
@@ -213,10 +215,10 @@ def on_partition_reassignment(
     """Phases U and then A or B."""
     halted = topic_deletion.mark_topics_ineligible_for_deletion(context, (partition.topic,))
     result = _update_current_reassignment(halted, zookeeper, partition, reassignment)
-    if reassignment.is_being_reassigned and not _is_within_isr(
+    if is_being_reassigned(reassignment) and not _is_within_isr(
         result.zookeeper, partition, reassignment.target_replicas
     ):
-        told = (*reassignment.origin_replicas, *reassignment.adding_replicas)
+        told = (*origin_replicas(reassignment), *reassignment.adding_replicas)
         result = result.then(raise_epoch, partition, reassignment, told)
         for replica in reassignment.adding_replicas:
             new = (PartitionAndReplica(partition, replica),)

@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reconstruct.model.controller import alter_partition, broker_changes, failover, listeners, reassignment
-from reconstruct.model.controller import replica_election as elections
 from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext, Settings
 from reconstruct.model.controller.outputs import Failure, Request, Result, StopReplicaRequest
-from reconstruct.model.controller.topic_deletion import process_stop_replica_response
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -39,6 +36,10 @@ from reconstruct.model.znode_paths import (
     PREFERRED_REPLICA_ELECTION_PATH,
     REASSIGN_PARTITIONS_PATH,
 )
+from tests.oracles.controller import alter_partition, broker_changes, failover, listeners, reassignment
+from tests.oracles.controller import replica_election as elections
+from tests.oracles.controller.topic_deletion import process_stop_replica_response
+from tests.oracles.controller.znodes import children, delete
 
 
 class Cluster:
@@ -111,7 +112,7 @@ class Cluster:
 
     def kill(self, *brokers: int) -> Result:
         for broker in brokers:
-            self.zookeeper, _ = self.zookeeper.delete(f"{BROKER_IDS_PATH}/{broker}")
+            self.zookeeper, _ = delete(self.zookeeper, f"{BROKER_IDS_PATH}/{broker}")
         return self.apply(broker_changes.process_broker_change)
 
     def bounce(self, broker: int) -> Result:
@@ -197,7 +198,7 @@ class Cluster:
         return known.leader, known.isr, known.leader_epoch
 
     def new_ids(self) -> dict[str, str]:
-        return {name: f"id-{name}" for name in self.zookeeper.children("/brokers/topics")}
+        return {name: f"id-{name}" for name in children(self.zookeeper, "/brokers/topics")}
 
     def sent(self, kind: type[Request]) -> list[Any]:
         return [request for request in self.requests if isinstance(request, kind)]

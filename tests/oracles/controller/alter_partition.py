@@ -16,9 +16,7 @@ from dataclasses import dataclass, replace
 
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
-from reconstruct.model.controller.metadata import send_update_metadata
 from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
-from reconstruct.model.controller.reassignment import process_isr_change
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -31,6 +29,9 @@ from reconstruct.model.versions import (
     LEADER_AHEAD_REFUSED_SINCE,
     LEADER_RECOVERY_STATE_SINCE,
 )
+from tests.oracles.controller.context_changes import equals_but_for_an_older_partition_epoch, with_leadership
+from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.reassignment import process_isr_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def judge(context: ControllerContext, partition: TopicPartition, wanted: LeaderA
         reason = Reason.NOT_CONTROLLER
     elif wanted.leader_epoch < current.leader_epoch:
         reason = Reason.FENCED_LEADER_EPOCH
-    elif wanted.equals_but_for_an_older_partition_epoch(current):
+    elif equals_but_for_an_older_partition_epoch(wanted, current):
         return current
     elif version >= LEADER_AHEAD_REFUSED_SINCE and wanted.partition_epoch < current.partition_epoch:
         reason = Reason.INVALID_UPDATE_VERSION
@@ -110,7 +111,7 @@ def _write(context: ControllerContext, zookeeper: ZooKeeper, partition: TopicPar
     if code is Code.OK:
         written = LeaderIsrAndControllerEpoch(wanted.with_partition_epoch(version), context.epoch)
         outputs = (ZnodeWrite(path, written, version),)
-        known = context.with_leadership({partition: written})
+        known = with_leadership(context, {partition: written})
         return Result(known, after, outputs, elected={partition: written.leader_and_isr})
     reasons = {Code.BADVERSION: Reason.INVALID_UPDATE_VERSION, Code.CONTROLLER_MOVED: Reason.CONTROLLER_MOVED}
     failure = Failure(reasons.get(code, Reason.CONNECTION_LOSS), f"{partition} was not written: {code}", partition)

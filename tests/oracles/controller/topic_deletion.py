@@ -25,9 +25,15 @@ from dataclasses import replace
 from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
-from reconstruct.model.controller.metadata import send_update_metadata
 from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
-from reconstruct.model.controller.questions import (
+from reconstruct.model.controller.values import PartitionAndReplica
+from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
+from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, DELETIONS_START_TOGETHER_SINCE
+from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
+from tests.oracles.controller.context_changes import begin_topic_deletion, queue_topic_deletion, remove_topics
+from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.questions import (
     are_all_replicas_for_topic_deleted,
     is_any_replica_in_state,
     is_at_least_one_replica_in_deletion_started_state,
@@ -35,11 +41,7 @@ from reconstruct.model.controller.questions import (
     replicas_for_topics,
     replicas_in_state,
 )
-from reconstruct.model.controller.values import PartitionAndReplica
-from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
-from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, DELETIONS_START_TOGETHER_SINCE
-from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
+from tests.oracles.controller.znodes import delete
 
 
 def init(
@@ -48,7 +50,7 @@ def init(
     """What a new controller finds queued; where deletion is disabled the requests are taken away."""
     if not context.settings.delete_topic_enable:
         return delete_topic_deletions(context, zookeeper, to_be_deleted)
-    queued = context.queue_topic_deletion(to_be_deleted)
+    queued = queue_topic_deletion(context, to_be_deleted)
     halted = queued.topics_ineligible_for_deletion | (frozenset(ineligible) & queued.topics_to_be_deleted)
     return Result(replace(queued, topics_ineligible_for_deletion=halted), zookeeper)
 
@@ -56,7 +58,7 @@ def init(
 def enqueue_topics_for_deletion(context: ControllerContext, zookeeper: ZooKeeper, topics: Collection[str]) -> Result:
     if not context.settings.delete_topic_enable:
         return Result(context, zookeeper)
-    return resume_deletions(context.queue_topic_deletion(topics), zookeeper)
+    return resume_deletions(queue_topic_deletion(context, topics), zookeeper)
 
 
 def try_topic_deletion(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
@@ -179,7 +181,7 @@ def on_topic_deletion(context: ControllerContext, zookeeper: ZooKeeper, topics: 
     unseen = frozenset(topics) - context.topics_with_deletion_started
     if context.version >= DELETED_PARTITIONS_LEAVE_FIRST_SINCE:
         result = _end_partitions(result, unseen)
-    result = result.change(lambda now: now.begin_topic_deletion(unseen))
+    result = result.change(lambda now: begin_topic_deletion(now, unseen))
     brokers = context.live_or_shutting_down_broker_ids
     return result.then(send_update_metadata, brokers, partitions_for_topics(context, topics)).then(
         _on_partition_deletion, topics
@@ -214,7 +216,7 @@ def complete_delete_topic(context: ControllerContext, zookeeper: ZooKeeper, topi
         result = _end_partitions(result, (topic,))
     for path in (topic_path(topic), f"{DELETE_TOPICS_PATH}/{topic}"):
         result = result.then(delete_znode, path)
-    return result.change(lambda now: now.remove_topics((topic,)))
+    return result.change(lambda now: remove_topics(now, (topic,)))
 
 
 def delete_topic_deletions(context: ControllerContext, zookeeper: ZooKeeper, topics: Iterable[str]) -> Result:
@@ -227,7 +229,7 @@ def delete_topic_deletions(context: ControllerContext, zookeeper: ZooKeeper, top
 
 def delete_znode(context: ControllerContext, zookeeper: ZooKeeper, path: str) -> Result:
     """Delete a znode with all below it, unless a newer controller serves."""
-    after, code = zookeeper.delete(path, checked_epoch_version(context))
+    after, code = delete(zookeeper, path, checked_epoch_version(context))
     if code is Code.CONTROLLER_MOVED:
         failure = Failure(Reason.CONTROLLER_MOVED, f"{path} was not deleted: a newer controller serves")
         return Result(context, zookeeper, failures=(failure,), has_moved=True)

@@ -19,11 +19,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine, topic_deletion
+from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
 from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
-from reconstruct.model.controller.questions import replicas_for_partitions
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
 from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
@@ -34,6 +33,10 @@ from reconstruct.model.versions import (
     TOPIC_IDS_SINCE,
 )
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
+from tests.oracles.controller import topic_deletion
+from tests.oracles.controller.context_changes import remove_topics
+from tests.oracles.controller.questions import replicas_for_partitions
+from tests.oracles.controller.znodes import children
 
 
 def process_topic_change(
@@ -42,9 +45,9 @@ def process_topic_change(
     """``TopicChangeListener``; ``new_topic_ids`` are the ids to give to topics that have none yet (2.8)."""
     if not context.is_active:
         return Result(context, zookeeper)
-    topics = frozenset(zookeeper.children(TOPICS_PATH))
+    topics = frozenset(children(zookeeper, TOPICS_PATH))
     new, gone = topics - context.all_topics, context.all_topics - topics
-    known = replace(context.remove_topics(gone), all_topics=topics)
+    known = replace(remove_topics(context, gone), all_topics=topics)
     result = read_topics(known, zookeeper, new, new_topic_ids)
     added = tuple(sorted(p for p in result.context.assignments if p.topic in new))
     text = f"New topics: {sorted(new)}, deleted topics: {sorted(gone)}"
@@ -171,7 +174,7 @@ def process_topic_deletion(context: ControllerContext, zookeeper: ZooKeeper) -> 
     is_heard = context.settings.delete_topic_enable or context.version >= DISABLED_DELETIONS_REMOVED_SINCE
     if not context.is_active or not is_heard:
         return Result(context, zookeeper)
-    asked = frozenset(zookeeper.children(DELETE_TOPICS_PATH))
+    asked = frozenset(children(zookeeper, DELETE_TOPICS_PATH))
     unknown = asked - context.all_topics
     result = topic_deletion.delete_topic_deletions(context, zookeeper, unknown)
     topics = asked - unknown

@@ -21,21 +21,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine, topic_deletion
 from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.listeners import read_topics, topics_with_changes_under_way
-from reconstruct.model.controller.metadata import send_update_metadata
 from reconstruct.model.controller.outputs import Failure, Output, Reason, Result, ZnodeWrite
-from reconstruct.model.controller.questions import all_partitions
-from reconstruct.model.controller.reassignment import process_partition_reassignment, resume_reassignments
-from reconstruct.model.controller.replica_election import on_replica_election
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import (
-    ISR_CHANGE_NOTIFICATION_PATH,
-    LOG_DIR_EVENT_NOTIFICATION_PATH,
-    Code,
-    ZooKeeper,
-)
+from reconstruct.model.controller.zookeeper import Code, ZooKeeper
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     METADATA_SENT_BEFORE_MACHINES_SINCE,
@@ -44,6 +33,22 @@ from reconstruct.model.versions import (
     TOPIC_DELETION_SINCE,
 )
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, DELETE_TOPICS_PATH, TOPICS_PATH
+from tests.oracles.controller import machines, topic_deletion
+from tests.oracles.controller.context_changes import is_being_reassigned, reset
+from tests.oracles.controller.listeners import read_topics, topics_with_changes_under_way
+from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.questions import all_partitions
+from tests.oracles.controller.reassignment import process_partition_reassignment, resume_reassignments
+from tests.oracles.controller.replica_election import on_replica_election
+from tests.oracles.controller.znodes import (
+    ISR_CHANGE_NOTIFICATION_PATH,
+    LOG_DIR_EVENT_NOTIFICATION_PATH,
+    broker_epochs,
+    children,
+    controller_id,
+    preferred_elections,
+    reassignments,
+)
 
 #: The epoch of the first controller.
 INITIAL_CONTROLLER_EPOCH = 1
@@ -51,7 +56,7 @@ INITIAL_CONTROLLER_EPOCH = 1
 
 def elect(context: ControllerContext, zookeeper: ZooKeeper, new_topic_ids: Mapping[str, str] | None = None) -> Result:
     """Try to become controller; nothing happens where somebody is."""
-    serving = zookeeper.controller_id()
+    serving = controller_id(zookeeper)
     if serving is not None:
         return Result(context, zookeeper).note(f"Broker {serving} has been elected as the controller")
     broker_id = context.settings.broker_id
@@ -86,7 +91,7 @@ def on_controller_failover(
     is_told_first = context.version >= METADATA_SENT_BEFORE_MACHINES_SINCE
     result = Result(context, zookeeper)
     for path in (LOG_DIR_EVENT_NOTIFICATION_PATH, ISR_CHANGE_NOTIFICATION_PATH):
-        for name in zookeeper.children(path):
+        for name in children(zookeeper, path):
             result = result.then(topic_deletion.delete_znode, f"{path}/{name}")
     result = (
         result.note("Initializing controller context")
@@ -96,7 +101,7 @@ def on_controller_failover(
     )
     if is_told_first:
         result = result.note("Sending update metadata request").then(_tell_brokers)
-    result = result.then(replica_state_machine.startup).then(partition_state_machine.startup)
+    result = result.then(machines.start_replica_state_machine).then(machines.start_partition_state_machine)
     result = result.note(f"Ready to serve as the new controller with epoch {context.epoch}")
     result = result.then(_resume_reassignments)
     if context.version >= SINGLE_THREADED_CONTROLLER_SINCE:
@@ -111,10 +116,10 @@ def initialize_controller_context(
     context: ControllerContext, zookeeper: ZooKeeper, new_topic_ids: Mapping[str, str] | None = None
 ) -> Result:
     """The caches, from ZooKeeper alone."""
-    topics = frozenset(zookeeper.children(TOPICS_PATH))
+    topics = frozenset(children(zookeeper, TOPICS_PATH))
     fresh = replace(
         context,
-        live_broker_epochs=zookeeper.broker_epochs(),
+        live_broker_epochs=broker_epochs(zookeeper),
         shutting_down_broker_ids=frozenset(),
         all_topics=topics,
     )
@@ -126,11 +131,11 @@ def _read_leaders_and_reassignments(context: ControllerContext, zookeeper: ZooKe
     leadership = {partition: info for partition, info in found.items() if info is not None}
     moving: dict[TopicPartition, tuple[int, ...]]
     if context.version >= REASSIGNMENT_IN_TOPIC_ZNODE_SINCE:
-        moving = {p: a.target_replicas for p, a in context.assignments.items() if a.is_being_reassigned}
+        moving = {p: a.target_replicas for p, a in context.assignments.items() if is_being_reassigned(a)}
     elif context.version >= ASYNC_CONTROLLER_SINCE:
-        moving = zookeeper.reassignments()
+        moving = reassignments(zookeeper)
     else:
-        wanted = zookeeper.reassignments()
+        wanted = reassignments(zookeeper)
         moving = {p: target for p, target in wanted.items() if context.replicas(p) not in ((), target)}
     return Result(replace(context, leadership=leadership, partitions_being_reassigned=moving), zookeeper)
 
@@ -139,7 +144,7 @@ def _initialize_topic_deletion(context: ControllerContext, zookeeper: ZooKeeper)
     """Those queued; ineligible are topics with a replica that is not online, and those with changes under way."""
     if context.version < TOPIC_DELETION_SINCE:
         return Result(context, zookeeper)
-    queued = frozenset(zookeeper.children(DELETE_TOPICS_PATH))
+    queued = frozenset(children(zookeeper, DELETE_TOPICS_PATH))
     with_offline_replicas = {
         partition.topic
         for partition, assignment in context.assignments.items()
@@ -159,14 +164,14 @@ def _resume_reassignments(context: ControllerContext, zookeeper: ZooKeeper) -> R
         forgotten = replace(context, partitions_being_reassigned={})
         return process_partition_reassignment(forgotten, zookeeper)
     by_znode = process_partition_reassignment(context, zookeeper)
-    return by_znode.then(resume_reassignments, None, frozenset(zookeeper.reassignments()))
+    return by_znode.then(resume_reassignments, None, frozenset(reassignments(zookeeper)))
 
 
 def _resume_preferred_elections(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
     """Those asked for that are not done, and whose topic is not being deleted."""
     pending = [
         partition
-        for partition in sorted(zookeeper.preferred_elections())
+        for partition in sorted(preferred_elections(zookeeper))
         if context.replicas(partition)
         and not context.is_queued_for_deletion(partition.topic)
         and partition in context.leadership
@@ -177,12 +182,12 @@ def _resume_preferred_elections(context: ControllerContext, zookeeper: ZooKeeper
 
 def on_controller_resignation(context: ControllerContext, zookeeper: ZooKeeper) -> Result:
     """Forget everything but the settings."""
-    return Result(context.reset(), zookeeper).note("Resigned")
+    return Result(reset(context), zookeeper).note("Resigned")
 
 
 def maybe_resign(result: Result) -> Result:
     """What follows an event in which a newer controller was met, or after which ``/controller`` is another broker's."""
-    serving = result.zookeeper.controller_id()
+    serving = controller_id(result.zookeeper)
     is_deposed = result.context.is_active and serving is not None and serving != result.context.settings.broker_id
     if not (result.has_moved or is_deposed):
         return result

@@ -52,7 +52,7 @@ from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.isr_moves import with_isr_moves
-from reconstruct.offsets.spark.observations import offset_sightings
+from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
 from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
 from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions, rows_of
@@ -133,7 +133,7 @@ def _typed_events(lake: Lake, inputs: Inputs, stage: Staging) -> DataFrame:
     """Write the typed events and the sightings of offsets; return the latter as they are judged."""
     checkpoints, lineages = lake.read(OFFSET_CHECKPOINTS), lake.read(LEADER_EPOCH_CHECKPOINTS)
     segments, probes = lake.read(LOG_SEGMENTS), lake.read(OFFSET_PROBES)
-    made = offset_sightings(checkpoints, lineages, segments, inputs.incarnations, inputs.said, probes)
+    made = offset_observations(checkpoints, lineages, segments, inputs.incarnations, inputs.statements, probes)
     sightings = stage.keep(made, "offset_sightings")
     lake.overwrite_all(
         [
@@ -187,7 +187,7 @@ def _offset_timelines(
     snapshots, configs = lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)
     contexts = offset_contexts(views, events, snapshots, configs, inputs.clocks)
     decided = lake.read(LEADER_AND_ISR_TIMELINE)
-    evidence = offset_evidence(sightings, files, inputs.said, inputs.incarnations, decided)
+    evidence = offset_evidence(sightings, files, inputs.statements, inputs.incarnations, decided)
     folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts), "offset_histories")
     _write_and_offer(lake, gold, folded, OFFSET_TABLES)
     offsets, assignments = lake.read(REPLICA_OFFSET_TIMELINE), lake.read(ASSIGNMENT_TIMELINE)

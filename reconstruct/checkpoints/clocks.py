@@ -13,7 +13,7 @@ from reconstruct.checkpoints.evidence import BrokerCheckpoints
 from reconstruct.offsets.clocks import UNBOUNDED_US
 
 
-def comparable(seen: BrokerCheckpoints) -> list[BrokerCheckpoints]:
+def comparable_parts(seen: BrokerCheckpoints) -> list[BrokerCheckpoints]:
     """The evidence in parts, within each of which instants may be compared: all of it where the clocks agree."""
     if seen.decided_slack_us >= UNBOUNDED_US:
         seen = replace(seen, assigned={}, proven={}, decided_slack_us=0)

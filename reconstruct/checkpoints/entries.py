@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.checkpoints.consequences import FILE_NAMES, named, restart_with, tell_restart
 from reconstruct.checkpoints.evidence import (
     HIGH_WATERMARKS,
     RECOVERY_POINTS,
     CheckpointCopy,
-    EntrySighting,
+    CheckpointEntry,
     LineKind,
     Replica,
 )
+from reconstruct.checkpoints.restart_effects import FILE_NAMES, describe_restart, named, restart_with
 from reconstruct.checkpoints.starts import ENTRIES_LOST_ON_KILLS_UNTIL, KNOWN_ISSUE
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
@@ -47,9 +47,9 @@ class _Odd:
     start: int | None
     why: str
     replica: Replica
-    before: EntrySighting
-    found: EntrySighting | None
-    after: EntrySighting | None = None
+    before: CheckpointEntry
+    found: CheckpointEntry | None
+    after: CheckpointEntry | None = None
 
 
 def judge_entries(view: BrokerView, out: CheckpointVerdicts) -> None:
@@ -76,7 +76,7 @@ def judge_entries(view: BrokerView, out: CheckpointVerdicts) -> None:
     _judge_assigned(view, out)
 
 
-def _zero(view: BrokerView, before: EntrySighting, entry: EntrySighting, out: CheckpointVerdicts) -> list[_Odd]:
+def _zero(view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, out: CheckpointVerdicts) -> list[_Odd]:
     until = view.round_after(entry.directory, entry.taken_at)
     start = view.start_between(before.taken_at, until)
     if start is not None and (entry.replica, start) in out.told:
@@ -108,7 +108,7 @@ def _zero(view: BrokerView, before: EntrySighting, entry: EntrySighting, out: Ch
 
 
 def _between(
-    view: BrokerView, before: EntrySighting, entry: EntrySighting, after: EntrySighting, out: CheckpointVerdicts
+    view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, after: CheckpointEntry, out: CheckpointVerdicts
 ) -> list[_Odd]:
     """One value out of line, of a series that else only rises; what stays fallen is no matter of the checkpoint."""
     is_between = before.offset <= entry.offset <= after.offset
@@ -138,7 +138,7 @@ def _between(
 
 
 def _missing(
-    view: BrokerView, directory: str, kind: str, replica: Replica, last: EntrySighting, out: CheckpointVerdicts
+    view: BrokerView, directory: str, kind: str, replica: Replica, last: CheckpointEntry, out: CheckpointVerdicts
 ) -> list[_Odd]:
     """After ``last``, the next copy of the file is whole and has no entry for the replica that it should have."""
     copy = view.next_copy(directory, kind, last.taken_at)
@@ -183,7 +183,7 @@ def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> 
     shows = f"{named(found, found)}" if found else f"no entry for {named(replicas)}"
     tale = ""
     if first.start is not None:
-        told = tell_restart(view, first.start, had)
+        told = describe_restart(view, first.start, had)
         tale = f" What the start did: {told.text}." if told.text else ""
         evidence += told.evidence
     lowest = min(found.values(), default=None)
@@ -206,7 +206,7 @@ def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> 
 
 def _judge_assigned(view: BrokerView, out: CheckpointVerdicts) -> None:
     """Entries of replicas that the broker was not assigned."""
-    strays: dict[tuple[str, str, bool], list[EntrySighting]] = {}
+    strays: dict[tuple[str, str, bool], list[CheckpointEntry]] = {}
     for (directory, kind, replica), series in sorted(view.series.items()):
         last = series[-1]
         if kind not in _OF_EVERY_REPLICA:

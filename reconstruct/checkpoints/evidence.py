@@ -27,7 +27,7 @@ CHECKPOINT_KINDS: Final = (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER
 
 
 @dataclass(frozen=True, slots=True)
-class BadEntry:
+class RejectedEntry:
     """A line of a copy that Kafka would not read, as ``bronze.rejected_records`` holds it."""
 
     reason: str
@@ -43,12 +43,12 @@ class CheckpointCopy:
     kind: str
     taken_at: int | None
     entry_count: int
-    bad: tuple[BadEntry, ...] = ()
+    bad: tuple[RejectedEntry, ...] = ()
     content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySighting:
+class CheckpointEntry:
     """One entry of a dated copy. ``begins_run``: the copy of the same file before it has no entry for this replica.
 
     Entries between two of one run may be left out where nothing is to be seen in them: where they rise.
@@ -154,7 +154,7 @@ class BrokerCheckpoints:
     broker_id: int
     version: VersionRange = ANY_VERSION
     copies: Sequence[CheckpointCopy] = ()
-    entries: Sequence[EntrySighting] = ()
+    entries: Sequence[CheckpointEntry] = ()
     lines: Sequence[BrokerLine] = ()
     starts: Sequence[tuple[int, str]] = ()
     assigned: Mapping[Replica, Sequence[AssignedSpan]] = field(default_factory=dict)
@@ -192,7 +192,7 @@ def lines_of(
         yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)
 
 
-def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[EntrySighting]) -> list[EntrySighting]:
+def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[CheckpointEntry]) -> list[CheckpointEntry]:
     """Set ``begins_run`` of every entry of dated copies; all entries must be given."""
     rounds: dict[tuple[str, str], list[int]] = {}
     for copy in copies:
@@ -209,7 +209,7 @@ def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[EntrySighting]
         before = last.get((*place, entry.replica))
         last[*place, entry.replica] = index
         result.append(
-            EntrySighting(
+            CheckpointEntry(
                 entry.directory,
                 entry.kind,
                 entry.replica,

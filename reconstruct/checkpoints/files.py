@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from reconstruct.checkpoints.consequences import (
+from reconstruct.checkpoints.evidence import (
+    CHECKPOINT_KINDS,
+    HIGH_WATERMARKS,
+    BrokerLine,
+    CheckpointCopy,
+    CheckpointEntry,
+    LineKind,
+    RejectedEntry,
+    Replica,
+)
+from reconstruct.checkpoints.restart_effects import (
     FILE_NAMES,
     named,
     restart_with,
     restart_with_duplicate,
     restart_with_unreadable,
-)
-from reconstruct.checkpoints.evidence import (
-    CHECKPOINT_KINDS,
-    HIGH_WATERMARKS,
-    BadEntry,
-    BrokerLine,
-    CheckpointCopy,
-    EntrySighting,
-    LineKind,
-    Replica,
 )
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
@@ -122,7 +122,7 @@ def judge_absences(view: BrokerView, absences: Iterable[Absence], out: Checkpoin
         )
 
 
-def last_entries(view: BrokerView, directory: str, kind: str, before: int) -> dict[Replica, EntrySighting]:
+def last_entries(view: BrokerView, directory: str, kind: str, before: int) -> dict[Replica, CheckpointEntry]:
     """The last entry of each replica in a file's copies before an instant."""
     result = {}
     for (place, of, replica), series in sorted(view.series.items()):
@@ -226,7 +226,7 @@ def _told(line: BrokerLine) -> str:
     return f"log directory {line.path} failed ({utc(line.at)})"
 
 
-def _shown(bad: Sequence[BadEntry]) -> str:
+def _shown(bad: Sequence[RejectedEntry]) -> str:
     shown = ", ".join(repr(entry.text.strip()) for entry in bad[:3])
     return shown + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
 

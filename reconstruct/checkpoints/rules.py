@@ -18,7 +18,7 @@ that may be wrong are compared with no copy (:mod:`reconstruct.checkpoints.clock
 
 from __future__ import annotations
 
-from reconstruct.checkpoints.clocks import comparable
+from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.entries import judge_entries
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
 from reconstruct.checkpoints.files import absences_of, judge_absences, judge_damage
@@ -31,7 +31,7 @@ from reconstruct.checkpoints.view import BrokerView
 def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
     """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
     out = CheckpointVerdicts(seen.broker_id)
-    for part in comparable(seen):
+    for part in comparable_parts(seen):
         _judge(BrokerView(part), out)
     return out
 

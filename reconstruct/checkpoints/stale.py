@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from reconstruct.checkpoints.consequences import FILE_NAMES, named, restart_with
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, LineKind, Replica
+from reconstruct.checkpoints.restart_effects import FILE_NAMES, named, restart_with
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType

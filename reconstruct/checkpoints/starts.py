@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.checkpoints.consequences import FILE_NAMES, named, restart_with, tell_restart
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, LineKind, Replica
+from reconstruct.checkpoints.restart_effects import FILE_NAMES, describe_restart, named, restart_with
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType
@@ -34,7 +34,7 @@ class Before:
 def judge_starts(view: BrokerView, absences: Mapping[int, tuple[int, ...]], out: CheckpointVerdicts) -> None:
     """Each start; ``absences`` are, by start, the rounds just before it whose high watermark file was not there."""
     for start, _ in view.starts:
-        had = had_before(view, start)
+        had = states_before_start(view, start)
         if not had:
             continue
         loaded = view.lines_in(start, view.next_start(start), LineKind.LOADED, LineKind.CREATED)
@@ -46,7 +46,7 @@ def judge_starts(view: BrokerView, absences: Mapping[int, tuple[int, ...]], out:
         _judge_beyond_log(view, start, rest, out)
 
 
-def had_before(view: BrokerView, start: int) -> dict[Replica, Before]:
+def states_before_start(view: BrokerView, start: int) -> dict[Replica, Before]:
     """Of each replica that the broker had when it started: its last checkpointed high watermark, 0 included; of one
     without, that its log was loaded with records before."""
     result: dict[Replica, Before] = {}
@@ -88,7 +88,7 @@ def _judge_wiped(
         if not seen or any(ends[replica] > 0 for replica in seen):
             continue
         held = {replica: had[replica].offset for replica in replicas}
-        tale = tell_restart(view, start, held)
+        tale = describe_restart(view, start, held)
         signs = view.lines_in(start, end, LineKind.DIRECTORY_CREATED, LineKind.NO_META_PROPERTIES)
         said = ", ".join(dict.fromkeys(line.kind.value for line in signs))
         out.found(
@@ -148,7 +148,7 @@ def _judge_missing(
         is_certain = is_proven and (bool(absent) or len(view.directories) == 1)
         is_certain = is_certain and _surely_stayed(view, start, had, replicas)
         may_be_lost = view.seen.version.may_be_before(ENTRIES_LOST_ON_KILLS_UNTIL) and not absent
-        tale = tell_restart(view, start, held or dict.fromkeys(replicas, 0))
+        tale = describe_restart(view, start, held or dict.fromkeys(replicas, 0))
         gone = f"the file was not there from {utc(absent[0])} on" if absent else "no entry was found"
         whose = f"Broker {view.seen.broker_id}'s {_FILE}"
         why = (

@@ -9,7 +9,7 @@ from reconstruct.checkpoints.evidence import (
     BrokerCheckpoints,
     BrokerLine,
     CheckpointCopy,
-    EntrySighting,
+    CheckpointEntry,
     LineKind,
     Replica,
 )
@@ -36,7 +36,7 @@ class BrokerView:
             copies.sort(key=lambda copy: copy.taken_at or 0)
             self._taken[file] = [copy.taken_at or 0 for copy in copies]
             self._whole[file] = [copy.taken_at or 0 for copy in copies if copy.entry_count and not copy.bad]
-        self.series: dict[tuple[str, str, Replica], list[EntrySighting]] = {}
+        self.series: dict[tuple[str, str, Replica], list[CheckpointEntry]] = {}
         for entry in sorted(seen.entries, key=lambda e: (e.taken_at, e.evidence_id)):
             self.series.setdefault((entry.directory, entry.kind, entry.replica), []).append(entry)
         self.rounds: dict[str, list[int]] = {}

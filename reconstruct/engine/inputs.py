@@ -14,18 +14,18 @@ from reconstruct.cluster.spark.evidence import gather
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.engine.staging import Staging
-from reconstruct.offsets.spark.messages import said_of_offsets
+from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.partitions.spark.evidence import partition_evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """``records`` are those of ``bronze.log_records`` with ``corrected_time``; ``said`` what they say of offsets."""
+    """``records``: ``bronze.log_records`` with ``corrected_time``; ``statements``: what they say of offsets."""
 
     clocks: DataFrame
     records: DataFrame
     incarnations: DataFrame
-    said: DataFrame
+    statements: DataFrame
 
 
 def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
@@ -37,7 +37,7 @@ def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
         clocks,
         records,
         stage.keep(topic_incarnations(records, znodes), "incarnations"),
-        stage.keep(said_of_offsets(records), "said_of_offsets"),
+        stage.keep(offset_statements(records), "offset_statements"),
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE
 
 #: The clock of copies, probes and znodes read by a client: the cluster's.
 CAPTURER: Final = -1
@@ -51,7 +51,7 @@ class OffsetClocks:
         """Whether anything that ``clock`` timed can be compared with other clocks."""
         return self.slack_us(clock) < UNBOUNDED_US
 
-    def taken_for_right(self) -> OffsetClocks:
+    def assuming_unbounded_exact(self) -> OffsetClocks:
         """The same, but a clock that nothing bounds counts as exact: what is shown of it is right if its clock is."""
         return OffsetClocks({clock: us for clock, us in self.uncertainty_us.items() if us < UNBOUNDED_US})
 

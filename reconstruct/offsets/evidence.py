@@ -30,7 +30,7 @@ PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetSighting:
+class OffsetObservation:
     """One sighting, as a row of ``silver.offset_observations``; instants in microseconds since the epoch.
 
     It was made between ``observed_at`` and ``observed_at_upper`` (None: at ``observed_at``). Of a file's content that
@@ -110,7 +110,7 @@ class OffsetEvidence:
     how far lines, copies and decided states may be off each other in time.
     """
 
-    sightings: Sequence[OffsetSighting] = ()
+    sightings: Sequence[OffsetObservation] = ()
     events: Sequence[ReplicaEvent] = ()
     decided: Sequence[DecidedState] = ()
     covered: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class OffsetEvidence:
 class OffsetBounds:
     """What is proven of one replica's offsets at every instant of ``[valid_from, valid_to)``; None: not bounded.
 
-    One without length shows a probe's answer (:mod:`reconstruct.offsets.answers`); it holds at no instant that
+    One without length shows a probe's answer (:mod:`reconstruct.offsets.probe_answers`); it holds at no instant that
     ``[valid_from, valid_to)`` contains, and adds nothing to what its neighbours prove.
     """
 

@@ -18,13 +18,13 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import DECISIONS, earlier
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
@@ -175,7 +175,7 @@ def _epoch_start(
     return least, max(highest) if len(highest) == len(over) else None, ids
 
 
-def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetSighting | None:
+def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetObservation | None:
     roles = [e.at for e in evidence.events if e.replica_id == began.replica_id and e.kind in _ROLES and e.at < began.at]
     since = max(roles, default=0)
     found = [

@@ -7,7 +7,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.evidence import OffsetSighting, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
 
 Partition = tuple[str, int]
 LOG_RECORD: Final = "log_record"
@@ -39,7 +39,7 @@ def partitions_of(fields: Mapping[str, str]) -> list[Partition]:
     return [(topic, int(number)) for topic, number in names]
 
 
-def replica_events_of(
+def logged_replica_events(
     broker_id: int, at: int, evidence_id: str, event_type: str, fields: Mapping[str, str]
 ) -> Iterator[tuple[Partition, ReplicaEvent]]:
     """What one record of ``broker_id``'s log says that its replicas did. A start concerns every partition: not here.
@@ -64,9 +64,9 @@ def replica_events_of(
             yield partition, ReplicaEvent(broker_id, ReplicaEventKind.DELETED, at, None, None, None, evidence_id)
 
 
-def offset_sightings_of(
+def printed_offsets(
     broker_id: int, at: int, evidence_id: str, event_type: str, fields: Mapping[str, str]
-) -> Iterator[tuple[Partition, OffsetSighting]]:
+) -> Iterator[tuple[Partition, OffsetObservation]]:
     """The offsets that one record prints.
 
     Before 2.4 a broker logs "Replica loaded ... with initial high watermark" for every replica that it makes a note
@@ -80,7 +80,7 @@ def offset_sightings_of(
                 continue
             yield (
                 partition,
-                OffsetSighting(
+                OffsetObservation(
                     broker_id, quantity, offset, at, leader_epoch=epoch, source=LOG_RECORD, evidence_id=evidence_id
                 ),
             )

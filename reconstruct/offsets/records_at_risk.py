@@ -24,7 +24,7 @@ from typing import Final
 
 from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import VersionRange
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 
 NO_LEADER: Final = -1

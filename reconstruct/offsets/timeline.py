@@ -2,13 +2,13 @@
 
 A sighting is one value at one instant, and a coarse one: a checkpoint copied at 10:00:03 was written some time before,
 and its high watermark held when it was written. What makes bounds of it is that these offsets only rise, except in the
-drops of :mod:`reconstruct.offsets.spans`: the value bounds from below all that comes after the *latest* instant
+drops of :mod:`reconstruct.offsets.role_spans`: the value bounds from below all that comes after the *latest* instant
 it may be of, and from above all that came before the *earliest*.
 
 Five rules then carry facts between quantities and replicas, each where it is proven to hold and nowhere else:
 
 * a high watermark is not above its own log end (R31); before 2.4 a truncation may leave it there until the next fetch;
-* once a follower fetched in a stint, its high watermark is not above its leader's (R32), nor its log end;
+* once a follower fetched in a span of following, its high watermark is not above its leader's (R32), nor its log end;
 * the leader's high watermark, once above what it was when the reign began, is not above the log end of any member of
   the ISR (R33): up to 0.10 a member may have cut its log to its own high watermark at the reign's begin, no later;
 * an epoch begins at its leader's log end (``leader-epoch-checkpoint``);
@@ -28,22 +28,22 @@ from typing import Final
 
 from reconstruct.model.replication_rules import ReplicationRules
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.answers import with_answers
-from reconstruct.offsets.carrying import Facts, carry_between_replicas, carry_over_isr, carry_within_replica
-from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at
+from reconstruct.offsets.bound_inference import Facts, infer_between_replicas, infer_over_isr, infer_within_replica
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, step_at
 from reconstruct.offsets.evidence import (
     OffsetBounds,
     OffsetEvidence,
 )
-from reconstruct.offsets.held import Key, held_values
-from reconstruct.offsets.spans import (
+from reconstruct.offsets.probe_answers import with_probe_answers
+from reconstruct.offsets.role_spans import (
     LINE_TO_VALUE_US,
-    Held,
-    Stint,
+    RoleSpan,
+    TimedOffset,
+    find_role_spans,
     high_watermark_drops,
     log_drops,
-    stints_of,
 )
+from reconstruct.offsets.timed_offsets import Key, timed_offsets
 
 _ROUNDS: Final = 2
 
@@ -51,7 +51,7 @@ _ROUNDS: Final = 2
 def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[OffsetBounds]:
     """The bounds of every replica that any evidence is about, by replica and time; contiguous while anything is known.
 
-    A probe's answer is shown where the bounds do not meet anyway (:mod:`reconstruct.offsets.answers`). Where
+    A probe's answer is shown where the bounds do not meet anyway (:mod:`reconstruct.offsets.probe_answers`). Where
     bounds contradict each other once the probes are among the evidence, as they do where the prober's clock is wrong,
     they are made without the probes.
 
@@ -64,7 +64,9 @@ def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[Off
         if len(others) < len(evidence.sightings):
             without = _proven(replace(evidence, sightings=others), rules)
             by_replica = {replica: without.get(replica, []) for replica in by_replica}
-    return [row for replica, rows in by_replica.items() for row in with_answers(replica, rows, evidence.sightings)]
+    return [
+        row for replica, rows in by_replica.items() for row in with_probe_answers(replica, rows, evidence.sightings)
+    ]
 
 
 def _is_contradiction(row: OffsetBounds) -> bool:
@@ -76,21 +78,21 @@ def _is_contradiction(row: OffsetBounds) -> bool:
 
 def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list[OffsetBounds]]:
     """By replica, ascending: the bounds at every instant of which anything is known."""
-    held = held_values(evidence)
+    held = timed_offsets(evidence)
     replicas = sorted({replica for replica, _ in held} | {event.replica_id for event in evidence.events})
     high_watermarks = {replica: held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
-    stints = stints_of(evidence, high_watermarks)
+    roles = find_role_spans(evidence, high_watermarks)
     floors: dict[tuple[int, int], int] = {}
     facts = Facts()
     for _ in range(_ROUNDS):
-        facts = Facts(drops=_drops(evidence, rules, replicas, stints, floors))
+        facts = Facts(drops=_drops(evidence, rules, replicas, roles, floors))
         for key, values in held.items():
             _add_held(facts, key, values)
         for _ in range(_ROUNDS):
-            carry_within_replica(facts, evidence, rules, replicas, stints)
-            carry_between_replicas(facts, stints)
-            carry_over_isr(facts, evidence, stints)
-        floors = _floors(facts, stints)
+            infer_within_replica(facts, evidence, rules, replicas, roles)
+            infer_between_replicas(facts, roles)
+            infer_over_isr(facts, evidence, roles)
+        floors = _floors(facts, roles)
     timed = evidence.clocks.is_bounded
     return {replica: _bounds_of(replica, facts) if timed(replica) else [] for replica in replicas}
 
@@ -113,7 +115,7 @@ def _drops(
     evidence: OffsetEvidence,
     rules: ReplicationRules,
     replicas: Sequence[int],
-    stints: Sequence[Stint],
+    roles: Sequence[RoleSpan],
     floors: Mapping[tuple[int, int], int],
 ) -> dict[Key, list[Drop]]:
     result: dict[Key, list[Drop]] = {}
@@ -122,12 +124,12 @@ def _drops(
         for quantity in (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT):
             result[replica, quantity] = in_log
         result[replica, oe.HIGH_WATERMARK] = high_watermark_drops(
-            evidence, replica, stints, floors, is_kept_in_log=rules.keeps_high_watermark_in_log
+            evidence, replica, roles, floors, is_kept_in_log=rules.keeps_high_watermark_in_log
         )
     return result
 
 
-def _add_held(facts: Facts, key: Key, values: Iterable[Held]) -> None:
+def _add_held(facts: Facts, key: Key, values: Iterable[TimedOffset]) -> None:
     """A value that may be of before or after a drop is at most of use down to the drop's floor."""
     drops = facts.drops.get(key, ())
     for held in values:
@@ -153,18 +155,18 @@ def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
     return [drop for drop in drops if drop.start <= instant <= drop.end]
 
 
-def _floors(facts: Facts, stints: Sequence[Stint]) -> dict[tuple[int, int], int]:
+def _floors(facts: Facts, roles: Sequence[RoleSpan]) -> dict[tuple[int, int], int]:
     """By (leader, begin of following it): what its high watermark surely was already, if it did not fall later."""
     result = {}
-    for stint in stints:
-        if stint.is_leader:
+    for role in roles:
+        if role.is_leader:
             continue
-        key = (stint.leader, oe.HIGH_WATERMARK)
-        begin = stint.begun - 2 * LINE_TO_VALUE_US
-        known = at(facts.lower_of(key), begin)
-        falls = any(drop.end >= begin and drop.start < stint.ended for drop in facts.drops.get(key, ()))
+        key = (role.leader, oe.HIGH_WATERMARK)
+        begin = role.begun - 2 * LINE_TO_VALUE_US
+        known = step_at(facts.lower_of(key), begin)
+        falls = any(drop.end >= begin and drop.start < role.ended for drop in facts.drops.get(key, ()))
         if known is not None and not falls:
-            result[stint.leader, stint.begun] = known.offset
+            result[role.leader, role.begun] = known.offset
     return result
 
 
@@ -185,7 +187,7 @@ def _bounds_of(replica: int, facts: Facts) -> list[OffsetBounds]:
     for start, end in pairwise(instants):
         if start == EVER_BEFORE:
             continue
-        steps = {name: step for name, curve in curves.items() if (step := at(curve, start)) is not None}
+        steps = {name: step for name, curve in curves.items() if (step := step_at(curve, start)) is not None}
         if not steps:
             continue
         row = OffsetBounds(

@@ -98,7 +98,7 @@ def corner_entries(sightings: DataFrame, copies: DataFrame) -> DataFrame:
     """Grain: one row per entry that says something: where a replica's entries begin, end, fall or recover, or its copy
     is a turn; and their neighbours. ``begins_run``: the copy before has no entry of that replica.
 
-    ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_sightings`, ``copies`` of
+    ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_observations`, ``copies`` of
     :func:`checkpoint_copies`.
     """
     dated = copies.where("taken_us IS NOT NULL").drop("broker_id")

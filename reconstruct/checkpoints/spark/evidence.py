@@ -13,8 +13,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, LINE_KINDS
 from reconstruct.checkpoints.spark.corners import SERIES
 
-#: What a row is: a :class:`CheckpointCopy`, :class:`BadEntry`, :class:`EntrySighting`, what a :class:`BrokerLine` is
-#: made of, an :class:`AssignedSpan` or a :class:`ProvenHighWatermark`.
+#: What a row is: a :class:`CheckpointCopy`, :class:`RejectedEntry`, :class:`CheckpointEntry`, what a
+#: :class:`BrokerLine` is made of, an :class:`AssignedSpan` or a :class:`ProvenHighWatermark`.
 COPY: Final = "copy"
 BAD: Final = "bad"
 ENTRY: Final = "entry"

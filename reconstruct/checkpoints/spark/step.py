@@ -18,12 +18,12 @@ from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.spec import SPARK_TYPES
 from reconstruct.checkpoints.evidence import (
     AssignedSpan,
-    BadEntry,
     BrokerCheckpoints,
     BrokerLine,
     CheckpointCopy,
-    EntrySighting,
+    CheckpointEntry,
     ProvenHighWatermark,
+    RejectedEntry,
     Replica,
     lines_of,
 )
@@ -76,7 +76,7 @@ def checkpoint_findings(
 
     Grain: one row per finding, ``table_name`` that of the table; and one per (broker, verdict), ``table_name``
     :data:`VERDICTS`. ``files`` are ``bronze.ingested_files``, ``rejected`` ``bronze.rejected_records``, ``sightings``
-    of :func:`offset_sightings`, ``records`` ``bronze.log_records`` with ``corrected_time``; the others the silver
+    of :func:`offset_observations`, ``records`` ``bronze.log_records`` with ``corrected_time``; the others the silver
     tables ``replication_events``, ``assignment_timeline`` and ``replica_offset_timeline``.
     """
     copies = checkpoint_copies(files, _starts(files, contexts))
@@ -135,9 +135,9 @@ _Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def _copies_of(rows: _Rows) -> list[CheckpointCopy]:
-    bad: dict[str, list[tuple[int, str, BadEntry]]] = {}
+    bad: dict[str, list[tuple[int, str, RejectedEntry]]] = {}
     for row in rows.get(BAD, ()):
-        entry = BadEntry(row["reason"], row["text"], row["evidence"][0])
+        entry = RejectedEntry(row["reason"], row["text"], row["evidence"][0])
         bad.setdefault(row["file_id"], []).append((row["from_us"], entry.evidence_id, entry))
     return [
         CheckpointCopy(
@@ -156,9 +156,9 @@ def _replica(row: Mapping[str, Any]) -> Replica:
     return row["topic"], row["topic_incarnation"] or "", row["partition_id"]
 
 
-def _entries_of(rows: _Rows) -> list[EntrySighting]:
+def _entries_of(rows: _Rows) -> list[CheckpointEntry]:
     return [
-        EntrySighting(
+        CheckpointEntry(
             row["directory"],
             row["kind"],
             _replica(row),

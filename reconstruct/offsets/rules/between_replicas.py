@@ -12,8 +12,8 @@ from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE, TRUNCA
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState, ReplicaEventKind
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US, TimedOffset
 from reconstruct.offsets.rules.case import Curves, Extreme, IsrMoveKind, OffsetCase, end_of, names
-from reconstruct.offsets.spans import LINE_TO_ACT_US, Held
 from reconstruct.time.instants import utc
 
 
@@ -23,10 +23,10 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
     for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
         is_reported = False
         for value in curves.of(replica_id, oe.HIGH_WATERMARK):
-            stint = curves.following(replica_id, value.earliest, value.latest)
-            if stint is None:
+            role = curves.following(replica_id, value.earliest, value.latest)
+            if role is None:
                 continue
-            limit = curves.most(stint.leader, oe.HIGH_WATERMARK, value.earliest, value.latest)
+            limit = curves.most(role.leader, oe.HIGH_WATERMARK, value.earliest, value.latest)
             if limit is None:
                 verdicts.unjudged("R32")
             elif value.offset <= limit.offset:
@@ -44,7 +44,7 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
                     ).explained(
                         f"high watermark at most {limit.offset}",
                         f"high watermark {value.offset}",
-                        f"Replica {replica_id} followed leader {stint.leader} and had the high watermark {value.offset}"
+                        f"Replica {replica_id} followed leader {role.leader} and had the high watermark {value.offset}"
                         f" at an instant between {utc(value.earliest)} and {utc(value.latest)}, in all of which its"
                         f" leader's was at most {limit.offset}. A follower takes its high watermark from its leader.",
                         names(value.evidence, limit.evidence),
@@ -78,7 +78,7 @@ def judge_isr_members(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> N
                 )
 
 
-def _is_member(case: OffsetCase, state: DecidedState, replica_id: int, value: Held) -> bool:
+def _is_member(case: OffsetCase, state: DecidedState, replica_id: int, value: TimedOffset) -> bool:
     """Whether ``replica_id`` was in the ISR of ``state``, of another's lead, all through the value's interval.
 
     A change of the ISR may be known only from a snapshot, later than it was: so the leader's own log must be complete
@@ -114,7 +114,7 @@ def _in_isr_since(states: Sequence[DecidedState], replica_id: int) -> int:
 
 
 def _behind(
-    case: OffsetCase, state: DecidedState, since: int, replica_id: int, value: Held, reached: Extreme
+    case: OffsetCase, state: DecidedState, since: int, replica_id: int, value: TimedOffset, reached: Extreme
 ) -> Finding:
     severity, why, known_issue = _how_bad(case, since, replica_id, value)
     return Divergence(
@@ -135,7 +135,7 @@ def _behind(
     )
 
 
-def _how_bad(case: OffsetCase, since: int, replica_id: int, value: Held) -> tuple[str, str, str | None]:
+def _how_bad(case: OffsetCase, since: int, replica_id: int, value: TimedOffset) -> tuple[str, str, str | None]:
     if case.version.may_be_before(TRUNCATION_BY_LEADER_EPOCH_SINCE):
         return (
             "info",

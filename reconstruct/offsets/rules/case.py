@@ -1,7 +1,7 @@
 """What the rules about offsets judge: one partition's evidence, and what each replica's own sightings prove.
 
 A rule that compares two quantities must not read one out of the other. So the curves here are each made of the
-sightings of one quantity of one replica and of the drops of :mod:`reconstruct.offsets.spans` alone; the bounds
+sightings of one quantity of one replica and of the drops of :mod:`reconstruct.offsets.role_spans` alone; the bounds
 of :mod:`reconstruct.offsets.timeline`, which carry facts between quantities by the very rules that are judged
 here, are not used. A sighting is an interval: a rule is broken only where it is at every instant of it.
 
@@ -20,12 +20,12 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.model.versions import VersionRange
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks
-from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, upper_steps
 from reconstruct.offsets.evidence import OffsetEvidence, ReplicaEvent, ReplicaEventKind
-from reconstruct.offsets.held import Key, held_values
 from reconstruct.offsets.losses import OffsetLoss
-from reconstruct.offsets.spans import Held, Stint, high_watermark_drops, log_drops, stints_of
+from reconstruct.offsets.role_spans import RoleSpan, TimedOffset, find_role_spans, high_watermark_drops, log_drops
+from reconstruct.offsets.timed_offsets import Key, timed_offsets
 
 _LOG_QUANTITIES: Final = (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT)
 
@@ -104,29 +104,29 @@ class Extreme:
 
 
 class Curves:
-    """Each replica's own sightings, as values held and as bounds over time; and the stints of its roles."""
+    """Each replica's own sightings, as values held and as bounds over time; and the spans of its roles."""
 
     def __init__(self, case: OffsetCase) -> None:
         evidence = _in_order(case.evidence)
-        self.held: dict[Key, list[Held]] = {
+        self.held: dict[Key, list[TimedOffset]] = {
             key: sorted(values, key=lambda h: (h.earliest, h.latest, h.offset, h.evidence))
-            for key, values in held_values(evidence).items()
+            for key, values in timed_offsets(evidence).items()
         }
         replicas = sorted({replica for replica, _ in self.held})
         high_watermarks = {replica: self.held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
-        self.stints: list[Stint] = stints_of(evidence, high_watermarks)
+        self.roles: list[RoleSpan] = find_role_spans(evidence, high_watermarks)
         self.drops: dict[Key, list[Drop]] = {}
         is_kept_in_log = case.version.may_be_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE)
         for replica in replicas:
             for quantity in _LOG_QUANTITIES:
                 self.drops[replica, quantity] = log_drops(evidence, replica)
             self.drops[replica, oe.HIGH_WATERMARK] = high_watermark_drops(
-                evidence, replica, self.stints, {}, is_kept_in_log=is_kept_in_log
+                evidence, replica, self.roles, {}, is_kept_in_log=is_kept_in_log
             )
         self._lower: dict[Key, list[Step]] = {}
         self._upper: dict[Key, list[Step]] = {}
 
-    def of(self, replica_id: int, quantity: str) -> Sequence[Held]:
+    def of(self, replica_id: int, quantity: str) -> Sequence[TimedOffset]:
         """The values that a replica's quantity held, by the earliest instant each may be of."""
         return self.held.get((replica_id, quantity), ())
 
@@ -160,23 +160,18 @@ class Curves:
         highest = max(over, key=lambda step: (step.offset, -step.start), default=None)
         return None if highest is None else Extreme(highest.offset, highest.evidence)
 
-    def following(self, replica_id: int, start: int, end: int) -> Stint | None:
-        """The stint in which the replica followed one leader, its first fetch over, from ``start`` to ``end``."""
-        for stint in self.stints:
-            if (
-                stint.replica_id == replica_id
-                and not stint.is_leader
-                and stint.proven_from <= start
-                and end < stint.end
-            ):
-                return stint
+    def following(self, replica_id: int, start: int, end: int) -> RoleSpan | None:
+        """The span in which the replica followed one leader, its first fetch over, from ``start`` to ``end``."""
+        for role in self.roles:
+            if role.replica_id == replica_id and not role.is_leader and role.proven_from <= start and end < role.end:
+                return role
         return None
 
-    def leading(self, replica_id: int, start: int, end: int) -> Stint | None:
-        """The stint in which the replica led from ``start`` to ``end``."""
-        for stint in self.stints:
-            if stint.replica_id == replica_id and stint.is_leader and stint.start <= start and end < stint.end:
-                return stint
+    def leading(self, replica_id: int, start: int, end: int) -> RoleSpan | None:
+        """The span in which the replica led from ``start`` to ``end``."""
+        for role in self.roles:
+            if role.replica_id == replica_id and role.is_leader and role.start <= start and end < role.end:
+                return role
         return None
 
 
@@ -185,7 +180,7 @@ def names(*groups: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({name for group in groups for name in group if name}))
 
 
-def _crosses(held: Held, drops: Sequence[Drop], *, is_proof: bool = False) -> bool:
+def _crosses(held: TimedOffset, drops: Sequence[Drop], *, is_proof: bool = False) -> bool:
     """A value that may be of before or after a drop bounds nothing here; but for ``is_proof``, where just this value
     shows that the drop was over."""
     return any(

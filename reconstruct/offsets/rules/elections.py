@@ -19,8 +19,8 @@ from reconstruct.offsets.losses import (
     DivergingReplica,
     OffsetLoss,
 )
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
-from reconstruct.offsets.spans import LINE_TO_ACT_US
 from reconstruct.time.instants import utc
 
 _HOW: Final = {

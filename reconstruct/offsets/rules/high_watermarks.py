@@ -9,8 +9,8 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US, TimedOffset
 from reconstruct.offsets.rules.case import Curves, OffsetCase, names
-from reconstruct.offsets.spans import LINE_TO_ACT_US, Held
 from reconstruct.time.instants import utc
 
 #: What lowers a high watermark by design.
@@ -24,8 +24,8 @@ _EXPLANATIONS: Final = {
 def judge_high_watermarks(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
     """R30, of every replica: each value against the highest that was surely before it."""
     for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
-        highest: Held | None = None
-        recent: list[tuple[int, int, Held]] = []
+        highest: TimedOffset | None = None
+        recent: list[tuple[int, int, TimedOffset]] = []
         for number, value in enumerate(curves.of(replica_id, oe.HIGH_WATERMARK)):
             if value.is_minimum:
                 continue
@@ -43,7 +43,7 @@ def judge_high_watermarks(case: OffsetCase, curves: Curves, verdicts: Verdicts) 
 
 
 def _judge_fall(
-    case: OffsetCase, curves: Curves, replica_id: int, before: Held, value: Held, verdicts: Verdicts
+    case: OffsetCase, curves: Curves, replica_id: int, before: TimedOffset, value: TimedOffset, verdicts: Verdicts
 ) -> None:
     known = curves.least(replica_id, oe.HIGH_WATERMARK, value.earliest, value.latest)
     causes = _causes(case, replica_id, before, value)
@@ -90,7 +90,7 @@ def _judge_fall(
         verdicts.unjudged("R30")
 
 
-def _causes(case: OffsetCase, replica_id: int, before: Held, value: Held) -> list[ReplicaEvent]:
+def _causes(case: OffsetCase, replica_id: int, before: TimedOffset, value: TimedOffset) -> list[ReplicaEvent]:
     """What the replica did between two values that may lower a high watermark: the last of each kind."""
     slack = case.clocks.slack_us(replica_id) + LINE_TO_ACT_US
     found = [

@@ -9,9 +9,9 @@ from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.replication_rules import JOIN_NEEDS_EPOCH_START_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.evidence import OffsetSighting, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
 from reconstruct.offsets.rules.case import Curves, Extreme, IsrMove, IsrMoveKind, OffsetCase, names
-from reconstruct.offsets.spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
 from reconstruct.time.instants import utc
 
 #: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState).
@@ -41,10 +41,10 @@ def _moves(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
     return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
 
 
-def _printed(case: OffsetCase) -> dict[tuple[str, int], dict[str, OffsetSighting]]:
+def _printed(case: OffsetCase) -> dict[tuple[str, int], dict[str, OffsetObservation]]:
     """By (record, broker): the offsets that its line prints."""
     wanted = {(move.evidence_id, move.leader) for move in case.isr_moves}
-    found: dict[tuple[str, int], dict[str, OffsetSighting]] = {}
+    found: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
     for sighting in case.evidence.sightings:
         key = (sighting.evidence_id, sighting.replica_id)
         if key in wanted:

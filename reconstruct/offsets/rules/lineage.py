@@ -17,17 +17,17 @@ from reconstruct.model.replication_rules import (
     EPOCH_ASSIGNED_AT_ELECTION_SINCE,
 )
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.evidence import OffsetSighting, ReplicaEventKind
+from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind
 from reconstruct.offsets.rules.case import OffsetCase, names
 
 #: One replica's lineage as one copy of its file has it: by epoch.
-Lineage = Mapping[int, OffsetSighting]
+Lineage = Mapping[int, OffsetObservation]
 
 
 def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
     """R36, of every copy of every replica's ``leader-epoch-checkpoint``."""
     leads = {(e.replica_id, e.evidence_id) for e in case.evidence.events if e.kind is ReplicaEventKind.LEADS}
-    began: dict[int | None, OffsetSighting] = {
+    began: dict[int | None, OffsetObservation] = {
         s.leader_epoch: s
         for s in sorted(case.evidence.sightings, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
         if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
@@ -46,16 +46,16 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
         _judge_gaps(case, latest[other], latest[one], verdicts)
 
 
-def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetSighting]]]:
+def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetObservation]]]:
     """((copied at, replica), entries by epoch), in that order."""
-    found: dict[tuple[int, int], set[OffsetSighting]] = {}
+    found: dict[tuple[int, int], set[OffsetObservation]] = {}
     for sighting in case.evidence.sightings:
         if sighting.offset_kind == oe.EPOCH_START and sighting.leader_epoch is not None:
             found.setdefault((sighting.observed_at, sighting.replica_id), set()).add(sighting)
     return [(key, sorted(found[key], key=lambda s: (s.leader_epoch, s.offset, s.evidence_id))) for key in sorted(found)]
 
 
-def _seen_at(case: OffsetCase, *entries: OffsetSighting) -> int:
+def _seen_at(case: OffsetCase, *entries: OffsetObservation) -> int:
     """When the copies were made; where nothing says, the last instant that anything is known of the partition."""
     copied = max(entry.observed_at for entry in entries)
     if copied > 0:
@@ -65,7 +65,11 @@ def _seen_at(case: OffsetCase, *entries: OffsetSighting) -> int:
 
 
 def _judge_begins(
-    case: OffsetCase, replica_id: int, lineage: Lineage, began: Mapping[int | None, OffsetSighting], verdicts: Verdicts
+    case: OffsetCase,
+    replica_id: int,
+    lineage: Lineage,
+    began: Mapping[int | None, OffsetObservation],
+    verdicts: Verdicts,
 ) -> None:
     """No replica's entry lies below where the epoch's leader began."""
     for epoch, entry in lineage.items():
@@ -78,7 +82,7 @@ def _judge_begins(
             verdicts.broken(_before_its_leader(case, replica_id, epoch, entry, line))
 
 
-def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetSighting], verdicts: Verdicts) -> None:
+def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetObservation], verdicts: Verdicts) -> None:
     """Start offsets rise with the epochs; strictly since 2.0.1, before which an epoch without records had an entry."""
     is_strict = case.version.is_since(EPOCH_ASSIGNED_AT_ELECTION_SINCE)
     for entry, following in pairwise(entries):
@@ -105,7 +109,7 @@ def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetSigh
 
 
 def _before_its_leader(
-    case: OffsetCase, replica_id: int, epoch: int, entry: OffsetSighting, line: OffsetSighting
+    case: OffsetCase, replica_id: int, epoch: int, entry: OffsetObservation, line: OffsetObservation
 ) -> Finding:
     return Divergence(
         DivergenceType.EPOCH_LINEAGE_CONFLICT,
@@ -142,7 +146,7 @@ def _judge_pair(
             verdicts.broken(_differ(case, epoch, early, late))
 
 
-def _differ(case: OffsetCase, epoch: int, early: OffsetSighting, late: OffsetSighting) -> Finding:
+def _differ(case: OffsetCase, epoch: int, early: OffsetObservation, late: OffsetObservation) -> Finding:
     return Divergence(
         DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", _seen_at(case, early, late), replica_id=late.replica_id
     ).explained(

@@ -13,8 +13,8 @@ from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState
 from reconstruct.offsets.losses import NO_LEADER
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US
 from reconstruct.offsets.rules.case import Curves, OffsetCase, end_of, names
-from reconstruct.offsets.spans import LINE_TO_ACT_US
 from reconstruct.time.instants import utc
 
 

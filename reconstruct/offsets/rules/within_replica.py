@@ -8,10 +8,10 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.curves import EVER_AFTER
-from reconstruct.offsets.evidence import OffsetSighting, ReplicaEventKind
+from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind
+from reconstruct.offsets.role_spans import TimedOffset
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
-from reconstruct.offsets.spans import Held
 from reconstruct.time.instants import utc
 
 _WORDS: Final = {
@@ -34,7 +34,7 @@ def judge_order_in_replica(case: OffsetCase, curves: Curves, verdicts: Verdicts)
     each of the upper one against the least that the lower one was."""
     for replica_id in sorted({replica for replica, _ in curves.held}):
         for divergence_type, lower, upper in _ORDERS:
-            found: tuple[Held, Extreme] | None = None
+            found: tuple[TimedOffset, Extreme] | None = None
             for value in curves.of(replica_id, lower):
                 if not _is_ordered(case, curves, replica_id, lower, upper, value):
                     continue
@@ -69,23 +69,23 @@ def _judge_upper(
                     lower,
                     upper,
                     replica_id,
-                    Held(value.earliest, value.latest, reached.offset, evidence=reached.evidence),
+                    TimedOffset(value.earliest, value.latest, reached.offset, evidence=reached.evidence),
                     Extreme(value.offset, value.evidence),
                 )
             )
 
 
-def _most(curves: Curves, replica_id: int, quantity: str, value: Held) -> Extreme | None:
+def _most(curves: Curves, replica_id: int, quantity: str, value: TimedOffset) -> Extreme | None:
     """By the replica's own sightings; of a log end also by its leader's, whose log a follower's never exceeds."""
     found = [curves.most(replica_id, quantity, value.earliest, value.latest)]
     if quantity == oe.LOG_END_OFFSET:
-        stint = curves.following(replica_id, value.earliest, value.latest)
-        if stint is not None:
-            found.append(curves.most(stint.leader, quantity, value.earliest, value.latest))
+        role = curves.following(replica_id, value.earliest, value.latest)
+        if role is not None:
+            found.append(curves.most(role.leader, quantity, value.earliest, value.latest))
     return min((limit for limit in found if limit is not None), key=lambda limit: limit.offset, default=None)
 
 
-def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, upper: str, value: Held) -> bool:
+def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, upper: str, value: TimedOffset) -> bool:
     """Whether the version in question keeps the two in order all through the value's interval.
 
     Before 2.4 (KAFKA-8457) a high watermark was no part of the log: a truncation left it above the log's end until the
@@ -95,15 +95,15 @@ def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, u
         return True
     if curves.leading(replica_id, value.earliest, value.latest) is not None:
         return True
-    stint = curves.following(replica_id, value.earliest, value.latest)
-    if stint is None:
+    role = curves.following(replica_id, value.earliest, value.latest)
+    if role is None:
         return False
     cuts, slack = case.events_of(replica_id, ReplicaEventKind.TRUNCATED), case.clocks.slack_us(replica_id)
-    return not any(stint.proven_from <= cut.at + slack and cut.at - slack <= value.latest for cut in cuts)
+    return not any(role.proven_from <= cut.at + slack and cut.at - slack <= value.latest for cut in cuts)
 
 
 def _finding(
-    divergence_type: DivergenceType, lower: str, upper: str, replica_id: int, value: Held, limit: Extreme
+    divergence_type: DivergenceType, lower: str, upper: str, replica_id: int, value: TimedOffset, limit: Extreme
 ) -> Finding:
     until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
     return Divergence(divergence_type, "error", value.earliest, broker_id=replica_id, replica_id=replica_id).explained(
@@ -117,7 +117,7 @@ def _finding(
 
 def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
     """Offsets that one line prints are of one instant."""
-    lines: dict[tuple[str, int], dict[str, OffsetSighting]] = {}
+    lines: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
     for sighting in case.evidence.sightings:
         if sighting.source not in oe.FILE_SOURCES and sighting.observed_at_upper is None and sighting.evidence_id:
             lines.setdefault((sighting.evidence_id, sighting.replica_id), {})[sighting.offset_kind] = sighting

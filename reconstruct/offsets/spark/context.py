@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import collect_all
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.znode_paths import BROKER_PATTERN
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import CheckpointSchedule
 
 Span = tuple[int, int]

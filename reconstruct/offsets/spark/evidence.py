@@ -12,7 +12,7 @@ from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.messages import LOG_RECORD
 
-#: What a row is: an :class:`OffsetSighting`, a :class:`ReplicaEvent` or a :class:`DecidedState`.
+#: What a row is: an :class:`OffsetObservation`, a :class:`ReplicaEvent` or a :class:`DecidedState`.
 SIGHTING: Final = "sighting"
 EVENT: Final = "event"
 DECIDED: Final = "decided"
@@ -38,8 +38,8 @@ def offset_evidence(
 ) -> DataFrame:
     """Grain: one row per (partition incarnation, sighting, act of a replica, or decided state).
 
-    ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_sightings`, ``files`` are
-    ``bronze.ingested_files``, ``said`` is :func:`reconstruct.offsets.spark.messages.said_of_offsets`,
+    ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_observations`, ``files`` are
+    ``bronze.ingested_files``, ``said`` is :func:`reconstruct.offsets.spark.messages.offset_statements`,
     ``leader_and_isr`` is ``silver.leader_and_isr_timeline``. Instants in microseconds.
     """
     rows = _sightings(sightings, files).unionByName(_events(said, incarnations))

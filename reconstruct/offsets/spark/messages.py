@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
-from reconstruct.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
+from reconstruct.offsets.messages import PRINTED_OFFSETS, logged_replica_events, printed_offsets
 
-#: Event types of which :func:`replica_events_of` says anything.
+#: Event types of which :func:`logged_replica_events` says anything.
 REPLICA_EVENT_TYPES: Final = (
     EventType.FETCHER_ADDED,
     EventType.BECOME_LEADER_COMPLETED,
@@ -47,7 +47,7 @@ _SPARK_SCHEMA: Final = (
 )
 
 
-def said_of_offsets(records: DataFrame) -> DataFrame:
+def offset_statements(records: DataFrame) -> DataFrame:
     """Grain: one row per sighting of an offset (``is_sighting``) or act of a replica that a record of server.log or
     state-change.log tells of.
 
@@ -95,7 +95,7 @@ def _said_by(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         "source": record["source_kind"],
         "record_id": record["record_id"],
     }
-    for ordinal, ((topic, partition_id), sighting) in enumerate(offset_sightings_of(*told)):
+    for ordinal, ((topic, partition_id), sighting) in enumerate(printed_offsets(*told)):
         yield common | {
             "topic": topic,
             "partition_id": partition_id,
@@ -105,7 +105,7 @@ def _said_by(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "leader_epoch": sighting.leader_epoch,
             "ordinal": ordinal,
         }
-    for ordinal, ((topic, partition_id), event) in enumerate(replica_events_of(*told)):
+    for ordinal, ((topic, partition_id), event) in enumerate(logged_replica_events(*told)):
         yield common | {
             "topic": topic,
             "partition_id": partition_id,

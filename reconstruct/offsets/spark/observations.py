@@ -19,7 +19,7 @@ _EARLIEST: Final = -2
 _CONSUMER: Final = -1
 
 
-def offset_sightings(
+def offset_observations(
     checkpoints: DataFrame,
     epochs: DataFrame,
     segments: DataFrame,
@@ -28,7 +28,7 @@ def offset_sightings(
     probes: DataFrame | None = None,
 ) -> DataFrame:
     """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints``, ``log_segments`` and ``offset_probes``, and what log
-    records ``said`` (:func:`said_of_offsets`), as ``silver.offset_observations``; and ``file_id`` of the copy that a
+    records ``said`` (:func:`offset_statements`), as ``silver.offset_observations``; and ``file_id`` of the copy that a
     row is of (NULL for what no copied checkpoint holds).
 
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.

@@ -27,17 +27,17 @@ from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.offsets.hull import hull
 from reconstruct.offsets.losses import OffsetLoss, find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.spark.evidence import DECIDED, EVENT, SIGHTING
 from reconstruct.offsets.spark.isr_moves import ISR_MOVE
 from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.partitions.spark.step import VERDICTS, WIDE_COLUMNS, finding_row
 from reconstruct.time.instants import to_datetime
 
@@ -77,7 +77,7 @@ def fold_group(group: pa.Table, contexts: Mapping[str, OffsetContext]) -> pa.Tab
     context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
     evidence = _evidence(rows, context)
     # what is shown rests on clocks that nothing speaks against; what anybody is accused of does not
-    shown = replace(evidence, clocks=context.clocks.taken_for_right())
+    shown = replace(evidence, clocks=context.clocks.assuming_unbounded_exact())
     bounds = _bounds(shown, context.view)
     losses = find_losses(shown, bounds)
     sure = losses if shown.clocks == evidence.clocks else find_losses(evidence, _bounds(evidence, context.view))
@@ -93,7 +93,7 @@ def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
     bounds = bound_offsets(evidence, high)
     since = HIGH_WATERMARK_KEPT_IN_LOG_SINCE  # the one gate that the bounds ask for
     if view.version.may_be_before(since) and view.version.may_be_since(since):
-        return hull(bounds, bound_offsets(evidence, low))
+        return widest_bounds(bounds, bound_offsets(evidence, low))
     return bounds
 
 
@@ -102,7 +102,7 @@ def _evidence(rows: Sequence[Mapping[str, Any]], context: OffsetContext) -> Offs
     for row in rows:
         if row["row_kind"] == SIGHTING:
             sightings.append(
-                OffsetSighting(
+                OffsetObservation(
                     row["replica_id"],
                     row["kind"],
                     row["offset"],

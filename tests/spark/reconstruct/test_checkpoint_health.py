@@ -32,7 +32,7 @@ from reconstruct.engine.inputs import cluster_histories, shared_inputs
 from reconstruct.engine.staging import staging
 from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
 from reconstruct.offsets.spark.context import offset_contexts
-from reconstruct.offsets.spark.observations import offset_sightings
+from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.partitions.spark.step import VERDICTS, rows_of
 from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
@@ -58,7 +58,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
     with staging(lake, "test") as stage:
         inputs = shared_inputs(lake, stage)
         files = lake.read(INGESTED_FILES)
-        sightings = offset_sightings(
+        sightings = offset_observations(
             lake.read(OFFSET_CHECKPOINTS),
             lake.read(LEADER_EPOCH_CHECKPOINTS),
             lake.read(LOG_SEGMENTS),

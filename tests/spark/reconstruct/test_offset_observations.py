@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ingest.lake.tables.bronze import LEADER_EPOCH_CHECKPOINTS, LOG_SEGMENTS, OFFSET_CHECKPOINTS, OFFSET_PROBES
-from reconstruct.offsets.spark.observations import offset_sightings
+from reconstruct.offsets.spark.observations import offset_observations
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 BEGINNING, END = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -78,7 +78,7 @@ def observed(spark: Any) -> Any:
             "cluster_id string, topic string, topic_incarnation string, starts_at timestamp, ends_at timestamp,"
             " is_last boolean",
         )
-        found = offset_sightings(
+        found = offset_observations(
             spark.createDataFrame([], OFFSET_CHECKPOINTS.struct),
             spark.createDataFrame([], LEADER_EPOCH_CHECKPOINTS.struct),
             spark.createDataFrame([row for row in rows if "file_kind" in row], LOG_SEGMENTS.struct),

@@ -19,13 +19,13 @@ from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS
 from ingest.lake.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
 from ingest.shapes import SHAPES
-from reconstruct.offsets.curves import EVER_AFTER
-from reconstruct.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetSighting
-from reconstruct.offsets.hull import hull
+from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetObservation
 from reconstruct.offsets.losses import find_losses
-from reconstruct.offsets.messages import PRINTED_OFFSETS, offset_sightings_of, replica_events_of
+from reconstruct.offsets.messages import PRINTED_OFFSETS, logged_replica_events, printed_offsets
 from reconstruct.offsets.spark.context import covered_spans
 from reconstruct.offsets.spark.messages import REPLICA_EVENT_TYPES, _said
+from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker, unpacked
 from tests.support.lakes.offsets import PROBED, WITH_PROBES, OffsetLake
@@ -156,7 +156,7 @@ def _plain_evidence(folder: Path, *, with_probes: bool = False) -> CaptureEviden
         for broker in folder.glob("broker-*")
     }
 
-    def bounded(sighting: OffsetSighting) -> OffsetSighting:
+    def bounded(sighting: OffsetObservation) -> OffsetObservation:
         later = [ms * 1000 for ms in rounds[sighting.replica_id] if ms * 1000 > sighting.observed_at]
         is_copy = sighting.source in FILE_SOURCES and sighting.observed_at_upper is not None
         return replace(sighting, observed_at_upper=later[0]) if is_copy and later else sighting
@@ -234,7 +234,7 @@ def test_no_record_that_says_something_of_offsets_is_passed_over() -> None:
     fields |= {name: "1" for of_type in PRINTED_OFFSETS.values() for _, name in of_type}
     taken = {*PRINTED_OFFSETS, *REPLICA_EVENT_TYPES}
     for event_type in sorted({shape.event_type for shape in SHAPES}):
-        said = [*offset_sightings_of(1, 0, "e", event_type, fields), *replica_events_of(1, 0, "e", event_type, fields)]
+        said = [*printed_offsets(1, 0, "e", event_type, fields), *logged_replica_events(1, 0, "e", event_type, fields)]
         assert bool(said) is (event_type in taken), event_type
 
 
@@ -273,9 +273,9 @@ def test_a_process_of_which_the_log_has_no_line_ends_what_it_covers() -> None:
 def test_the_hull_of_two_bounds_claims_what_both_prove() -> None:
     one = [OffsetBounds(1, 0, 10, high_watermark_lower=5, high_watermark_upper=9), OffsetBounds(1, 10, None, 7, 9)]
     other = [OffsetBounds(1, 4, None, high_watermark_lower=6, log_end_offset_lower=8)]
-    assert hull(one, other) == [
+    assert widest_bounds(one, other) == [
         OffsetBounds(1, 4, 10, high_watermark_lower=5),
         OffsetBounds(1, 10, None, high_watermark_lower=6),
     ]
-    assert hull(one, one) == one
-    assert hull(one, []) == []
+    assert widest_bounds(one, one) == one
+    assert widest_bounds(one, []) == []

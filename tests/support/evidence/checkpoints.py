@@ -16,17 +16,17 @@ from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.shapes import match
 from reconstruct.checkpoints.evidence import (
     AssignedSpan,
-    BadEntry,
     BrokerCheckpoints,
     BrokerLine,
     CheckpointCopy,
-    EntrySighting,
+    CheckpointEntry,
+    RejectedEntry,
     Replica,
     lines_of,
     mark_runs,
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import kafka_version
 
@@ -45,7 +45,7 @@ def checkpoint_files(broker: Path) -> Files:
     }
 
 
-def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[EntrySighting]]:
+def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[CheckpointEntry]]:
     """What ingest reads of each copy; topics have no incarnations here."""
     copies, entries = [], []
     for (directory, name, milliseconds), content in sorted(files.items()):
@@ -60,10 +60,14 @@ def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[EntrySigh
                 kept += 1
                 replica = (record.values["topic"], "", record.values["partition_id"])
                 entries.append(
-                    EntrySighting(directory, kind, replica, at, record.values["offset"], f"{evidence_id}:{place.line}")
+                    CheckpointEntry(
+                        directory, kind, replica, at, record.values["offset"], f"{evidence_id}:{place.line}"
+                    )
                 )
             else:
-                bad.append(BadEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}"))
+                bad.append(
+                    RejectedEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}")
+                )
         copies.append(CheckpointCopy(directory, kind, at, kept, tuple(bad), hashlib.sha256(content).hexdigest()))
     return copies, mark_runs(copies, entries)
 

@@ -29,18 +29,18 @@ from ingest.shapes import match
 from reconstruct.model.replication_rules import ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import (
     CheckpointSchedule,
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.offsets.messages import offset_sightings_of, replica_events_of
+from reconstruct.offsets.messages import logged_replica_events, printed_offsets
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
 from reconstruct.time.instants import to_micros
@@ -89,7 +89,7 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     """Everything but the probes, unless asked for them too; ``clocks`` are taken as given."""
     version = KafkaVersion.parse(capture.name.removesuffix("-info"))
     assert version is not None, f"{capture.name} does not end in a version"
-    sightings: dict[Partition, list[OffsetSighting]] = {}
+    sightings: dict[Partition, list[OffsetObservation]] = {}
     events: dict[Partition, list[ReplicaEvent]] = {}
     covered: dict[int, list[tuple[int, int]]] = {}
     starts: dict[int, list[int]] = {}
@@ -104,14 +104,14 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
         covered[broker_id] = [(lines[0][0], EVER_AFTER)]
         starts[broker_id] = [at for at, _, kind, _ in lines if kind == "broker_server_starting"]
         for at, evidence_id, kind, fields in lines:
-            for partition, event in replica_events_of(broker_id, at, evidence_id, kind, fields):
+            for partition, event in logged_replica_events(broker_id, at, evidence_id, kind, fields):
                 events.setdefault(partition, []).append(event)
-            for partition, sighting in offset_sightings_of(broker_id, at, evidence_id, kind, fields):
+            for partition, sighting in printed_offsets(broker_id, at, evidence_id, kind, fields):
                 sightings.setdefault(partition, []).append(sighting)
     if with_probes:
         for probe in probes(capture):
             sightings.setdefault(probe.partition, []).append(
-                OffsetSighting(
+                OffsetObservation(
                     probe.replica_id,
                     probe.quantity,
                     probe.offset,
@@ -142,7 +142,7 @@ def _longest_round(broker: Path, rounds: Sequence[int]) -> int:
     return max((end - start for start, end in pairwise(rounds) if start in copied), default=0)
 
 
-def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator[tuple[Partition, OffsetSighting]]:
+def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator[tuple[Partition, OffsetObservation]]:
     """Every copy, made before the next round of the capture; of the last one that lasts as long as the longest. One
     whose content is not the copy's before was written between the two."""
     rounds = sorted(
@@ -162,7 +162,7 @@ def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator
         for topic, partition_id, offset in _entries(content):
             yield (
                 (topic, partition_id),
-                OffsetSighting(
+                OffsetObservation(
                     broker_id,
                     kind,
                     offset,
@@ -184,7 +184,7 @@ def _entries(content: bytes) -> tuple[tuple[str, int, int], ...]:
     )
 
 
-def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, OffsetSighting]]:
+def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, OffsetObservation]]:
     for path in sorted((broker / "leader-epoch-checkpoint").glob("*")):
         topic, number = path.name.rsplit("-", 1)
         if not number.isdigit():
@@ -193,7 +193,7 @@ def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition
             epoch, start = line.split()
             yield (
                 (topic, int(number)),
-                OffsetSighting(
+                OffsetObservation(
                     broker_id,
                     oe.EPOCH_START,
                     int(start),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.checkpoints.clocks import comparable
+from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.evidence import AssignedSpan, BrokerCheckpoints, Replica
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US
-from reconstruct.offsets.curves import EVER_AFTER
 from tests.support.captures.packed import Unpacker, capture_names, unpacked
 from tests.support.evidence.checkpoints import plain_checkpoints
 
@@ -74,11 +74,11 @@ def test_what_lines_alone_or_copies_alone_prove_is_said_whatever_the_clock(unpac
 
 def test_clocks_that_agree_are_compared() -> None:
     seen = BrokerCheckpoints(1, starts=[(S, "start")])
-    assert comparable(seen) == [seen]
-    assert len(comparable(replace(seen, clock_slack_us=S))) == 2
+    assert comparable_parts(seen) == [seen]
+    assert len(comparable_parts(replace(seen, clock_slack_us=S))) == 2
     known = replace(seen, assigned={REPLICA: [AssignedSpan(0, None, True)]})
-    assert comparable(replace(known, decided_slack_us=UNBOUNDED_US)) == [seen]
-    assert comparable(replace(known, decided_slack_us=S)) == [replace(known, decided_slack_us=S)]
+    assert comparable_parts(replace(known, decided_slack_us=UNBOUNDED_US)) == [seen]
+    assert comparable_parts(replace(known, decided_slack_us=S)) == [replace(known, decided_slack_us=S)]
 
 
 REPLICA: Replica = ("orders", "", 0)

@@ -7,25 +7,25 @@ import pytest
 from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.answers import with_answers
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.offsets.hull import hull
+from reconstruct.offsets.probe_answers import with_probe_answers
 from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.offsets.widest_bounds import widest_bounds
 
 OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
 
 
 def answer(
     offset: int, asked: int, answered: int, kind: str = oe.HIGH_WATERMARK, replica: int = 1, name: str = "p"
-) -> OffsetSighting:
-    return OffsetSighting(replica, kind, offset, asked, answered, source=oe.PROBE, evidence_id=name)
+) -> OffsetObservation:
+    return OffsetObservation(replica, kind, offset, asked, answered, source=oe.PROBE, evidence_id=name)
 
 
 def known(start: int, end: int | None, low: int | None, high: int | None) -> OffsetBounds:
@@ -70,7 +70,7 @@ def spans(rows: list[OffsetBounds]) -> list[tuple[int, int | None, int | None, i
     ],
 )
 def test_where_an_answer_stands(rows: list[tuple], shown: list[tuple], expected: list[tuple]) -> None:
-    made = with_answers(1, [known(*row) for row in rows], [answer(*one) for one in shown])
+    made = with_probe_answers(1, [known(*row) for row in rows], [answer(*one) for one in shown])
     assert spans(made) == expected
     assert all("p" in row.evidence for row in made if row.valid_from == row.valid_to)
 
@@ -79,13 +79,13 @@ def test_only_answers_about_this_replica_are_shown_and_only_what_is_bounded_from
     others = [
         answer(5, 40, 60, replica=2),
         answer(5, 40, 60, kind=oe.LOG_START_OFFSET),
-        OffsetSighting(1, oe.HIGH_WATERMARK, 5, 40, 60, source="replication_offset_checkpoint"),
+        OffsetObservation(1, oe.HIGH_WATERMARK, 5, 40, 60, source="replication_offset_checkpoint"),
     ]
-    assert with_answers(1, [known(0, None, 1, 9)], others) == [known(0, None, 1, 9)]
+    assert with_probe_answers(1, [known(0, None, 1, 9)], others) == [known(0, None, 1, 9)]
 
 
 def test_an_answer_is_shown_beside_what_else_is_known_then() -> None:
-    (_, row, _) = with_answers(1, [known(0, None, 1, 9)], [answer(12, 40, 60, kind=oe.LOG_END_OFFSET)])
+    (_, row, _) = with_probe_answers(1, [known(0, None, 1, 9)], [answer(12, 40, 60, kind=oe.LOG_END_OFFSET)])
     assert row == OffsetBounds(1, 50, 50, 1, 9, 12, 12, evidence=("e", "p"))
 
 
@@ -117,10 +117,10 @@ def test_an_answer_holds_by_either_of_two_rule_sets() -> None:
         {1: [(0, EVER_AFTER)]},
     )
     one, other = bound_offsets(evidence, NEW), bound_offsets(evidence, OLD)
-    found = hull(one, other)
+    found = widest_bounds(one, other)
     assert found == one == other
     assert [row.valid_from for row in found if row.valid_from == row.valid_to] == [50, 50, 150]
-    assert [row.valid_from for row in hull(one, [row for row in other if row.valid_from != row.valid_to])] == [
+    assert [row.valid_from for row in widest_bounds(one, [row for row in other if row.valid_from != row.valid_to])] == [
         row.valid_from for row in one if row.valid_from != row.valid_to
     ]
 
@@ -128,7 +128,7 @@ def test_an_answer_holds_by_either_of_two_rule_sets() -> None:
 def test_where_answers_contradict_all_else_the_bounds_are_made_without_them() -> None:
     """A prober whose clock is slow: what it says of second 5 was so after the line of second 10."""
     second = 1_000_000
-    line = OffsetSighting(1, oe.LOG_END_OFFSET, 100, 10 * second, source="log_record", evidence_id="line")
+    line = OffsetObservation(1, oe.LOG_END_OFFSET, 100, 10 * second, source="log_record", evidence_id="line")
     events = [ReplicaEvent(1, ReplicaEventKind.STARTED, 0), ReplicaEvent(1, ReplicaEventKind.LEADS, second)]
     covered = {1: [(0, EVER_AFTER)]}
     late = answer(150, 5 * second, 5 * second + 9, kind=oe.LOG_END_OFFSET)

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, at, lower_steps, upper_steps
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, step_at, upper_steps
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
 from reconstruct.offsets.losses import DivergingReplica, find_losses
-from reconstruct.offsets.messages import offset_sightings_of, replica_events_of
+from reconstruct.offsets.messages import logged_replica_events, printed_offsets
 from reconstruct.offsets.timeline import bound_offsets
 
 S = 1_000_000
@@ -29,9 +29,9 @@ OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
 COVERED = {broker: [(0, EVER_AFTER)] for broker in (1, 2, 3)}
 
 
-def checkpoint(replica: int, offset: int, second: int) -> OffsetSighting:
+def checkpoint(replica: int, offset: int, second: int) -> OffsetObservation:
     """A copy of ``replication-offset-checkpoint``, made in the second from ``second`` on."""
-    return OffsetSighting(
+    return OffsetObservation(
         replica, oe.HIGH_WATERMARK, offset, second * S, (second + 1) * S, source="replication_offset_checkpoint"
     )
 
@@ -84,7 +84,7 @@ def test_steps_are_what_each_instant_says_on_its_own(seen: list[tuple[int, int]]
         after = min((d.start for d in drops if d.start > instant), default=99)
         least = max((f.offset for f in facts if before <= f.at <= instant), default=None)
         most = min((f.offset for f in facts if instant <= f.at < after), default=None)
-        found_lower, found_upper = at(lower, instant), at(upper, instant)
+        found_lower, found_upper = step_at(lower, instant), step_at(upper, instant)
         assert (found_lower.offset if found_lower else None) == least
         assert (found_upper.offset if found_upper else None) == most
 
@@ -133,7 +133,7 @@ def test_where_the_log_does_not_cover_a_replica_nothing_is_carried_on() -> None:
 
 
 def test_a_followers_high_watermark_counts_for_its_leader_only_once_it_surely_fetched() -> None:
-    """It starts with 300 of an earlier leader; only a rise after the begin of the stint shows a fetch."""
+    """It starts with 300 of an earlier leader; only a rise after the begin of the role span shows a fetch."""
     stale = [checkpoint(2, 290, 0), checkpoint(2, 300, 2)]
     proven = [*stale, checkpoint(2, 61, 4), checkpoint(2, 80, 6)]
     for sightings, expected in ((stale, None), (proven, 80)):
@@ -149,7 +149,7 @@ def test_a_follower_is_not_above_its_leader() -> None:
 
 
 def test_a_member_of_the_isr_has_what_the_leader_committed_in_its_reign() -> None:
-    shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
+    shrunk = OffsetObservation(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
     sightings = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
     decided = [DecidedState(S, 12 * S, 1, 0, (1, 2)), DecidedState(12 * S, None, 1, 0, (1,))]
     evidence = OffsetEvidence(sightings, [*LEADER, *FOLLOWER], decided, COVERED)
@@ -159,8 +159,8 @@ def test_a_member_of_the_isr_has_what_the_leader_committed_in_its_reign() -> Non
 
 def test_what_a_dying_leader_committed_is_in_the_log_with_which_a_member_of_its_isr_succeeds_it() -> None:
     """No file tells how far broker 1 got after its last copy; that broker 2 begins epoch 1 at 42 does."""
-    shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
-    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
+    shrunk = OffsetObservation(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
+    begins = OffsetObservation(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
     events = [*LEADER, *FOLLOWER, event(2, "leads", 12)]
     sightings = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6), begins]
     for isr, known in (((1, 2), 42), ((1,), None)):
@@ -172,8 +172,8 @@ def test_what_a_dying_leader_committed_is_in_the_log_with_which_a_member_of_its_
 def test_a_member_that_lost_records_unnoticed_bounds_nothing_until_it_fetches_again() -> None:
     """Broker 2 is back before its session ends; until it fetches, its leader counts it with what it had (KIP-101)."""
     printed = [(0, 1.2), (7, 11.8), (9, 12.5), (10, 17)]
-    of_leader = [OffsetSighting(1, oe.HIGH_WATERMARK, hw, int(at * S), source="log_record") for hw, at in printed]
-    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 12, 20 * S, leader_epoch=1, source="log_record")
+    of_leader = [OffsetObservation(1, oe.HIGH_WATERMARK, hw, int(at * S), source="log_record") for hw, at in printed]
+    begins = OffsetObservation(2, oe.LOG_END_OFFSET, 12, 20 * S, leader_epoch=1, source="log_record")
     back = [event(2, "started", 10), event(2, "follows", 10.5, leader=1), event(2, "truncated", 10.6, 6)]
     decided = [DecidedState(S, 19 * S, 1, 0, (1, 2, 3)), DecidedState(19 * S, None, 2, 1, (2, 3))]
     fetched = [checkpoint(2, 6, 12), checkpoint(2, 7, 13), checkpoint(2, 8, 14)]
@@ -187,8 +187,8 @@ def test_a_member_that_lost_records_unnoticed_bounds_nothing_until_it_fetches_ag
 
 
 def test_a_high_watermark_from_before_the_reign_may_be_above_a_members_log() -> None:
-    shrunk = OffsetSighting(1, oe.HIGH_WATERMARK, 50, int(1.2 * S), source="log_record")
-    begins = OffsetSighting(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
+    shrunk = OffsetObservation(1, oe.HIGH_WATERMARK, 50, int(1.2 * S), source="log_record")
+    begins = OffsetObservation(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
     decided = [DecidedState(S, int(11.5 * S), 1, 0, (1, 2)), DecidedState(int(11.5 * S), None, 2, 1, (2,))]
     evidence = OffsetEvidence([shrunk, begins], [*LEADER, *FOLLOWER, event(2, "leads", 12)], decided, COVERED)
     assert high_watermark_at(rows(evidence), 9)[1] == 50
@@ -201,7 +201,7 @@ def test_of_equal_facts_the_same_one_is_named_whatever_their_order() -> None:
 
 
 def test_a_truncation_leaves_at_least_its_offset() -> None:
-    sightings = [OffsetSighting(2, oe.LOG_END_OFFSET, 306, 2 * S, source="log_record")]
+    sightings = [OffsetObservation(2, oe.LOG_END_OFFSET, 306, 2 * S, source="log_record")]
     events = [event(2, "started", 0), event(2, "truncated", 4, 289)]
     bounds = rows(OffsetEvidence(sightings, events, (), COVERED), 2, OLD)
     assert [log_end_at(bounds, s) for s in (3, 4.5, 9)] == [(306, None), (289, None), (289, None)]
@@ -215,7 +215,7 @@ def test_before_2_4_a_truncation_may_leave_the_high_watermark_above_the_log() ->
 
 
 def test_a_probe_meets_the_bounds() -> None:
-    probe = OffsetSighting(1, oe.HIGH_WATERMARK, 42, 5 * S, 5 * S)
+    probe = OffsetObservation(1, oe.HIGH_WATERMARK, 42, 5 * S, 5 * S)
     sightings = [checkpoint(1, 10, 2), checkpoint(1, 20, 3), probe, checkpoint(1, 70, 8), checkpoint(1, 80, 9)]
     bounds = rows(OffsetEvidence(sightings, LEADER, (), COVERED))
     assert (high_watermark_at(bounds, 4.999)[1], high_watermark_at(bounds, 5)[0]) == (42, 42)
@@ -239,8 +239,8 @@ def unclean(cut_to: int, *, isr: tuple[int, ...] = (1,)) -> OffsetEvidence:
     """1 leads alone and dies at 306 with a checkpoint of 289; 2, at 74, is elected; 1 returns and cuts its log."""
     sightings = [checkpoint(1, 280, 4), checkpoint(1, 289, 6)]
     sightings += [
-        OffsetSighting(2, oe.LOG_END_OFFSET, 74, 20 * S, source="log_record"),
-        OffsetSighting(1, oe.LOG_END_OFFSET, 306, 30 * S, source="log_record"),
+        OffsetObservation(2, oe.LOG_END_OFFSET, 74, 20 * S, source="log_record"),
+        OffsetObservation(1, oe.LOG_END_OFFSET, 306, 30 * S, source="log_record"),
     ]
     events = [*LEADER, event(2, "started", 19), event(2, "leads", 21), event(1, "started", 29)]
     events += [event(1, "truncated", 32, cut_to), event(1, "follows", 33, leader=2)]
@@ -280,19 +280,17 @@ def test_a_leader_that_has_everything_loses_nothing() -> None:
 
 def test_what_messages_say() -> None:
     fields = {"topic_partitions": "a-0,b-1", "leader": "2", "fetch_offsets": "0,5"}
-    follows = list(replica_events_of(1, 7, "x", "fetcher_added", fields))
+    follows = list(logged_replica_events(1, 7, "x", "fetcher_added", fields))
     assert [(partition, e.kind, e.leader) for partition, e in follows] == [
         (("a", 0), "follows", 2),
         (("b", 1), "follows", 2),
     ]
     shrink = {"topic": "a", "partition_id": "0", "high_watermark": "68", "log_end_offset": "138"}
-    seen = [s for _, s in offset_sightings_of(1, 7, "x", "isr_shrink_proposed", shrink)]
+    seen = [s for _, s in printed_offsets(1, 7, "x", "isr_shrink_proposed", shrink)]
     assert [(s.offset_kind, s.offset) for s in seen] == [("log_end_offset", 138), ("high_watermark", 68)]
 
 
 def test_a_high_watermark_of_0_at_loading_may_be_another_brokers_note_and_says_nothing() -> None:
     fields = {"topic": "a", "partition_id": "0", "high_watermark": "0"}
-    assert list(offset_sightings_of(1, 7, "x", "high_watermark_initialised", fields)) == []
-    assert (
-        len(list(offset_sightings_of(1, 7, "x", "high_watermark_initialised", {**fields, "high_watermark": "3"}))) == 1
-    )
+    assert list(printed_offsets(1, 7, "x", "high_watermark_initialised", fields)) == []
+    assert len(list(printed_offsets(1, 7, "x", "high_watermark_initialised", {**fields, "high_watermark": "3"}))) == 1

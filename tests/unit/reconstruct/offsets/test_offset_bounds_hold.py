@@ -17,13 +17,13 @@ import pytest
 from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
@@ -43,7 +43,7 @@ STEPS = 100
 class Witness:
     """Writes down what the brokers' logs, the copies of their files and the controller would show."""
 
-    sightings: list[OffsetSighting] = field(default_factory=list)
+    sightings: list[OffsetObservation] = field(default_factory=list)
     events: list[ReplicaEvent] = field(default_factory=list)
     decided: list[DecidedState] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Witness:
     def _started(self, broker: int, replica: Replica, at: int) -> None:
         self.events.append(ReplicaEvent(broker, ReplicaEventKind.STARTED, at))
         self.sightings.append(
-            OffsetSighting(broker, oe.LOG_END_OFFSET, replica.log_end_offset, at + 100, source="log_record")
+            OffsetObservation(broker, oe.LOG_END_OFFSET, replica.log_end_offset, at + 100, source="log_record")
         )
 
     def _acted(self, broker: int, was: Replica, replica: Replica, at: int) -> None:
@@ -69,7 +69,7 @@ class Witness:
             self.events.append(ReplicaEvent(broker, ReplicaEventKind.LEADS, at, None, broker, epoch))
             end = was.log_end_offset
             self.sightings.append(
-                OffsetSighting(broker, oe.LOG_END_OFFSET, end, at, leader_epoch=epoch, source="log_record")
+                OffsetObservation(broker, oe.LOG_END_OFFSET, end, at, leader_epoch=epoch, source="log_record")
             )
         follows_anew = replica.leader != was.leader or was.role is not Role.FOLLOWER or replica.is_truncating
         if replica.leader_epoch != was.leader_epoch and replica.role is Role.FOLLOWER and follows_anew:
@@ -85,7 +85,7 @@ class Witness:
         for broker, replica in cluster.replicas.items():
             if replica.checkpointed_high_watermark is not None:
                 self.sightings.append(
-                    OffsetSighting(
+                    OffsetObservation(
                         broker,
                         oe.HIGH_WATERMARK,
                         replica.checkpointed_high_watermark,
@@ -107,7 +107,7 @@ class Witness:
             if replica.role is Role.LEADER:
                 answers.append((oe.HIGH_WATERMARK, replica.high_watermark))
             for kind, offset in answers:
-                self.sightings.append(OffsetSighting(broker, kind, offset, asked, answered, source=oe.PROBE))
+                self.sightings.append(OffsetObservation(broker, kind, offset, asked, answered, source=oe.PROBE))
 
     def decide(self, cluster: Cluster, at: int) -> None:
         if self.decided:

@@ -9,6 +9,7 @@ import pytest
 
 from reconstruct.findings.verdicts import CANNOT_BE_JUDGED
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import (
     CAPTURER,
     DECISIONS,
@@ -17,12 +18,11 @@ from reconstruct.offsets.clocks import (
     OffsetClocks,
     remaining_us,
 )
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
@@ -126,8 +126,8 @@ def test_a_start_ends_what_was_known_wherever_it_may_have_been() -> None:
     assert high_watermark_at(unsure, 15.5)[0] is None
 
 
-def printed(second: float, offset: int) -> OffsetSighting:
-    return OffsetSighting(1, oe.LOG_END_OFFSET, offset, int(second * S), source="log_record")
+def printed(second: float, offset: int) -> OffsetObservation:
+    return OffsetObservation(1, oe.LOG_END_OFFSET, offset, int(second * S), source="log_record")
 
 
 @pytest.mark.parametrize(("slack", "known_from"), [(0, 16.2), (3, 19.2), (30, 46.2)])
@@ -142,7 +142,7 @@ def test_two_lines_of_one_log_keep_their_order(slack: int, known_from: float) ->
 def test_nothing_is_claimed_of_a_replica_whose_clock_nothing_bounds_but_what_it_answered() -> None:
     evidence = replace(led(slack=0), clocks=OffsetClocks({1: UNBOUNDED_US}))
     assert rows(evidence) == []
-    answer = OffsetSighting(1, oe.LOG_END_OFFSET, 40, 30 * S, 30 * S + 10, source=oe.PROBE, evidence_id="p")
+    answer = OffsetObservation(1, oe.LOG_END_OFFSET, 40, 30 * S, 30 * S + 10, source=oe.PROBE, evidence_id="p")
     (row,) = rows(replace(evidence, sightings=[*evidence.sightings, answer]))
     assert (row.valid_from, row.log_end_offset_lower, row.log_end_offset_upper) == (row.valid_to, 40, 40)
 
@@ -165,7 +165,7 @@ def test_a_followers_offset_bounds_its_leaders_as_far_as_both_clocks_allow() -> 
 def test_a_loss_is_counted_only_from_what_was_committed_before_on_any_clock() -> None:
     copies = [checkpoint(1, 10, 10), checkpoint(1, 20, 13), checkpoint(1, 30, 17)]
     began = ReplicaEvent(2, ReplicaEventKind.LEADS, 20 * S, None, 2, 1, "leads")
-    begin = OffsetSighting(2, oe.LOG_END_OFFSET, 5, 20 * S, None, 1, "log_record", evidence_id="leads")
+    begin = OffsetObservation(2, oe.LOG_END_OFFSET, 5, 20 * S, None, 1, "log_record", evidence_id="leads")
     decided = [DecidedState(1 * S, 20 * S, 1, 0, (1,)), DecidedState(20 * S, None, 2, 1, (2,))]
     lost = {}
     for slack in (0, 4, UNBOUNDED_US // S):
@@ -206,8 +206,8 @@ def test_a_member_of_the_isr_is_behind_only_where_both_clocks_say_so(which: str)
 
 
 def test_a_line_of_a_follower_says_nothing_of_where_its_leaders_epoch_began() -> None:
-    own_end = OffsetSighting(2, oe.LOG_END_OFFSET, 12, S // 2, None, 0, "log_record", evidence_id="follows")
-    begins = OffsetSighting(1, oe.LOG_END_OFFSET, 10, S, None, 0, "log_record", evidence_id="leads")
-    entry = OffsetSighting(1, oe.EPOCH_START, 10, 9 * S, 9 * S, 0, "leader_epoch_checkpoint", evidence_id="entry")
+    own_end = OffsetObservation(2, oe.LOG_END_OFFSET, 12, S // 2, None, 0, "log_record", evidence_id="follows")
+    begins = OffsetObservation(1, oe.LOG_END_OFFSET, 10, S, None, 0, "log_record", evidence_id="leads")
+    entry = OffsetObservation(1, oe.EPOCH_START, 10, 9 * S, 9 * S, 0, "leader_epoch_checkpoint", evidence_id="entry")
     assert ("epoch_lineage_conflict", "error") not in said(case(own_end, begins, entry))
     assert ("epoch_lineage_conflict", "error") in said(case(own_end, replace(begins, offset=11), entry))

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from reconstruct.cluster.view import ClusterView
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.offsets.curves import EVER_AFTER
 from reconstruct.offsets.evidence import PROBE
 from reconstruct.offsets.messages import LOG_RECORD
 from reconstruct.offsets.spark.context import OffsetContext

@@ -14,11 +14,11 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import CANNOT_BE_JUDGED, Verdicts
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
 )
@@ -31,10 +31,10 @@ FOLLOWS = ReplicaEvent(2, ReplicaEventKind.FOLLOWS, SECOND, None, 1, 0, "follows
 BOTH_IN_SYNC = DecidedState(SECOND, None, 1, 0, (1, 2))
 
 
-def seen(replica: int, kind: str, offset: int, at: float, *, lasts: float = 0.1) -> OffsetSighting:
+def seen(replica: int, kind: str, offset: int, at: float, *, lasts: float = 0.1) -> OffsetObservation:
     """An answer given between ``at`` and ``lasts`` later."""
     start, end = round(at * SECOND), round((at + lasts) * SECOND)
-    return OffsetSighting(replica, kind, offset, start, end, source=oe.PROBE, evidence_id=f"{replica}-{kind}-{at:g}")
+    return OffsetObservation(replica, kind, offset, start, end, source=oe.PROBE, evidence_id=f"{replica}-{kind}-{at:g}")
 
 
 def started(replica: int, at: float) -> ReplicaEvent:
@@ -42,7 +42,7 @@ def started(replica: int, at: float) -> ReplicaEvent:
 
 
 def case(
-    *sightings: OffsetSighting, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
+    *sightings: OffsetObservation, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
 ) -> OffsetCase:
     view = ClusterView("c", VersionRange.exactly(KafkaVersion.parse(version) or pytest.fail(version)))
     evidence = OffsetEvidence(
@@ -133,7 +133,7 @@ def shrink(end_offset: int, at: float = 20) -> dict[str, Sequence[IsrMove]]:
 
 
 PRINTED = tuple(
-    OffsetSighting(1, kind, offset, 20 * SECOND, source="log_record", evidence_id="shrink")
+    OffsetObservation(1, kind, offset, 20 * SECOND, source="log_record", evidence_id="shrink")
     for kind, offset in ((oe.HIGH_WATERMARK, 10), (oe.LOG_END_OFFSET, 12))
 )
 
@@ -168,7 +168,7 @@ def test_a_shrink_is_judged_by_what_its_line_prints(
 def test_a_shrink_needs_the_lag_time_since_the_election_but_of_who_is_no_replica(
     version: str, end_offset: int | None, at: float, lag_times: dict[int, int], expected: list[tuple[str, str]]
 ) -> None:
-    begin = OffsetSighting(
+    begin = OffsetObservation(
         1, oe.LOG_END_OFFSET, 0, SECOND, leader_epoch=0, source="log_record", evidence_id=LEADS.evidence_id
     )
     move = IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), end_offset, "shrink")
@@ -226,9 +226,9 @@ def test_an_election_that_may_have_lost_something_is_not_judged() -> None:
     assert verdicts.counts["R35", CANNOT_BE_JUDGED] == 1
 
 
-def lineage(replica: int, *entries: tuple[int, int]) -> list[OffsetSighting]:
+def lineage(replica: int, *entries: tuple[int, int]) -> list[OffsetObservation]:
     return [
-        OffsetSighting(
+        OffsetObservation(
             replica,
             oe.EPOCH_START,
             start,
@@ -263,7 +263,7 @@ def test_lineages_agree(
 
 
 def test_no_epoch_begins_below_where_its_leader_says() -> None:
-    begin = OffsetSighting(
+    begin = OffsetObservation(
         1, oe.LOG_END_OFFSET, 10, SECOND, leader_epoch=1, source="log_record", evidence_id=LEADS.evidence_id
     )
     assert said(case(begin, *lineage(2, (0, 0), (1, 9)))) == [("epoch_lineage_conflict", "error")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetBounds
 from reconstruct.offsets.losses import find_losses
 from tests.support.captures.packed import Unpacker, capture_names, unpacked

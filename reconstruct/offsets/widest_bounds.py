@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.offsets.curves import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetBounds
 
 _LOWER: Final = ("high_watermark_lower", "log_end_offset_lower", "log_start_offset_lower", "recovery_point_lower")
 _UPPER: Final = ("high_watermark_upper", "log_end_offset_upper")
 
 
-def hull(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[OffsetBounds]:
+def widest_bounds(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[OffsetBounds]:
     """At every instant the wider of each bound: unbounded where either is. Both by replica and time, as the result.
 
     Rows without length, which show what brokers answered, stay where both have them.

@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.curves import EVER_BEFORE
+from reconstruct.offsets.bound_steps import EVER_BEFORE
 from reconstruct.offsets.evidence import (
     CheckpointSchedule,
     OffsetEvidence,
-    OffsetSighting,
+    OffsetObservation,
     ReplicaEventKind,
 )
-from reconstruct.offsets.spans import LINE_TO_ACT_US, LINE_TO_VALUE_US, Held
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US, LINE_TO_VALUE_US, TimedOffset
 
 #: A replica and one of its offsets.
 Key = tuple[int, str]
 
 
-def held_values(evidence: OffsetEvidence) -> dict[Key, list[Held]]:
+def timed_offsets(evidence: OffsetEvidence) -> dict[Key, list[TimedOffset]]:
     """By (replica, quantity): the values that sightings prove, with the earliest and latest instant they may be of.
 
     None of a replica whose broker's clock nothing bounds: what lowers its offsets may have been at any time.
     """
-    result: dict[Key, list[Held]] = {}
+    result: dict[Key, list[TimedOffset]] = {}
     starts = _process_starts(evidence)
     roles = _role_lines(evidence)
-    previous: dict[tuple[int, str, str], OffsetSighting] = {}
+    previous: dict[tuple[int, str, str], OffsetObservation] = {}
     for sighting in evidence.sightings:
         if sighting.offset_kind == oe.EPOCH_START or not evidence.clocks.is_bounded(sighting.replica_id):
             continue
@@ -50,7 +50,7 @@ def held_values(evidence: OffsetEvidence) -> dict[Key, list[Held]]:
     return result
 
 
-def _from_file(sighting: OffsetSighting, before: OffsetSighting | None, due: int | None) -> Held | None:
+def _from_file(sighting: OffsetObservation, before: OffsetObservation | None, due: int | None) -> TimedOffset | None:
     """A copy is news only if the file was written since the copy before: it was where its content is another.
 
     It also was where it had been due since ``due``.
@@ -63,10 +63,10 @@ def _from_file(sighting: OffsetSighting, before: OffsetSighting | None, due: int
         known.append(before.observed_at)
     if not known:
         return None
-    return Held(max(known), latest, sighting.offset, sighting.is_minimum, _ids(sighting))
+    return TimedOffset(max(known), latest, sighting.offset, sighting.is_minimum, _ids(sighting))
 
 
-def _due(sighting: OffsetSighting, schedule: CheckpointSchedule | None, began: int | None) -> int | None:
+def _due(sighting: OffsetObservation, schedule: CheckpointSchedule | None, began: int | None) -> int | None:
     """An instant at which the high watermark was not above what the file still had when it was copied.
 
     Had it been above, the next write would have shown it; without a write until the copy the broker did not run, for
@@ -79,27 +79,29 @@ def _due(sighting: OffsetSighting, schedule: CheckpointSchedule | None, began: i
     return instant if lived and began <= instant else None
 
 
-def _began_acting(sighting: OffsetSighting, starts: Sequence[int], roles: Sequence[int], slack_us: int) -> int | None:
+def _began_acting(
+    sighting: OffsetObservation, starts: Sequence[int], roles: Sequence[int], slack_us: int
+) -> int | None:
     """By when the process that the copy is of had taken a role: from then on it writes the file."""
     started = max((start for start in starts if start - slack_us <= sighting.observed_at), default=EVER_BEFORE)
     acted = [at + slack_us for at in roles if started <= at]
     return min((at for at in acted if at <= sighting.observed_at), default=None)
 
 
-def _from_line_or_answer(sighting: OffsetSighting, starts: Sequence[int], slack_us: int) -> Held:
+def _from_line_or_answer(sighting: OffsetObservation, starts: Sequence[int], slack_us: int) -> TimedOffset:
     """A line prints a value of about its own time, of the process that wrote it; an answer one between its two ends."""
     if sighting.observed_at_upper is not None:
-        return Held(
+        return TimedOffset(
             sighting.observed_at, sighting.observed_at_upper, sighting.offset, sighting.is_minimum, _ids(sighting)
         )
     instant = sighting.observed_at
     started = max((start for start in starts if start <= instant), default=EVER_BEFORE)
     earliest = max(instant - LINE_TO_VALUE_US, started) - slack_us
     latest = instant + LINE_TO_VALUE_US + slack_us
-    return Held(earliest, latest, sighting.offset, sighting.is_minimum, _ids(sighting), slack_us)
+    return TimedOffset(earliest, latest, sighting.offset, sighting.is_minimum, _ids(sighting), slack_us)
 
 
-def _ids(sighting: OffsetSighting) -> tuple[str, ...]:
+def _ids(sighting: OffsetObservation) -> tuple[str, ...]:
     return (sighting.evidence_id,) if sighting.evidence_id else ()
 
 
@@ -119,7 +121,7 @@ def _role_lines(evidence: OffsetEvidence) -> dict[int, list[int]]:
     return result
 
 
-def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, Held]]:
+def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, TimedOffset]]:
     """The leader of an epoch ended where its own lineage says that the epoch begins, when it became leader."""
     entries = {
         (s.replica_id, s.leader_epoch): s
@@ -135,5 +137,5 @@ def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, Held]]:
         if entry is not None:
             slack = evidence.clocks.slack_us(event.replica_id)
             earliest, latest = event.at - LINE_TO_ACT_US - slack, event.at + slack
-            held = Held(earliest, latest, entry.offset, evidence=_ids(entry), slack_us=slack)
+            held = TimedOffset(earliest, latest, entry.offset, evidence=_ids(entry), slack_us=slack)
             yield (event.replica_id, oe.LOG_END_OFFSET), held

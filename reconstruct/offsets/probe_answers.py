@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Final
 
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.curves import EVER_AFTER
-from reconstruct.offsets.evidence import OffsetBounds, OffsetSighting
+from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.evidence import OffsetBounds, OffsetObservation
 
 #: The bounds of each offset that a probe asks for and that is bounded from both sides.
 _BOUNDS: Final = {
@@ -25,7 +25,9 @@ _BOUNDS: Final = {
 }
 
 
-def with_answers(replica: int, rows: Sequence[OffsetBounds], sightings: Iterable[OffsetSighting]) -> list[OffsetBounds]:
+def with_probe_answers(
+    replica: int, rows: Sequence[OffsetBounds], sightings: Iterable[OffsetObservation]
+) -> list[OffsetBounds]:
     """``rows`` of one replica, in order and each of some length, with its probes among ``sightings`` shown.
 
     An answer that the bounds contradict at every instant between asking and answering is left out.
@@ -48,17 +50,17 @@ def with_answers(replica: int, rows: Sequence[OffsetBounds], sightings: Iterable
     return list(_merged(rows, shown))
 
 
-def _answers(replica: int, sightings: Iterable[OffsetSighting]) -> Iterator[OffsetSighting]:
+def _answers(replica: int, sightings: Iterable[OffsetObservation]) -> Iterator[OffsetObservation]:
     for sighting in sightings:
         if sighting.replica_id == replica and sighting.source == oe.PROBE and sighting.offset_kind in _BOUNDS:
             yield sighting
 
 
-def _order(answer: OffsetSighting) -> tuple[int, int, str, int, str]:
+def _order(answer: OffsetObservation) -> tuple[int, int, str, int, str]:
     return answer.observed_at, _until(answer), answer.offset_kind, answer.offset, answer.evidence_id
 
 
-def _until(answer: OffsetSighting) -> int:
+def _until(answer: OffsetObservation) -> int:
     return answer.observed_at if answer.observed_at_upper is None else answer.observed_at_upper
 
 
@@ -66,7 +68,7 @@ def _end(row: OffsetBounds) -> int:
     return EVER_AFTER if row.valid_to is None else row.valid_to
 
 
-def _instant(answer: OffsetSighting, near: Sequence[OffsetBounds]) -> int | None:
+def _instant(answer: OffsetObservation, near: Sequence[OffsetBounds]) -> int | None:
     """The instant nearest to the middle of asking and answering at which the offset may have been the answer."""
     asked, answered = answer.observed_at, _until(answer)
     middle = (asked + answered + 1) // 2

@@ -120,7 +120,7 @@ def _steps(changes: Sequence[tuple[int, Fact | None]]) -> list[Step]:
     return result
 
 
-def at(steps: Sequence[Step], instant: int) -> Step | None:
+def step_at(steps: Sequence[Step], instant: int) -> Step | None:
     """The step that holds at ``instant``."""
     low, high = 0, len(steps)
     while low < high:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from reconstruct.model.replication_rules import ReplicationRules
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER, Drop, Fact, Step, lower_steps, step_at, upper_steps
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
-from reconstruct.offsets.curves import EVER_AFTER, Drop, Fact, Step, at, lower_steps, upper_steps
 from reconstruct.offsets.evidence import OffsetEvidence, ReplicaEventKind
-from reconstruct.offsets.held import Key
-from reconstruct.offsets.spans import LINE_TO_ACT_US, Stint
+from reconstruct.offsets.role_spans import LINE_TO_ACT_US, RoleSpan
+from reconstruct.offsets.timed_offsets import Key
 
 
 @dataclass(slots=True)
@@ -39,12 +39,12 @@ class Facts:
         return upper_steps(self.upper.get(key, ()), self.drops.get(key, ()))
 
 
-def carry_within_replica(
-    facts: Facts, evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], stints: Sequence[Stint]
+def infer_within_replica(
+    facts: Facts, evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], roles: Sequence[RoleSpan]
 ) -> None:
     """High watermark <= log end offset."""
     for replica in replicas:
-        above = [] if rules.keeps_high_watermark_in_log else _may_be_above(evidence, replica, stints)
+        above = [] if rules.keeps_high_watermark_in_log else _may_be_above(evidence, replica, roles)
         high_watermark, log_end = (replica, oe.HIGH_WATERMARK), (replica, oe.LOG_END_OFFSET)
         for fact in list(facts.lower.get(high_watermark, ())):
             if not any(start <= fact.at <= end for start, end in above):
@@ -56,12 +56,12 @@ def carry_within_replica(
             facts.at_least(log_end, fact)
 
 
-def _may_be_above(evidence: OffsetEvidence, replica: int, stints: Sequence[Stint]) -> list[tuple[int, int]]:
+def _may_be_above(evidence: OffsetEvidence, replica: int, roles: Sequence[RoleSpan]) -> list[tuple[int, int]]:
     """Spans from a truncation to the next proven fetch or start: there the high watermark may be above the log."""
     events = [event for event in evidence.events if event.replica_id == replica]
     slack = evidence.clocks.slack_us(replica)
     starts = [event.at for event in events if event.kind is ReplicaEventKind.STARTED]
-    fetched = [stint.proven_from for stint in stints if stint.replica_id == replica and not stint.is_leader]
+    fetched = [role.proven_from for role in roles if role.replica_id == replica and not role.is_leader]
     result = []
     for cut in events:
         if cut.kind is ReplicaEventKind.TRUNCATED:
@@ -70,22 +70,22 @@ def _may_be_above(evidence: OffsetEvidence, replica: int, stints: Sequence[Stint
     return result
 
 
-def carry_between_replicas(facts: Facts, stints: Sequence[Stint]) -> None:
+def infer_between_replicas(facts: Facts, roles: Sequence[RoleSpan]) -> None:
     """A proven follower's high watermark and log end are not above its leader's."""
-    for stint in stints:
-        if stint.is_leader or stint.proven_from >= stint.end:
+    for role in roles:
+        if role.is_leader or role.proven_from >= role.end:
             continue
         for quantity in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET):
-            own, leaders = (stint.replica_id, quantity), (stint.leader, quantity)
+            own, leaders = (role.replica_id, quantity), (role.leader, quantity)
             for fact in list(facts.lower.get(own, ())):
-                if stint.proven_from <= fact.at < stint.end:
+                if role.proven_from <= fact.at < role.end:
                     facts.at_least(leaders, fact)
             for fact in list(facts.upper.get(leaders, ())):
-                if stint.proven_from <= fact.at < stint.end:
+                if role.proven_from <= fact.at < role.end:
                     facts.at_most(own, fact)
 
 
-def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stint]) -> None:
+def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleSpan]) -> None:
     """Every member of the ISR has what the leader committed since this reign began and the member last lost anything.
 
     So what the leader committed bounds its members' log ends from below, and their log ends what it committed from
@@ -94,28 +94,28 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
     """
     slack = evidence.clocks.slack_us(DECISIONS)
     log_ends: dict[int, list[Step]] = {}  # nothing here bounds a log end from above
-    for stint in stints:
-        if not stint.is_leader:
+    for role in roles:
+        if not role.is_leader:
             continue
-        key = (stint.leader, oe.HIGH_WATERMARK)
+        key = (role.leader, oe.HIGH_WATERMARK)
         committed, reached = facts.upper_of(key), sorted(facts.lower.get(key, ()))
         instants = [fact.at for fact in reached]
-        began = stint.start
-        followed: dict[int, list[Stint]] = {}
-        for s in stints:
-            if s.leader == stint.leader:
+        began = role.start
+        followed: dict[int, list[RoleSpan]] = {}
+        for s in roles:
+            if s.leader == role.leader:
                 followed.setdefault(s.replica_id, []).append(s)
         for state in evidence.decided:
             valid_to = EVER_AFTER if state.valid_to is None else state.valid_to
-            if state.leader != stint.leader:
-                began = max(began, min(later(valid_to, slack), stint.end))
+            if state.leader != role.leader:
+                began = max(began, min(later(valid_to, slack), role.end))
                 continue
-            start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), stint.end)
-            for member in set(state.isr) - {stint.leader}:
+            start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), role.end)
+            for member in set(state.isr) - {role.leader}:
                 fetched = followed.get(member, [])
                 for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
                     since = _heard_of_since(facts, fetched, member, began, fact.at)
-                    known = at(committed, since) if since is not None else None
+                    known = step_at(committed, since) if since is not None else None
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
                 if start >= until:
@@ -125,18 +125,18 @@ def carry_over_isr(facts: Facts, evidence: OffsetEvidence, stints: Sequence[Stin
                 log_end = log_ends[member]
                 for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
                     since = _heard_of_since(facts, fetched, member, began, instant)
-                    known, limit = (at(committed, since) if since is not None else None), at(log_end, instant)
+                    known, limit = (step_at(committed, since) if since is not None else None), step_at(log_end, instant)
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
                         facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
 
 
-def _heard_of_since(facts: Facts, followed: Sequence[Stint], member: int, began: int, instant: int) -> int | None:
+def _heard_of_since(facts: Facts, followed: Sequence[RoleSpan], member: int, began: int, instant: int) -> int | None:
     """Since when, before ``instant``, what the leader knows of a member's log is what the member has.
 
     That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
     something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
-    until it fetches again (KIP-101); None where that is not proven. ``followed`` are its stints under this leader.
+    until it fetches again (KIP-101); None where that is not proven. ``followed`` are its spans under this leader.
     """
     drops = [drop for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= instant]
     since = max([began, *(drop.end for drop in drops)])

@@ -146,14 +146,14 @@ def _range(since: KafkaVersion, until: KafkaVersion | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartTale:
+class RestartEffects:
     """What one start did to replicas, in a sentence or two; empty where no line and no copy tells of it."""
 
     text: str
     evidence: tuple[str, ...] = ()
 
 
-def tell_restart(view: BrokerView, start: int, before: Mapping[Replica, int]) -> RestartTale:
+def describe_restart(view: BrokerView, start: int, before: Mapping[Replica, int]) -> RestartEffects:
     """What the start at ``start`` did to the replicas ``before``, whose checkpointed high watermark is given."""
     end = view.next_start(start)
     said: list[str] = []
@@ -182,7 +182,7 @@ def tell_restart(view: BrokerView, start: int, before: Mapping[Replica, int]) ->
     if fell is not None:
         said.append(fell[0])
         evidence += fell[1]
-    return RestartTale("; ".join(said), tuple(dict.fromkeys(evidence)))
+    return RestartEffects("; ".join(said), tuple(dict.fromkeys(evidence)))
 
 
 def _initial(view: BrokerView, start: int, end: int | None, replicas: Iterable[Replica | None]) -> str:

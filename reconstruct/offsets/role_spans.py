@@ -1,15 +1,15 @@
-"""When each replica led, followed and could lose offsets: the spans that carry bounds, and the drops that end them.
+"""When each replica led or followed, and when its offsets could fall: role spans, and the drops between bounds.
 
 A high watermark falls in three cases only. A start sets it to the checkpoint's. A follower's first fetch from a new
 leader sets it to min(that leader's, own log end), which may be lower. From 2.4 on, a truncation below it takes it
 along. A log end offset falls by a truncation, and by what recovery drops at a start.
 
-The first fetch is not logged. It is *proven* by two high watermarks of one stint of following, both written after its
+The first fetch is not logged. It is *proven* by two high watermarks of one span of following, both written after its
 begin, the second higher: only a fetch raises a follower's high watermark. Until then the high watermark may still fall,
-but not below the leader's at the begin of the stint, nor below where the log was cut to.
+but not below the leader's at the begin of the span, nor below where the log was cut to.
 
 All instants here are of the cluster's time. A line is of its broker's clock, of which something may remain unknown: a
-stint is narrowed by that to what surely was one, a drop widened to what may have been one.
+role span is narrowed by that to what surely was one, a drop widened to what may have been one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
-from reconstruct.offsets.curves import EVER_AFTER, EVER_BEFORE, Drop
 from reconstruct.offsets.evidence import DecidedState, OffsetEvidence, ReplicaEvent, ReplicaEventKind
 
-#: The leader of a stint of following whose line does not name it: nothing is proven in it.
-NOBODY_KNOWN: Final = -1
+#: The leader of a span of following whose line does not name it: nothing is proven in it.
+UNKNOWN_LEADER: Final = -1
 #: A line and the act it tells of lie within this; nothing in a log says how far apart they are.
 LINE_TO_ACT_US: Final = 1_000_000
 #: A line that prints an offset prints it as of an instant this close to its own time.
@@ -31,7 +31,7 @@ LINE_TO_VALUE_US: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TimedOffset:
     """One value that a quantity had at some instant of ``[earliest, latest]``.
 
     Of a line, ``slack_us`` is by how much its broker's clock widened that, on either side.
@@ -51,11 +51,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Stint:
+class RoleSpan:
     """One replica in one role without a break, surely from ``start`` to ``end``; that may be never.
 
-    It began at ``begun`` or later and ended by ``ended``; ``said_at`` is the time of its line, by its broker's clock. A
-    follower's ``proven_from`` is when its first fetch surely was over.
+    It began at ``begun`` or later and ended by ``ended``; ``logged_at`` is the time of its line, by its broker's clock.
+    A follower's ``proven_from`` is when its first fetch surely was over.
     """
 
     replica_id: int
@@ -64,7 +64,7 @@ class Stint:
     leader: int
     begun: int
     ended: int
-    said_at: int
+    logged_at: int
     proven_from: int = EVER_AFTER
     proven_offset: int | None = None
 
@@ -73,49 +73,49 @@ class Stint:
         return self.replica_id == self.leader
 
 
-def stints_of(evidence: OffsetEvidence, high_watermarks: Mapping[int, Sequence[Held]]) -> list[Stint]:
-    """Every stint of every replica. A follower's also ends with its leader's, and when another leader is decided."""
+def find_role_spans(evidence: OffsetEvidence, high_watermarks: Mapping[int, Sequence[TimedOffset]]) -> list[RoleSpan]:
+    """Every role span of every replica. A follower's ends with its leader's, or when another leader is decided, too."""
     by_replica = _by_replica(evidence.events)
-    result: list[Stint] = []
+    result: list[RoleSpan] = []
     for replica, events in by_replica.items():
         slack = evidence.clocks.slack_us(replica)
         for event in events:
             if event.kind not in (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS):
                 continue
-            stint = _stint(event, events, slack)
-            if stint.is_leader or stint.leader == NOBODY_KNOWN:
-                result.append(stint)
+            role = _role_of(event, events, slack)
+            if role.is_leader or role.leader == UNKNOWN_LEADER:
+                result.append(role)
                 continue
             seen = high_watermarks.get(replica, ())
-            result += [_proven(piece, seen) for piece in _pieces(stint, by_replica, evidence)]
-    return sorted(result, key=lambda stint: (stint.start, stint.replica_id))
+            result += [_proven(piece, seen) for piece in _pieces(role, by_replica, evidence)]
+    return sorted(result, key=lambda role: (role.start, role.replica_id))
 
 
-def _stint(event: ReplicaEvent, events: Sequence[ReplicaEvent], slack: int) -> Stint:
+def _role_of(event: ReplicaEvent, events: Sequence[ReplicaEvent], slack: int) -> RoleSpan:
     """The role that a line tells of, to the next one in its log."""
     start, end = _span(event, events)
     ends = (start + slack, earlier(end, slack))
     widest = (start - slack, later(end, slack))
     if event.kind is ReplicaEventKind.LEADS:
-        return Stint(event.replica_id, *ends, event.replica_id, *widest, start, proven_from=ends[0])
-    return Stint(event.replica_id, *ends, NOBODY_KNOWN if event.leader is None else event.leader, *widest, start)
+        return RoleSpan(event.replica_id, *ends, event.replica_id, *widest, start, proven_from=ends[0])
+    return RoleSpan(event.replica_id, *ends, UNKNOWN_LEADER if event.leader is None else event.leader, *widest, start)
 
 
 def _pieces(
-    stint: Stint, by_replica: Mapping[int, Sequence[ReplicaEvent]], evidence: OffsetEvidence
-) -> Iterator[Stint]:
-    """A follower's stint, parted where its leader's reign ended, by the leader's log or by what was decided."""
-    slack = evidence.clocks.slack_us(stint.leader)
+    role: RoleSpan, by_replica: Mapping[int, Sequence[ReplicaEvent]], evidence: OffsetEvidence
+) -> Iterator[RoleSpan]:
+    """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was decided."""
+    slack = evidence.clocks.slack_us(role.leader)
     breaks = [
         at
-        for at in _ends_of_reign(by_replica.get(stint.leader, ()))
-        if stint.begun < at + slack and at - slack < stint.ended
+        for at in _ends_of_reign(by_replica.get(role.leader, ()))
+        if role.begun < at + slack and at - slack < role.ended
     ]
-    begins = [(stint.start, stint.begun)]
-    begins += [(max(stint.start, at + slack), max(stint.begun, at - slack)) for at in breaks]
-    untils = [*((min(at - slack, stint.end), min(at + slack, stint.ended)) for at in breaks), (stint.end, stint.ended)]
+    begins = [(role.start, role.begun)]
+    begins += [(max(role.start, at + slack), max(role.begun, at - slack)) for at in breaks]
+    untils = [*((min(at - slack, role.end), min(at + slack, role.ended)) for at in breaks), (role.end, role.ended)]
     for (start, begun), (end, ended) in zip(begins, untils, strict=True):
-        piece = replace(stint, start=start, end=end, begun=begun, ended=ended)
+        piece = replace(role, start=start, end=end, begun=begun, ended=ended)
         yield _cut(piece, evidence.decided, evidence.clocks.slack_us(DECISIONS))
 
 
@@ -150,39 +150,39 @@ def _ends_of_reign(events: Sequence[ReplicaEvent]) -> list[int]:
     return [event.at for event in events if event.kind in _CHANGES_ROLE and event.kind is not ReplicaEventKind.LEADS]
 
 
-def _cut(stint: Stint, decided: Sequence[DecidedState], slack: int) -> Stint:
+def _cut(role: RoleSpan, decided: Sequence[DecidedState], slack: int) -> RoleSpan:
     """Up to the first decision of another leader after its begin, of which the follower may not have heard.
 
     A decision that may be of before the begin counts as well, but where epochs say that it came before any in which
     this leader led.
     """
-    led = [state.leader_epoch for state in decided if state.leader == stint.leader]
+    led = [state.leader_epoch for state in decided if state.leader == role.leader]
     is_complete = min((state.leader_epoch for state in decided), default=None) == 0
     since = min(led, default=0) if slack and is_complete else 0
     others = [
         state.valid_from
         for state in decided
-        if state.leader != stint.leader
+        if state.leader != role.leader
         and state.leader_epoch >= since
-        and stint.begun < state.valid_from + slack
-        and state.valid_from - slack < stint.ended
+        and role.begun < state.valid_from + slack
+        and state.valid_from - slack < role.ended
     ]
     if not others:
-        return stint
-    return replace(stint, end=min(stint.end, min(others) - slack), ended=min(stint.ended, min(others) + slack))
+        return role
+    return replace(role, end=min(role.end, min(others) - slack), ended=min(role.ended, min(others) + slack))
 
 
-def _proven(stint: Stint, seen: Sequence[Held]) -> Stint:
+def _proven(role: RoleSpan, seen: Sequence[TimedOffset]) -> RoleSpan:
     """With the earliest proof: a value, and a higher one after it."""
-    lowest: Held | None = None
-    proof: Stint = stint
+    lowest: TimedOffset | None = None
+    proof: RoleSpan = role
     for held in sorted(seen, key=lambda h: (h.earliest, h.latest, h.offset)):
-        if held.earliest < stint.start or held.latest >= stint.end or held.is_minimum:
+        if held.earliest < role.start or held.latest >= role.end or held.is_minimum:
             continue
         if lowest is not None and held.offset > lowest.offset:
             over = max(held.latest, lowest.latest)
             if over < proof.proven_from:
-                proof = replace(stint, proven_from=over, proven_offset=held.offset if over == held.latest else None)
+                proof = replace(role, proven_from=over, proven_offset=held.offset if over == held.latest else None)
         if lowest is None or held.offset < lowest.offset:
             lowest = held
     return proof
@@ -198,23 +198,23 @@ def log_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:
 def high_watermark_drops(
     evidence: OffsetEvidence,
     replica: int,
-    stints: Sequence[Stint],
+    roles: Sequence[RoleSpan],
     floors: Mapping[tuple[int, int], int],
     *,
     is_kept_in_log: bool,
 ) -> list[Drop]:
-    """When the replica's high watermark may fall; ``floors`` by (leader, begin of stint) is the leader's then."""
+    """When the replica's high watermark may fall; ``floors`` by (leader, begin of following it): its then."""
     drops = _common_drops(evidence, replica)
     cuts, slack = _cuts(evidence, replica), evidence.clocks.slack_us(replica)
     if is_kept_in_log:
         drops += [_cut_drop(evidence, cut) for cut in cuts]
-    for stint in stints:
-        if stint.replica_id != replica or stint.is_leader:
+    for role in roles:
+        if role.replica_id != replica or role.is_leader:
             continue
-        proven = _first_proof(stints, stint)
-        begin, end = stint.begun - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, replica, stint))
+        proven = _first_proof(roles, role)
+        begin, end = role.begun - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, replica, role))
         proof = proven.proven_offset if end == proven.proven_from else None
-        floor = floors.get((stint.leader, stint.begun))
+        floor = floors.get((role.leader, role.begun))
         for cut in cuts:
             if floor is not None and begin <= cut.at + slack and cut.at - slack <= end:
                 floor = None if cut.offset is None else min(floor, cut.offset)
@@ -231,21 +231,21 @@ def _cut_drop(evidence: OffsetEvidence, cut: ReplicaEvent) -> Drop:
     return Drop(cut.at - slack, cut.at + LINE_TO_ACT_US + slack, cut.offset, slack_us=slack)
 
 
-def _first_proof(stints: Sequence[Stint], stint: Stint) -> Stint:
-    """Of the stints from ``stint`` on, the one whose first fetch is proven first: by then it was over in all before."""
-    following = [s for s in stints if s.replica_id == stint.replica_id and not s.is_leader and s.start >= stint.start]
-    return min(following, key=lambda s: (s.proven_from, s.start), default=stint)
+def _first_proof(roles: Sequence[RoleSpan], role: RoleSpan) -> RoleSpan:
+    """Of the role spans from ``role`` on, the one whose first fetch is proven first: it was over then in all before."""
+    following = [s for s in roles if s.replica_id == role.replica_id and not s.is_leader and s.start >= role.start]
+    return min(following, key=lambda s: (s.proven_from, s.start), default=role)
 
 
-def _next_role(evidence: OffsetEvidence, replica: int, stint: Stint) -> int:
+def _next_role(evidence: OffsetEvidence, replica: int, role: RoleSpan) -> int:
     """When an unproven follower certainly was no follower of that leader any more."""
     later_roles = [
         event.at + evidence.clocks.slack_us(replica)
         for event in evidence.events
         if event.replica_id == replica
-        and event.at > max(stint.said_at, stint.begun)
+        and event.at > max(role.logged_at, role.begun)
         and event.kind in _CHANGES_ROLE
-        and not (event.kind is ReplicaEventKind.FOLLOWS and event.leader == stint.leader)
+        and not (event.kind is ReplicaEventKind.FOLLOWS and event.leader == role.leader)
     ]
     return min(later_roles, default=EVER_AFTER)
 

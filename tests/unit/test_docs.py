@@ -27,6 +27,7 @@ from jobs.cli import JOBS, build_parser
 from jobs.job import PROGRAM
 from tests import ROOT
 from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.loops import for_each
 
 __all__ = ["unpacked"]
 
@@ -141,7 +142,7 @@ def test_every_page_of_a_source_has_the_same_sections(page: Path) -> None:
     assert re.findall(r"^## (.+)$", prose(page), re.MULTILINE) == SOURCE_SECTIONS
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each(page=PAGES)
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     broken = []
     for link in _LINK.findall(prose(page)):
@@ -155,13 +156,13 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each(page=PAGES)
 def test_every_file_of_the_program_that_a_page_names_exists(page: Path) -> None:
     of_program = re.compile(r"`((?:ingest|reconstruct|checks|dashboards|jobs|tests|docs)/[\w./*]+)`")
     assert [name for name in of_program.findall(prose(page)) if not any(ROOT.glob(name.rstrip("/")))] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each(page=PAGES)
 def test_every_command_of_the_program_in_the_documents_is_one_it_takes(page: Path) -> None:
     parser = build_parser()
     wrong = []

@@ -18,6 +18,7 @@ from checks.relations import EVIDENCE_TABLES, RECORD_TABLES
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import CHECK_RESULTS
 from reconstruct.rule_book import RULES
+from tests.support.loops import for_each
 
 TIMELINES = [spec for spec in CHECKED_TABLES if is_timeline(spec)]
 
@@ -37,7 +38,7 @@ def test_a_check_has_an_id_of_its_own_and_a_severity_of_the_table() -> None:
     assert {CRITICAL, WARNING, INFO} == set(CHECK_RESULTS.column("severity").vocabulary)
 
 
-@pytest.mark.parametrize("spec", CHECKED_TABLES, ids=lambda spec: spec.full_name)
+@for_each(spec=CHECKED_TABLES)
 def test_a_declaration_gives_its_checks(spec) -> None:
     found = names(spec.full_name)
     assert "schema" in found

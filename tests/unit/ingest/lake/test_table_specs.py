@@ -7,8 +7,9 @@ import pytest
 from ingest.lake.tables import SCHEMAS, TABLES
 from jobs.docs import tables_doc, transitions_doc
 from tests import ROOT
+from tests.support.loops import for_each
 
-SPECS = [pytest.param(spec, id=name) for name, spec in TABLES.items()]
+SPECS = TABLES.values()
 
 #: The columns that people and programs outside rely on: they may grow, not change.
 CONTRACT = {
@@ -54,7 +55,7 @@ def test_an_arrow_that_not_all_releases_have_says_which_do():
     assert "NonExistentPartition --> NewPartition\n" in drawn
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@for_each(spec=SPECS)
 def test_a_table_says_its_grain_its_key_and_every_column(spec):
     assert spec.schema in SCHEMAS
     assert spec.grain.startswith("one row per ")
@@ -63,7 +64,7 @@ def test_a_table_says_its_grain_its_key_and_every_column(spec):
     assert [name for name in spec.column_names if name != name.lower()] == []
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@for_each(spec=SPECS)
 def test_a_timeline_has_both_ends_and_says_what_was_inferred(spec):
     if spec.name.endswith("_timeline"):
         assert {"valid_from", "valid_to", "sequence", "inferred_from"} <= set(spec.column_names)
@@ -71,7 +72,7 @@ def test_a_timeline_has_both_ends_and_says_what_was_inferred(spec):
         assert spec.column("valid_to").nullable
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@for_each(spec=SPECS)
 def test_silver_and_gold_say_where_a_row_comes_from(spec):
     if spec.schema in ("silver", "gold"):
         assert {"cluster_id", "evidence", "inferred_from", "model_version"} <= set(spec.column_names)
@@ -86,7 +87,7 @@ def test_the_contract_columns_are_there(name):
     assert set(CONTRACT[name].split()) - set(TABLES[name].column_names) == set()
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@for_each(spec=SPECS)
 def test_only_bronze_and_quality_hold_our_own_clock(spec):
     if spec.schema in ("silver", "gold"):
         assert {"ingested_at", "run_at"} & set(spec.column_names) == set()

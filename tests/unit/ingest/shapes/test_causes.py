@@ -8,6 +8,7 @@ import lzma
 import pytest
 
 from ingest.shapes import SHAPES, match_cause
+from tests.support.loops import for_each
 from tests.unit.ingest.shapes.catalogue import DATA
 
 with lzma.open(DATA / "message-templates.jsonl.xz", "rt", encoding="utf-8") as lines:
@@ -15,7 +16,7 @@ with lzma.open(DATA / "message-templates.jsonl.xz", "rt", encoding="utf-8") as l
 SHAPE_OF = {template: shape for shape in SHAPES if shape.source_kind == "exception" for template in shape.templates}
 
 
-@pytest.mark.parametrize("template", EXCEPTIONS, ids=lambda template: template["id"])
+@for_each(template=EXCEPTIONS)
 def test_every_exception_of_the_catalogue_has_its_shape(template: dict[str, str]) -> None:
     shape = SHAPE_OF[template["id"]]
     for text in (template["example"], "Caused by: " + template["example"], template["example"] + "  \n\tat kafka.X"):

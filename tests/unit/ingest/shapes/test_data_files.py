@@ -14,6 +14,7 @@ from ingest.shapes.kinds import KINDS
 from ingest.shapes.pattern import PatternError, compile_pattern
 from ingest.shapes.quirks import QUIRKS
 from tests import ROOT
+from tests.support.loops import for_each
 from tests.unit.ingest.shapes.catalogue import DATA
 
 HEADER = re.compile(r"\[[^\]]+\] [A-Z]+ (?P<message>.*) \((?P<logger>[\w.$]+)\)", re.DOTALL)
@@ -24,7 +25,7 @@ REAL_LINES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.id)
+@for_each(shape=SHAPES)
 def test_samples_have_their_shape(shape: Shape) -> None:
     assert shape.samples
     for sample in shape.samples:
@@ -38,7 +39,7 @@ def test_there_are_real_lines_of_three_eras() -> None:
     assert len(REAL_LINES) >= 90
 
 
-@pytest.mark.parametrize("line", REAL_LINES)
+@for_each(line=REAL_LINES)
 def test_real_state_change_lines_match(line: str) -> None:
     header = HEADER.fullmatch(line)
     assert header is not None

@@ -7,6 +7,7 @@ import pytest
 from ingest.shapes import SHAPES, match
 from ingest.shapes.event_types import EventType, event_type_tables, meanings
 from tests import ROOT
+from tests.support.loops import for_each
 
 PAGE = ROOT / "docs" / "message-shapes.md"
 
@@ -54,7 +55,7 @@ quorum_event_failed | org.apache.kafka.controller.QuorumController | [QuorumCont
 """  # noqa: E501
 
 
-@pytest.mark.parametrize("line", NEEDED.strip().splitlines())
+@for_each(line=NEEDED.strip().splitlines())
 def test_what_rules_and_questions_need_is_typed(line: str) -> None:
     event_type, logger, message = (part.strip() for part in line.split(" | ", 2))
     found = match("controller_log" if ".controller." in logger else "server_log", logger, message)

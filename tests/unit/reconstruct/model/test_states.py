@@ -13,6 +13,7 @@ from reconstruct.model.states import (
     is_legal_replica_transition,
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
+from tests.support.loops import for_each
 
 #: from: targets that 0.8.1 and later allow (grammar 6.1).
 PARTITION = {
@@ -42,8 +43,7 @@ def test_partition_transition(before: str, after: str) -> None:
     assert is_legal_partition_transition(before, after, VersionRange.exactly(v(0, 8, 0))) is in_0_8_0
 
 
-@pytest.mark.parametrize("before", ReplicaState)
-@pytest.mark.parametrize("after", ReplicaState)
+@for_each(after=ReplicaState, before=ReplicaState)
 def test_replica_transition(before: str, after: str) -> None:
     allowed = after in REPLICA[before]
     assert is_legal_replica_transition(before, after, VersionRange.exactly(v(3, 9))) is allowed

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
 from reconstruct.time.intervals import close_intervals
+from tests.support.loops import for_each
 from tests.unit.reconstruct.partitions.tables import facts, shown
 
 OLD = VersionRange.exactly(v(0, 8, 2, 2))
@@ -209,7 +208,7 @@ def test_offline_replicas_of_a_topic_in_deletion_shrink_the_isr_without_a_line()
     assert states(table, OLD) == ["1/0 [1, 2]", "1/1 [1]"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each(seed=range(20))
 def test_the_order_of_the_input_changes_nothing(seed: int) -> None:
     rows = facts(
         """

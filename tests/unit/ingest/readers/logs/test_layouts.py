@@ -20,6 +20,7 @@ from ingest.readers.logs.layouts import (
 from ingest.readers.logs.times import LogClock
 from ingest.readers.logs.writers import kind_of_logger
 from tests import ROOT
+from tests.support.loops import for_each
 from tests.unit.ingest.readers.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
 STARTED = Record("[KafkaServer id=1] started")
@@ -30,7 +31,7 @@ RECORDS = [
 ]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@for_each(layout=LAYOUTS)
 def test_a_layout_reads_its_samples_and_is_found_from_them(layout: Layout) -> None:
     for text in layout.samples:
         content, header = reading(layout.name).record(text.encode())
@@ -64,8 +65,7 @@ def test_every_layout_and_every_wrapper_can_be_written() -> None:
     assert WRAPPER_RENDERERS.keys() == WRAPPER_BY_NAME.keys()
 
 
-@pytest.mark.parametrize("wrapper", [None, *WRAPPER_RENDERERS])
-@pytest.mark.parametrize("layout", LAYOUT_RENDERERS)
+@for_each(layout=LAYOUT_RENDERERS, wrapper=[None, *WRAPPER_RENDERERS])
 def test_a_layout_is_found_inside_a_wrapper(layout: str, wrapper: str | None) -> None:
     lines = [line for record in RECORDS for line in LAYOUT_RENDERERS[layout](record)]
     if wrapper is not None:

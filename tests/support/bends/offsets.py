@@ -82,11 +82,9 @@ class Score:
 
 def all_kinds() -> list[Kind]:
     """Every kind, in the order of the modules that declare them."""
-    from tests.support.bends.recall import checkpoint_copies as offset_copy_bends
-    from tests.support.bends.recall import epoch_lineages as offset_lineage_bends
-    from tests.support.bends.recall import log_lines as offset_line_bends
+    from tests.support.bends import checkpoint_copies, epoch_lineages, log_lines
 
-    return [*offset_copy_bends.KINDS, *offset_line_bends.KINDS, *offset_lineage_bends.KINDS]
+    return [*checkpoint_copies.KINDS, *log_lines.KINDS, *epoch_lineages.KINDS]
 
 
 @dataclass(slots=True)

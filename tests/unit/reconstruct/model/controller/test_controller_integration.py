@@ -28,6 +28,7 @@ from tests.oracles.controller.replica_election import (
     process_replica_leader_election,
 )
 from tests.oracles.controller.znodes import controller_id, delete
+from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import ERAS
 
 TP, TP1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -133,7 +134,7 @@ def test_topic_partition_expansion_with_offline_replica() -> None:
     assert cluster.leader_and_isr(TP1) == (0, (0,), 0)
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_partition_reassignment(version: KafkaVersion) -> None:
     cluster = Cluster(2, version)
     cluster.create("t", {0: [0]})
@@ -562,7 +563,7 @@ def test_changed_replicas_of_a_known_partition_are_ignored() -> None:
     assert cluster.context.replicas(TP) == (0,)
 
 
-@pytest.mark.parametrize("version", ERAS[1:], ids=str)
+@for_each(version=ERAS[1:])
 def test_a_deletion_waits_for_a_dead_broker_and_ends(version: KafkaVersion) -> None:
     cluster = Cluster(3, version)
     cluster.create("t", {0: [0, 1, 2], 1: [1, 2, 0]})
@@ -599,7 +600,7 @@ def test_a_new_deletion_is_not_held_up_by_a_reassignment_but_by_its_next_step() 
     assert cluster.context.topics_with_deletion_started == {"t"}
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_one_dead_broker_raises_each_epoch_once(version: KafkaVersion) -> None:
     cluster = Cluster(3, version, unclean_leader_election_enable=False)
     cluster.create("t", {0: [0, 1], 1: [1, 2], 2: [1], 3: [0, 2]})

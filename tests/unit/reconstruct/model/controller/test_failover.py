@@ -26,6 +26,7 @@ from tests.oracles.controller import broker_changes, failover
 from tests.oracles.controller.cluster import Cluster
 from tests.oracles.controller.context_changes import remove_live_brokers, reset
 from tests.oracles.controller.znodes import children, controller_id, delete
+from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import ERAS
 
 TP = TopicPartition("t", 0)
@@ -57,7 +58,7 @@ def test_nobody_is_elected_while_somebody_serves() -> None:
     assert (result.context, result.zookeeper, result.writes) == (idle, cluster.zookeeper, ())
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_brokers_hear_of_each_other_before_or_after_the_machines_start(version: KafkaVersion) -> None:
     cluster = Cluster(2, version)
     cluster.create("t", {0: [0, 1]})
@@ -69,7 +70,7 @@ def test_brokers_hear_of_each_other_before_or_after_the_machines_start(version: 
     assert steps.index("Initializing controller context") < machines
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_everything_is_read_from_zookeeper(version: KafkaVersion) -> None:
     cluster = Cluster(3, version)
     cluster.create("t", {0: [0, 1, 2], 1: [1, 2, 0]})
@@ -110,7 +111,7 @@ def test_the_replica_machine_starts_before_the_partition_machine() -> None:
     assert order.index("UpdateMetadataRequest") < order.index("LeaderAndIsrRequest")
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_what_was_under_way_is_taken_up(version: KafkaVersion) -> None:
     cluster = Cluster(4, version)
     cluster.create("moving", {0: [0, 1]})
@@ -131,7 +132,7 @@ def test_what_was_under_way_is_taken_up(version: KafkaVersion) -> None:
         assert f"{DELETE_TOPICS_PATH}/gone" not in cluster.zookeeper.znodes
 
 
-@pytest.mark.parametrize("version", ERAS[1:], ids=str)
+@for_each(version=ERAS[1:])
 def test_topics_with_a_dead_replica_are_ineligible_from_the_start(version: KafkaVersion) -> None:
     cluster = Cluster(3, version)
     cluster.create("t", {0: [0, 2]})
@@ -144,7 +145,7 @@ def test_topics_with_a_dead_replica_are_ineligible_from_the_start(version: Kafka
     assert topic_path("t") not in cluster.zookeeper.znodes
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_a_zombie_may_write_what_no_newer_controller_has_touched_until_2_1(version: KafkaVersion) -> None:
     cluster = Cluster(3, version)
     cluster.create("t", {0: [0, 1, 2]})
@@ -160,7 +161,7 @@ def test_a_zombie_may_write_what_no_newer_controller_has_touched_until_2_1(versi
         assert failover.maybe_resign(result).context == reset(zombie)
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_a_zombie_is_stopped_by_what_a_newer_controller_wrote(version: KafkaVersion) -> None:
     cluster = Cluster(3, version)
     cluster.create("t", {0: [0, 1, 2]})

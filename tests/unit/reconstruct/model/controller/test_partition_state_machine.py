@@ -31,6 +31,7 @@ from tests.oracles.controller.machines import (
     trigger_online_partition_state_change,
 )
 from tests.oracles.controller.topic_deletion import enqueue_topics_for_deletion
+from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,
     CONTROLLER_EPOCH,
@@ -242,9 +243,7 @@ def test_updating_offline_partitions_count_during_topic_deletion() -> None:
 # Beyond Kafka's list.
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
-@pytest.mark.parametrize("before", PartitionState)
-@pytest.mark.parametrize("target", PartitionState)
+@for_each(target=PartitionState, before=PartitionState, version=ERAS)
 def test_an_illegal_transition_changes_nothing(
     before: PartitionState, target: PartitionState, version: KafkaVersion
 ) -> None:
@@ -310,7 +309,7 @@ def test_from_1_1_to_2_3_one_refused_write_elects_the_whole_batch_again(
     assert tuple(result.context.leadership[p].leader_and_isr.leader_epoch for p in (first, second)) == epochs
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_a_controller_does_not_elect_over_a_newer_ones_decision(version: KafkaVersion) -> None:
     context = one_broker(OFFLINE, version=version)
     newer = zookeeper(context).with_znodes({partition_state_path(PARTITION): decided(7, [7], 9, CONTROLLER_EPOCH + 1)})

@@ -30,6 +30,7 @@ from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 from tests.oracles.controller.context_changes import queue_topic_deletion
 from tests.oracles.controller.machines import start_replica_state_machine, stop_replica_state_machine
+from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,
     CONTROLLER_EPOCH,
@@ -303,9 +304,7 @@ def test_invalid_replica_deletion_ineligible_to_replica_deletion_successful_tran
 # Beyond Kafka's list.
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
-@pytest.mark.parametrize("before", ReplicaState)
-@pytest.mark.parametrize("target", ReplicaState)
+@for_each(target=ReplicaState, before=ReplicaState, version=ERAS)
 def test_an_illegal_transition_changes_nothing(
     before: ReplicaState, target: ReplicaState, version: KafkaVersion
 ) -> None:
@@ -394,7 +393,7 @@ def test_of_a_topic_being_deleted_the_shrunk_isr_is_not_told(version: KafkaVersi
     assert stopped(result) == [(BROKER, False, -2)]
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_a_replica_outside_the_isr_writes_nothing(version: KafkaVersion) -> None:
     result = going_offline(version, [1, 2], leader=1)
     assert state_of(result) is OFFLINE
@@ -434,7 +433,7 @@ def test_a_leader_that_changes_its_isr_in_between_is_read_again() -> None:
     assert result.context.leadership[PARTITION].leader_and_isr == LeaderAndIsr(1, (1,), 1, 3)
 
 
-@pytest.mark.parametrize("version", ERAS, ids=str)
+@for_each(version=ERAS)
 def test_a_controller_does_not_shrink_over_a_newer_ones_decision(version: KafkaVersion) -> None:
     context = in_state(
         ONLINE, version=version, assigned={PARTITION: [BROKER]}, led={PARTITION: decided(1, [1, BROKER])}

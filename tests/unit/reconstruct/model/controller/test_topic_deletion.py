@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import pytest
-
 from reconstruct.model.controller import replica_state_machine
 from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext
 from reconstruct.model.controller.outputs import (
@@ -30,6 +28,7 @@ from tests.oracles.controller.topic_deletion import (
     process_stop_replica_response,
     resume_deletion_for_topics,
 )
+from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import ERAS, controller, decided, zookeeper
 
 STARTED, SUCCESSFUL = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL
@@ -170,7 +169,7 @@ def test_broker_failure_after_deletion_started() -> None:
 # Beyond Kafka's list.
 
 
-@pytest.mark.parametrize("version", WITH_DELETION, ids=str)
+@for_each(version=WITH_DELETION)
 def test_every_era_deletes_a_topic_to_the_last_znode(version: KafkaVersion) -> None:
     start = serving(version)
     started = start.then(enqueue_topics_for_deletion, {"foo"})
@@ -184,14 +183,14 @@ def test_every_era_deletes_a_topic_to_the_last_znode(version: KafkaVersion) -> N
     assert {p.topic for p in ended.context.partition_states} == {"bar"}
 
 
-@pytest.mark.parametrize("version", WITH_DELETION, ids=str)
+@for_each(version=WITH_DELETION)
 def test_partitions_end_first_since_2_1(version: KafkaVersion) -> None:
     started = serving(version).then(enqueue_topics_for_deletion, {"foo"})
     ended_partitions = questions.partitions_in_state(started.context, PartitionState.NON_EXISTENT, "foo")
     assert bool(ended_partitions) is (version >= v(2, 1))
 
 
-@pytest.mark.parametrize("version", WITH_DELETION, ids=str)
+@for_each(version=WITH_DELETION)
 def test_a_dead_replica_may_become_ineligible_only_since_2_3(version: KafkaVersion) -> None:
     start = without_broker(serving(version), 2)
     foo = {replica for replica in replicas(start.context, "foo") if replica.replica_id == 2}
@@ -233,7 +232,7 @@ def test_where_deletion_is_disabled_nothing_is_deleted() -> None:
     assert cleaned.context == start.context
 
 
-@pytest.mark.parametrize("version", WITH_DELETION, ids=str)
+@for_each(version=WITH_DELETION)
 def test_nobody_is_told_of_a_shrinking_isr(version: KafkaVersion) -> None:
     started = serving(version).then(enqueue_topics_for_deletion, {"foo"})
     states = [started.zookeeper.partition_state(TopicPartition("foo", n))[0] for n in range(2)]

@@ -39,9 +39,9 @@ from ingest.lake.tables.silver import (
 )
 from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.cluster.spark.incarnations import incarnation_rows
-from reconstruct.cluster.spark.step import ClusterHistory, cluster_rows
+from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.coverage.spark.step import evidence_coverage
-from reconstruct.engine.inputs import Inputs, cluster_histories, evidence_of_partitions, shared_inputs
+from reconstruct.engine.folds import rows_of
 from reconstruct.engine.judgement import Counts, Judgement
 from reconstruct.engine.publication import Audit, Publication, no_audit
 from reconstruct.engine.staging import Staging, staging
@@ -49,15 +49,18 @@ from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.events.spark.unrecognised import unrecognised_templates
 from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.inputs import Inputs, shared_inputs
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.isr_moves import with_isr_moves
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
 from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
-from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions, rows_of
+from reconstruct.partitions.spark.evidence import evidence_of_partitions
+from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.rule_book import RULES
 
 Progress = Callable[[str], None]
 
@@ -96,14 +99,14 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit) -> R
         progress("controllers and brokers")
         histories = cluster_histories(lake)
         lake.overwrite_all(cluster_rows(lake.spark, histories))
-        judgement.add_clusters(histories)
+        judgement.add({history.cluster_id: history.verdicts for history in histories})
         progress("requests of the controllers")
         _requests(lake, histories, judgement, gold, stage)
         progress("timelines and findings of each partition")
         _partition_timelines(lake, inputs, histories, judgement, gold)
         progress("offsets of each replica")
         _offset_timelines(lake, sightings, inputs, histories, judgement, gold, stage)
-        gold.offer(DIVERGENCES, judgement.findings())
+        gold.offer(DIVERGENCES, judgement.findings({rule.rule_id: rule.source for rule in RULES.values()}))
         refused = gold.publish(audit)
 
         progress("coverage")

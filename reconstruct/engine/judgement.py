@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import DIVERGENCES
-from reconstruct.cluster.spark.step import ClusterHistory
+from reconstruct.engine.folds import local_rows, rows_of, union
+from reconstruct.engine.rows import TABLE, VERDICTS, finding_row
 from reconstruct.engine.staging import Staging
-from reconstruct.partitions.spark.step import VERDICTS, finding_row, rows_of
+from reconstruct.findings.verdicts import Verdicts
 
 Counts = Mapping[tuple[str, str, str], int]
 
 
 class Judgement:
-    """Collects the wide rows of the steps: findings, and how often each (cluster, rule, verdict) occurred."""
+    """Collects what the steps found, and how often each (cluster, rule, verdict) occurred."""
 
     def __init__(self, lake: Lake, stage: Staging) -> None:
         self._spark = lake.spark
@@ -28,30 +28,30 @@ class Judgement:
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
     def keep(self, judged: DataFrame, name: str) -> DataFrame:
-        """Wide rows that hold findings and verdicts: staged, so that they are made once, and counted."""
+        """Rows of a step that hold findings and verdicts: staged, so that they are made once, and counted."""
         kept = self._stage.keep(judged, name)
         self._findings.append(rows_of(kept, DIVERGENCES))
-        verdicts = kept.where(F.col("table_name") == VERDICTS).groupBy("cluster_id", "rule", "verdict")
+        verdicts = kept.where(F.col(TABLE) == VERDICTS).groupBy("cluster_id", "rule", "verdict")
         for row in verdicts.agg(F.sum("times").alias("times")).collect():
             self._counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
         return kept
 
-    def add_clusters(self, histories: Sequence[ClusterHistory]) -> None:
-        """What was judged of each cluster as a whole."""
-        nothing = dict.fromkeys(DIVERGENCES.column_names)
+    def add(self, verdicts_of_clusters: Mapping[str, Verdicts]) -> None:
+        """What was judged of each cluster as a whole, by its id."""
         rows = [
-            {**nothing, **finding_row(finding), "cluster_id": history.cluster_id}
-            for history in histories
-            for finding in history.verdicts.findings
+            finding_row(finding, cluster_id=cluster_id)
+            for cluster_id, verdicts in verdicts_of_clusters.items()
+            for finding in verdicts.findings
         ]
-        self._findings.append(self._spark.createDataFrame(rows, DIVERGENCES.struct))
-        for history in histories:
-            for (rule_id, verdict), times in history.verdicts.counts.items():
-                self._counts[history.cluster_id, rule_id, verdict] += times
+        self._findings.append(local_rows(self._spark, DIVERGENCES, rows))
+        for cluster_id, verdicts in verdicts_of_clusters.items():
+            for (rule_id, verdict), times in verdicts.counts.items():
+                self._counts[cluster_id, rule_id, verdict] += times
 
-    def findings(self) -> DataFrame:
-        """All that was found, as rows of gold.divergences."""
-        return reduce(DataFrame.unionByName, self._findings)
+    def findings(self, rule_sources: Mapping[str, str]) -> DataFrame:
+        """All that was found, as rows of gold.divergences; ``rule_sources`` say by rule id where a rule comes from."""
+        sources = F.create_map(*(F.lit(text) for pair in sorted(rule_sources.items()) for text in pair))
+        return union(self._findings).withColumn("rule_source", sources[F.col("rule_id")])
 
     @property
     def counts(self) -> Counts:

@@ -40,9 +40,9 @@ from reconstruct.checkpoints.spark.evidence import (
 )
 from reconstruct.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.rows import VERDICTS, finding_row
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.spark.context import OffsetContext
-from reconstruct.partitions.spark.step import VERDICTS, finding_row
 
 _COLUMNS: Final = {
     "table_name": "string",

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
+from ingest.lake.tables.bronze import BROKER_CONFIGS, INGESTED_FILES
+from ingest.lake.tables.silver import (
+    BROKER_LIVENESS_TIMELINE,
+    CONTROLLER_EPOCH_TIMELINE,
+    CONTROLLER_EVENTS,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
 from reconstruct.cluster.bounces import judge_bounces
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures, judge_controller_epochs
-from reconstruct.cluster.spark.evidence import ClusterFacts
+from reconstruct.cluster.spark.evidence import ClusterFacts, gather
 from reconstruct.cluster.view import ClusterView, LogSpan
+from reconstruct.engine.folds import local_rows
+from reconstruct.engine.rows import numbered, table_row
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.model.rules_version import MODEL_VERSION
-from reconstruct.time.instants import to_datetime
 
 
 class ClusterHistory:
@@ -54,55 +63,40 @@ class ClusterHistory:
         )
         judge_bounces(self.registrations, facts.brokers, self.view, self.verdicts)
 
-    def tenure_rows(self) -> list[dict[str, Any]]:
+    def tenure_rows(self) -> Iterator[dict[str, Any]]:
         """Rows of silver.controller_epoch_timeline."""
-        rows = []
-        seen: dict[tuple[int, int], int] = {}
-        for span in self.tenures:
+        for sequence, span in numbered(self.tenures, lambda s: (s.tenure.controller_epoch, s.tenure.controller_id)):
             tenure = span.tenure
-            key = (tenure.controller_epoch, tenure.controller_id)
-            seen[key] = sequence = seen.get(key, -1) + 1
-            rows.append(
-                {
-                    "cluster_id": self.cluster_id,
-                    "controller_id": tenure.controller_id,
-                    "controller_epoch": tenure.controller_epoch,
-                    "sequence": sequence,
-                    "valid_from": to_datetime(tenure.start),
-                    "valid_to": None if tenure.end is None else to_datetime(max(tenure.start, tenure.end)),
-                    "end_reason": span.end_reason,
-                    "evidence": list(tenure.evidence),
-                    "inferred_from": span.inferred_from,
-                    "model_version": MODEL_VERSION,
-                }
-            )
-        return rows
+            end = None if tenure.end is None else max(tenure.start, tenure.end)
+            given = {"cluster_id": self.cluster_id, "sequence": sequence, "valid_to": end}
+            yield table_row(CONTROLLER_EPOCH_TIMELINE, span, tenure, **given)
 
-    def liveness_rows(self) -> list[dict[str, Any]]:
+    def liveness_rows(self) -> Iterator[dict[str, Any]]:
         """Rows of silver.broker_liveness_timeline."""
-        return [
-            {
-                "cluster_id": self.cluster_id,
-                "broker_id": broker_id,
-                "sequence": sequence,
-                "valid_from": to_datetime(span.interval.start),
-                "valid_to": None if span.interval.end is None else to_datetime(span.interval.end),
-                "end_reason": span.interval.value.end_reason,
-                "ended_before": None if span.ended_before is None else to_datetime(span.ended_before),
-                "evidence": list(span.interval.evidence),
-                "inferred_from": span.interval.inferred_from,
-                "model_version": MODEL_VERSION,
-            }
-            for broker_id, spans in self.registrations.items()
-            for sequence, span in enumerate(spans)
-        ]
+        for broker_id, spans in self.registrations.items():
+            for sequence, span in enumerate(spans):
+                given = {"cluster_id": self.cluster_id, "broker_id": broker_id, "sequence": sequence}
+                yield table_row(BROKER_LIVENESS_TIMELINE, span, span.interval, span.interval.value, **given)
 
 
 def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> list[tuple[TableSpec, DataFrame]]:
     """DataFrames of both cluster-wide timelines."""
-    tenures = [row for history in histories for row in history.tenure_rows()]
-    liveness = [row for history in histories for row in history.liveness_rows()]
+    tenures = (row for history in histories for row in history.tenure_rows())
+    liveness = (row for history in histories for row in history.liveness_rows())
     return [
-        (CONTROLLER_EPOCH_TIMELINE, spark.createDataFrame(tenures, CONTROLLER_EPOCH_TIMELINE.struct)),
-        (BROKER_LIVENESS_TIMELINE, spark.createDataFrame(liveness, BROKER_LIVENESS_TIMELINE.struct)),
+        (CONTROLLER_EPOCH_TIMELINE, local_rows(spark, CONTROLLER_EPOCH_TIMELINE, tenures)),
+        (BROKER_LIVENESS_TIMELINE, local_rows(spark, BROKER_LIVENESS_TIMELINE, liveness)),
     ]
+
+
+def cluster_histories(lake: Lake) -> list[ClusterHistory]:
+    """Every cluster's own timelines and view, from the typed events and znodes of the lake."""
+    facts = gather(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        lake.read(BROKER_CONFIGS),
+        lake.read(INGESTED_FILES),
+    )
+    return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]

@@ -18,7 +18,7 @@ from ingest.lake.tables.silver import (
     ZNODE_CHANGES,
 )
 from reconstruct.cluster.spark.incarnations import stored_incarnations
-from reconstruct.engine.inputs import cluster_histories
+from reconstruct.cluster.spark.step import cluster_histories
 from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED

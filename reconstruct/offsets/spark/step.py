@@ -20,6 +20,8 @@ from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
 from ingest.lake.tables.silver import PARTITION_KEY, REPLICA_OFFSET_TIMELINE
 from ingest.lake.tables.spec import SPARK_TYPES
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.folds import table_columns
+from reconstruct.engine.rows import VERDICTS, finding_row
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, rules_of
 from reconstruct.model.rules_version import MODEL_VERSION
@@ -38,15 +40,13 @@ from reconstruct.offsets.spark.evidence import DECIDED, EVENT, SIGHTING
 from reconstruct.offsets.spark.isr_moves import ISR_MOVE
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.offsets.widest_bounds import widest_bounds
-from reconstruct.partitions.spark.step import VERDICTS, WIDE_COLUMNS, finding_row
 from reconstruct.time.instants import to_datetime
 
 #: The tables that this fold alone makes; findings it adds to gold.divergences, verdicts under :data:`VERDICTS`.
 OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS)
 INFERRED: Final = "replication_rules"
 
-_JUDGED: Final = {name: WIDE_COLUMNS[name] for name in (*DIVERGENCES.column_names, "rule", "verdict", "times")}
-_COLUMNS: Final = {"table_name": "string"} | {c.name: c.type for spec in OFFSET_TABLES for c in spec.columns} | _JUDGED
+_COLUMNS: Final = table_columns(*OFFSET_TABLES, DIVERGENCES)
 _WIDE_SCHEMA: Final = T.StructType([T.StructField(n, SPARK_TYPES[t]) for n, t in _COLUMNS.items()])
 _ARROW_TYPES: Final = {
     "string": pa.string(),

@@ -7,10 +7,19 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.delta import Lake
+from ingest.lake.tables.silver import (
+    CONTROLLER_EVENTS,
+    PARTITION_KEY,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
 from ingest.shapes.event_types import EventType
+from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.rows import columns_of
+from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, speaker, text_field
 from reconstruct.events.spark.placing import with_incarnation
-from reconstruct.events.spark.step import ints
 from reconstruct.model.znode_paths import (
     DELETE_TOPIC_PATTERN,
     PARTITION_STATE_PATTERN,
@@ -19,42 +28,8 @@ from reconstruct.model.znode_paths import (
 )
 from reconstruct.partitions import evidence as kinds
 
-#: Column: Spark type, in the order of the fields of ``Evidence``.
-EVIDENCE_COLUMNS: Final = {
-    "evidence_id": "string",
-    "kind": "string",
-    "at": "bigint",
-    "at_upper": "bigint",
-    "file": "string",
-    "offset": "bigint",
-    "source_kind": "string",
-    "log_level": "string",
-    "shape_id": "string",
-    "broker_id": "int",
-    "controller_id": "int",
-    "controller_epoch": "int",
-    "state_controller_epoch": "int",
-    "replica_id": "int",
-    "from_state": "string",
-    "to_state": "string",
-    "leader": "int",
-    "leader_epoch": "int",
-    "isr": "array<int>",
-    "old_isr": "array<int>",
-    "partition_epoch": "int",
-    "leader_recovery_state": "int",
-    "replicas": "array<int>",
-    "adding_replicas": "array<int>",
-    "removing_replicas": "array<int>",
-    "is_new": "boolean",
-    "is_delete": "boolean",
-    "correlation_id": "int",
-    "to_broker_ids": "array<int>",
-    "role": "string",
-    "cause": "string",
-    "known_controller_epoch": "int",
-    "known_leader_epoch": "int",
-}
+#: The fields of ``Evidence``, name and Spark type.
+EVIDENCE_COLUMNS: Final = columns_of(kinds.Evidence)
 #: Column beside the evidence: when the next incarnation of the topic began, µs; NULL for the last.
 INCARNATION_END: Final = "incarnation_end"
 #: Column beside the evidence: whether the topic has no other incarnation.
@@ -125,74 +100,58 @@ def partition_evidence(
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), "controller_log"),
     ]
     placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
+    partitions = union([*logged, placed.where("partition_id IS NOT NULL")])
     # what concerns a whole topic concerns each of its partitions
-    partitions = logged[0]
-    for part in (*logged[1:], placed.where("partition_id IS NOT NULL")):
-        partitions = partitions.unionByName(part)
-    everyone = partitions.select(*PARTITION_KEY).distinct()
     of_topic = placed.where("partition_id IS NULL").drop("partition_id")
-    every = partitions.unionByName(
-        of_topic.join(everyone, list(PARTITION_KEY[:3]), "inner").select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
-    )
+    topic = list(PARTITION_KEY[:3])
+    every = partitions.unionByName(of_topic.join(partitions.select(*PARTITION_KEY).distinct(), topic, "inner"))
     ends = incarnations.select(
-        *PARTITION_KEY[:3],
+        *topic,
         F.when(~F.col("is_last"), F.unix_micros("ends_at")).alias(INCARNATION_END),
         (F.count("*").over(Window.partitionBy("cluster_id", "topic")) == 1).alias(IS_ONLY_INCARNATION),
     )
-    return every.join(F.broadcast(ends), list(PARTITION_KEY[:3]), "left")
+    return every.join(F.broadcast(ends), topic, "left")
 
 
-def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:
-    """The key and every evidence column; those not given are NULL."""
-    columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in EVIDENCE_COLUMNS.items()]
-    return rows.select(*(name for name in PARTITION_KEY if name in rows.columns), *columns)
+def evidence_of_partitions(lake: Lake, incarnations: DataFrame) -> DataFrame:
+    """The evidence of every partition incarnation, from the typed events and znodes of the lake."""
+    return partition_evidence(
+        lake.read(STATE_CHANGE_EVENTS),
+        lake.read(REPLICATION_EVENTS),
+        lake.read(CONTROLLER_EVENTS),
+        lake.read(ZNODE_CHANGES),
+        incarnations,
+    )
 
 
 def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
+    """Typed events: a column of theirs where they have it, else what the field of that name says."""
     named = events.where("topic IS NOT NULL AND partition_id IS NOT NULL AND topic_incarnation IS NOT NULL")
-    renamed = {
+    decoders = {"bigint": int_field, "array<bigint>": ints_field, "boolean": boolean_field}
+    given = {
+        name: F.col(name) if name in events.columns else decoders[type_](name)
+        for name, type_ in EVIDENCE_COLUMNS.items()
+        if name in events.columns or type_ in decoders
+    }
+    if "to_broker_ids" not in events.columns:
+        given["to_broker_ids"] = F.coalesce(ints_field("to_broker_ids"), ints_field("to_broker_id"))
+    if "is_delete" not in events.columns:
+        given["is_delete"] = boolean_field("delete")
+    # who speaks, where the message says so; the epochs of a request that was ignored are the request's
+    given |= {
         "evidence_id": F.col("record_id"),
         "kind": _kind(source_kind),
         "at": F.unix_micros("corrected_time"),
         "file": F.col("file_id"),
         "offset": F.col("byte_offset"),
         "source_kind": F.lit(source_kind),
-        "role": F.col("fields")["role"],
-        # who speaks, where the message says so: one file may hold the logs of several brokers
-        "broker_id": F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id")),
-        "known_leader_epoch": F.col("fields")["current_leader_epoch"].try_cast("int"),
+        "role": text_field("role"),
+        "broker_id": speaker(),
+        "known_leader_epoch": int_field("current_leader_epoch"),
+        "leader_epoch": F.coalesce(given["leader_epoch"], int_field("request_leader_epoch")),
+        "controller_epoch": F.coalesce(given["controller_epoch"], int_field("request_controller_epoch")),
     }
-    fields = F.col("fields")
-    numbers = {
-        "controller_id",
-        "controller_epoch",
-        "state_controller_epoch",
-        "replica_id",
-        "leader",
-        "leader_epoch",
-        "partition_epoch",
-        "leader_recovery_state",
-        "correlation_id",
-    }
-    lists = {"isr", "replicas", "adding_replicas", "removing_replicas"}
-    requested = {"leader_epoch": "request_leader_epoch", "controller_epoch": "request_controller_epoch"}
-    own = {}
-    for name in EVIDENCE_COLUMNS:
-        if name in renamed:
-            continue
-        if name in events.columns:
-            own[name] = F.col(name)
-        elif name in numbers or name.startswith("known_"):
-            own[name] = fields[name].try_cast("int")
-        elif name in lists:
-            own[name] = ints(name)
-        elif name == "is_delete":
-            own[name] = fields["delete"].try_cast("boolean")
-        elif name == "to_broker_ids":
-            own[name] = F.coalesce(ints("to_broker_ids"), ints("to_broker_id"))
-        if name in requested:
-            own[name] = F.coalesce(own[name], fields[requested[name]].try_cast("int"))
-    return _select(named, {**own, **renamed})
+    return select_evidence(named, PARTITION_KEY, EVIDENCE_COLUMNS, **given)
 
 
 def _kind(source_kind: str) -> Column:
@@ -205,14 +164,6 @@ def _kind(source_kind: str) -> Column:
 
 def _from_znodes(znodes: DataFrame) -> DataFrame:
     """States, assignments, deletions and requests, by topic and (where they name one) partition."""
-    common = {
-        "evidence_id": F.col("evidence")[0],
-        "at": F.unix_micros("changed_at"),
-        "at_upper": F.unix_micros("changed_at_upper"),
-        "file": F.lit("znode"),
-        "offset": F.col("mzxid"),
-        "source_kind": F.lit("znode"),
-    }
     ids = "array<int>"
     written = znodes.where("change = 'written' AND data IS NOT NULL")
     states = written.where(F.col("path").rlike(PARTITION_STATE_PATTERN)).select(
@@ -225,7 +176,6 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
         ).alias("state"),
     )
     state = {
-        "kind": F.lit(kinds.ZNODE_STATE),
         "leader": F.col("state.leader"),
         "leader_epoch": F.col("state.leader_epoch"),
         "isr": F.col("state.isr"),
@@ -242,7 +192,6 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
         "*", F.explode("parsed.partitions").alias("partition", "replicas")
     )
     assignment = {
-        "kind": F.lit(kinds.ZNODE_ASSIGNMENT),
         "partition_epoch": F.col("version"),  # of the topic's znode
         "replicas": F.col("replicas"),
         "adding_replicas": F.when(
@@ -263,23 +212,34 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
     requested = znodes.where((F.col("change") == "written") & F.col("path").rlike(DELETE_TOPIC_PATTERN)).withColumn(
         "topic", F.regexp_extract("path", DELETE_TOPIC_PATTERN, 1)
     )
-    parts = [
-        _plain(states, {**common, **state}, F.col("partition_id")),
-        _plain(assigned, {**common, **assignment}, F.col("partition").cast("int")),
-        _plain(reassigned, {**common, "kind": F.lit(kinds.ZNODE_REASSIGNMENT)}, F.col("partition_id")),
-        _plain(done, {**common, "kind": F.lit(kinds.ZNODE_REASSIGNMENT_DONE)}, F.col("partition_id")),
-        _plain(topics_gone, {**common, "kind": F.lit(kinds.ZNODE_TOPIC_DELETED)}, F.lit(None).cast("int")),
-        _plain(requested, {**common, "kind": F.lit(kinds.ZNODE_DELETION_REQUESTED)}, F.lit(None).cast("int")),
-    ]
-    result = parts[0]
-    for part in parts[1:]:
-        result = result.unionByName(part)
-    return result
+    of_topic = F.lit(None)
+    return union(
+        [
+            _placed(states, F.col("partition_id"), kinds.ZNODE_STATE, **state),
+            _placed(assigned, F.col("partition"), kinds.ZNODE_ASSIGNMENT, **assignment),
+            _placed(reassigned, F.col("partition_id"), kinds.ZNODE_REASSIGNMENT),
+            _placed(done, F.col("partition_id"), kinds.ZNODE_REASSIGNMENT_DONE),
+            _placed(topics_gone, of_topic, kinds.ZNODE_TOPIC_DELETED),
+            _placed(requested, of_topic, kinds.ZNODE_DELETION_REQUESTED),
+        ]
+    )
 
 
-def _plain(rows: DataFrame, given: dict[str, Column], partition_id: Column) -> DataFrame:
-    columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in EVIDENCE_COLUMNS.items()]
-    return rows.select("cluster_id", "topic", partition_id.alias("partition_id"), *columns)
+def _placed(rows: DataFrame, partition_id: Column, kind: str, /, **given: Column) -> DataFrame:
+    """Evidence of one kind from writes to znodes; ``partition_id`` NULL for what concerns a whole topic."""
+    return select_evidence(
+        rows.withColumn("partition_id", partition_id.cast("int")),
+        ("cluster_id", "topic", "partition_id"),
+        EVIDENCE_COLUMNS,
+        evidence_id=F.col("evidence")[0],
+        kind=F.lit(kind),
+        at=F.unix_micros("changed_at"),
+        at_upper=F.unix_micros("changed_at_upper"),
+        file=F.lit("znode"),
+        offset=F.col("mzxid"),
+        source_kind=F.lit("znode"),
+        **given,
+    )
 
 
 def _listed_partitions(written: DataFrame, path: str) -> DataFrame:

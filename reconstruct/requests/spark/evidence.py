@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.requests.propagation import UPDATE_METADATA
+from reconstruct.engine.rows import columns_of
+from reconstruct.requests.propagation import UPDATE_METADATA, Request
 from reconstruct.requests.spark.lines import UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
     CLOCK_SLACK_US,
@@ -40,35 +41,8 @@ _HANDLED: Final = {
 _CONNECTION: Final = ("cluster_id", "controller_id", "controller_epoch", "to_broker_id")
 _PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api")
 
-#: Columns of a request, as :class:`reconstruct.requests.propagation.Request` takes them; instants are µs.
-REQUEST_COLUMNS: Final = (
-    *_CONNECTION,
-    "api",
-    "sequence",
-    "correlation_id",
-    "partitions",
-    "decided_at",
-    "sent_at",
-    "received_at",
-    "applied_at",
-    "acknowledged_at",
-    "sent_ref",
-    "received_ref",
-    "applied_ref",
-    "acknowledged_ref",
-    "response_error",
-    *_FACTS,
-    "known_epoch",
-    "is_refused",
-    "is_repeated",
-    "sent_before",
-    "next_received_at",
-    "next_acknowledged_at",
-    "accepts",
-    "accepted_epoch_before",
-    "accepted_at_before",
-    "accepted_ref_before",
-)
+#: The fields of a request; instants are µs.
+REQUEST_COLUMNS: Final = tuple(columns_of(Request))
 
 
 def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:

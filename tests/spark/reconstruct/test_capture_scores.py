@@ -335,8 +335,10 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     from ingest.lake.tables import TABLES
     from ingest.lake.tables.gold import DIVERGENCES
     from reconstruct.cluster.spark.incarnations import stored_incarnations
-    from reconstruct.engine.inputs import cluster_histories, evidence_of_partitions
+    from reconstruct.cluster.spark.step import cluster_histories
+    from reconstruct.partitions.spark.evidence import evidence_of_partitions
     from reconstruct.partitions.spark.step import FOLDED_TABLES, history_of, history_rows
+    from reconstruct.rule_book import RULES
 
     lake = measured.lake
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
@@ -352,6 +354,8 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
         for made in history_rows(history_of(rows, clusters)):
             if made["table_name"] in plain:
                 plain[made["table_name"]].append({**made, **named})
+    for finding in plain[DIVERGENCES.full_name]:
+        finding["rule_source"] = RULES[finding["rule_id"]].source
     assert len(partitions) > 50
     for spec in FOLDED_TABLES:
         columns = spec.column_names

@@ -28,12 +28,14 @@ from reconstruct.checkpoints.evidence import HIGH_WATERMARKS
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries
 from reconstruct.checkpoints.spark.step import checkpoint_findings
-from reconstruct.engine.inputs import cluster_histories, shared_inputs
+from reconstruct.cluster.spark.step import cluster_histories
+from reconstruct.engine.folds import rows_of
+from reconstruct.engine.rows import VERDICTS
 from reconstruct.engine.staging import staging
 from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
+from reconstruct.inputs import shared_inputs
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.observations import offset_observations
-from reconstruct.partitions.spark.step import VERDICTS, rows_of
 from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
 from tests.support.evidence.checkpoints import plain_checkpoints

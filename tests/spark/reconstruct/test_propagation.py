@@ -16,9 +16,10 @@ from ingest.lake.tables.silver import ZNODE_CHANGES
 from ingest.shapes import match
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
+from reconstruct.engine.folds import rows_of
+from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.step import state_change_events
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.partitions.spark.step import VERDICTS, rows_of
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.time.instants import to_micros

@@ -13,10 +13,12 @@ from ingest.lake.tables.silver import ZNODE_CHANGES
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.rows import value_of
 from reconstruct.events.spark.step import controller_events, state_change_events
 from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
-from reconstruct.partitions.spark.step import _fact, fold_partitions, history_rows
+from reconstruct.partitions.spark.step import fold_partitions, history_rows
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
@@ -185,7 +187,7 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
     by_partition: dict[tuple[Any, ...], list[Any]] = {}
     for row in evidence.collect():
         key = (row["topic"], row["topic_incarnation"], row["partition_id"])
-        by_partition.setdefault(key, []).append(_fact(row.asDict()))
+        by_partition.setdefault(key, []).append(value_of(Evidence, row.asDict()))
     plain = [
         (key, row["table_name"], str(row.get("state") or row.get("leader") or row.get("rule")))
         for key, rows in by_partition.items()

@@ -1,0 +1,124 @@
+"""The one way between Spark and a pure fold: evidence in rows, out come rows of tables. Knows nothing of Kafka.
+
+A room gathers its evidence as rows (:func:`select_evidence`), says by what they are grouped and what tables come of
+them, and gives a function from the rows of one group to rows of those tables (:mod:`reconstruct.engine.rows`). Rows of
+several tables travel in one wide shape, told apart by ``table_name``, so that the fold runs once; :func:`rows_of`
+selects those of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.gold import DIVERGENCES
+from ingest.lake.tables.types import arrow_type, spark_type
+from reconstruct.engine.rows import KIND, TABLE, VERDICT_COLUMNS, Row, columns_of
+
+#: Rows of one Arrow batch that a task hands back.
+_BATCH: Final = 10_000
+
+
+def select_evidence(
+    rows: DataFrame,
+    key: Sequence[str],
+    columns: Mapping[str, str],
+    of: type | None = None,
+    /,
+    **given: Column | str,
+) -> DataFrame:
+    """The key and every column of ``columns`` (:func:`evidence_columns`), as ``given``; the others are NULL.
+
+    A text that is given is an SQL expression. ``of`` is the dataclass of the rows, where there are several.
+    """
+    made = {name: F.expr(column) if isinstance(column, str) else column for name, column in given.items()}
+    if of is not None:
+        made[KIND] = F.lit(of.__name__)
+    nothing = F.lit(None)
+    return rows.select(
+        *key, *(made.get(name, nothing).cast(type_).alias(name) for name, type_ in columns.items() if name not in key)
+    )
+
+
+def evidence_columns(*kinds: type, **beside: str) -> dict[str, str]:
+    """The columns of evidence of several kinds in one shape: which kind a row is, and the fields of all."""
+    return {KIND: "string", **columns_of(*kinds, **beside)}
+
+
+def union(parts: Iterable[DataFrame]) -> DataFrame:
+    """All rows, columns by name; a column that a part lacks is NULL in its rows."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+
+
+def table_columns(*specs: TableSpec) -> dict[str, str]:
+    """The columns of the rows that one step makes for several tables; with ``gold.divergences`` come verdicts."""
+    columns = {TABLE: "string"}
+    for spec in specs:
+        for column in spec.columns:
+            known = columns.setdefault(column.name, column.type)
+            if known != column.type:
+                raise ValueError(f"{spec.full_name}.{column.name} is {column.type}, elsewhere {known}")
+    return {**columns, **VERDICT_COLUMNS} if DIVERGENCES in specs else columns
+
+
+def local_rows(spark: SparkSession, spec: TableSpec, rows: Iterable[Row]) -> DataFrame:
+    """Rows of one table that are known here and few; a column that a row lacks is NULL."""
+    named = [{name: row.get(name) for name in spec.column_names} for row in rows]
+    return spark.createDataFrame(named, _schema({column.name: column.type for column in spec.columns}))
+
+
+def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:
+    """The rows of one table."""
+    return folded.where(F.col(TABLE) == spec.full_name).select(*spec.column_names)
+
+
+def fold(
+    evidence: DataFrame,
+    key: Sequence[str],
+    columns: Mapping[str, str],
+    function: Callable[[list[dict[str, Any]]], Iterable[Row]],
+) -> DataFrame:
+    """Rows of ``columns`` (:func:`table_columns`): what ``function`` makes of all evidence of each key.
+
+    Every row is given the key; the order of the evidence is not defined.
+    """
+    arrow = _arrow_schema(columns)
+    return evidence.groupBy(*key).applyInArrow(lambda group: _fold_group(group, key, arrow, function), _schema(columns))
+
+
+def _fold_group(
+    group: pa.Table, key: Sequence[str], arrow: pa.Schema, function: Callable[[list[dict[str, Any]]], Iterable[Row]]
+) -> pa.Table:
+    rows = group.to_pylist()
+    whose = {name: rows[0][name] for name in key}
+    return pa.Table.from_pylist([{**whose, **row} for row in function(rows)], schema=arrow)
+
+
+def map_rows(
+    rows: DataFrame, columns: Mapping[str, str], function: Callable[[Iterator[dict[str, Any]]], Iterable[Row]]
+) -> DataFrame:
+    """Rows of ``columns``: what ``function`` makes of the rows of each task, one after the other."""
+    arrow = _arrow_schema(columns)
+
+    def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        made = iter(function(row for batch in batches for row in batch.to_pylist()))
+        while chunk := list(islice(made, _BATCH)):
+            yield pa.RecordBatch.from_pylist(chunk, schema=arrow)
+
+    return rows.mapInArrow(apply, _schema(columns))
+
+
+def _schema(columns: Mapping[str, str]) -> T.StructType:
+    return T.StructType([T.StructField(name, spark_type(type_)) for name, type_ in columns.items()])
+
+
+def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([(name, arrow_type(type_)) for name, type_ in columns.items()])

@@ -1,0 +1,182 @@
+"""Rows of evidence as values of the rooms' dataclasses, and values as rows of tables: plain Python, no Spark.
+
+A dataclass is the one declaration of a kind of evidence: its fields are the columns of the rows that Spark gathers, and
+a row becomes a value by the names of its columns. In the other direction a column of a table takes its value from the
+attribute of its name. So a new column is declared in a table and in a dataclass, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.gold import DIVERGENCES
+from ingest.lake.tables.silver import PARTITION_KEY
+from reconstruct.events.fields import fields_of
+from reconstruct.findings.verdicts import Finding, Verdicts
+from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.time.instants import to_datetime
+
+Row = Mapping[str, Any]
+Value = TypeVar("Value")
+
+#: Column that says of which table a row is, where one step makes rows of several.
+TABLE: Final = "table_name"
+#: Column that says of which kind a row of evidence is, where there are several: the name of its dataclass.
+KIND: Final = "row_kind"
+#: Pseudo table: how often each rule was kept, broken or could not be judged.
+VERDICTS: Final = "verdicts"
+VERDICT_COLUMNS: Final[Mapping[str, str]] = {"rule": "string", "verdict": "string", "times": "bigint"}
+
+#: What a field may hold: Spark's type of it, and what makes it of what Arrow gives. Python's numbers have no width: the
+#: widest is taken.
+_TYPES: Final[Mapping[Any, tuple[str, Callable[[Any], Any] | None]]] = {
+    str: ("string", None),
+    int: ("bigint", None),
+    bool: ("boolean", None),
+    tuple[int, ...]: ("array<bigint>", tuple),
+    tuple[str, ...]: ("array<string>", tuple),
+    Mapping[str, str]: ("map<string,string>", fields_of),
+}
+#: The attributes of an interval, by the columns that they become.
+_ENDS: Final[Mapping[str, str]] = {"valid_from": "start", "valid_to": "end"}
+_ABSENT: Final = object()
+
+
+def columns_of(*kinds: type, **beside: str) -> dict[str, str]:
+    """The fields of dataclasses as columns, name and Spark type; ``beside`` names columns that no dataclass has.
+
+    A field that no single column can hold (a tuple of values, a partition) has none: who reads the row gives it.
+    Raises ``ValueError`` where two dataclasses give one name to fields of different types.
+    """
+    columns: dict[str, str] = {}
+    for kind in kinds:
+        for name, (type_, _, _) in _plan(kind).items():
+            if columns.setdefault(name, type_) != type_:
+                raise ValueError(f"{kind.__name__}.{name} is {type_}, elsewhere {columns[name]}")
+    return columns | beside
+
+
+def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
+    """A row of evidence as a value of its dataclass; ``given`` are the fields that the row does not hold.
+
+    NULL is None, but for a field that cannot be None and has a default: then it is that.
+    """
+    values = {}
+    for name, (_, convert, is_none) in _plan(kind).items():
+        if name not in given and name in row:
+            value = row[name]
+            if value is not None:
+                values[name] = value if convert is None else convert(value)
+            elif is_none:
+                values[name] = None
+    return kind(**values, **given)
+
+
+def rows_of_kind(kind: type, rows: Iterable[Row]) -> Iterator[Row]:
+    """Of rows of several kinds of evidence those of one."""
+    return (row for row in rows if row[KIND] == kind.__name__)
+
+
+def values_of(kind: type[Value], rows: Iterable[Row]) -> list[Value]:
+    """Of rows of several kinds of evidence those of one, as values."""
+    return [value_of(kind, row) for row in rows_of_kind(kind, rows)]
+
+
+def table_row(spec: TableSpec, /, *values: object, **given: Any) -> dict[str, Any]:
+    """A row of a table: each column is ``given``, else an attribute of its name of the first value that has it.
+
+    ``valid_from`` and ``valid_to`` may be the ``start`` and ``end`` of an interval. Instants are microseconds. What
+    nothing gives is None; but the partition's key is left out, which the fold adds.
+    """
+    given.setdefault("model_version", MODEL_VERSION)
+    row: dict[str, Any] = {TABLE: spec.full_name}
+    for column in spec.columns:
+        value = given[column.name] if column.name in given else _attribute(values, column.name)
+        if value is _ABSENT:
+            if column.name not in PARTITION_KEY:
+                row[column.name] = None
+            continue
+        if value is not None:
+            if column.type == "timestamp":
+                value = to_datetime(value)
+            elif column.type.startswith("array"):
+                value = list(value)
+            elif isinstance(value, StrEnum):
+                value = value.value
+        row[column.name] = value
+    return row
+
+
+def table_rows(spec: TableSpec, intervals: Iterable[Any], /, **given: Any) -> Iterator[dict[str, Any]]:
+    """The rows of one timeline, numbered in their order (``sequence``).
+
+    Of an :class:`~reconstruct.time.intervals.Interval` the attributes of its value count too.
+    """
+    for sequence, interval in enumerate(intervals):
+        yield table_row(spec, interval, getattr(interval, "value", None), sequence=sequence, **given)
+
+
+def numbered(values: Iterable[Value], key: Callable[[Value], Any]) -> Iterator[tuple[int, Value]]:
+    """Values, each with its number among those of the same key, from 0."""
+    counts: dict[Any, int] = {}
+    for value in values:
+        counts[key(value)] = sequence = counts.get(key(value), -1) + 1
+        yield sequence, value
+
+
+def finding_row(finding: Finding, /, **given: Any) -> dict[str, Any]:
+    """A finding as a row of ``gold.divergences``; its id is a hash of rule, subject and evidence.
+
+    ``rule_source`` is added where all findings come together.
+    """
+    subject = "|".join((finding.rule_id, finding.divergence_type, finding.observed, *finding.evidence))
+    id_ = hashlib.sha256(subject.encode()).hexdigest()[:32]
+    return table_row(DIVERGENCES, finding, divergence_id=id_, detected_at=finding.at, **given)
+
+
+def verdict_rows(verdicts: Verdicts, **given: Any) -> Iterator[dict[str, Any]]:
+    """The findings, and a row of :data:`VERDICTS` for each rule and verdict."""
+    for finding in verdicts.findings:
+        yield finding_row(finding, **given)
+    yield from count_rows(verdicts, **given)
+
+
+def count_rows(verdicts: Verdicts, **given: Any) -> Iterator[dict[str, Any]]:
+    """A row of :data:`VERDICTS` for each rule and verdict."""
+    for (rule_id, verdict), times in sorted(verdicts.counts.items()):
+        yield {TABLE: VERDICTS, "rule": rule_id, "verdict": verdict, "times": times, **given}
+
+
+def _attribute(values: Sequence[object], name: str) -> Any:
+    for attribute in (name, _ENDS.get(name)):
+        if attribute is not None:
+            for value in values:
+                found = getattr(value, attribute, _ABSENT)
+                if found is not _ABSENT:
+                    return found
+    return _ABSENT
+
+
+@cache
+def _plan(kind: Any) -> dict[str, tuple[str, Callable[[Any], Any] | None, bool]]:
+    """By field: its Spark type, what makes the value of what the row holds, and whether NULL is None."""
+    hints = get_type_hints(kind)
+    plan: dict[str, tuple[str, Callable[[Any], Any] | None, bool]] = {}
+    for field in fields(kind):
+        hint = hints[field.name]
+        is_optional = get_origin(hint) is UnionType and NoneType in get_args(hint)
+        is_none = is_optional or (field.default is MISSING and field.default_factory is MISSING)
+        if is_optional:
+            (hint,) = (one for one in get_args(hint) if one is not NoneType)
+        if isinstance(hint, type) and issubclass(hint, StrEnum):
+            plan[field.name] = ("string", hint, is_none)
+        elif hint in _TYPES:
+            plan[field.name] = (*_TYPES[hint], is_none)
+    return plan

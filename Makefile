@@ -69,9 +69,10 @@ test-hard: env ## everything but clusters and benchmarks, with property tests th
 benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)
 
-docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables
+docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules
 	$(BIN)/python -m jobs.docs.tables_doc docs/tables.md
 	$(BIN)/python -m jobs.docs.transitions_doc docs/transitions.md
+	$(BIN)/python -m jobs.docs.rules_doc docs/rules.md
 
 # The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.
 lock: ## resolve pyproject.toml anew into requirements.lock

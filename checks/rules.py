@@ -54,7 +54,7 @@ class RuleOutcome:
         """The rule, where it comes from, and what was found."""
         findings = ", ".join(f"{count} of severity {severity}" for severity, count in self.by_severity)
         unjudged = f"; {self.unjudged_count} cases cannot be judged" if self.unjudged_count else ""
-        return f"{self.rule.title} ({self.rule.source}){'; findings: ' + findings if findings else ''}{unjudged}"
+        return f"{self.rule.promise} ({self.rule.source}){'; findings: ' + findings if findings else ''}{unjudged}"
 
 
 def rule_outcomes(lake: Lake, rules: Mapping[str, Rule] = RULES) -> tuple[RuleOutcome, ...]:

@@ -143,7 +143,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "count": words.count,
         "partition": words.partition,
-        "rule_titles": {rule.rule_id: rule.title for rule in RULES.values()},
+        "rule_titles": {rule.rule_id: rule.promise for rule in RULES.values()},
         "kind_words": words.KIND_WORDS,
         "inferred_words": words.INFERRED_WORDS,
     }

@@ -18,6 +18,9 @@ that may be wrong are compared with no copy (:mod:`reconstruct.checkpoints.clock
 
 from __future__ import annotations
 
+from typing import Final
+
+from ingest.lake.tables.silver import OFFSET_OBSERVATIONS
 from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.entries import judge_entries
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
@@ -26,6 +29,7 @@ from reconstruct.checkpoints.stale import judge_stale
 from reconstruct.checkpoints.starts import judge_starts
 from reconstruct.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
+from reconstruct.findings.rule import EvidenceKind, Rule
 
 
 def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
@@ -49,3 +53,15 @@ def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
     judge_damage(view, out)
     judge_stale(view, out)
     judge_entries(view, out)
+
+
+RULES: Final = (
+    Rule(
+        "R37",
+        "a checkpoint holds each assigned replica once, with an offset between its neighbours'",
+        "kafka.server.ReplicaManager.checkpointHighWatermarks, OffsetCheckpoint since 0.8.0; the third article",
+        OFFSET_OBSERVATIONS.full_name,
+        needs=(EvidenceKind.HIGH_WATERMARK_CHECKPOINT,),
+        judges=(judge_checkpoints,),
+    ),
+)

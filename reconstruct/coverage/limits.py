@@ -8,35 +8,31 @@ in part. A rule named here may still be kept or broken on other evidence: each v
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ingest.lake.tables.bronze import LOG_KINDS
 from reconstruct.coverage.levels import hides
+from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import KafkaVersion
+from reconstruct.rule_book import RULES
 
 #: Why something cannot be said, in the order told.
 CAUSES: Final = ("no_logs", "gap", "not_captured", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
-#: The epochs of leaders are checkpointed since then.
-LEADER_EPOCHS_SINCE: Final = KafkaVersion((0, 11, 0))  # KIP-101
 NO_BROKER: Final = -1
 #: Kinds that stand for several: what either of them tells.
-LOG_END, ZNODES, ZNODE_TRANSACTIONS = "log_end", "znodes", "znode_transaction_log"
 _STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
-    LOG_END: frozenset({"log_segment", "offset_probe"}),
-    ZNODES: frozenset({"znode_snapshot", "znode_snapshot_binary", ZNODE_TRANSACTIONS}),
+    EvidenceKind.LOG_END: frozenset({"log_segment", "offset_probe"}),
+    EvidenceKind.ZNODES: frozenset({"znode_snapshot", "znode_snapshot_binary", "znode_transaction_log"}),
 }
 #: What a capture records, and what it is evidence of; of other kinds that is the kind itself.
-_CAPTURED: Final[Mapping[str, str]] = {"offset_probe": LOG_END, "znode_snapshot": ZNODES}
-_LOGS: Final = ("state_change_log", "controller_log", "server_log")
-_OF_BROKERS: Final = (
-    *_LOGS,
-    "replication_offset_checkpoint",
-    "leader_epoch_checkpoint",
-    LOG_END,
-    "server_properties",
-)
-_OF_CLUSTER: Final = (ZNODES, ZNODE_TRANSACTIONS)
+_CAPTURED: Final[Mapping[str, str]] = {
+    "offset_probe": EvidenceKind.LOG_END,
+    "znode_snapshot": EvidenceKind.ZNODES,
+}
+_OF_CLUSTER: Final = (EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG)
+_OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in _OF_CLUSTER)
 
 #: The questions that missing evidence leaves open, by their number.
 QUESTIONS: Final[Mapping[int, str]] = {
@@ -115,59 +111,71 @@ class _Need:
     questions: tuple[int, ...]
 
 
-_WITHOUT: Final[Mapping[str, _Need]] = {
-    "state_change_log": _Need(
+def _rules(is_meant: Callable[[Rule], bool]) -> tuple[str, ...]:
+    return tuple(rule_id for rule_id, rule in RULES.items() if is_meant(rule))
+
+
+def _needing(*kinds: str) -> tuple[str, ...]:
+    return _rules(lambda rule: not set(kinds).isdisjoint(rule.needs))
+
+
+#: Without a kind of evidence: why something is not known, and the questions that are left open.
+_UNKNOWN_WITHOUT: Final[Mapping[EvidenceKind, tuple[str, tuple[int, ...]]]] = {
+    EvidenceKind.STATE_CHANGE_LOG: (
         "what was received there about leaders and ISRs, and what a controller there decided and sent, is not known",
-        ("R13", "R14", "R15", "R16", "R20", "R21", "R22", "R23", "R24", "R25"),
         (9, 11, 12, 13, 15),
     ),
-    "controller_log": _Need(
+    EvidenceKind.CONTROLLER_LOG: (
         "when a controller was there, and why it acted, is known only from other sources",
-        ("R07", "R09", "R11", "R16"),
         (8, 14, 15, 18, 20),
     ),
-    "server_log": _Need(
+    EvidenceKind.SERVER_LOG: (
         "why ISRs changed there, what was cut off, and where logs ended at a start is not known",
-        ("R30", "R35", "R38"),
         (3, 4, 6, 10, 18, 19, 23),
     ),
-    "replication_offset_checkpoint": _Need(
-        "the high watermarks that a start there would begin with are not known", ("R30", "R32", "R37"), (6, 21)
+    EvidenceKind.HIGH_WATERMARK_CHECKPOINT: (
+        "the high watermarks that a start there would begin with are not known",
+        (6, 21),
     ),
-    "leader_epoch_checkpoint": _Need(
-        "from which offset on each leader's records are held there is not known", ("R36",), (7,)
+    EvidenceKind.LEADER_EPOCH_CHECKPOINT: (
+        "from which offset on each leader's records are held there is not known",
+        (7,),
     ),
-    LOG_END: _Need(
-        "where logs ended there is known only as far as lines of logs and checkpoints limit it", ("R33", "R34"), (22,)
+    EvidenceKind.LOG_END: (
+        "where logs ended there is known only as far as lines of logs and checkpoints limit it",
+        (22,),
     ),
-    "server_properties": _Need(
+    EvidenceKind.SERVER_PROPERTIES: (
         "whether unclean elections were allowed, the lag limits and min.insync.replicas are not known",
-        ("R08", "R38", "R39"),
         (2, 5),
     ),
-    ZNODES: _Need("what was decided is known only as far as logs tell it", ("R03", "R04", "R10", "R12"), (9, 16)),
-    ZNODE_TRANSACTIONS: _Need(
-        "of several writes between two snapshots only the last is seen, and who wrote is not told", ("R03", "R12"), (9,)
+    EvidenceKind.ZNODES: ("what was decided is known only as far as logs tell it", (9, 16)),
+    EvidenceKind.ZNODE_TRANSACTION_LOG: (
+        "of several writes between two snapshots only the last is seen, and who wrote is not told",
+        (9,),
     ),
+}
+_WITHOUT: Final[Mapping[str, _Need]] = {
+    kind: _Need(why, _needing(kind), questions) for kind, (why, questions) in _UNKNOWN_WITHOUT.items()
 }
 #: What state-change.log leaves out at INFO; at a higher level it leaves out what matters altogether.
 _STATE_CHANGES_AT_INFO: Final = _Need(
     "transitions of replicas, partitions that go offline, requests and what the metadata cache holds are logged at"
     " TRACE only",
-    ("R13", "R14", "R15", "R16", "R21", "R22", "R23", "R24"),
+    _rules(lambda rule: rule.reads_trace),
     (11, 12, 13, 15),
 )
 _NO_LOGS: Final = _Need(
     "what was believed and done there, and what a controller there decided, is not known",
-    tuple(sorted({rule for kind in _LOGS for rule in _WITHOUT[kind].rules})),
-    tuple(sorted({question for kind in _LOGS for question in _WITHOUT[kind].questions})),
+    _needing(*LOG_KINDS),
+    tuple(sorted({question for kind in LOG_KINDS for question in _WITHOUT[kind].questions})),
 )
 _SILENT: Final = "what is not said then proves nothing"
 _ORDER_UNKNOWN: Final = "what stands before a line need not have come before it: nothing is concluded from that order"
 #: What is concluded from the order of the lines of state-change.log, or from what it does not say.
 _STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
     f"{_ORDER_UNKNOWN} or from what the log does not say",
-    ("R01", "R03", "R12", "R13", "R14", "R15", "R16", "R21", "R23"),
+    _rules(lambda rule: rule.reads_line_order),
     (9, 11, 12, 13),
 )
 
@@ -194,23 +202,25 @@ def limits(
 
 
 def _missing(brokers: Sequence[int], there: Mapping[str, set[int]], versions: Sequence[str]) -> Iterator[Limit]:
-    is_old = _all_before(versions, LEADER_EPOCHS_SINCE)
+    unknown_then = frozenset(kind for kind in _OF_BROKERS if _has_no_rule(kind, versions))
     anonymous = {kind for kind in _OF_BROKERS if NO_BROKER in there.get(kind, ())}
     for broker in brokers:
         if broker < 0:
             continue
         told = {kind for kind in _OF_BROKERS if broker in there.get(kind, ())}
-        if told.isdisjoint(_LOGS) and anonymous.isdisjoint(_LOGS):
+        if told.isdisjoint(LOG_KINDS) and anonymous.isdisjoint(LOG_KINDS):
             yield _limit("no_logs", broker, "logs", _NO_LOGS)
         for kind in _OF_BROKERS:
-            is_told = kind in told or kind in anonymous or (kind == "leader_epoch_checkpoint" and is_old)
-            if not is_told and not (kind in _LOGS and told.isdisjoint(_LOGS)):
+            is_told = kind in told or kind in anonymous or kind in unknown_then
+            if not is_told and not (kind in LOG_KINDS and told.isdisjoint(LOG_KINDS)):
                 yield _limit("missing", broker, kind, _WITHOUT[kind])
 
 
-def _all_before(versions: Sequence[str], bound: KafkaVersion) -> bool:
+def _has_no_rule(kind: EvidenceKind, versions: Sequence[str]) -> bool:
+    """Whether Kafka of each of the versions is older than every rule that is judged from the kind of evidence."""
     known = [version for version in map(KafkaVersion.parse, versions) if version is not None]
-    return bool(known) and all(version < bound for version in known)
+    begins = min(RULES[rule_id].since for rule_id in _WITHOUT[kind].rules)
+    return bool(known) and all(version < begins for version in known)
 
 
 def _of_no_known_broker(there: Mapping[str, set[int]]) -> Iterator[Limit]:
@@ -265,7 +275,11 @@ def _not_captured(there: Mapping[str, set[int]], holes: Sequence[Hole]) -> Itera
     """Outages of captures; what snapshots of znodes would tell, ZooKeeper's transaction logs tell better."""
     for hole in holes:
         kind = _CAPTURED.get(hole.source_kind, hole.source_kind)
-        if hole.cause == "not_captured" and kind in _WITHOUT and not (kind == ZNODES and there.get(ZNODE_TRANSACTIONS)):
+        if (
+            hole.cause == "not_captured"
+            and kind in _WITHOUT
+            and not (kind == EvidenceKind.ZNODES and there.get(EvidenceKind.ZNODE_TRANSACTION_LOG))
+        ):
             made = _limit(hole.cause, hole.broker_id, kind, _WITHOUT[kind])
             brokers = made.brokers if hole.broker_id >= 0 else ()
             yield replace(made, brokers=brokers, from_ms=hole.from_ms, to_ms=hole.to_ms)

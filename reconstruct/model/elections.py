@@ -12,7 +12,7 @@ the versions, and is a parameter here:
   to 2.0 do not tell the brokers that are shutting down.
 
 Sources: kafka.controller.PartitionLeaderSelector 0.8.0, 0.8.1, 0.8.2.2, 0.10.0, 1.0.0; PartitionStateMachine 1.1.0 and
-Election 2.4 to 3.9; the first article, section 1.
+Election 2.4 to 3.9.
 """
 
 from __future__ import annotations

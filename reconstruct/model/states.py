@@ -9,8 +9,7 @@ The machines live in the memory of one controller: a new controller starts them 
 it (:func:`initial_partition_state`, :func:`initial_replica_state`), so two lines may be compared only within one
 tenure. The tables changed twice in Kafka's life: 0.8.1 (topic deletion) and 2.3 (Offline to Ineligible).
 
-Sources: kafka.controller.PartitionStateMachine and ReplicaStateMachine of 0.8.0, 0.8.1, 1.1.0, 2.2.0, 2.3.0, 3.9.0; the
-first article, sections 2 and 3.
+Sources: kafka.controller.PartitionStateMachine and ReplicaStateMachine of 0.8.0, 0.8.1, 1.1.0, 2.2.0, 2.3.0, 3.9.0.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from reconstruct.partitions.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DEL
 from reconstruct.partitions.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
 from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import Role, metadata_cache_timelines, replica_manager_timelines
-from reconstruct.partitions.rules import JUDGES
+from reconstruct.partitions.rules.book import JUDGES
 from reconstruct.partitions.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
 from reconstruct.time.intervals import Change, Interval, close_intervals
 

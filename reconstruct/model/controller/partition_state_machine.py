@@ -20,8 +20,7 @@ A transition from a state that is not in the target's set is refused and changes
 :mod:`reconstruct.model.states`). An election that finds nobody, or is stopped by a newer controller, leaves the state
 as it was, but one: up to 1.0 a preferred election that was not needed counts as done.
 
-Sources: kafka.controller.PartitionStateMachine 0.8.0, 0.8.2.2, 1.0.2, 1.1.1, 2.4.1, 3.9.0; the first article,
-section 2.
+Sources: kafka.controller.PartitionStateMachine 0.8.0, 0.8.2.2, 1.0.2, 1.1.1, 2.4.1, 3.9.0.
 """
 
 from __future__ import annotations

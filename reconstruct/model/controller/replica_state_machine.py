@@ -19,8 +19,7 @@ What a target does besides setting the state:
 A transition from a state that is not in the target's set is refused and changes nothing (the sets are in
 :mod:`reconstruct.model.states`).
 
-Sources: kafka.controller.ReplicaStateMachine 0.8.0, 0.8.1.1, 0.8.2.2, 1.0.2, 1.1.1, 2.0.1, 2.3.1, 3.9.0; the first
-article, section 3.
+Sources: kafka.controller.ReplicaStateMachine 0.8.0, 0.8.1.1, 0.8.2.2, 1.0.2, 1.1.1, 2.0.1, 2.3.1, 3.9.0.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState, ReplicaEventKind
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US, TimedOffset
-from reconstruct.offsets.rules.case import Curves, Extreme, IsrMoveKind, OffsetCase, end_of, names
+from reconstruct.offsets.rules.case import Extreme, IsrMoveKind, OffsetCase, end_of, names
 from reconstruct.time.instants import utc
 
 
-def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+def judge_followers(case: OffsetCase, verdicts: Verdicts) -> None:
     """R32: once its first fetch is over, a follower's high watermark is one that its leader had already."""
-    del case
+    curves = case.curves
     for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
         is_reported = False
         for value in curves.of(replica_id, oe.HIGH_WATERMARK):
@@ -52,8 +52,9 @@ def judge_followers(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> Non
                 )
 
 
-def judge_isr_members(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+def judge_isr_members(case: OffsetCase, verdicts: Verdicts) -> None:
     """R33: a member of the ISR has every record below the leader's high watermark."""
+    curves = case.curves
     states = sorted(case.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
     slack = case.clocks.slack_us(DECISIONS)
     begins = [state.valid_from + slack for state in states]

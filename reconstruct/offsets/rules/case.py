@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
@@ -49,7 +50,7 @@ class IsrMove:
     evidence_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OffsetCase:
     """One partition incarnation.
 
@@ -68,6 +69,11 @@ class OffsetCase:
     @property
     def version(self) -> VersionRange:
         return self.view.version
+
+    @cached_property
+    def curves(self) -> Curves:
+        """What each replica's own sightings prove of its offsets over time."""
+        return Curves(self)
 
     def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> list[ReplicaEvent]:
         """What a replica did, in the order of time; of all ``kinds`` where none is given."""

@@ -21,8 +21,9 @@ _EXPLANATIONS: Final = {
 }
 
 
-def judge_high_watermarks(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+def judge_high_watermarks(case: OffsetCase, verdicts: Verdicts) -> None:
     """R30, of every replica: each value against the highest that was surely before it."""
+    curves = case.curves
     for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
         highest: TimedOffset | None = None
         recent: list[tuple[int, int, TimedOffset]] = []

@@ -11,7 +11,7 @@ from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
-from reconstruct.offsets.rules.case import Curves, Extreme, IsrMove, IsrMoveKind, OffsetCase, names
+from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.time.instants import utc
 
 #: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState).
@@ -155,9 +155,10 @@ def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
     return found if found is not None and case.is_covered(move.leader, found.at, move.at, move.leader) else None
 
 
-def judge_joins(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
     up to the begin of the leader's epoch."""
+    curves = case.curves
     for move in _moves(case, IsrMoveKind.JOINED):
         slack = case.clocks.slack_us(move.leader)
         start, end = move.at - LINE_TO_VALUE_US, move.at + LINE_TO_VALUE_US

@@ -9,14 +9,8 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import BROKEN, Finding, Verdicts
-from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
-from reconstruct.offsets.rules.case import Curves, OffsetCase
-from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
-from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks
-from reconstruct.offsets.rules.isr_moves import judge_joins, judge_leaves
-from reconstruct.offsets.rules.lineage import judge_lineages
-from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
-from reconstruct.offsets.rules.within_replica import judge_order_in_replica
+from reconstruct.offsets.rules.book import JUDGES
+from reconstruct.offsets.rules.case import OffsetCase
 
 #: By how much the lines of one broker may be off against the copies and the other brokers, after correction: nothing is
 #: said that one of the first explains, and nothing is an error that one of the others does.
@@ -77,18 +71,8 @@ def _explained_by_clocks(case: OffsetCase, found: Verdicts) -> dict[_Name, int]:
 
 def _judge_as_timed(case: OffsetCase) -> Verdicts:
     verdicts = Verdicts()
-    curves = Curves(case)
-    judge_high_watermarks(case, curves, verdicts)
-    judge_order_in_replica(case, curves, verdicts)
-    judge_followers(case, curves, verdicts)
-    judge_isr_members(case, curves, verdicts)
-    judge_losses(case, verdicts)
-    judge_truncations(case, curves, verdicts)
-    judge_lineages(case, verdicts)
-    judge_leaves(case, verdicts)
-    judge_joins(case, curves, verdicts)
-    judge_acks_all(case, verdicts)
-    judge_high_watermark_stands(case, curves, verdicts)
+    for judge in JUDGES:
+        judge(case, verdicts)
     return verdicts
 
 

@@ -14,7 +14,7 @@ from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState
 from reconstruct.offsets.losses import NO_LEADER
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US
-from reconstruct.offsets.rules.case import Curves, OffsetCase, end_of, names
+from reconstruct.offsets.rules.case import OffsetCase, end_of, names
 from reconstruct.time.instants import utc
 
 
@@ -78,8 +78,9 @@ def _spans_under_min_isr(case: OffsetCase) -> Iterator[_Span]:
         yield _Span(run[0].valid_from, run[-1].valid_to, min_isr, tuple(run))
 
 
-def judge_high_watermark_stands(case: OffsetCase, curves: Curves, verdicts: Verdicts) -> None:
+def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
     """R34 since 3.7 (KIP-966): the high watermark does not move while the ISR is smaller than min.insync.replicas."""
+    curves = case.curves
     if case.version.may_be_before(HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE):
         return
     for state in case.evidence.decided:

@@ -1,4 +1,4 @@
-"""At rest, what each live broker holds is what was decided last (R24).
+"""At rest, what each live broker holds is what was decided last; leaders stuck on an old version of it (R24).
 
 Requests may be late: a controller works through thousands of partitions before it sends, a broker may be paused, a
 connection is given up after ``controller.socket.timeout.ms`` (30 s) and tried again. So a difference is told only where
@@ -8,15 +8,17 @@ process ran, and whose log covers all of it; it is a warning, since the request 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
+from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsr
 from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
 from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
@@ -140,3 +142,52 @@ def _differs(truth: _Truth, broker_id: int, last: Interval[Role]) -> Finding:
         f" though it was registered and its log covers more than {_REST_US // 1_000_000} s of rest.",
         (*last.evidence, *truth.evidence[:1]),
     )
+
+
+#: A deposed leader hears of its successor within seconds; one that fails for longer does not hear at all.
+_STUCK_US: Final = 30_000_000
+_HEARD: Final = (
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.LEADER_EPOCH_STARTED,
+    EventType.BECOME_LEADER_COMPLETED,
+    EventType.BECOME_FOLLOWER_COMPLETED,
+    EventType.ISR_UPDATE_COMMITTED,
+    EventType.STOP_REPLICA_HANDLED,
+)
+
+
+def judge_stuck_leaders(case: Case, verdicts: Verdicts) -> None:
+    """R24: a leader whose changes of the ISR are refused again and again, for one version, and that hears nothing."""
+    for run in _runs(case.facts):
+        first, last = run[0], run[-1]
+        if last.at - first.at < _STUCK_US:
+            verdicts.kept("R24")
+            continue
+        assert first.broker_id is not None
+        verdicts.broken(
+            Divergence(
+                DivergenceType.LEADER_STUCK_ON_STALE_VERSION, "warning", first.at, broker_id=first.broker_id
+            ).explained(
+                "a leader that learns of the state that stands in ZooKeeper, or of its successor",
+                f"{len(run)} changes of the ISR refused for partition epoch {first.partition_epoch}",
+                f"From {utc(first.at)} to {utc(last.at)} broker {first.broker_id} tried {len(run)} times to change the"
+                f" ISR with partition epoch {first.partition_epoch}, which was not the znode's, and no LeaderAndIsr"
+                " reached it in between: it goes on as a leader without knowing that it may be none.",
+                tuple(fact.evidence_id for fact in (first, last)),
+                known_issue=known_issue("KAFKA-2729", case.cluster.version),
+            )
+        )
+
+
+def _runs(facts: Sequence[Evidence]) -> Iterator[list[Evidence]]:
+    """By broker: failures for one version, with nothing heard between them."""
+    open_runs: dict[int | None, list[Evidence]] = {}
+    for fact in facts:
+        run = open_runs.get(fact.broker_id, [])
+        if fact.kind == EventType.ISR_UPDATE_FAILED and fact.partition_epoch is not None:
+            if run and run[-1].partition_epoch != fact.partition_epoch:
+                yield open_runs.pop(fact.broker_id)
+            open_runs.setdefault(fact.broker_id, []).append(fact)
+        elif fact.kind in _HEARD and run:
+            yield open_runs.pop(fact.broker_id)
+    yield from open_runs.values()

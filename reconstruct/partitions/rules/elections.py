@@ -12,6 +12,7 @@ from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Seen, registered_since_list
+from reconstruct.partitions.elections.counterfactuals import what_would_explain
 from reconstruct.partitions.elections.judging import (
     NEW_PARTITION,
     UNKNOWN_KIND,
@@ -19,7 +20,6 @@ from reconstruct.partitions.elections.judging import (
     all_elections,
     unclean_setting,
 )
-from reconstruct.partitions.rules.election_inputs import what_would_explain
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 

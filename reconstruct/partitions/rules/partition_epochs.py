@@ -14,7 +14,7 @@ from reconstruct.model.versions import (
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.judging import unclean_setting
 from reconstruct.partitions.evidence import came_before
-from reconstruct.partitions.rules.exact_states import all_sightings, severity, states_by_version
+from reconstruct.partitions.rules.decided import all_sightings, severity, states_by_version
 from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc
 

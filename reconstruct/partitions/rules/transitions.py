@@ -1,4 +1,12 @@
-"""The transitions that controllers log, and those that they refuse (R13, R14)."""
+"""The transitions that controllers log, and those that they refuse (R13, R14); the order of the steps of creation,
+deletion, broker failure, broker start and reassignment (R16).
+
+A procedure is read from one controller's log alone, in the order of its file, and only where that log is whole: a step
+that another line proves to have been made is a missing line, not a missing step.
+
+Sources: kafka.controller.KafkaController.onNewPartitionCreation, onBrokerFailure, onBrokerStartup,
+onPartitionReassignment; PartitionStateMachine; ReplicaStateMachine; TopicDeletionManager; 0.8.1 to 3.9.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +25,11 @@ from reconstruct.model.states import (
 from reconstruct.model.versions import OFFLINE_TO_INELIGIBLE_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.reexecution.broker_changes import judge_broker_changes
 from reconstruct.partitions.reexecution.continuity import Gap, gaps
 from reconstruct.partitions.reexecution.controller_log import REPLICA, TRANSITIONS, ordered_logs
+from reconstruct.partitions.reexecution.lifecycles import judge_creation, judge_deletion, judge_reassignment
+from reconstruct.partitions.reexecution.standing import Standing
 from reconstruct.time.instants import utc
 
 _REFUSED: Final = re.compile(
@@ -129,3 +140,13 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
             known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
         )
     )
+
+
+def judge_sequences(case: Case, verdicts: Verdicts) -> None:
+    """R16: every procedure that a controller's log shows of this partition."""
+    standing = Standing.of(case)
+    for log in standing.logs:
+        judge_creation(standing, log, verdicts)
+        judge_deletion(standing, log, verdicts)
+        judge_reassignment(standing, log, verdicts)
+        judge_broker_changes(standing, log, verdicts)

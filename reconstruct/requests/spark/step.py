@@ -14,9 +14,9 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.requests.acceptance import judge_acceptance
 from reconstruct.requests.lossy_logs import PROOFS_APART_US, MissingLines, lossy_brokers, missing_lines
-from reconstruct.requests.propagation import REQUEST_KINDS, Request, judge_propagation, outcome_of
+from reconstruct.requests.propagation import REQUEST_KINDS, Request, outcome_of
+from reconstruct.requests.rules import JUDGES
 from reconstruct.requests.spark.evidence import REQUEST_COLUMNS
 
 #: The steps between which delays are measured, by column.
@@ -52,8 +52,8 @@ def _judged_rows(rows: Iterable[Row], clusters: Mapping[str, ClusterView]) -> It
     for request in (value_of(Request, row) for row in rows):
         cluster = _view_of(request, clusters)
         verdicts = counts.setdefault(request.cluster_id, Verdicts())
-        judge_propagation(request, cluster, verdicts)
-        judge_acceptance(request, cluster, verdicts)
+        for judge in JUDGES:
+            judge(request, cluster, verdicts)
         yield delay_row(request, cluster)
         yield from (finding_row(finding, cluster_id=request.cluster_id) for finding in verdicts.findings)
         verdicts.findings.clear()

@@ -16,8 +16,7 @@ the broker waits for requests that do not come (KAFKA-7235).
 another member of the ISR where there is one; where it follows it is told to stop, and leaves the ISR. What it still
 leads is the answer. Up to 0.8.1 a partition without other replicas is tried as well, in vain.
 
-Sources: kafka.controller.KafkaController 0.8.0, 0.8.2.2, 0.9.0.1, 1.1.1, 2.2.2, 2.7.2, 3.1.2, 3.9.0; the first article,
-section 3.
+Sources: kafka.controller.KafkaController 0.8.0, 0.8.2.2, 0.9.0.1, 1.1.1, 2.2.2, 2.7.2, 3.1.2, 3.9.0.
 """
 
 from __future__ import annotations

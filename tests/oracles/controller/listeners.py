@@ -10,8 +10,7 @@
 
 **Creation** is four transitions: partitions New, replicas New, partitions Online, replicas Online.
 
-Sources: PartitionStateMachine 0.8.2.2 (the three listeners); KafkaController 1.1.1, 2.0.1, 2.8.2, 3.9.0; the first
-article, section 2.
+Sources: PartitionStateMachine 0.8.2.2 (the three listeners); KafkaController 1.1.1, 2.0.1, 2.8.2, 3.9.0.
 """
 
 from __future__ import annotations

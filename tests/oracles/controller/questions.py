@@ -3,7 +3,7 @@
 Answers are sorted, because Kafka's are sets: the order in one batch is not Kafka's, and nothing may depend on it.
 
 Sources: kafka.controller.ControllerContext 3.9 and the questions of ReplicaStateMachine and PartitionStateMachine up to
-2.2; the first article, sections 2 and 3.
+2.2.
 """
 
 from __future__ import annotations

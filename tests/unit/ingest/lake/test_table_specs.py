@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.lake.tables import SCHEMAS, TABLES
-from jobs.docs import tables_doc, transitions_doc
+from jobs.docs import rules_doc, tables_doc, transitions_doc
 from tests import ROOT
 from tests.support.loops import for_each
 
@@ -31,13 +31,17 @@ PARTITION_KEY = ("topic", "topic_incarnation", "partition_id")
 
 @pytest.mark.parametrize(
     ("page", "markdown"),
-    [("tables.md", tables_doc.tables_markdown), ("transitions.md", transitions_doc.transitions_markdown)],
+    [
+        ("tables.md", tables_doc.tables_markdown),
+        ("transitions.md", transitions_doc.transitions_markdown),
+        ("rules.md", rules_doc.rules_markdown),
+    ],
 )
 def test_the_document_is_up_to_date(page, markdown):
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == markdown(), "run make docs"
 
 
-@pytest.mark.parametrize("main", [tables_doc.main, transitions_doc.main])
+@pytest.mark.parametrize("main", [tables_doc.main, transitions_doc.main, rules_doc.main])
 def test_check_tells_a_stale_document_from_a_fresh_one(main, tmp_path, capsys):
     file = tmp_path / "page.md"
     assert main([str(file)]) == 0

@@ -1,4 +1,4 @@
-"""The five selectors of 0.8 (first article, section 1): leader, epoch, ISR, replicas to be told, or the failure."""
+"""The five selectors of 0.8: leader, epoch, ISR, replicas to be told, or the failure."""
 
 from __future__ import annotations
 

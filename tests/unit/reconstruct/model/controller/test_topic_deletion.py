@@ -240,7 +240,7 @@ def test_nobody_is_told_of_a_shrinking_isr(version: KafkaVersion) -> None:
     assert all(len(info.isr) == (1 if version >= v(1, 1) else len(info.isr)) for info in states if info)
 
 
-def test_the_questions_the_first_article_lists() -> None:
+def test_the_questions_that_decide_what_is_deleted_when() -> None:
     started = serving(topics=("foo",)).then(enqueue_topics_for_deletion, {"foo"})
     assert questions.is_at_least_one_replica_in_deletion_started_state(started.context, "foo")
     assert not questions.are_all_replicas_for_topic_deleted(started.context, "foo")

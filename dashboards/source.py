@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.silver import PARTITION_KEY
 
+T = TypeVar("T")
 #: A partition, as silver and gold key it.
 PARTITION_TYPES: Final = (pa.string(), pa.string(), pa.string(), pa.int32())
 
@@ -62,16 +62,35 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class FileTotals:
+    """A cluster's files, their bytes and records, the span of their times, the versions and brokers they name."""
+
+    files: int = 0
+    files_read: int = 0
+    size_bytes: int | None = 0
+    records_read: int | None = 0
+    records_kept: int | None = 0
+    records_rejected: int | None = 0
+    from_ms: float | None = None
+    to_ms: float | None = None
+    versions: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Source:
     """The tables of one lake, read for some of its clusters. A table that is not there reads as empty.
 
-    ``opened`` holds the tables met so far: opening a Delta table costs more than most of these queries.
+    ``opened`` holds the tables met so far: opening a Delta table costs more than most of these queries. ``totals`` and
+    ``spans`` (first and last instant of the evidence, ms since 1970) are of each cluster.
     """
 
     lake: Lake
     limits: Limits
     clusters: tuple[str, ...] = ()
     opened: dict[str, DataFrame] = field(default_factory=dict)
+    totals: Mapping[str, FileTotals] = field(default_factory=dict)
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def all(self, spec: TableSpec) -> DataFrame:
         """Every row of the table."""
@@ -85,6 +104,14 @@ class Source:
     def read(self, spec: TableSpec) -> DataFrame:
         """The rows of the chosen clusters."""
         return self.all(spec).where(F.col("cluster_id").isin(list(self.clusters)))
+
+    def start(self) -> Column:
+        """First instant of the evidence of the row's cluster, in ms."""
+        return _of_cluster({cluster: first for cluster, (first, _) in self.spans.items()})
+
+    def end(self) -> Column:
+        """Last instant of the evidence of the row's cluster, in ms."""
+        return _of_cluster({cluster: last for cluster, (_, last) in self.spans.items()})
 
     def keys(self, names: Sequence[str], rows: Iterable[Sequence[Any]], types: Sequence[pa.DataType]) -> DataFrame:
         """A small table made on the driver, to join with."""
@@ -104,40 +131,34 @@ def top(rows: DataFrame, by: Sequence[str], order: Sequence[Column], count: int 
     return rows.withColumn("_rank", rank).where(F.col("_rank") <= count).drop("_rank")
 
 
-def of_partition(cluster: str, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The row's partition as a key, in the order of :data:`PARTITION_KEY`."""
-    return (cluster, *(row[name] for name in PARTITION_KEY[1:]))
+def spanned(rows: DataFrame) -> DataFrame:
+    """``valid_from`` and ``valid_to`` as ``from_ms`` and ``to_ms``."""
+    return rows.withColumns({"from_ms": ms("valid_from"), "to_ms": ms("valid_to")})
 
 
-def together(queries: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+def lasted_ms(source: Source) -> Column:
+    """How long an interval lasted, open ones counted to the end of the evidence."""
+    return F.greatest(F.coalesce(ms("valid_to"), source.end()) - ms("valid_from"), F.lit(0.0))
+
+
+def with_total(rows: DataFrame) -> DataFrame:
+    """With how many rows the cluster has, as ``total``."""
+    return rows.withColumn("total", F.count("*").over(Window.partitionBy("cluster_id")))
+
+
+def top_of_cluster(rows: DataFrame, order: Sequence[Column], count: int) -> DataFrame:
+    """The first ``count`` rows of each cluster, in that order."""
+    return top(rows, ["cluster_id"], order, count).orderBy("cluster_id", *order)
+
+
+def together(queries: Mapping[str, Callable[[], T]]) -> dict[str, T]:
     """The queries' answers by name. They are small and mostly wait for one another: four run at a time."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = {name: pool.submit(query) for name, query in queries.items()}
     return {name: answer.result() for name, answer in answers.items()}
 
 
-def of_cluster(literal: dict[str, float]) -> Column:
+def _of_cluster(literal: dict[str, float]) -> Column:
     """A number that depends on the row's cluster."""
     pairs = [F.lit(item) for pair in sorted(literal.items()) for item in pair]
     return F.element_at(F.create_map(*pairs), F.col("cluster_id")) if pairs else F.lit(0.0)
-
-
-def plain(row: Row) -> dict[str, Any]:
-    """A row as a dictionary whose whole floats are ints, so that JSON stays short."""
-    return {name: number(value) for name, value in row.asDict().items()}
-
-
-def number(value: Any) -> Any:
-    """An int where a float is whole; rounded to a microsecond otherwise; anything else as it is."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else round(value, 3)
-    return value
-
-
-def by_cluster(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
-    """Collected rows by their cluster, in the order collected."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        values = plain(row)
-        grouped.setdefault(values.pop("cluster_id"), []).append(values)
-    return grouped

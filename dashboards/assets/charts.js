@@ -2,11 +2,11 @@
 
 /** The charts of one cluster: a view of time, the brokers' colours, and the rows. */
 class Chart {
-  constructor(section, data, words) {
-    Object.assign(this, { section, data, words, base: data.base, rows: [], lanes: [] });
+  constructor(section, data) {
+    Object.assign(this, { section, data, base: data.base, rows: [], lanes: [] });
     this.end = Math.max(data.to, data.from + 1);
     this.view = new View(0, Math.max(data.last, data.to, 1), data.from, this.end);
-    this.brokers = brokerColours(data.brokers);
+    this.brokers = brokerColours(data.broker_ids);
     this.colours = theme();
     this.observer = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -49,7 +49,7 @@ class Chart {
       ["lasted", (to === null ? "at least " : "") + duration((to ?? this.end) - from)]];
   }
 
-  source(inferred) { return ["how known", inferred < 0 ? "observed" : `inferred: ${this.words.inferred[inferred].replaceAll("_", " ")}`]; }
+  certainty({ inferred_from }) { return ["how known", inferred_from ? `inferred: ${named(inferred_from)}` : "observed"]; }
 }
 
 function swatch(chart, broker) {
@@ -58,62 +58,69 @@ function swatch(chart, broker) {
   return node;
 }
 
+/** The rows in groups that have the same key, in the order of the keys' first row. */
+function grouped(rows, key) {
+  const groups = new Map();
+  for (const row of rows) groups.set(key(row), [...(groups.get(key(row)) || []), row]);
+  return groups;
+}
+
+const byNumber = (groups) => [...groups].sort(([a], [b]) => a - b);
+
 /** One row per broker that was, or claimed to be, controller. */
 function addControllers(chart, box) {
-  for (const id of [...new Set(chart.data.controllers.map((c) => c[0]))].sort((a, b) => a - b)) {
-    const tenures = chart.data.controllers.filter((c) => c[0] === id);
-    const items = tenures.map(([, epoch, from, to, reason, inferred]) => [from, to, () => [
-      `Broker ${id} controller, epoch ${epoch}`, [...chart.spell(from, to), ["ended", reason ? reason.replaceAll("_", " ") : "–"], chart.source(inferred)]]]);
+  for (const [id, tenures] of byNumber(grouped(chart.data.controllers, (c) => c.controller_id))) {
+    const items = tenures.map((c) => ({ from: c.from_ms, to: c.to_ms, describe: () => [
+      `Broker ${id} controller, epoch ${c.controller_epoch}`,
+      [...chart.spell(c.from_ms, c.to_ms), ["ended", c.end_reason ? named(c.end_reason) : "–"], chart.certainty(c)]] }));
     chart.add(box, [swatch(chart, id), id < 0 ? "unknown" : `broker ${id}`], 22, (context, width, height, view, colours) => {
-      for (const [, epoch, from, to, , inferred] of tenures) {
-        const where = place(view, width, from, to ?? chart.end);
+      for (const c of tenures) {
+        const where = place(view, width, c.from_ms, c.to_ms ?? chart.end);
         if (!where) continue;
         const colour = chart.brokers.get(id) || "#888888";
-        band(context, where[0], 4, Math.max(where[1] - 1, 1.5), 15, colour, inferred >= 0);
-        caption(context, `epoch ${epoch}`, where[0], 12, where[1], inferred >= 0 ? colours.text : ink(colour));
+        band(context, where[0], 4, Math.max(where[1] - 1, 1.5), 15, colour, c.inferred_from);
+        caption(context, `epoch ${c.controller_epoch}`, where[0], 12, where[1], c.inferred_from ? colours.text : ink(colour));
       }
     }, items);
   }
 }
 
 /** One row per broker: registered, perhaps registered, not registered. */
-function addLiveness(chart, box) {
-  for (const id of [...new Set(chart.data.liveness.map((b) => b[0]))].sort((a, b) => a - b)) {
-    const lives = chart.data.liveness.filter((b) => b[0] === id);
-    const items = lives.map(([, from, to, reason, inferred, before]) => [from, to, () => [`Broker ${id} registered`,
-      [...chart.spell(from, to), ...(before !== null ? [["gone by", chart.when(before)]] : []),
-        ["ended", reason ? reason.replaceAll("_", " ") : "–"], chart.source(inferred)]]]);
+function addBrokers(chart, box) {
+  for (const [id, lives] of byNumber(grouped(chart.data.brokers, (b) => b.broker_id))) {
+    const items = lives.map((b) => ({ from: b.from_ms, to: b.to_ms, describe: () => [`Broker ${id} registered`,
+      [...chart.spell(b.from_ms, b.to_ms), ...(b.ended_before_ms !== null ? [["gone by", chart.when(b.ended_before_ms)]] : []),
+        ["ended", b.end_reason ? named(b.end_reason) : "–"], chart.certainty(b)]] }));
     chart.add(box, [swatch(chart, id), `broker ${id}`], 20, (context, width, height, view, colours) => {
-      for (const [, from, to, , inferred, before] of lives) {
-        const where = place(view, width, from, to ?? chart.end);
-        if (where) band(context, where[0], 6, where[1], 9, chart.brokers.get(id) || "#888888", inferred >= 0);
-        const doubt = to !== null && before !== null && place(view, width, to, before);
+      for (const b of lives) {
+        const where = place(view, width, b.from_ms, b.to_ms ?? chart.end);
+        if (where) band(context, where[0], 6, where[1], 9, chart.brokers.get(id) || "#888888", b.inferred_from);
+        if (b.to_ms === null) continue;
+        const doubt = b.ended_before_ms !== null && place(view, width, b.to_ms, b.ended_before_ms);
         if (doubt) hatch(context, doubt[0], 6, doubt[1], 9, colours.faint);
-        if (to !== null) {
-          context.fillStyle = colours.error;
-          context.fillRect(view.x(to, width) - 1, 2, 2, 17);
-        }
+        context.fillStyle = colours.error;
+        context.fillRect(view.x(b.to_ms, width) - 1, 2, 2, 17);
       }
     }, items);
   }
 }
 
 /** How many partitions were in trouble at once: one staircase per kind. */
-function addCounts(chart, box) {
+function addTrouble(chart, box) {
   const tint = { offline: "offline", under_min_isr: "error", under_replicated: "warning" };
-  for (const kind of ["offline", "under_min_isr", "under_replicated"]) {
-    const steps = chart.data.counts[kind];
-    if (!steps) continue;
-    const most = Math.max(...steps.map((s) => s[1]), 1);
-    const items = steps.map(([at, number], i) => [at, i + 1 < steps.length ? steps[i + 1][0] : null, () => [
-      `${number.toLocaleString("en")} ${number === 1 ? "partition" : "partitions"} ${kind.replaceAll("_", " ")}`, chart.spell(at, i + 1 < steps.length ? steps[i + 1][0] : null)]]);
-    chart.add(box, [kind.replaceAll("_", " "), el("small", {}, ` at most ${most.toLocaleString("en")} at once`)], 40,
+  const kinds = new Map(chart.data.trouble.map(({ kind, counts }) => [kind, counts]));
+  for (const kind of Object.keys(tint).filter((one) => kinds.has(one))) {
+    const steps = kinds.get(kind).map((step, i, all) => ({ ...step, to_ms: all[i + 1]?.at_ms ?? null }));
+    const most = Math.max(...steps.map((step) => step.partitions), 1);
+    const items = steps.map(({ at_ms, to_ms, partitions }) => ({ from: at_ms, to: to_ms, describe: () => [
+      `${partitions.toLocaleString("en")} ${partitions === 1 ? "partition" : "partitions"} ${named(kind)}`, chart.spell(at_ms, to_ms)] }));
+    chart.add(box, [named(kind), el("small", {}, ` at most ${most.toLocaleString("en")} at once`)], 40,
       (context, width, height, view, colours) => {
         context.fillStyle = colours[tint[kind]];
-        steps.forEach(([at, number], i) => {
-          const where = place(view, width, at, i + 1 < steps.length ? steps[i + 1][0] : chart.end);
-          if (where && number) context.fillRect(where[0], height - 2 - (number / most) * (height - 6), where[1], (number / most) * (height - 6));
-        });
+        for (const { at_ms, to_ms, partitions } of steps) {
+          const where = place(view, width, at_ms, to_ms ?? chart.end), high = (partitions / most) * (height - 6);
+          if (where && partitions) context.fillRect(where[0], height - 2 - high, where[1], high);
+        }
         context.fillStyle = colours.line;
         context.fillRect(0, height - 2, width, 1);
       }, items);
@@ -121,62 +128,62 @@ function addCounts(chart, box) {
 }
 
 /** What was read of whom: one row per kind of source and broker. */
-function addCoverage(chart, box) {
-  const groups = new Map();
-  for (const c of chart.data.coverage) {
-    const name = `${c[0]} ${c[1]}`;
-    groups.set(name, [...(groups.get(name) || []), c]);
-  }
-  for (const parts of groups.values()) {
-    const [kind, broker] = parts[0];
-    const items = parts.map(([, , from, to, coverage, records, files, file, level, reason]) => [from, to, () => [
-      `${kind.replaceAll("_", " ")}${broker >= 0 ? ` of broker ${broker}` : ""}: ${coverage.replaceAll("_", " ")}${reason ? `, ${reason.replaceAll("_", " ")}` : ""}`,
-      [...chart.spell(from, to), ["records", records.toLocaleString("en")], ["files", file || String(files)], ["lowest level", level || "–"]]]]);
-    chart.add(box, [kind.replaceAll("_", " "), el("small", {}, broker >= 0 ? ` broker ${broker}` : "")], 16, (context, width, height, view, colours) => {
-      for (const [, , from, to, coverage] of parts) {
-        const where = place(view, width, from, to);
+function addEvidence(chart, box) {
+  for (const parts of grouped(chart.data.evidence, (e) => `${e.source_kind} ${e.broker_id}`).values()) {
+    const { source_kind: kind, broker_id: broker } = parts[0];
+    const items = parts.map((e) => ({ from: e.from_ms, to: e.to_ms, describe: () => [
+      `${named(kind)}${broker >= 0 ? ` of broker ${broker}` : ""}: ${named(e.coverage)}${e.gap_reason ? `, ${named(e.gap_reason)}` : ""}`,
+      [...chart.spell(e.from_ms, e.to_ms), ["records", e.records.toLocaleString("en")], ["files", e.file || String(e.files)], ["lowest level", e.level_floor || "–"]]] }));
+    chart.add(box, [named(kind), el("small", {}, broker >= 0 ? ` broker ${broker}` : "")], 16, (context, width, height, view, colours) => {
+      for (const e of parts) {
+        const where = place(view, width, e.from_ms, e.to_ms);
         if (!where) continue;
-        if (coverage === "covered") { context.fillStyle = colours.faint; context.fillRect(where[0], 5, where[1], 6); }
-        else hatch(context, where[0], 3, where[1], 10, coverage === "gap" ? colours.error : colours.warning);
+        if (e.coverage === "covered") { context.fillStyle = colours.faint; context.fillRect(where[0], 5, where[1], 6); }
+        else hatch(context, where[0], 3, where[1], 10, e.coverage === "gap" ? colours.error : colours.warning);
       }
     }, items);
   }
 }
 
+const samePartition = (a, b) => a.topic === b.topic && a.partition_id === b.partition_id;
+const sameIncarnation = (a, b) => samePartition(a, b) && a.topic_incarnation === b.topic_incarnation;
+
 /** One lane per partition. */
 function addPartitions(chart, box, clusterNumber) {
-  chart.data.lanes.forEach((lane, number) => {
-    const members = [...new Set([...lane.r.flatMap((r) => r[2]), ...lane.s.flatMap((s) => chart.data.isrs[s[4]])])];
+  const lanes = chart.data.partitions;
+  lanes.forEach((lane, number) => {
+    const name = `${lane.topic}-${lane.partition_id}`, drawn = lane.segments.length;
+    lane.findings = chart.data.findings.filter((finding) => sameIncarnation(finding, lane));
+    const members = [...new Set([...lane.assignments.flatMap((a) => a.replicas), ...lane.segments.flatMap((s) => s.isr)])];
     const strip = Math.max(2, Math.min(4, Math.floor(13 / Math.max(1, members.length)) - 1));
-    const items = lane.s.map((s) => [s[0], s[1], () => describeSegment(chart, lane, s)]);
-    lane.a.forEach(([kind, from, to, opened, closed]) => items.push([from, to, () => [
-      `${chart.words.kinds[kind].replaceAll("_", " ")}`, [...chart.spell(from, to), ...(opened ? [["began", opened]] : []), ...(closed ? [["ended", closed]] : [])]]]));
-    lane.f.forEach((f) => {
-      const [at, severity, rule, type] = chart.data.findings[f];
-      items.push([at, at, () => [`${chart.words.severities[severity]} ${rule}: ${type}`, [["at", chart.when(at)]]]]);
-    });
-    const notes = [lane.again ? `incarnation ${lane.i}` : null,
-      lane.n > lane.s.length ? `latest ${lane.s.length} of ${lane.n.toLocaleString("en")}` : null,
-      lane.off > 0 ? `offline ${duration(lane.off)}` : null, lane.n ? null : "no leader known"].filter(Boolean).join(", ");
-    const row = chart.add(box, [el("b", {}, `${lane.t}-${lane.p}`), el("small", {}, notes && ` ${notes}`)],
+    const items = lane.segments.map((s) => ({ from: s.from_ms, to: s.to_ms, describe: () => describeSegment(chart, lane, s) }));
+    lane.unavailable.forEach((u) => items.push({ from: u.from_ms, to: u.to_ms, describe: () => [named(u.kind),
+      [...chart.spell(u.from_ms, u.to_ms), ...(u.opened_by ? [["began", u.opened_by]] : []), ...(u.closed_by ? [["ended", u.closed_by]] : [])]] }));
+    lane.findings.forEach((f) => items.push({ from: f.at_ms, to: f.at_ms, describe: () => [
+      `${f.severity} ${f.rule_id}: ${named(f.divergence_type)}`, [["at", chart.when(f.at_ms)]]] }));
+    const notes = [lanes.some((other) => other !== lane && samePartition(other, lane)) ? `incarnation ${lane.topic_incarnation}` : null,
+      lane.segments_count > drawn ? `latest ${drawn} of ${lane.segments_count.toLocaleString("en")}` : null,
+      lane.offline_ms > 0 ? `offline ${duration(lane.offline_ms)}` : null, lane.segments_count ? null : "no leader known"].filter(Boolean).join(", ");
+    const row = chart.add(box, [el("b", {}, name), el("small", {}, notes && ` ${notes}`)],
       28 + members.length * (strip + 1), partitionPainter(chart, lane, members), items);
     row.node.id = `lane-${clusterNumber}-${number}`;
-    row.node.dataset.name = `${lane.t}-${lane.p}`.toLowerCase();
-    row.node.dataset.severities = [...new Set(lane.f.map((f) => chart.words.severities[chart.data.findings[f][1]]))].join(" ");
-    row.node.setAttribute("aria-label", `partition ${lane.t}-${lane.p}, ${lane.n} intervals. Arrow keys step through them, Enter lists them.`);
+    row.node.dataset.name = name.toLowerCase();
+    row.node.dataset.severities = [...new Set(lane.findings.map((f) => f.severity))].join(" ");
+    row.node.setAttribute("aria-label", `partition ${name}, ${lane.segments_count} intervals. Arrow keys step through them, Enter lists them.`);
     row.lane = lane;
-    row.listing = () => lane.s.map((s) => [["leader", s[2] === NO_LEADER ? "none" : String(s[2])], ...describeSegment(chart, lane, s)[1]]);
+    row.listing = () => lane.segments.map((s) => [["leader", s.leader === NO_LEADER ? "none" : String(s.leader)], ...describeSegment(chart, lane, s)[1]]);
     row.rank = number;
     chart.lanes.push(row);
   });
 }
 
+const evidenceOf = ({ file, line }) => (file === null ? [] : [["evidence", `${file}:${line}`]]);
+
 function describeSegment(chart, lane, s) {
-  const [from, to, leader, epoch, isr, partitionEpoch, controllerEpoch, writer, inferred, file, line] = s;
-  const assigned = lane.r.filter((r) => r[0] <= from && (r[1] === null || r[1] > from)).pop();
-  const missing = assigned ? assigned[2].filter((id) => !chart.data.isrs[isr].includes(id)) : [];
-  return [`${lane.t}-${lane.p}: ${leader === NO_LEADER ? "no leader" : `leader ${leader}`}`, [
-    ["leader epoch", String(epoch)], ["ISR", `[${chart.data.isrs[isr].join(", ")}]${missing.length ? `, out: ${missing.join(", ")}` : ""}`],
-    ["partition epoch", partitionEpoch ?? "unknown"], ["controller epoch", controllerEpoch ?? "unknown"], ...chart.spell(from, to),
-    ["written by", chart.words.writers[writer] ?? "unknown"], chart.source(inferred), ...(file === undefined ? [] : [["evidence", `${chart.data.files[file]}:${line}`]])]];
+  const assigned = lane.assignments.filter((a) => a.from_ms <= s.from_ms && (a.to_ms === null || a.to_ms > s.from_ms)).pop();
+  const missing = assigned ? assigned.replicas.filter((id) => !s.isr.includes(id)) : [];
+  return [`${lane.topic}-${lane.partition_id}: ${s.leader === NO_LEADER ? "no leader" : `leader ${s.leader}`}`, [
+    ["leader epoch", String(s.leader_epoch)], ["ISR", `[${s.isr.join(", ")}]${missing.length ? `, out: ${missing.join(", ")}` : ""}`],
+    ["partition epoch", s.partition_epoch ?? "unknown"], ["controller epoch", s.controller_epoch ?? "unknown"], ...chart.spell(s.from_ms, s.to_ms),
+    ["written by", s.written_by ?? "unknown"], chart.certainty(s), ...evidenceOf(s)]];
 }

@@ -30,8 +30,8 @@ function theme() {
 }
 
 class Row {
-  /** draw(context, width, height, view, colours) paints; items are [from, to or null, describe(), told late] for hover
-   *  and keys. */
+  /** draw(context, width, height, view, colours) paints; items are {from, to (null: open), describe(), isLast} for
+   *  hover and keys. */
   constructor(chart, label, height, draw, items) {
     Object.assign(this, { chart, height, draw, items, stale: true, visible: false, cursor: -1, mark: null });
     this.canvas = el("canvas", { "aria-hidden": "true" });
@@ -60,13 +60,13 @@ class Row {
     }
   }
 
-  /** Items under a pixel, the narrowest first, then those told late. */
+  /** Items under a pixel, the narrowest first, then those that are last. */
   at(x, width) {
     const view = this.chart.view, slack = (view.span / width) * 3, time = view.time(x, width);
-    const end = (item) => (item[1] === null ? this.chart.end : item[1]);
-    return this.items.filter((item) => item[0] <= time + slack && end(item) >= time - slack
-      && (end(item) - item[0] < slack * 2 || (item[0] <= time && time < end(item))))
-      .sort((a, b) => (a[3] ?? 0) - (b[3] ?? 0) || (end(a) - a[0]) - (end(b) - b[0]));
+    const end = (item) => item.to ?? this.chart.end;
+    return this.items.filter((item) => item.from <= time + slack && end(item) >= time - slack
+      && (end(item) - item.from < slack * 2 || (item.from <= time && time < end(item))))
+      .sort((a, b) => Boolean(a.isLast) - Boolean(b.isLast) || (end(a) - a.from) - (end(b) - b.from));
   }
 }
 
@@ -123,12 +123,12 @@ function band(context, x, y, width, height, colour, inferred) {
 
 /** A finding's sign: a diamond for an error, a triangle for a warning, a dot for a note. */
 function sign(context, x, severity, colours) {
-  context.fillStyle = [colours.error, colours.warning, colours.info][severity];
+  context.fillStyle = colours[severity];
   context.strokeStyle = colours.surface;
   context.lineWidth = 1.5;
   context.beginPath();
-  if (severity === 0) { context.moveTo(x, 0.5); context.lineTo(x + 5.5, 6); context.lineTo(x, 11.5); context.lineTo(x - 5.5, 6); }
-  else if (severity === 1) { context.moveTo(x - 5, 1); context.lineTo(x + 5, 1); context.lineTo(x, 10); }
+  if (severity === "error") { context.moveTo(x, 0.5); context.lineTo(x + 5.5, 6); context.lineTo(x, 11.5); context.lineTo(x - 5.5, 6); }
+  else if (severity === "warning") { context.moveTo(x - 5, 1); context.lineTo(x + 5, 1); context.lineTo(x, 10); }
   else context.arc(x, 5, 3.5, 0, 7);
   context.closePath();
   context.stroke();
@@ -137,41 +137,40 @@ function sign(context, x, severity, colours) {
 
 /** A partition: signs on top, the leader's band, below it one thin line per replica while it is in the ISR. */
 function partitionPainter(chart, lane, members) {
-  const offline = chart.words.kinds.indexOf("offline");
   const strip = Math.max(2, Math.min(4, Math.floor(13 / Math.max(1, members.length)) - 1));
   return (context, width, height, view, colours) => {
     const bandTop = 11, bandHeight = 13, stripTop = bandTop + bandHeight + 2;
     const stripY = (member) => stripTop + members.indexOf(member) * (strip + 1);
-    for (const [from, to, replicas] of lane.r) {
-      const where = place(view, width, from, to ?? chart.end);
+    for (const { from_ms, to_ms, replicas } of lane.assignments) {
+      const where = place(view, width, from_ms, to_ms ?? chart.end);
       if (where) for (const replica of replicas) {
         context.fillStyle = colours.missing;
         context.fillRect(where[0], stripY(replica) + strip / 2 - 0.5, where[1], 1);
       }
     }
-    for (const [from, to, leader, epoch, isr, , , , inferred] of lane.s) {
-      const where = place(view, width, from, to ?? chart.end);
+    for (const { from_ms, to_ms, leader, leader_epoch, isr, inferred_from } of lane.segments) {
+      const where = place(view, width, from_ms, to_ms ?? chart.end);
       if (!where) continue;
       if (leader === NO_LEADER) noLeader(context, where[0], bandTop, where[1], bandHeight, colours);
       else {
         const colour = chart.brokers.get(leader) || "#888888";
-        band(context, where[0], bandTop, Math.max(where[1] - 1, 1.5), bandHeight, colour, inferred >= 0);
-        caption(context, `${leader} · epoch ${epoch}`, where[0], bandTop + 7, where[1], inferred >= 0 ? colours.text : ink(colour));
+        band(context, where[0], bandTop, Math.max(where[1] - 1, 1.5), bandHeight, colour, inferred_from);
+        caption(context, `${leader} · epoch ${leader_epoch}`, where[0], bandTop + 7, where[1], inferred_from ? colours.text : ink(colour));
       }
-      context.globalAlpha = inferred >= 0 ? 0.5 : 1;
-      for (const member of chart.data.isrs[isr]) {
+      context.globalAlpha = inferred_from ? 0.5 : 1;
+      for (const member of isr) {
         context.fillStyle = chart.brokers.get(member) || "#888888";
         context.fillRect(where[0], stripY(member), where[1], strip);
       }
       context.globalAlpha = 1;
     }
-    for (const [kind, from, to] of lane.a) {
-      const where = kind === offline && place(view, width, from, to ?? chart.end);
+    for (const { kind, from_ms, to_ms } of lane.unavailable) {
+      const where = kind === "offline" && place(view, width, from_ms, to_ms ?? chart.end);
       if (where) noLeader(context, where[0], bandTop, where[1], bandHeight, colours);
     }
-    for (const number of lane.f) {
-      const [at, severity] = chart.data.findings[number], x = view.x(at, width);
-      if (x > -8 && x < width + 8) sign(context, x, severity, colours);
+    for (const finding of lane.findings) {
+      const x = view.x(finding.at_ms, width);
+      if (x > -8 && x < width + 8) sign(context, x, finding.severity, colours);
     }
   };
 }

@@ -4,8 +4,8 @@ const tip = el("div", { class: "tip", role: "status", "aria-live": "polite" });
 
 function showTip(x, y, found) {
   tip.replaceChildren(...found.slice(0, 3).map((item) => {
-    const [title, pairs] = item[2]();
-    return el("div", { class: "said" }, el("strong", {}, title),
+    const [title, pairs] = item.describe();
+    return el("div", { class: "item" }, el("strong", {}, title),
       el("dl", {}, ...pairs.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
   }));
   if (found.length > 3) tip.append(el("small", {}, `${found.length - 3} more here: zoom in`));
@@ -96,23 +96,23 @@ function bindKeys(chart, box) {
 }
 
 function stepThrough(chart, row, step) {
-  const ordered = [...row.items].sort((a, b) => a[0] - b[0]);
+  const ordered = [...row.items].sort((a, b) => a.from - b.from);
   if (!ordered.length) return;
   row.cursor = Math.min(Math.max(row.cursor + step, 0), ordered.length - 1);
   const item = ordered[row.cursor], box = row.plot.getBoundingClientRect();
-  row.mark = item[0];
-  if (item[0] < chart.view.from || item[0] > chart.view.to) chart.view.centre(item[0]);
+  row.mark = item.from;
+  if (item.from < chart.view.from || item.from > chart.view.to) chart.view.centre(item.from);
   row.paint();
-  showTip(box.left + chart.view.x(item[0], box.width), box.bottom, [item]);
+  showTip(box.left + chart.view.x(item.from, box.width), box.bottom, [item]);
 }
 
 /** The row's intervals as a table below it, made when asked for. */
 function toggleTable(row) {
   if (row.table) { row.table.remove(); row.table = null; return; }
-  const body = row.listing().map((pairs) => new Map(pairs)), names = [...new Set(body.flatMap((said) => [...said.keys()]))];
+  const body = row.listing().map((pairs) => new Map(pairs)), names = [...new Set(body.flatMap((row) => [...row.keys()]))];
   row.table = el("div", { class: "scroll intervals" }, el("table", {},
     el("thead", {}, el("tr", {}, ...names.map((name) => el("th", {}, name)))),
-    el("tbody", {}, ...body.map((said) => el("tr", {}, ...names.map((name) => el("td", {}, String(said.get(name) ?? ""))))))));
+    el("tbody", {}, ...body.map((own) => el("tr", {}, ...names.map((name) => el("td", {}, String(own.get(name) ?? ""))))))));
   row.node.after(row.table);
 }
 
@@ -130,11 +130,11 @@ function applyFilter(chart) {
   $$(".finding", chart.section).forEach((node) => {
     node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity === severity));
   });
-  $(".filter-said", chart.section).textContent = `${shown} of ${chart.lanes.length} lanes`;
+  $(".filter-count", chart.section).textContent = `${shown} of ${chart.lanes.length} lanes`;
 }
 
 function sortLanes(chart, order) {
-  const byName = (a, b) => a.lane.t.localeCompare(b.lane.t, "en") || a.lane.p - b.lane.p || a.rank - b.rank;
+  const byName = (a, b) => a.lane.topic.localeCompare(b.lane.topic, "en") || a.lane.partition_id - b.lane.partition_id || a.rank - b.rank;
   const rows = [...chart.lanes].sort(order === "name" ? byName : (a, b) => a.rank - b.rank), box = $(".lanes", chart.section);
   for (const row of rows) box.append(row.node, ...(row.table ? [row.table] : []));
 }
@@ -183,18 +183,18 @@ function loadHash(charts) {
 }
 
 function start() {
-  const data = JSON.parse($("#data").textContent);
+  const data = JSON.parse($("#data").textContent, rowsOfColumns);
   const charts = data.clusters.map((cluster, number) => {
-    const section = $(`#cluster-${number}`), chart = new Chart(section, cluster, data.words), box = $(".timelines", section);
+    const section = $(`#cluster-${number}`), chart = new Chart(section, cluster), box = $(".timelines", section);
     chart.number = number;
     makeAxis(chart, $(".axis", section));
-    addCounts(chart, $(".counts", section));
+    addTrouble(chart, $(".counts", section));
     addControllers(chart, $(".controllers", section));
-    addLiveness(chart, $(".liveness", section));
+    addBrokers(chart, $(".liveness", section));
     addCurves(chart, number);
     addPartitions(chart, $(".lanes", section), number);
-    addCoverage(chart, $(".covered", section));
-    chart.data.brokers.forEach((id) => $(".legend-brokers", section).append(el("span", {}, swatch(chart, id), ` ${id}`)));
+    addEvidence(chart, $(".covered", section));
+    chart.data.broker_ids.forEach((id) => $(".legend-brokers", section).append(el("span", {}, swatch(chart, id), ` ${id}`)));
     bindPointer(chart, box);
     bindKeys(chart, box);
     const act = { in: () => chart.view.zoom(0.5), out: () => chart.view.zoom(2), left: () => chart.view.pan(-0.3), right: () => chart.view.pan(0.3),
@@ -224,20 +224,20 @@ function start() {
 
 /** Copies a table as lines with tabs, without the columns that say where on this machine it comes from. */
 async function copyTable(button) {
-  const table = document.getElementById(button.dataset.copies), said = button.nextElementSibling;
+  const table = document.getElementById(button.dataset.copies), status = button.nextElementSibling;
   const text = [...table.rows].map((row) => [...row.cells].filter((cell) => !("private" in cell.dataset))
     .map((cell) => cell.textContent.trim()).join("\t")).join("\n");
   try {
     await navigator.clipboard.writeText(text);
-    said.textContent = `${table.tBodies[0].rows.length} lines copied`;
+    status.textContent = `${table.tBodies[0].rows.length} lines copied`;
   } catch {
     getSelection().selectAllChildren(table);
-    said.textContent = "Not allowed here: the list is selected, copy it with Ctrl+C";
+    status.textContent = "Not allowed here: the list is selected, copy it with Ctrl+C";
   }
 }
 
 function fitFindings(chart) {
-  const times = chart.data.findings.map((f) => f[0]);
+  const times = chart.data.findings.map((f) => f.at_ms);
   if (!times.length) return;
   const low = Math.min(...times), high = Math.max(...times), margin = Math.max((high - low) * 0.1, 1000);
   chart.view.set(low - margin, high + margin);

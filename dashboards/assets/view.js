@@ -15,6 +15,18 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** The reviver of the page's data: rows that were sent as columns, as objects with named fields again; see
+ *  dashboards/payload.py. */
+function rowsOfColumns(_, value) {
+  if (!value?.columns) return value;
+  const columns = Object.entries(value.columns).map(([name, column]) =>
+    [name, Array.isArray(column) ? column : column.rows.map((number) => column.values[number])]);
+  return columns[0][1].map((_, row) => Object.fromEntries(columns.map(([name, column]) => [name, column[row]])));
+}
+
+/** A word of a vocabulary as prose. */
+const named = (word) => word.replaceAll("_", " ");
+
 const pad = (number, width = 2) => String(number).padStart(width, "0");
 
 /** "2026-11-21 10:04:12.310", UTC. */

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.gather import gather
 from dashboards.render import render
 from dashboards.report import write_report
-from dashboards.report_data import gather
-from dashboards.source import Limits
+from dashboards.sections import findings
+from dashboards.sections.findings import RuleVerdicts
+from dashboards.sections.timelines import partitions, trouble
+from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
+from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, PARTITION_KEY
 from tests.support.browser import Browser
 from tests.support.lakes import incident as lake_fixture
 
@@ -92,15 +96,22 @@ def test_the_same_lake_gives_the_same_bytes(gathered, pages):
 def test_limits_bound_what_reaches_the_driver_and_the_page_says_so(made):
     limits = Limits(lanes=12, segments=60, findings=4, findings_per_type=3)
     data = gather(made("wide"), lambda _: None, limits)
-    cluster = data["clusters"][0]
-    assert len(cluster["partitions"]) == 12
-    assert len(cluster["findings"]) == 4
-    assert {row["partitions_total"] for row in cluster["partitions"]} == {200}
+    lanes, found = data.clusters[0].of(partitions.SECTION), data.clusters[0].of(findings.SECTION)
+    assert len(lanes) == 12
+    assert len(found.worst) == 4
+    assert {lane.partitions_total for lane in lanes} == {200}
     # The partitions in trouble come first: ten have findings, and those with errors lead.
-    assert [row["errors"] for row in cluster["partitions"]] == [1] * 5 + [0] * 7
-    assert [row["warnings"] for row in cluster["partitions"]] == [0] * 5 + [1] * 5 + [0] * 2
+    assert [lane.errors for lane in lanes] == [1] * 5 + [0] * 7
+    assert [lane.warnings for lane in lanes] == [0] * 5 + [1] * 5 + [0] * 2
     # Five intervals for each lane, the latest.
-    assert sorted(row["sequence"] for row in cluster["segments"]) == sorted([5, 6, 7, 8, 9] * 12)
+    timeline = made("wide").read(LEADER_AND_ISR_TIMELINE).where("sequence >= 5")
+    latest = {tuple(row) for row in timeline.select(*PARTITION_KEY[1:], ms("valid_from")).collect()}
+    assert {len(lane.segments) for lane in lanes} == {5}
+    assert {
+        (lane.topic, lane.topic_incarnation, lane.partition_id, segment.from_ms)
+        for lane in lanes
+        for segment in lane.segments
+    } <= latest
     page = render(data, "t")
     assert "12 of 200 partitions are drawn" in page
     assert "12 lanes show only the latest" in page
@@ -109,15 +120,15 @@ def test_limits_bound_what_reaches_the_driver_and_the_page_says_so(made):
 
 
 def test_counts_over_time_are_exact_where_they_change(gathered):
-    counts = gathered["clusters"][0]["counts"]
-    most = {kind: max(number for _, number in steps) for kind, steps in counts.items()}
+    counts = {row.kind: row.counts for row in gathered.clusters[0].of(trouble.SECTION)}
+    most = {kind: max(step.partitions for step in steps) for kind, steps in counts.items()}
     assert most == {"offline": 2, "under_replicated": 4}
-    assert counts["offline"][-1][1] == 0
-    assert abs(counts["offline"][0][0] - lake_fixture.at(245.7).timestamp() * 1000) <= 1500
+    assert counts["offline"][-1].partitions == 0
+    assert abs(counts["offline"][0].at_ms - lake_fixture.at(245.7).timestamp() * 1000) <= 1500
 
 
 def test_the_verdicts_are_those_of_the_latest_run(gathered):
-    assert gathered["clusters"][0]["rules"] == [{"rule_id": "R02", "kept": 41, "broken": 0, "cannot_be_judged": 0}]
+    assert gathered.clusters[0].of(findings.SECTION).rules == (RuleVerdicts("R02", 41, 0, 0),)
 
 
 def test_evidence_is_found_by_record_and_what_is_not_there_is_said(pages):
@@ -145,9 +156,9 @@ def test_several_clusters_have_a_section_each(spark, empty_lake_dir, tmp_path):
     for name in ("east", "west"):
         lake_fixture.write_incident(lake, name, f"topic.{name}")
     data = gather(lake, lambda _: None)
-    assert [c["cluster_id"] for c in data["clusters"]] == ["east", "west"]
-    assert {row["topic"] for row in data["clusters"][1]["partitions"]} == {"topic.west", "safe"}
-    assert {row["findings"] for c in data["clusters"] for row in c["finding_counts"]} == {1}
+    assert [c.cluster_id for c in data.clusters] == ["east", "west"]
+    assert {lane.topic for lane in data.clusters[1].of(partitions.SECTION)} == {"topic.west", "safe"}
+    assert {row.findings for c in data.clusters for row in c.of(findings.SECTION).counts} == {1}
 
 
 @pytest.mark.parametrize("name", ["incident", "wide", "hostile", "empty"])
@@ -169,7 +180,7 @@ def test_the_page_opens_without_error_and_without_network(browser, pages, name):
 def test_two_hundred_partitions_are_all_there(browser, pages):
     page = browser.open(pages("wide")[0])
     assert page.value("document.querySelectorAll('.lanes .row').length") == 200
-    assert page.value("document.querySelector('.filter-said').textContent") == "200 of 200 lanes"
+    assert page.value("document.querySelector('.filter-count').textContent") == "200 of 200 lanes"
     page.value("document.querySelector('#lane-0-199').scrollIntoView()")
     page.settle()
     painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0))"

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.curve_steps import BOUNDS
+from dashboards.gather import gather
 from dashboards.report import write_report
-from dashboards.report_data import gather
+from dashboards.sections.offsets import offsets
+from dashboards.sections.offsets.rows import OwnRecords
+from dashboards.sections.offsets.steps import BOUNDS
 from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
@@ -36,8 +38,8 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
 @pytest.fixture(scope="module")
 def curves(lake):
     """By topic, what is gathered of each partition that is drawn or listed."""
-    rows = gather(lake, lambda _: None, LIMITS)["clusters"][0]["curves"]
-    return {row["topic"]: row for row in rows}
+    rows = gather(lake, lambda _: None, LIMITS).clusters[0].of(offsets.SECTION)
+    return {row.topic: row for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -50,91 +52,95 @@ def page(lake, tmp_path_factory):
 
 
 def test_losses_come_first_then_unclean_elections_then_the_busiest_and_some_others_are_listed(curves):
-    assert [topic for topic, row in curves.items() if row["is_drawn"]] == ["ledger", "maybe", "clicks"]
-    assert [topic for topic, row in curves.items() if not row["is_drawn"]] == [
+    assert [topic for topic, row in curves.items() if row.is_drawn] == ["ledger", "maybe", "clicks"]
+    assert [topic for topic, row in curves.items() if not row.is_drawn] == [
         "quiet00",
         "quiet01",
         "quiet02",
         "quiet03",
     ]
-    assert all("steps" not in row for row in curves.values() if not row["is_drawn"])
-    totals = {(row["curves_total"], row["losing_total"], row["lost_lower_total"]) for row in curves.values()}
+    assert all(not row.steps for row in curves.values() if not row.is_drawn)
+    totals = {(row.curves_total, row.losing_total, row.lost_lower_total) for row in curves.values()}
     assert totals == {(15, 1, 200)}
 
 
 def test_the_loss_is_there_with_its_true_range(curves):
-    loss = curves["ledger"]["losses"][0]
-    assert loss["at_ms"] == ELECTED_MS
-    assert [loss[f"lost_{name}"] for name in ("from_offset", "to_offset_lower", "to_offset_upper")] == [100, 299, 309]
-    assert (loss["lost_count_lower"], loss["lost_count_upper"]) == (200, 210)
-    assert (loss["diverging_replicas"], loss["diverging_offsets"]) == ([1], ["100-289"])
+    loss = curves["ledger"].losses[0]
+    assert loss.at_ms == ELECTED_MS
+    assert [getattr(loss, f"lost_{name}") for name in ("from_offset", "to_offset_lower", "to_offset_upper")] == [
+        100,
+        299,
+        309,
+    ]
+    assert (loss.lost_count_lower, loss.lost_count_upper) == (200, 210)
+    assert loss.own_records == (OwnRecords(1, 100, 289),)
 
 
 def test_elections_leaders_and_truncations_of_a_partition(curves):
     ledger = curves["ledger"]
-    told = [(r["observed_leader"], r["leader_epoch"], r["is_unclean"]) for r in ledger["elections"]]
+    told = [(r.observed_leader, r.leader_epoch, r.is_unclean) for r in ledger.elections]
     assert told == [(1, 0, False), (2, 1, True)]
     # Two states of one leader epoch are one leader; the last is open.
-    assert [(r["leader"], r["from_ms"], r["to_ms"]) for r in ledger["leaders"]] == [
+    assert [(r.leader, r.from_ms, r.to_ms) for r in ledger.leaders] == [
         (1, at(5).timestamp() * 1000, ELECTED_MS),
         (2, ELECTED_MS, None),
     ]
     # Two lines that tell of one truncation are one.
-    assert [(r["replica_id"], r["to_offset"], r["at_ms"]) for r in ledger["truncations"]] == [(1, 290, CUT_MS)]
+    assert [(r.replica_id, r.to_offset, r.at_ms) for r in ledger.truncations] == [(1, 290, CUT_MS)]
 
 
 def test_few_rows_are_kept_as_they_are(curves):
-    own = [row for row in curves["ledger"]["steps"] if row["replica_id"] == 1]
-    assert [tuple(row[name] for name in BOUNDS) for row in own] == [
+    own = [row for row in curves["ledger"].steps if row.replica_id == 1]
+    assert [tuple(getattr(row, name) for name in BOUNDS) for row in own] == [
         (None, 120, 40, None),
         (300, None, 300, 310),
         (300, 310, 310, 310),
         (290, None, 290, None),
     ]
-    assert {row["rows"] for row in own} == {1}
+    assert {row.rows for row in own} == {1}
     # Nothing is known between 245 s and 480 s.
-    assert own[1]["to_ms"] < own[2]["from_ms"]
-    assert curves["ledger"]["sightings"]["hw-1"][0]["offset"] == 300
+    assert own[1].to_ms < own[2].from_ms
+    assert 300 in {curves["ledger"].observations[number].offset for number in own[1].observations}
 
 
 def test_thinning_bounds_the_steps_and_moves_no_bound(lake, curves):
     """Every row of the timeline lies in a step whose bounds hold for it too, and whose gaps are the timeline's."""
-    steps = [row for row in curves["clicks"]["steps"] if row["replica_id"] == 2]
+    steps = [row for row in curves["clicks"].steps if row.replica_id == 2]
     # Of 900 steps the others need 8; each of three replicas may have 297 slices of the span, half of which it fills.
     assert 140 <= len(steps) <= 297
-    assert sum(row["rows"] for row in steps) == BUSY_ROWS == steps[0]["rows_total"]
-    starts = [row["from_ms"] for row in steps]
+    assert sum(row.rows for row in steps) == BUSY_ROWS == steps[0].rows_total
+    starts = [row.from_ms for row in steps]
     timeline = lake.read(REPLICA_OFFSET_TIMELINE).where("topic = 'clicks' AND replica_id = 2")
     rows = timeline.select(ms("valid_from").alias("from_ms"), ms("valid_to").alias("to_ms"), *BOUNDS)
     for row in rows.orderBy("from_ms").collect():
         step = steps[bisect_right(starts, row["from_ms"]) - 1]
-        assert step["from_ms"] <= row["from_ms"] <= row["to_ms"] <= step["to_ms"]
+        assert step.from_ms <= row["from_ms"] <= row["to_ms"] <= step.to_ms
         for name in BOUNDS:
             if row[name] is None:
-                assert step[name] is None
+                assert getattr(step, name) is None
             else:
-                assert step[name] <= row[name] if name.endswith("_lower") else step[name] >= row[name]
-    gaps = [(a["to_ms"], b["from_ms"]) for a, b in pairwise(steps) if a["to_ms"] < b["from_ms"]]
+                assert getattr(step, name) <= row[name] if name.endswith("_lower") else getattr(step, name) >= row[name]
+    gaps = [(a.to_ms, b.from_ms) for a, b in pairwise(steps) if a.to_ms < b.from_ms]
     assert gaps == [(at(250.02).timestamp() * 1000, at(250.1).timestamp() * 1000)]
 
 
 def test_more_than_the_budget_never_reaches_the_driver(lake):
-    tight = gather(lake, lambda _: None, Limits(curves=2, curve_steps=40, groups=4))["clusters"][0]["curves"]
-    drawn = [row for row in tight if row["is_drawn"]]
+    tight = gather(lake, lambda _: None, Limits(curves=2, curve_steps=40, groups=4)).clusters[0].of(offsets.SECTION)
+    drawn = [row for row in tight if row.is_drawn]
     assert len(drawn) == 2
-    assert sum(len(row["steps"]) for row in drawn) <= 40
+    assert sum(len(row.steps) for row in drawn) <= 40
 
 
 def test_a_lake_without_offsets_has_no_curves(spark, empty_lake_dir, tmp_path):
     shutil.copytree(empty_lake_dir, tmp_path / "lake")
-    assert gather(Lake(spark, str(tmp_path / "lake")), lambda _: None)["clusters"] == []
+    assert gather(Lake(spark, str(tmp_path / "lake")), lambda _: None).clusters == ()
 
 
 def test_the_page_says_what_was_lost_and_its_data_stay_small(page):
     verdict = page.value("document.querySelector('.verdict p').innerText")
     assert "at least 200, at most 210 records in 1 partition: ledger-0 at 10:04:12.310" in verdict
     data = page.value("document.querySelector('#data').textContent")
-    assert len(json.dumps(json.loads(data)["clusters"][0]["curves"])) < 60_000
+    assert len(json.dumps(json.loads(data)["clusters"][0]["offsets"])) < 60_000
     assert page.errors == []
     assert page.requests == []
     assert "3 of 15 partitions are drawn" in page.value("document.querySelector('.timelines').innerText")
@@ -152,7 +158,7 @@ def test_a_panel_per_replica_is_drawn_with_the_lost_range_and_the_own_records(pa
     page.value("document.querySelector('#curve-0-0').scrollIntoView()")
     page.settle()
     reddish = """(row, seconds, offset) => {
-      const { chart, canvas } = row, curve = chart.data.curves[0], range = offsetRange(chart, curve);
+      const { chart, canvas } = row, curve = chart.data.offsets[0], range = offsetRange(chart, curve);
       const scale = canvas.width / row.plot.clientWidth, height = canvas.height / scale;
       const x = chart.view.x(seconds * 1000 + START - chart.base, row.plot.clientWidth);
       const y = height - 3 - ((offset - range.low) / (range.high - range.low)) * (height - 6);
@@ -219,5 +225,5 @@ def test_a_row_of_the_text_shows_its_instant_in_the_curves(page):
     assert shown[0] < ELECTED_MS < shown[1]
     assert shown[1] - shown[0] == pytest.approx(20_000)
     # The scale of offsets follows the window: what is shown now begins higher than zero.
-    assert page.value(f"offsetRange({PANELS}[0].row.chart, {PANELS}[0].row.chart.data.curves[0]).low") > 0
+    assert page.value(f"offsetRange({PANELS}[0].row.chart, {PANELS}[0].row.chart.data.offsets[0]).low") > 0
     page.value("document.querySelector('[data-act=home]').click()")

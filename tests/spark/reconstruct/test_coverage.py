@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dashboards import coverage_data, limits_data
-from dashboards.limits_words import cannot_be_said
+from dashboards.sections.coverage.limits import EvidenceLimits, cannot_be_said, evidence_holes, held_evidence
+from dashboards.sections.timelines import evidence
 from dashboards.source import Limits, Source
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import CAPTURE_GAPS, INGESTED_FILES, LOG_RECORDS
@@ -232,18 +232,18 @@ def test_the_order_of_the_files_does_not_matter(lake, rows):
 
 def test_the_report_gathers_it_and_says_it(lake):
     source = Source(lake, Limits(), ("c", "whole"))
-    drawn = coverage_data.evidence_intervals(source)["c"]
-    assert {row["gap_reason"] for row in drawn if row["coverage"] == "gap"} == {
+    drawn = evidence.gather(source)["c"]
+    assert {row.gap_reason for row in drawn if row.coverage == "gap"} == {
         "missing_period",
         "missing_number",
         "unread_file",
         NOT_CAPTURED,
     }
-    held, holes = limits_data.held_evidence(source), limits_data.evidence_holes(source)
-    floors = {(row["broker_id"], row["source_kind"]): row["level_floor"] for row in held["c"]}
+    held, holes = held_evidence(source), evidence_holes(source)
+    floors = {(row.broker_id, row.source_kind): row.level_floor for row in held["c"]}
     assert floors[2, "state_change_log"] == "INFO"
     assert floors[-1, "znode_snapshot"] is None
-    assert {row["cause"] for row in holes["c"]} == {
+    assert {row.cause for row in holes["c"]} == {
         "gap",
         "out_of_order",
         "too_coarse",
@@ -251,8 +251,8 @@ def test_the_report_gathers_it_and_says_it(lake):
         NOT_CAPTURED,
     }
     assert "whole" not in holes
-    cluster = {"held": held["c"], "holes": holes["c"], "totals": {"versions": ["3.9.1"]}}
-    told = [line["text"] for line in cannot_be_said(cluster, [1, 2, 3])["told"]]
+    found = cannot_be_said(EvidenceLimits(held["c"], holes["c"]), [1, 2, 3], ["3.9.1"])
+    told = [sentence.text for sentence in found.sentences]
     assert told[0].startswith("No log of broker 3 was given:")
     assert any("server.log of broker 1 are most likely missing from 2026-11-21 10:00" in text for text in told)
     assert any("state-change.log of broker 2 holds nothing below INFO:" in text for text in told)

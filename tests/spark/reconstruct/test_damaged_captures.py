@@ -282,11 +282,11 @@ def lay_out(folder: Path) -> tuple[Path, dict[str, Path]]:
 
 def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     """What is said of each cluster."""
-    from dashboards.limits_data import evidence_holes, held_evidence
+    from dashboards.sections.coverage.limits import evidence_holes, held_evidence
     from dashboards.source import Limits, Source
     from ingest.lake.delta import PinnedLake
     from ingest.lake.tables import TABLES
-    from reconstruct.coverage.limits import Held, Hole, limits
+    from reconstruct.coverage.limits import limits
 
     lake, told = PinnedLake(lake), defaultdict(Told)
     for name, table in _TABLES.items():
@@ -302,8 +302,8 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     for cluster_id, rows in held.items():
         told[cluster_id].limits = limits(
             _BROKERS,
-            [Held(**{name: row[name] for name in Held.__dataclass_fields__}) for row in rows],
-            [Hole(**{n: row[n] for n in Hole.__dataclass_fields__}) for row in holes.get(cluster_id, [])],
+            rows,
+            holes.get(cluster_id, ()),
             ("3.9.1",),
         )
     return told

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboards.clock_words import clock_sentence
+from dashboards.sections.timelines.clocks import ClockSegment, clock_sentence
 
 
 def told(**values: Any) -> str:
     row = {
         "broker_id": 2,
+        "from_ms": 0.0,
+        "to_ms": None,
         "verdict": "agrees",
         "reference": -1,
         "offset_lower_ms": -3,
@@ -19,7 +21,7 @@ def told(**values: Any) -> str:
         "pairs_count": 140,
         "dropped_pairs_count": 0,
     }
-    return clock_sentence(row | values)
+    return clock_sentence(ClockSegment(**(row | values)))
 
 
 def test_a_clock_that_agrees() -> None:

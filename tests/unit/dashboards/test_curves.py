@@ -3,54 +3,38 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from dashboards import curve_words
-from dashboards.curve_payload import curve_payload, own_ranges
-from dashboards.curve_steps import NEAR_MS, slices_of
+from dashboards.payload import Packing
+from dashboards.records import Record
 from dashboards.render import render
+from dashboards.sections.offsets import words
+from dashboards.sections.offsets.rows import Curve, Election, Leader, Loss, Observation, OwnRecords, Step, Truncation
+from dashboards.sections.offsets.steps import NEAR_MS, slices_of
 from dashboards.source import Limits
 from tests.support.lakes.incident import HOSTILE
 from tests.unit.dashboards.test_render import Tags, cluster, data
 
-LOSS = {
-    "at_ms": 5000,
-    "sequence": 0,
-    "cause": "unclean_election",
-    "leader": 2,
-    "previous_leader": 1,
-    "leader_epoch": 7,
-    "lost_from_offset": 74,
-    "lost_to_offset_lower": 288,
-    "lost_to_offset_upper": 305,
-    "lost_count_lower": 215,
-    "lost_count_upper": 232,
-    "diverging_replicas": [1],
-    "diverging_offsets": ["74-288"],
-    "evidence": ["r1", "unplaced"],
-}
-UNCLEAN = {
-    "at_ms": 5000,
-    "sequence": 1,
-    "election_kind": "offline_partition",
-    "previous_leader": 1,
-    "previous_isr": [1],
-    "observed_leader": 2,
-    "leader_epoch": 7,
-    "is_unclean": True,
-    "evidence": "r1",
-}
-FIRST = UNCLEAN | {
-    "at_ms": 1000,
-    "election_kind": "new_partition",
-    "previous_leader": None,
-    "observed_leader": 1,
-    "leader_epoch": 6,
-    "is_unclean": False,
-    "evidence": None,
-}
-CUT = {"at_ms": 6000, "replica_id": 1, "to_offset": 289, "evidence": "r1"}
+LOSS = Loss(
+    at_ms=5000,
+    cause="unclean_election",
+    leader=2,
+    previous_leader=1,
+    leader_epoch=7,
+    lost_from_offset=74,
+    lost_to_offset_lower=288,
+    lost_to_offset_upper=305,
+    lost_count_lower=215,
+    lost_count_upper=232,
+    diverging_replicas=(1,),
+    diverging_offsets=("74-288",),
+    evidence=("r1", "unplaced"),
+)
+UNCLEAN = Election(5000, "offline_partition", 1, 2, 7, True, "r1")
+FIRST = Election(1000, "new_partition", None, 1, 6, False, None)
+CUT = Truncation(6000, 1, 289, "r1")
 MEASURES = {
     "losses_count": 0,
     "lost_lower": 0,
@@ -60,6 +44,7 @@ MEASURES = {
     "unclean": 0,
     "rise": 10,
     "replicas": 2,
+    "intervals": 4,
     "lost_at_ms": None,
 }
 TOTALS = {
@@ -73,36 +58,15 @@ TOTALS = {
 }
 
 
-def step(replica, from_ms, to_ms, hw, leo, **values):
-    return {
-        "replica_id": replica,
-        "number": 0,
-        "from_ms": from_ms,
-        "to_ms": to_ms,
-        "high_watermark_lower": hw[0],
-        "high_watermark_upper": hw[1],
-        "log_end_offset_lower": leo[0],
-        "log_end_offset_upper": leo[1],
-        "rows": 1,
-        "rows_total": 2,
-        "evidence": ["r1"],
-    } | values
+def step(replica, from_ms, to_ms, hw, leo):
+    return Step(replica, from_ms, to_ms, *hw, *leo, rows=1, rows_total=2, observations=(0,))
 
 
 def undrawn(name="ledger", **values):
-    place = {"topic": name, "topic_incarnation": "7", "partition_id": 0, "is_drawn": False}
-    return place | MEASURES | TOTALS | values
+    return Curve(**({"topic": name, "topic_incarnation": "7", "partition_id": 0} | MEASURES | TOTALS | values))
 
 
 def curve(**values):
-    sighting = {
-        "offset_kind": "high_watermark",
-        "offset": 289,
-        "replica_id": 1,
-        "source": "replication_offset_checkpoint",
-        "from_ms": 2000,
-        "to_ms": 3000,
-    }
     rows = {
         "is_drawn": True,
         "losses_count": 1,
@@ -110,14 +74,14 @@ def curve(**values):
         "lost_upper": 232,
         "lost_at_ms": 5000,
         "diverging": 1,
-        "losses": [LOSS],
-        "elections": [FIRST, UNCLEAN],
-        "truncations": [CUT],
-        "leaders": [{"from_ms": 1000, "to_ms": None, "leader": 1, "leader_epoch": 6}],
-        "steps": [step(1, 2000, 4000, (None, 300), (289, None)), step(2, 2000, None, (74, 74), (74, 80))],
-        "sightings": {"r1": [sighting]},
+        "losses": (LOSS,),
+        "elections": (FIRST, UNCLEAN),
+        "truncations": (CUT,),
+        "leaders": (Leader(1000, None, 1, 6),),
+        "steps": (step(1, 2000, 4000, (None, 300), (289, None)), step(2, 2000, None, (74, 74), (74, 80))),
+        "observations": (Observation("high_watermark", 289, 1, "replication_offset_checkpoint", 2000, 3000),),
     }
-    return undrawn() | rows | values
+    return undrawn(**(rows | values))
 
 
 def test_slices_are_few_and_narrow_near_what_matters():
@@ -133,7 +97,7 @@ def test_slices_are_few_and_narrow_near_what_matters():
     [(None, None, "not known"), (1, None, "1 or more"), (None, 2000, "2,000 or less"), (3, 3, "3"), (3, 9, "3 to 9")],
 )
 def test_bounds_are_said_as_far_as_they_are_known(lower, upper, said):
-    assert curve_words.bounds(lower, upper) == said
+    assert words.bounds(lower, upper) == said
 
 
 @pytest.mark.parametrize(
@@ -162,73 +126,83 @@ def test_bounds_are_said_as_far_as_they_are_known(lower, upper, said):
     ],
 )
 def test_a_loss_is_said_with_what_is_proven_and_what_is_possible(changes, said):
-    assert curve_words.loss_sentence(LOSS | changes) == said
+    assert words.loss_sentence(replace(LOSS, **changes)) == said
 
 
 def test_events_are_told_in_order_and_the_election_that_lost_is_told_once():
-    told = curve_words.events(curve())
-    assert [(row["at_ms"], row["replica"], row["is_loss"]) for row in told] == [
+    told = words.events(curve())
+    assert [(row.at_ms, row.replica, row.is_loss) for row in told] == [
         (1000, 1, False),
         (5000, None, True),
         (5000, 1, True),
         (6000, 1, False),
     ]
-    assert told[0]["text"] == "elected leader at epoch 6 (new partition)"
-    assert "its own records at offsets 74 to 288" in told[2]["text"]
-    assert told[3]["text"] == "cut its log to offset 289"
+    assert told[0].text == "elected leader at epoch 6 (new partition)"
+    assert "its own records at offsets 74 to 288" in told[2].text
+    assert told[3].text == "cut its log to offset 289"
 
 
 def test_the_headline_tells_losses_and_who_differs():
-    assert curve_words.headline(curve(), str) == (
+    assert words.headline(curve(), str) == (
         "at least 215, at most 232 records lost at 5000; replica 1 keeps records of its own"
     )
-    calm = curve(losses=[], unclean=1, rise=1043)
-    assert (
-        curve_words.headline(calm, str)
-        == "no loss is known, 1 unclean election; 1,043 offsets written in what is known"
-    )
+    calm = curve(losses=(), unclean=1, rise=1043)
+    assert words.headline(calm, str) == "no loss is known, 1 unclean election; 1,043 offsets written in what is known"
 
 
 def test_what_is_last_known_of_each_replica():
-    assert curve_words.last_known(curve(), str) == [
+    assert words.last_known(curve(), str) == (
         "Replica 1, until 4000: LEO 289 or more, HW 300 or less.",
         "Replica 2, at the end: LEO 74 to 80, HW 74.",
-    ]
+    )
 
 
 def test_the_verdict_tells_losses_first_and_says_what_is_not_proven():
-    assert curve_words.loss_verdict([]) == ""
-    assert curve_words.loss_verdict([undrawn(lost_lower=0)]) == ""
-    assert curve_words.loss_verdict([curve()]) == (
+    assert words.loss_verdict([]) == ""
+    assert words.loss_verdict([undrawn(lost_lower=0)]) == ""
+    assert words.loss_verdict([curve()]) == (
         "Committed records were lost: at least 215, at most 232 records in 1 partition: ledger-0 at 00:00:05.000"
         " (215 to 232). In ledger-0 a replica kept records of its own: logs differ, and nothing in Kafka says so."
     )
     maybe = undrawn(losses_count=1, proven_total=0, losing_total=1)
-    assert curve_words.loss_verdict([maybe]) == (
-        "No record is proven lost, but ledger-0 may have lost committed records."
-    )
+    assert words.loss_verdict([maybe]) == ("No record is proven lost, but ledger-0 may have lost committed records.")
     unbounded = curve(unbounded=1, unbounded_total=1, losing_total=3, diverging=0)
-    assert "at least 215 records, at most not known" in curve_words.loss_verdict([unbounded])
-    assert "2 more partitions may have lost some" in curve_words.loss_verdict([unbounded])
+    assert "at least 215 records, at most not known" in words.loss_verdict([unbounded])
+    assert "2 more partitions may have lost some" in words.loss_verdict([unbounded])
 
 
 def test_the_payload_holds_the_bounds_the_loss_and_where_it_is_told():
-    found = curve_payload(curve(), lambda v: None if v is None else v - 1000, lambda i: [3, 12] if i == "r1" else [])
-    assert found["r"] == [
-        [1, 2, [[1000, 3000, None, 300, 289, None, 1, [0]]]],
-        [2, 2, [[1000, None, 74, 74, 74, 80, 1, [0]]]],
-    ]
-    # One sighting, however many steps rest on it.
-    assert found["g"] == [[0, 289, 1, "replication_offset_checkpoint", 1000, 2000]]
-    assert found["d"] == [[4000, 2, 7, 1, 74, 288, 305, 215, 232, 0, [(1, 74, 288)], [[3, 12]]]]
-    assert found["e"] == [[0, 1, 6, 0, 0, None], [4000, 2, 7, 1, 1, 1, 3, 12]]
-    assert found["x"] == [[5000, 1, 289, 3, 12]]
-    assert own_ranges(LOSS | {"diverging_replicas": [], "diverging_offsets": []}) == []
+    found = Packing(1000, {"r1": Record("a.log", 12)}).value(curve())
+    place = {"file": ["a.log"], "line": [12]}
+    assert found["steps"]["columns"] == {
+        "replica_id": [1, 2],
+        "from_ms": [1000, 1000],
+        "to_ms": [3000, None],
+        "high_watermark_lower": [None, 74],
+        "high_watermark_upper": [300, 74],
+        "log_end_offset_lower": [289, 74],
+        "log_end_offset_upper": [None, 80],
+        "rows": [1, 1],
+        "rows_total": [2, 2],
+        "observations": {"values": [[0]], "rows": [0, 0]},
+    }
+    # One observation, however many steps rest on it.
+    assert found["observations"]["columns"]["offset"] == [289]
+    assert found["observations"]["columns"]["to_ms"] == [2000]
+    loss = found["losses"]["columns"]
+    assert (loss["at_ms"], loss["lost_from_offset"], loss["lost_to_offset_upper"]) == ([4000], [74], [305])
+    # A record that the lake does not hold has no place.
+    assert loss["evidence"] == [[{"file": "a.log", "line": 12}]]
+    assert found["elections"]["columns"]["previous_leader"] == [None, 1]
+    assert found["elections"]["columns"]["file"] == [None, "a.log"]
+    assert found["truncations"]["columns"] == {"at_ms": [5000], "replica_id": [1], "to_offset": [289]} | place
+    assert LOSS.own_records == (OwnRecords(1, 74, 288),)
+    assert replace(LOSS, diverging_replicas=(), diverging_offsets=()).own_records == ()
 
 
 def test_the_page_holds_the_chart_its_text_and_what_is_not_drawn():
-    rows = [curve(curves_total=90), undrawn("other", losses_count=1, lost_lower=4)]
-    page = render(data(cluster(curves=rows)), "t")
+    rows = (curve(curves_total=90), undrawn("other", losses_count=1, lost_lower=4))
+    page = render(data(cluster(offsets__offsets=rows)), "t")
     for said in (
         "Committed records were lost",
         'id="curve-0-0" data-name="ledger-0" open',
@@ -240,13 +214,13 @@ def test_the_page_holds_the_chart_its_text_and_what_is_not_drawn():
         "Replica 2, at the end: LEO 74 to 80, HW 74.",
     ):
         assert said in page
-    assert json.loads(Tags(page).scripts[0])["clusters"][0]["brokers"] == [1, 2]
+    assert json.loads(Tags(page).scripts[0])["clusters"][0]["broker_ids"] == [1, 2]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_name_adds_no_element(text):
-    plain = Tags(render(data(cluster(curves=[curve()])), "t"))
-    hostile = Tags(render(data(cluster(curves=[curve(topic=text, topic_incarnation=text)])), "t"))
+    plain = Tags(render(data(cluster(offsets__offsets=(curve(),))), "t"))
+    hostile = Tags(render(data(cluster(offsets__offsets=(curve(topic=text, topic_incarnation=text),))), "t"))
     assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
 
 

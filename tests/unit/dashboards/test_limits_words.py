@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 
-from dashboards.limits_words import TOLD, cannot_be_said, sentence
 from dashboards.render import render
+from dashboards.sections.coverage.limits import (
+    MOST_SENTENCES,
+    CountedHole,
+    EvidenceLimits,
+    LimitsView,
+    cannot_be_said,
+    sentence,
+)
+from dashboards.source import FileTotals
 from ingest.lake.tables.quality import GAP_REASONS
-from reconstruct.coverage.limits import Limit
+from reconstruct.coverage.limits import Held, Limit
 from tests.unit.dashboards.test_render import cluster, data
 
 #: 2026-11-21 10:00 UTC
@@ -18,20 +26,12 @@ HOUR = 3_600_000
 
 
 def held(broker: int, kind: str, floor: str | None = None, begin: float = TEN, end: float = TEN + HOUR):
-    return {"broker_id": broker, "source_kind": kind, "level_floor": floor, "from_ms": begin, "to_ms": end}
+    return Held(broker, kind, floor, begin, end)
 
 
-def hole(cause: str, broker: int, **values: Any) -> dict[str, Any]:
-    return {
-        "cause": cause,
-        "broker_id": broker,
-        "source_kind": "server_log",
-        "reason": None,
-        "level_floor": None,
-        "from_ms": TEN,
-        "to_ms": TEN + HOUR,
-        "total": 1,
-    } | values
+def hole(cause: str, broker: int, **values: Any) -> CountedHole:
+    made = {"source_kind": "server_log", "from_ms": TEN, "to_ms": TEN + HOUR}
+    return CountedHole(cause, broker, **(made | values))
 
 
 def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) -> Limit:
@@ -118,19 +118,18 @@ def test_what_a_cluster_lacks_is_told_with_the_rules_and_questions_it_leaves_ope
         hole("gap", 1, reason="no_later_file"),
         hole("too_coarse", 1, source_kind="state_change_log", level_floor="INFO"),
     ]
-    told = cannot_be_said(
-        {"held": [*evidence, held(-1, "znode_transaction_log")], "holes": rows, "totals": {"versions": ["3.9.1"]}}, [1]
-    )
-    assert told["more"] == 0
-    gap, coarse = told["told"]
-    assert gap["text"].startswith("Lines of the server.log of broker 1 are missing")
-    assert "R38" in gap["rules"]
-    assert coarse["text"].startswith("The state-change.log of broker 1 holds nothing below INFO:")
-    assert "how late each broker learned each change" in coarse["questions"]
+    known = EvidenceLimits((*evidence, held(-1, "znode_transaction_log")), tuple(rows))
+    found = cannot_be_said(known, [1], ["3.9.1"])
+    assert found.more == 0
+    gap, coarse = found.sentences
+    assert gap.text.startswith("Lines of the server.log of broker 1 are missing")
+    assert "R38" in dict(gap.rules)
+    assert coarse.text.startswith("The state-change.log of broker 1 holds nothing below INFO:")
+    assert "how late each broker learned each change" in coarse.questions
 
 
 def test_a_cluster_without_evidence_is_told_nothing() -> None:
-    assert cannot_be_said({"held": [], "holes": [], "totals": {}}, [1]) == {"told": [], "more": 0}
+    assert cannot_be_said(EvidenceLimits(), [1], ()) == LimitsView(has_files=True)
 
 
 def test_what_is_not_told_is_counted() -> None:
@@ -138,18 +137,18 @@ def test_what_is_not_told_is_counted() -> None:
         hole("silence", 1, from_ms=TEN + n * 9 * HOUR, to_ms=TEN + n * 9 * HOUR + HOUR, total=70) for n in range(50)
     ]
     evidence = [held(1, kind) for kind in ("state_change_log", "controller_log", "server_log")]
-    told = cannot_be_said({"held": evidence, "holes": shown, "totals": {}}, [1])
-    assert len(told["told"]) == TOLD
+    found = cannot_be_said(EvidenceLimits(tuple(evidence), tuple(shown)), [1], ())
+    assert len(found.sentences) == MOST_SENTENCES
     missing = 5  # checkpoints, lineages, the log's end, server.properties, znodes
-    assert told["more"] == 70 + missing - TOLD
+    assert found.more == 70 + missing - MOST_SENTENCES
 
 
 def test_the_page_says_it_and_escapes_it() -> None:
     hostile = "</script><script>document.title='PWNED'</script>"
     rows = [hole("too_coarse", 1, level_floor=hostile, source_kind="server_log")]
     evidence = [held(1, "server_log", "INFO", 0, 0)]
-    unsaid = cannot_be_said({"held": evidence, "holes": rows, "totals": {}}, [1])
-    page = render(data(cluster(unsaid=unsaid)), "t")
+    limits = EvidenceLimits(tuple(evidence), tuple(rows))
+    page = render(data(cluster(totals=FileTotals(brokers=(1,)), coverage__limits=limits)), "t")
     assert "What cannot be said" in page
     assert "No state-change.log of broker 1 was given" in page
     assert "the high watermark" in page

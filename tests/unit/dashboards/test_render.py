@@ -6,60 +6,41 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import pytest
 
-from dashboards.numbered import Numbered
-from dashboards.payload import script_json
+from dashboards.gather import ReportData
+from dashboards.payload import Packing, script_json
+from dashboards.records import Record
 from dashboards.render import render
 from dashboards.report import summary_lines
-from dashboards.source import Limits
+from dashboards.section import Cluster, Span
+from dashboards.sections.checks import BrokenCheck, Checks
+from dashboards.sections.coverage.unrecognised import UnrecognisedTemplate
+from dashboards.sections.findings import Finding, FindingCount, Findings
+from dashboards.sections.timelines.clocks import ClockSegment
+from dashboards.sections.timelines.partitions import Lane
+from dashboards.source import FileTotals
 from tests.support.lakes.incident import HOSTILE
 
-EMPTY = (
-    "files",
-    "coverage",
-    "clocks",
-    "rejected",
-    "unrecognised",
-    "controllers",
-    "liveness",
-    "availability",
-    "longest",
-    "inferred",
-    "partitions",
-    "segments",
-    "assignments",
-    "unavailable",
-    "finding_counts",
-    "rules",
-    "findings",
-    "curves",
-)
 PLACE = {"topic": "ledger", "topic_incarnation": "7", "partition_id": 0}
 
 
-def cluster(**tables):
-    span = {"from_ms": 1000, "to_ms": 9000, "first_ms": 0, "last_ms": 9000, "known": True}
-    return (
-        {"cluster_id": "c", "totals": {}, "span": span, "records": {}, "counts": {}, "unsaid": {"told": [], "more": 0}}
-        | {n: [] for n in EMPTY}
-        | tables
-    )
+def cluster(cluster_id="c", records=None, totals=None, **sections):
+    """A cluster with the data of these sections, by the section's name with ``__`` for a slash."""
+    named = {name.replace("__", "/"): data for name, data in sections.items()}
+    span = Span(1000, 9000, 0, 9000, known=True)
+    return Cluster(0, cluster_id, named, totals or FileTotals(), span, records or {})
 
 
-def data(*clusters):
-    return {
-        "checks": {"verdicts": {}, "broken": []},
-        "clusters": list(clusters),
-        "clusters_total": len(clusters),
-        "limits": Limits(),
-    }
+def data(*clusters, **values):
+    return ReportData(clusters, len(clusters), **values)
 
 
 def finding(text, **values):
-    return {
+    made = {
         **PLACE,
         "divergence_id": text,
         "broker_id": 1,
@@ -74,9 +55,14 @@ def finding(text, **values):
         "known_issue": text,
         "rule_source": text,
         "inferred_from": None,
-        "evidence": ["r1"],
+        "evidence": ("r1",),
         "evidence_count": 1,
-    } | values
+    }
+    return Finding(**(made | values))
+
+
+def with_finding(text, **values):
+    return Findings(worst=(finding(text, **values),))
 
 
 class Tags(HTMLParser):
@@ -103,13 +89,13 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_from_a_log_adds_no_element(text):
-    records = {"r1": {"source_file": text, "source_line": 1, "source_kind": "server_log", "broker_id": 1, "text": text}}
-    plain = Tags(render(data(cluster(findings=[finding("x")], records={})), "title"))
-    hostile = Tags(render(data(cluster(findings=[finding(text)], records=records, cluster_id=text)), text))
+    records = {"r1": Record(text, 1, "server_log", 1, text)}
+    plain = Tags(render(data(cluster(findings=with_finding("x"))), "title"))
+    hostile = Tags(render(data(cluster(text, records, findings=with_finding(text))), text))
     assert len(hostile.scripts) == len(plain.scripts) == 2
     assert not [tag for tag, _ in hostile.tags if tag == "img"]
     assert not [name for _, attributes in hostile.tags for name in attributes if name.startswith("on")]
-    assert json.loads(hostile.scripts[0])["clusters"][0]["findings"][0][0] == 2000
+    assert json.loads(hostile.scripts[0])["clusters"][0]["findings"]["columns"]["at_ms"] == [2000]
 
 
 def test_json_in_a_script_element_cannot_end_it_and_reads_back():
@@ -157,29 +143,9 @@ def test_a_cluster_without_timelines_says_what_is_missing():
 
 
 def test_what_is_cut_off_is_said():
-    rows = [
-        {
-            **PLACE,
-            "segments": 900,
-            "offline_ms": 0,
-            "partitions_total": 5000,
-            "topics_total": 40,
-            "segments_total": 70_000,
-            "without_timeline_total": 0,
-        }
-    ]
-    counts = [
-        {
-            "severity": "error",
-            "rule_id": "R01",
-            "divergence_type": "x",
-            "findings": 1234,
-            "partitions": 3,
-            "first_ms": 1,
-            "last_ms": 2,
-        }
-    ]
-    page = render(data(cluster(partitions=rows, finding_counts=counts, findings=[finding("x")])), "t")
+    lane = Lane(**PLACE, segments_count=900, partitions_total=5000, topics_total=40, segments_total=70_000)
+    found = Findings((FindingCount("error", "R01", "x", 1234, 3, 1, 2),), (finding("x"),))
+    page = render(data(cluster(timelines__partitions=(lane,), findings=found)), "t")
     assert "1 of 5,000 partitions are drawn" in page
     assert "0 of 70,000 intervals are drawn" in page
     assert "1 of 1,234 findings are told below" in page
@@ -187,32 +153,21 @@ def test_what_is_cut_off_is_said():
 
 
 def test_failed_checks_are_named():
-    checked = data(cluster())
-    checked["checks"] = {
-        "verdicts": {"kept": 4, "broken": 1},
-        "broken": [
-            {
-                "check_id": "silver.x.unique",
-                "table_name": "silver.x",
-                "severity": "critical",
-                "checked_count": 9,
-                "broken_count": 2,
-                "examples": None,
-                "explanation": "Keys are unique.",
-            }
-        ],
-    }
-    page = render(checked, "t")
+    broken = BrokenCheck("silver.x.unique", "silver.x", "critical", 9, 2, None, "Keys are unique.")
+    checks = Checks({"kept": 4, "broken": 1}, (broken,))
+    page = render(data(cluster(), checks=checks), "t")
     assert "1 check of these tables failed" in page
     assert "silver.x.unique" in page
     assert "This lake was not checked" not in page
     assert "Great Expectations" not in page
-    checked["checks"]["docs"] = "data-docs/index.html"
-    assert '<a href="data-docs/index.html">' in render(checked, "t")
+    with_docs = data(cluster(), checks=replace(checks, docs="data-docs/index.html"))
+    assert '<a href="data-docs/index.html">' in render(with_docs, "t")
 
 
 def test_the_same_data_gives_the_same_bytes():
-    assert render(data(cluster(findings=[finding("x")])), "t") == render(data(cluster(findings=[finding("x")])), "t")
+    assert render(data(cluster(findings=with_finding("x"))), "t") == render(
+        data(cluster(findings=with_finding("x"))), "t"
+    )
 
 
 def test_the_script_is_small():
@@ -220,26 +175,32 @@ def test_the_script_is_small():
     assert len(page) < 80_000
 
 
-def test_values_are_numbered_once():
-    numbers = Numbered()
-    assert [numbers.of([1, 2], (1, 2)), numbers.of([1], (1,)), numbers.of([1, 2], (1, 2))] == [0, 1, 0]
-    assert numbers.values == [[1, 2], [1]]
+@dataclass(frozen=True)
+class Row:
+    from_ms: float
+    isr: tuple[int, ...]
+    evidence: str | None = None
+
+
+def test_rows_are_sent_as_columns_and_repeated_values_once():
+    packed = Packing(1000, {"r": Record("a.log", 7)}).value(
+        (Row(1000.0, (1, 2), "r"), Row(1500.5, (1, 2)), Row(3000.0, (1, 2)), Row(4000.0, (1, 2)))
+    )
+    assert packed == {
+        "columns": {
+            "from_ms": [0, 500.5, 2000, 3000],
+            "isr": {"values": [[1, 2]], "rows": [0, 0, 0, 0]},
+            "file": {"values": ["a.log", None], "rows": [0, 1, 1, 1]},
+            "line": [7, None, None, None],
+        }
+    }
 
 
 def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from():
-    row = {
-        "records": 1200,
-        "kafka_version": "3.9.1",
-        "source_kind": "server_log",
-        "log_level": "INFO",
-        "logger": "kafka.X",
-        "template": "moved <partition> by N",
-        "source_file": "broker-1/server.log",
-        "source_line": 3,
-        "groups_total": 1,
-        "records_total": 1200,
-    }
-    page = render(data(cluster(unrecognised=[row])), "t")
+    row = UnrecognisedTemplate(
+        1200, "3.9.1", "server_log", "kafka.X", "INFO", "moved <partition> by N", "broker-1/server.log", 3, 1, 1200
+    )
+    page = render(data(cluster(coverage__unrecognised=(row,))), "t")
     assert "1,200 records in 1 template" in page
     assert "<code>moved &lt;partition&gt; by N</code>" in page
     assert 'data-copies="unrecognised-1"' in page
@@ -248,20 +209,8 @@ def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from
 
 
 def test_clocks_are_told_with_their_span_where_one_was_set() -> None:
-    row = {
-        "broker_id": 2,
-        "verdict": "skewed",
-        "reference": -1,
-        "offset_lower_ms": 498,
-        "offset_upper_ms": 503,
-        "zone_offset_minutes": None,
-        "correction_us": 500_500,
-        "pairs_count": 9,
-        "dropped_pairs_count": 0,
-        "from_ms": 0.0,
-        "to_ms": 5_000.0,
-    }
-    once = render(data(cluster(clocks=[row])), "t")
+    row = ClockSegment(2, 0.0, 5_000.0, "skewed", -1, 498, 503, None, 500_500, 9, 0)
+    once = render(data(cluster(timelines__clocks=(row,))), "t")
     assert "Broker 2&#39;s clock was between 498 ms and 503 ms ahead of ZooKeeper&#39;s" in once
     assert "as printed" not in once
-    assert "as printed" in render(data(cluster(clocks=[row, row])), "t")
+    assert "as printed" in render(data(cluster(timelines__clocks=(row, row))), "t")

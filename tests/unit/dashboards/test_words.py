@@ -5,6 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dashboards import words
+from dashboards.sections import availability, findings
+from dashboards.sections.availability import Availability, KindSummary, LongInterval
+from dashboards.sections.coverage import certainty
+from dashboards.sections.coverage.certainty import Inference
+from dashboards.sections.findings import FindingCount, RuleVerdicts
+from dashboards.sections.timelines import controllers
+from dashboards.sections.timelines.controllers import Tenure
 
 TEN_PAST = 1795255812310.0  # 2026-11-21 10:10:12.310 UTC
 
@@ -49,63 +56,49 @@ def test_a_listing_counts_what_it_leaves_out():
     assert words.listing("abcdef") == "a, b, c and 3 more"
 
 
+def count(severity, findings):
+    return FindingCount(severity, "R08", "unclean_election", findings)
+
+
 def test_findings_are_counted_by_severity_and_rule():
-    rows = [
-        {"severity": "error", "rule_id": "R08", "divergence_type": "unclean_election", "findings": 2},
-        {"severity": "info", "rule_id": "R08", "divergence_type": "unclean_election", "findings": 1},
-    ]
-    assert words.findings_verdict(rows, True) == "3 findings (2 errors and 1 note): R08 unclean election (3)."
+    rows = [count("error", 2), count("info", 1)]
+    assert findings.verdict(rows, True) == "3 findings (2 errors and 1 note): R08 unclean election (3)."
 
 
 def test_no_finding_is_not_the_same_as_nothing_judged():
-    assert "No findings" in words.findings_verdict([], True)
-    rules = [{"rule_id": "R01", "kept": 40, "broken": 0, "cannot_be_judged": 1}]
-    assert words.findings_verdict([], True, rules) == (
+    assert "No findings" in findings.verdict([], True)
+    assert findings.verdict([], True, [RuleVerdicts("R01", kept=40, broken=0, cannot_be_judged=1)]) == (
         "No findings: 1 rule judged 40 times and kept each time; 1 time the evidence allowed no verdict."
     )
-    assert "Nothing could be judged" in words.findings_verdict([], False)
-    assert "No partition was offline" in words.offline_verdict([], [], True, 4)
-    assert "unknown" in words.offline_verdict([], [], False, 0)
+    assert "Nothing could be judged" in findings.verdict([], False)
+    assert "No partition was offline" in availability.offline_verdict(Availability(), True, 4)
+    assert "unknown" in availability.offline_verdict(Availability(), False, 0)
 
 
 def test_the_offline_sentence_names_the_worst_and_what_is_still_open():
-    summary = [{"kind": "offline", "partitions": 2, "intervals": 3, "total_ms": 9_000, "longest_ms": 6_000, "open": 1}]
-    longest = [
-        {
-            "kind": "offline",
-            "topic": "ledger",
-            "partition_id": 0,
-            "lasted_ms": 6_000,
-            "from_ms": TEN_PAST,
-            "to_ms": None,
-        }
-    ]
-    assert words.offline_verdict(summary, longest, True, 8) == (
+    summary = KindSummary("offline", intervals=3, partitions=2, total_ms=9_000, longest_ms=6_000, open=1)
+    longest = LongInterval("ledger", "7", 0, "offline", lasted_ms=6_000, from_ms=TEN_PAST, to_ms=None)
+    assert availability.offline_verdict(Availability((summary,), (longest,)), True, 8) == (
         "2 partitions of 8 had no live leader, 3 times in all, for 9.000 s together; longest ledger-0, 6.000 s, from"
         " 10:10:12.310 and still at the end of the evidence. 1 partition had no leader when the evidence ends."
     )
 
 
 def test_controllers_in_order_and_the_rest_counted():
-    tenures = [
-        {"controller_id": n, "controller_epoch": n, "from_ms": 0.0, "to_ms": None, "total": 9} for n in (1, 2, 3, 4)
-    ]
-    said = words.controllers_verdict(tenures)
-    assert said.startswith(
+    text = controllers.verdict([Tenure(n, n, 0.0, None, total=9) for n in (1, 2, 3, 4)])
+    assert text.startswith(
         "Controller: broker 1 (epoch 1, from 00:00:00.000 to the end of the evidence), then broker 2"
     )
-    assert said.endswith("and 6 more tenures.")
+    assert text.endswith("and 6 more tenures.")
 
 
 def test_instants_of_several_days_carry_their_day():
-    day = 86_400_000.0
-    tenures = [{"controller_id": 1, "controller_epoch": 1, "from_ms": 0.0, "to_ms": day, "total": 1}]
-    assert "from 1970-01-01 00:00:00.000 to 1970-01-02 00:00:00.000" in words.controllers_verdict(tenures)
+    tenure = Tenure(1, 1, 0.0, 86_400_000.0)
+    assert "from 1970-01-01 00:00:00.000 to 1970-01-02 00:00:00.000" in controllers.verdict([tenure])
 
 
 def test_observed_inferred_and_unknown_are_told_apart():
-    rows = [{"inferred_from": None, "intervals": 12}, {"inferred_from": "znode_snapshot", "intervals": 5}]
-    assert words.certainty(rows, 2) == (
+    assert certainty.sentence([Inference(None, 12), Inference("znode_snapshot", 5)], 2) == (
         "Of 17 leader-and-ISR intervals, 12 were observed and 5 inferred (5 znode snapshot)."
         " Of 2 partitions no leader is known at all."
     )
@@ -114,5 +107,5 @@ def test_observed_inferred_and_unknown_are_told_apart():
 def test_every_vocabulary_word_has_its_sentence():
     from ingest.lake.tables import gold, silver
 
-    assert set(words.KIND_WORDS) == set(gold.AVAILABILITY_KINDS)
+    assert set(availability.KIND_WORDS) == set(gold.AVAILABILITY_KINDS)
     assert set(words.INFERRED_WORDS) == set(silver.INFERRED_FROM)

@@ -1,0 +1,28 @@
+"""The sections of the report, card by card, in the order in which the page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dashboards.section import Section
+from dashboards.sections import availability, findings
+from dashboards.sections.coverage import certainty, files, limits, rejected, unrecognised
+from dashboards.sections.offsets import offsets
+from dashboards.sections.timelines import brokers, clocks, controllers, evidence, partitions, trouble
+
+CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
+    "findings": (findings.SECTION,),
+    "timelines": (
+        trouble.SECTION,
+        controllers.SECTION,
+        brokers.SECTION,
+        offsets.SECTION,
+        partitions.SECTION,
+        evidence.SECTION,
+        clocks.SECTION,
+    ),
+    "availability": (availability.SECTION,),
+    "coverage": (files.SECTION, limits.SECTION, certainty.SECTION, rejected.SECTION, unrecognised.SECTION),
+}
+SECTIONS: Final = tuple(section for sections in CARDS.values() for section in sections)

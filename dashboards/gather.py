@@ -1,0 +1,159 @@
+"""Everything the report shows, gathered from the lake: bounded collects into dataclasses.
+
+Instants are milliseconds since 1970 UTC, durations milliseconds. What a limit cut off is counted beside what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from dashboards.cards import SECTIONS
+from dashboards.payload import evidence_ids
+from dashboards.records import records_by_id
+from dashboards.rows import by_cluster
+from dashboards.section import Cluster, Span
+from dashboards.sections import findings
+from dashboards.sections.checks import Checks, latest_checks
+from dashboards.sections.timelines import brokers, controllers, evidence, partitions
+from dashboards.source import FileTotals, Limits, Source, ms, together
+from ingest.lake.delta import Lake
+from ingest.lake.tables import bronze, silver
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What the page is made of; ``clusters_total`` counts also those that are not shown."""
+
+    clusters: tuple[Cluster, ...] = ()
+    clusters_total: int = 0
+    checks: Checks = field(default_factory=Checks)
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class _Extent:
+    from_ms: float
+    to_ms: float
+
+
+def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = None) -> ReportData:
+    """The report's content, from the lake as it is."""
+    whole = Source(lake, limits or Limits())
+    names = _cluster_ids(whole)
+    source = replace(whole, clusters=tuple(names[: whole.limits.clusters]))
+    if not source.clusters:
+        return ReportData(checks=latest_checks(source), limits=source.limits)
+    progress("report: files and checks")
+    first: dict[str, Any] = together({"checks": lambda: latest_checks(source), "totals": lambda: _totals(source)})
+    source = replace(source, totals=first["totals"])
+    source = replace(source, spans=_evidence_spans(source))
+    progress("report: findings, timelines, offsets and coverage")
+    data = together({section.name: partial(section.gather, source) for section in SECTIONS})
+    clusters = [
+        Cluster(
+            number,
+            name,
+            {section: rows[name] for section, rows in data.items() if name in rows},
+            source.totals.get(name, FileTotals()),
+        )
+        for number, name in enumerate(source.clusters)
+    ]
+    progress("report: the findings' evidence")
+    quoted = {i for cluster in clusters for i in evidence_ids(cluster.of(findings.SECTION).worst)}
+    placed = {i for cluster in clusters for i in _charted_evidence(cluster)}
+    records = records_by_id(source, quoted, placed)
+    return ReportData(
+        tuple(
+            replace(cluster, span=_span(cluster, source.spans[cluster.cluster_id]), records=records)
+            for cluster in clusters
+        ),
+        len(names),
+        first["checks"],
+        source.limits,
+    )
+
+
+def _cluster_ids(source: Source) -> list[str]:
+    """The clusters that files were ingested of, by name; of a lake without files, those of its timeline."""
+    for spec in (bronze.INGESTED_FILES, silver.LEADER_AND_ISR_TIMELINE):
+        found = source.all(spec).select("cluster_id").distinct().orderBy("cluster_id").limit(1000).collect()
+        if found:
+            return [row["cluster_id"] for row in found]
+    return []
+
+
+def _totals(source: Source) -> dict[str, FileTotals]:
+    """What was read of each cluster."""
+    rows = (
+        source.read(bronze.INGESTED_FILES)
+        .groupBy("cluster_id")
+        .agg(
+            F.count("*").alias("files"),
+            F.count(F.when(F.col("status") == "ingested", 1)).alias("files_read"),
+            F.sum("size_bytes").alias("size_bytes"),
+            F.sum("records_read_count").alias("records_read"),
+            F.sum("records_kept_count").alias("records_kept"),
+            F.sum("records_rejected_count").alias("records_rejected"),
+            ms(F.min("first_event_time")).alias("from_ms"),
+            ms(F.max("last_event_time")).alias("to_ms"),
+            F.slice(F.array_sort(F.collect_set("kafka_version")), 1, 20).alias("versions"),
+            F.slice(F.array_sort(F.collect_set("broker_id")), 1, 2000).alias("brokers"),
+        )
+    )
+    return {cluster: found[0] for cluster, found in by_cluster(FileTotals, rows).items()}
+
+
+def _evidence_spans(source: Source) -> dict[str, tuple[float, float]]:
+    """First and last instant of each cluster's files; where no file has one, of its timeline; else zero."""
+    spans = {
+        cluster: (row.from_ms, row.to_ms)
+        for cluster, row in source.totals.items()
+        if row.from_ms is not None and row.to_ms is not None
+    }
+    if missing := [cluster for cluster in source.clusters if cluster not in spans]:
+        rows = (
+            source.read(silver.LEADER_AND_ISR_TIMELINE)
+            .groupBy("cluster_id")
+            .agg(
+                ms(F.min("valid_from")).alias("from_ms"),
+                F.greatest(ms(F.max("valid_from")), F.coalesce(ms(F.max("valid_to")), F.lit(0.0))).alias("to_ms"),
+            )
+        )
+        found = {cluster: extents[0] for cluster, extents in by_cluster(_Extent, rows).items()}
+        spans |= {
+            cluster: (found[cluster].from_ms, found[cluster].to_ms) if cluster in found else (0, 0)
+            for cluster in missing
+        }
+    return spans
+
+
+def _charted_evidence(cluster: Cluster) -> Iterator[str]:
+    for section in SECTIONS:
+        if section.chart:
+            yield from evidence_ids(section.chart(cluster.of(section)))
+
+
+def _span(cluster: Cluster, extent: tuple[float, float]) -> Span:
+    """The span of the evidence and of everything shown."""
+    lanes = cluster.of(partitions.SECTION)
+    spanned: tuple[Any, ...] = (
+        *cluster.of(controllers.SECTION),
+        *cluster.of(brokers.SECTION),
+        *cluster.of(evidence.SECTION),
+        *(row for lane in lanes for row in (*lane.segments, *lane.assignments, *lane.unavailable)),
+    )
+    instants = [value for row in spanned for value in (row.from_ms, row.to_ms) if value is not None]
+    instants += [row.at_ms for row in cluster.of(findings.SECTION).worst]
+    instants += [] if extent == (0, 0) else extent
+    return Span(
+        from_ms=extent[0] or min(instants, default=0),
+        to_ms=extent[1] or max(instants, default=0),
+        first_ms=min(instants, default=0),
+        last_ms=max(instants, default=0),
+        known=bool(instants),
+    )

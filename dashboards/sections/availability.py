@@ -1,0 +1,138 @@
+"""Availability: how many partitions were not as they should be, for how long, and the longest intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import functions as F
+
+from dashboards import words
+from dashboards.rows import by_cluster
+from dashboards.section import Cluster, Partition, Section
+from dashboards.sections.timelines import partitions
+from dashboards.source import Source, lasted_ms, ms, spanned, top
+from ingest.lake.tables import gold
+
+KIND_WORDS: Final[Mapping[str, str]] = {
+    "offline": "offline (no live leader)",
+    "under_min_isr": "under min ISR (acks=all writes fail)",
+    "at_min_isr": "at min ISR",
+    "under_replicated": "under-replicated",
+    "non_preferred_leader": "led by another than the preferred replica",
+    "reassigning": "being reassigned",
+    "deleting": "being deleted",
+}
+_LONGEST: Final = 20
+
+
+@dataclass(frozen=True)
+class KindSummary:
+    """All intervals of one kind; ``open`` of them had not ended when the evidence does."""
+
+    kind: str
+    intervals: int
+    partitions: int
+    total_ms: float
+    longest_ms: float
+    open: int
+    inferred: int = 0
+    first_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class LongInterval(Partition):
+    """One of the longest intervals of its kind."""
+
+    kind: str
+    lasted_ms: float
+    from_ms: float
+    to_ms: float | None
+    opened_by: str | None = None
+    closed_by: str | None = None
+    inferred_from: str | None = None
+
+
+@dataclass(frozen=True)
+class Availability:
+    """The kinds that occurred, and the longest intervals without a leader and under min ISR."""
+
+    summary: tuple[KindSummary, ...] = ()
+    longest: tuple[LongInterval, ...] = ()
+
+    def of_kind(self, kind: str) -> KindSummary | None:
+        return next((row for row in self.summary if row.kind == kind), None)
+
+
+@dataclass(frozen=True)
+class AvailabilityView:
+    """What the template reads: the kinds in the order of :data:`KIND_WORDS`, each with its words."""
+
+    kinds: tuple[tuple[str, KindSummary], ...]
+    longest: tuple[LongInterval, ...]
+    judged: bool
+
+
+def gather(source: Source) -> Mapping[str, Availability]:
+    """Availability of each cluster."""
+    rows = source.read(gold.AVAILABILITY_INTERVALS).withColumn("lasted_ms", lasted_ms(source))
+    summary = rows.groupBy("cluster_id", "kind").agg(
+        F.count("*").alias("intervals"),
+        F.count_distinct("topic", "topic_incarnation", "partition_id").alias("partitions"),
+        F.sum("lasted_ms").alias("total_ms"),
+        F.max("lasted_ms").alias("longest_ms"),
+        F.count(F.when(F.col("valid_to").isNull(), 1)).alias("open"),
+        F.count("inferred_from").alias("inferred"),
+        F.min(ms("valid_from")).alias("first_ms"),
+    )
+    order = [F.col("lasted_ms").desc(), *map(F.col, ("topic", "topic_incarnation", "partition_id", "sequence"))]
+    worst = rows.where(F.col("kind").isin(["offline", "under_min_isr"]))
+    longest = spanned(top(worst, ["cluster_id", "kind"], order, _LONGEST)).orderBy("cluster_id", "kind", *order)
+    by_kind, intervals = (
+        by_cluster(KindSummary, summary.orderBy("cluster_id", "kind")),
+        by_cluster(LongInterval, longest),
+    )
+    return {cluster: Availability(found, intervals.get(cluster, ())) for cluster, found in by_kind.items()}
+
+
+def view(cluster: Cluster, data: Availability) -> AvailabilityView:
+    """The kinds with their words."""
+    kinds = tuple((word, row) for kind, word in KIND_WORDS.items() if (row := data.of_kind(kind)))
+    return AvailabilityView(kinds, data.longest, partitions.is_judged(cluster))
+
+
+def offline_verdict(data: Availability, judged: bool, partitions_total: int) -> str:
+    """Whether anything was offline, for how long, and what was worst."""
+    row = data.of_kind("offline")
+    if row is None:
+        return (
+            "No partition was offline in what the evidence shows."
+            if judged
+            else "Whether anything was offline is unknown: the lake holds no leader of any partition."
+        )
+    worst = next((interval for interval in data.longest if interval.kind == "offline"), None)
+    text = (
+        f"{words.count(row.partitions, 'partition')} of {partitions_total:,} had no live leader, "
+        f"{words.count(row.intervals, 'time')} in all, for {words.duration(row.total_ms)} together"
+    )
+    if worst:
+        stamp = words.clock if words.same_day([worst.from_ms, worst.to_ms]) else words.instant
+        until = f"to {stamp(worst.to_ms)}" if worst.to_ms is not None else "and still at the end of the evidence"
+        text += f"; longest {worst.name}, {words.duration(worst.lasted_ms)}, from {stamp(worst.from_ms)} {until}"
+    still = f" {words.count(row.open, 'partition')} had no leader when the evidence ends." if row.open else ""
+    return text + "." + still
+
+
+def isr_verdict(data: Availability) -> str:
+    """Under min ISR and under-replicated in one sentence; empty where neither occurred."""
+    parts: Sequence[str] = [
+        f"{words.count(row.partitions, 'partition')} {word} (longest {words.duration(row.longest_ms)}, "
+        f"{row.open:,} still at the end)"
+        for kind, word in (("under_min_isr", "under min ISR"), ("under_replicated", "under-replicated"))
+        if (row := data.of_kind(kind))
+    ]
+    return f"{' and '.join(parts)}." if parts else ""
+
+
+SECTION: Final = Section("availability", gather, Availability(), view)

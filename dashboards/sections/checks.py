@@ -1,0 +1,48 @@
+"""The latest run of the checks over the whole lake: how many gave which verdict, and those that broke."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import functions as F
+
+from dashboards.rows import grouped
+from dashboards.source import Source
+from ingest.lake.tables import quality
+
+
+@dataclass(frozen=True)
+class BrokenCheck:
+    """A check that failed."""
+
+    check_id: str
+    table_name: str
+    severity: str
+    checked_count: int | None
+    broken_count: int | None
+    examples: str | None
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Checks by verdict, and the broken ones; empty where no check ran. ``docs`` is the address of the Data Docs from
+    the page, None where there are none."""
+
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    broken: tuple[BrokenCheck, ...] = ()
+    docs: str | None = None
+
+
+def latest_checks(source: Source) -> Checks:
+    """The latest run of the checks."""
+    rows = source.all(quality.CHECK_RESULTS)
+    latest = rows.orderBy(F.col("run_at").desc(), F.col("run_id").desc()).select("run_id").first()
+    if latest is None:
+        return Checks()
+    # Kafka's rules are among them (severity info): a broken one is a finding and shown as such, not a failed check.
+    run = rows.where((F.col("run_id") == latest["run_id"]) & (F.col("severity") != "info"))
+    verdicts = {row["verdict"]: row["count"] for row in run.groupBy("verdict").count().collect()}
+    broken = run.where("verdict = 'broken'").orderBy("severity", "check_id").limit(source.limits.groups)
+    return Checks(verdicts, grouped(BrokenCheck, broken, ()).get((), ()))

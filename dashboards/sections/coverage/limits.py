@@ -1,0 +1,225 @@
+"""What cannot be said: which evidence there is of each broker, the holes in it, and a sentence for each limit with the
+rules and questions that it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from dashboards import overview, words
+from dashboards.rows import by_cluster
+from dashboards.section import Cluster, Section
+from dashboards.source import Source, ms, top, top_of_cluster
+from ingest.lake.tables import bronze, quality
+from reconstruct.coverage.limits import QUESTIONS, Held, Hole, Limit, limits
+from reconstruct.rule_book import RULES
+
+#: So many sentences are shown of a cluster; the others are counted.
+MOST_SENTENCES: Final = 40
+_TITLES: Final[Mapping[str, str]] = {rule.rule_id: rule.promise for rule in RULES.values()}
+_NAMES: Final[Mapping[str, str]] = {
+    "state_change_log": "state-change.log",
+    "controller_log": "controller.log",
+    "server_log": "server.log",
+    "replication_offset_checkpoint": "replication-offset-checkpoint",
+    "leader_epoch_checkpoint": "leader-epoch-checkpoint",
+    "log_end": "segment and no probe of the log's end",
+    "server_properties": "server.properties",
+}
+_CAPTURED: Final[Mapping[str, str]] = {"log_end": "the log ends and high watermarks", "znodes": "the znodes"}
+_REASONS: Final[Mapping[str, str]] = {
+    "missing_number": "the files are numbered, and one between two of them is not there",
+    "no_later_file": "it was rolled, which takes a later line, and the file with that line is not there",
+    "unread_file": "a file of it could not be read",
+    "missing_period": "it wrote much in the hours before and after, another of the broker's logs was written then, and"
+    " there is no file",
+}
+#: Kafka's logs are rolled by the hour: no file is begun for an hour in which nothing is logged.
+_ROLLED_EVERY_MS: Final = 3_600_000
+_MOST_KINDS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CountedHole(Hole):
+    """A hole; ``total`` counts the cluster's holes of the same cause."""
+
+    total: int = 1
+
+
+@dataclass(frozen=True)
+class EvidenceLimits:
+    """The kinds of evidence that there are, and the longest holes in them."""
+
+    held: tuple[Held, ...] = ()
+    holes: tuple[CountedHole, ...] = ()
+
+
+@dataclass(frozen=True)
+class LimitSentence:
+    """A limit in words, the rules that it leaves open as id and title, and the questions."""
+
+    text: str
+    rules: tuple[tuple[str, str], ...]
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LimitsView:
+    """What the template reads: ``more`` counts the limits beyond ``sentences``."""
+
+    sentences: tuple[LimitSentence, ...] = ()
+    more: int = 0
+    has_files: bool = False
+
+
+def gather(source: Source) -> Mapping[str, EvidenceLimits]:
+    """The evidence of each cluster and the holes in it."""
+    held, holes = held_evidence(source), evidence_holes(source)
+    return {cluster: EvidenceLimits(found, holes.get(cluster, ())) for cluster, found in held.items()}
+
+
+def view(cluster: Cluster, data: EvidenceLimits) -> LimitsView:
+    """The cluster's limits as sentences."""
+    return cannot_be_said(data, overview.broker_ids(cluster), cluster.totals.versions, bool(cluster.totals.files))
+
+
+def cannot_be_said(
+    data: EvidenceLimits, brokers: Sequence[int], versions: Sequence[str], has_files: bool = True
+) -> LimitsView:
+    """The limits of evidence about these brokers of these versions, the first :data:`MOST_SENTENCES` as sentences."""
+    if not data.held:
+        return LimitsView(has_files=has_files)
+    found = limits(brokers, data.held, data.holes, versions)
+    totals = {row.cause: row.total for row in data.holes}
+    sentences = tuple(
+        LimitSentence(
+            sentence(limit),
+            tuple((rule_id, _TITLES[rule_id]) for rule_id in limit.rules),
+            tuple(QUESTIONS[number] for number in limit.questions),
+        )
+        for limit in found[:MOST_SENTENCES]
+    )
+    more = max(0, len(found) - MOST_SENTENCES) + sum(totals.values()) - len(data.holes)
+    return LimitsView(sentences, more, has_files)
+
+
+def held_evidence(source: Source) -> dict[str, tuple[Held, ...]]:
+    """Kinds of source by broker, with the lowest level and the span: of logs by their records, since one stream may
+    hold several of them; of everything else by files."""
+    broker = F.coalesce("broker_id", F.lit(-1)).alias("broker_id")
+    levels = F.array(*map(F.lit, bronze.LOG_LEVELS))
+    rank = F.min(F.array_position(levels, F.col("log_level"))).cast("int")
+    logs = (
+        source.read(bronze.LOG_RECORDS)
+        .groupBy("cluster_id", broker, "source_kind")
+        .agg(
+            F.try_element_at(levels, F.when(rank > 0, rank)).alias("level_floor"),
+            ms(F.min("event_time")).alias("from_ms"),
+            ms(F.max("event_time")).alias("to_ms"),
+        )
+    )
+    files = (
+        source.read(bronze.INGESTED_FILES)
+        .where((F.col("status") == "ingested") & ~F.col("source_kind").isin(*bronze.LOG_KINDS))
+        .groupBy("cluster_id", broker, "source_kind")
+        .agg(
+            F.lit(None).cast("string").alias("level_floor"),
+            ms(F.min("first_event_time")).alias("from_ms"),
+            ms(F.max("last_event_time")).alias("to_ms"),
+        )
+    )
+    order = [F.col("broker_id"), F.col("source_kind")]
+    return by_cluster(Held, top_of_cluster(logs.unionByName(files), order, _MOST_KINDS))
+
+
+def evidence_holes(source: Source) -> dict[str, tuple[CountedHole, ...]]:
+    """Gaps, spans that are too coarse, hours between two files of a log that no file speaks of, and outages of a
+    capture: of each cluster and cause the longest, with how many there are."""
+    is_outage = F.col("gap_reason").eqNullSafe(quality.NOT_CAPTURED)
+    is_log = F.col("source_kind").isin(*bronze.LOG_KINDS)
+    rows = source.read(quality.EVIDENCE_COVERAGE).where(is_log | is_outage)
+    columns = ("cluster_id", "cause", "broker_id", "source_kind", "reason", "level_floor", "from_ms", "to_ms")
+    stated = rows.where("coverage <> 'covered'").select(
+        "cluster_id",
+        F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")).alias("cause"),
+        "broker_id",
+        "source_kind",
+        F.col("gap_reason").alias("reason"),
+        "level_floor",
+        ms("valid_from").alias("from_ms"),
+        ms("valid_to").alias("to_ms"),
+    )
+    log = Window.partitionBy("cluster_id", "source_kind", "broker_id").orderBy("valid_from", "valid_to", "source_file")
+    before = F.max("valid_to").over(log.rowsBetween(Window.unboundedPreceding, -1))
+    silent = (
+        rows.where("coverage = 'covered' AND broker_id >= 0")
+        .select("*", ms(before).alias("from_ms"), ms("valid_from").alias("to_ms"))
+        .where(F.col("to_ms") - F.col("from_ms") > _ROLLED_EVERY_MS)
+        .withColumns(
+            {
+                "cause": F.lit("silence"),
+                "reason": F.lit(None).cast("string"),
+                "level_floor": F.lit(None).cast("string"),
+            }
+        )
+        .select(*columns)
+    )
+    counted = Window.partitionBy("cluster_id", "cause")
+    every = stated.select(*columns).unionByName(silent).withColumn("total", F.count("*").over(counted))
+    length = (F.col("to_ms") - F.col("from_ms")).desc()
+    order = [length, F.col("from_ms"), F.col("broker_id"), F.col("source_kind"), F.col("level_floor")]
+    longest = top(every, ["cluster_id", "cause"], order, source.limits.groups)
+    ordered = longest.orderBy("cluster_id", "cause", "from_ms", "broker_id", "source_kind", "to_ms")
+    return by_cluster(CountedHole, ordered)
+
+
+def sentence(limit: Limit) -> str:
+    """The limit as one sentence in plain English; times in UTC."""
+    name = _NAMES.get(limit.source_kind, words.named(limit.source_kind))
+    whose = f" of {_brokers(limit.brokers)}" if limit.brokers else ""
+    why = limit.why
+    if limit.cause == "no_logs":
+        return f"No log{whose} was given: {why}."
+    if limit.cause == "missing":
+        if limit.source_kind == "znodes":
+            return f"No znodes were given: {why}."
+        if limit.source_kind == "znode_transaction_log":
+            return f"Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}."
+        return f"No {name}{whose} was given: {why}."
+    if limit.cause == "unknown_broker":
+        return f"A {name} was given of which nothing tells whose it is: {why} (--broker ID=PATH says whose)."
+    when = _when(limit)
+    if limit.cause == "too_coarse":
+        floor = words.visible(limit.level_floor or "")
+        return f"The {name}{whose} holds nothing below {floor}{when}: {why}."
+    if limit.cause == "not_captured":
+        what = _CAPTURED.get(limit.source_kind, f"the {name}")
+        return f"The capture could not record {what}{whose}{when}: {why}."
+    if limit.cause == "out_of_order":
+        return f"The lines of the {name}{whose}{when} are not in the order of their times: {why}."
+    if limit.cause == "silence":
+        return f"No file of the {name}{whose} speaks{when}: nothing was logged, or files are missing; {why}."
+    sure = "are most likely missing" if limit.reason == "missing_period" else "are missing"
+    reason = _REASONS.get(limit.reason or "", "a gap")
+    told = f"{when[:-1]}; {reason})" if when else f" ({reason})"
+    return f"Lines of the {name}{whose} {sure}{told}: {why}."
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"broker{'s' if len(ids) > 1 else ''} {words.listing(map(str, ids), 12)}"
+
+
+def _when(limit: Limit) -> str:
+    if limit.from_ms is None or limit.to_ms is None:
+        return ""
+    is_one_day = words.same_day([limit.from_ms, limit.to_ms])
+    end = (words.clock if is_one_day else words.instant)(limit.to_ms)
+    lasted = words.duration(limit.to_ms - limit.from_ms)
+    return f" from {words.instant(limit.from_ms)} to {end} UTC ({lasted})"
+
+
+SECTION: Final = Section("coverage/limits", gather, EvidenceLimits(), view)

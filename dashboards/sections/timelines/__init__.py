@@ -1,0 +1,1 @@
+"""The card of timelines: everything that is drawn over one axis of time."""

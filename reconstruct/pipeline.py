@@ -52,7 +52,6 @@ from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.inputs import Inputs, shared_inputs
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
-from reconstruct.offsets.spark.isr_moves import with_isr_moves
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
 from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
@@ -190,8 +189,8 @@ def _offset_timelines(
     snapshots, configs = lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)
     contexts = offset_contexts(views, events, snapshots, configs, inputs.clocks)
     decided = lake.read(LEADER_AND_ISR_TIMELINE)
-    evidence = offset_evidence(sightings, files, inputs.statements, inputs.incarnations, decided)
-    folded = judgement.keep(fold_offsets(with_isr_moves(evidence, events), contexts), "offset_histories")
+    evidence = offset_evidence(sightings, files, inputs.statements, inputs.incarnations, decided, events)
+    folded = judgement.keep(fold_offsets(evidence, contexts), "offset_histories")
     _write_and_offer(lake, gold, folded, OFFSET_TABLES)
     offsets, assignments = lake.read(REPLICA_OFFSET_TIMELINE), lake.read(ASSIGNMENT_TIMELINE)
     judgement.keep(

@@ -1,8 +1,7 @@
-"""All that is known of each broker's checkpoints in one shape: the input of :mod:`checkpoint_health`."""
+"""All that is known of each broker's checkpoints in one shape: the input of :mod:`reconstruct.checkpoints`."""
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -10,39 +9,42 @@ from pyspark.sql import functions as F
 
 from ingest.lake.tables.silver import PARTITION_KEY
 from ingest.shapes.event_types import EventType
-from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, LINE_KINDS
+from reconstruct.checkpoints.evidence import (
+    CHECKPOINT_KINDS,
+    LINE_KINDS,
+    AssignedSpan,
+    BrokerLine,
+    CheckpointCopy,
+    CheckpointEntry,
+    ProvenHighWatermark,
+    RejectedEntry,
+)
 from reconstruct.checkpoints.spark.corners import SERIES
+from reconstruct.engine.folds import evidence_columns, select_evidence, union
+from reconstruct.events.spark.fields import speaker
 
-#: What a row is: a :class:`CheckpointCopy`, :class:`RejectedEntry`, :class:`CheckpointEntry`, what a
-#: :class:`BrokerLine` is made of, an :class:`AssignedSpan` or a :class:`ProvenHighWatermark`.
-COPY: Final = "copy"
-BAD: Final = "bad"
-ENTRY: Final = "entry"
-LINE: Final = "line"
-ASSIGNED: Final = "assigned"
-PROVEN: Final = "proven"
-
-_GIVEN: Final = {
-    "row_kind": "string",
-    "cluster_id": "string",
-    "broker_id": "int",
-    "directory": "string",
-    "kind": "string",
-    "file_id": "string",
-    "topic": "string",
-    "topic_incarnation": "string",
-    "partition_id": "int",
-    "from_us": "bigint",
-    "to_us": "bigint",
-    "offset": "bigint",
-    "is_so": "boolean",
-    "text": "string",
-    "reason": "string",
-    "fields": "map<string,string>",
-    "evidence": "array<string>",
-}
+#: Whose evidence a row is.
+BROKER_KEY: Final = ("cluster_id", "broker_id")
+_REPLICA: Final = ("topic", "topic_incarnation", "partition_id")
+#: The fields of the kinds of evidence on a broker's checkpoints, and what their values are made of besides.
+CHECKPOINT_COLUMNS: Final = evidence_columns(
+    CheckpointCopy,
+    RejectedEntry,
+    CheckpointEntry,
+    BrokerLine,
+    AssignedSpan,
+    ProvenHighWatermark,
+    file_id="string",
+    topic="string",
+    topic_incarnation="string",
+    partition_id="int",
+    known_until="bigint",
+    source_line="bigint",
+    event_type="string",
+    cause_type="string",
+    fields="map<string,string>",
+)
 _UNREADABLE: Final = (EventType.CHECKPOINT_MALFORMED, EventType.CHECKPOINT_ERROR)
-_FIELDS_OF_LINES: Final = ("log_end_offset", "high_watermark", "offset", "log_dir", "file", "path", "log_dirs")
 
 
 def checkpoint_evidence_rows(
@@ -59,80 +61,79 @@ def checkpoint_evidence_rows(
     ``copies`` and ``entries`` of :mod:`reconstruct.checkpoints.spark.corners`, the others as
     :func:`reconstruct.checkpoints.spark.step.checkpoint_findings` takes them.
     """
-    parts = [
-        _copies(copies),
-        _bad(rejected, copies),
-        _entries(entries),
-        _lines(replication_events),
-        _unreadable(records),
-        _assigned(assignments, entries),
-        _proven(offset_timeline, entries),
-    ]
-    return reduce(DataFrame.unionByName, parts)
-
-
-def _select(rows: DataFrame, row_kind: str, **given: str) -> DataFrame:
-    """The columns of :data:`_GIVEN`, by SQL expressions; what is not given is NULL."""
-    expressions = {"row_kind": f"'{row_kind}'", "cluster_id": "cluster_id", "broker_id": "broker_id", **given}
-    return rows.select(
-        *(F.expr(expressions.get(name, "NULL")).cast(type_).alias(name) for name, type_ in _GIVEN.items())
+    return union(
+        [
+            _copies(copies),
+            _bad(rejected, copies),
+            _entries(entries),
+            _lines(replication_events),
+            _unreadable(records),
+            _assigned(assignments, entries),
+            _proven(offset_timeline, entries),
+        ]
     )
+
+
+def _select(rows: DataFrame, kind: type, /, **given: str) -> DataFrame:
+    return select_evidence(rows, BROKER_KEY, CHECKPOINT_COLUMNS, kind, **given)
+
+
+def _of_replicas(rows: DataFrame, kind: type, /, **given: str) -> DataFrame:
+    return _select(rows, kind, **{name: name for name in _REPLICA}, **given)
 
 
 def _copies(copies: DataFrame) -> DataFrame:
     return _select(
         copies,
-        COPY,
+        CheckpointCopy,
         directory="directory",
         kind="kind",
         file_id="file_id",
-        from_us="taken_us",
-        to_us="known_until_us",
-        offset="entry_count",
-        text="content_hash",
+        taken_at="taken_us",
+        known_until="known_until_us",
+        entry_count="entry_count",
+        content="content_hash",
     )
 
 
 def _bad(rejected: DataFrame, copies: DataFrame) -> DataFrame:
     of_checkpoints = rejected.where(F.col("source_kind").isin(*CHECKPOINT_KINDS)).drop("broker_id")
-    bad = of_checkpoints.join(copies.select("cluster_id", "broker_id", "file_id"), ["cluster_id", "file_id"])
+    bad = of_checkpoints.join(copies.select(*BROKER_KEY, "file_id"), ["cluster_id", "file_id"])
     return _select(
-        bad, BAD, file_id="file_id", from_us="source_line", text="raw", reason="reason", evidence="array(record_id)"
+        bad,
+        RejectedEntry,
+        file_id="file_id",
+        source_line="source_line",
+        text="raw",
+        reason="reason",
+        evidence_id="record_id",
     )
 
 
 def _entries(entries: DataFrame) -> DataFrame:
-    return _select(
+    return _of_replicas(
         entries,
-        ENTRY,
+        CheckpointEntry,
         directory="directory",
         kind="kind",
-        topic="topic",
-        topic_incarnation="topic_incarnation",
-        partition_id="partition_id",
-        from_us="taken_us",
+        taken_at="taken_us",
         offset="`offset`",
-        is_so="begins_run",
-        evidence="array(evidence_id)",
+        begins_run="begins_run",
+        evidence_id="evidence_id",
     )
 
 
 def _lines(events: DataFrame) -> DataFrame:
     said = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
-    speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
-    pairs = ", ".join(f"'{name}', fields['{name}']" for name in _FIELDS_OF_LINES)
-    return _select(
-        said.withColumn("broker_id", speaker).where("broker_id IS NOT NULL"),
-        LINE,
-        kind="event_type",
-        topic="topic",
-        topic_incarnation="topic_incarnation",
-        partition_id="partition_id",
-        from_us="unix_micros(corrected_time)",
-        text="cause",
-        reason="cause_type",
-        fields=f"map({pairs})",
-        evidence="array(record_id)",
+    return _of_replicas(
+        said.withColumn("broker_id", speaker()).where("broker_id IS NOT NULL"),
+        BrokerLine,
+        event_type="event_type",
+        at="unix_micros(corrected_time)",
+        cause="cause",
+        cause_type="cause_type",
+        fields="fields",
+        evidence_id="record_id",
     )
 
 
@@ -146,11 +147,11 @@ def _unreadable(records: DataFrame) -> DataFrame:
     )
     return _select(
         said,
-        LINE,
-        from_us="unix_micros(corrected_time)",
-        text="substring_index(continuation, '\n', 1)",
-        reason="cause_type",
-        evidence="array(record_id)",
+        BrokerLine,
+        at="unix_micros(corrected_time)",
+        cause="substring_index(continuation, '\n', 1)",
+        cause_type="cause_type",
+        evidence_id="record_id",
     )
 
 
@@ -166,15 +167,12 @@ def _assigned(assignments: DataFrame, entries: DataFrame) -> DataFrame:
             *key, "valid_from", "CAST(NULL AS timestamp) AS valid_to", "CAST(array() AS array<int>) AS replicas"
         )
     )
-    return _select(
+    return _of_replicas(
         spans.join(replicas, key),
-        ASSIGNED,
-        topic="topic",
-        topic_incarnation="topic_incarnation",
-        partition_id="partition_id",
-        from_us="unix_micros(valid_from)",
-        to_us="unix_micros(valid_to)",
-        is_so="array_contains(replicas, broker_id)",
+        AssignedSpan,
+        start="unix_micros(valid_from)",
+        end="unix_micros(valid_to)",
+        is_assigned="array_contains(replicas, broker_id)",
     )
 
 
@@ -193,14 +191,11 @@ def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
         & (start >= F.col("unchanged_from_us"))
         & (start <= F.col("unchanged_to_us"))
     )
-    return _select(
+    return _of_replicas(
         risen,
-        PROVEN,
-        topic="topic",
-        topic_incarnation="topic_incarnation",
-        partition_id="partition_id",
-        from_us="unix_micros(valid_from)",
-        to_us="unix_micros(valid_to)",
+        ProvenHighWatermark,
+        start="unix_micros(valid_from)",
+        end="unix_micros(valid_to)",
         offset="high_watermark_lower",
         evidence="evidence",
     )

@@ -1,21 +1,14 @@
-"""R37 on Spark: the checkpoint files of every broker, judged broker by broker; rows for ``gold.divergences`` out.
-
-The adapter knows nothing of Kafka: it turns rows into :class:`BrokerCheckpoints`, calls :func:`judge_checkpoints`, and
-turns what that finds into rows, told apart by ``table_name``; take them with
-:func:`reconstruct.partitions.spark.step.rows_of`.
-"""
+"""R37 on Spark: the checkpoint files of every broker, judged broker by broker; rows for ``gold.divergences`` out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import types as T
 
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.spec import SPARK_TYPES
+from ingest.lake.tables.silver import PARTITION_KEY
 from reconstruct.checkpoints.evidence import (
     AssignedSpan,
     BrokerCheckpoints,
@@ -29,37 +22,13 @@ from reconstruct.checkpoints.evidence import (
 )
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries
-from reconstruct.checkpoints.spark.evidence import (
-    ASSIGNED,
-    BAD,
-    COPY,
-    ENTRY,
-    LINE,
-    PROVEN,
-    checkpoint_evidence_rows,
-)
-from reconstruct.checkpoints.verdicts import CheckpointVerdicts
+from reconstruct.checkpoints.spark.evidence import BROKER_KEY, checkpoint_evidence_rows
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.rows import VERDICTS, finding_row
+from reconstruct.engine.folds import fold, table_columns
+from reconstruct.engine.rows import Row, Value, count_rows, finding_row, rows_of_kind, value_of
+from reconstruct.events.fields import fields_of
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.spark.context import OffsetContext
-
-_COLUMNS: Final = {
-    "table_name": "string",
-    **{c.name: c.type for c in DIVERGENCES.columns},
-    "rule": "string",
-    "verdict": "string",
-    "times": "bigint",
-}
-_SCHEMA: Final = T.StructType([T.StructField(name, SPARK_TYPES[type_]) for name, type_ in _COLUMNS.items()])
-_ARROW_TYPES: Final = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "array<string>": pa.list_(pa.string()),
-}
-_ARROW: Final = pa.schema([(name, _ARROW_TYPES[type_]) for name, type_ in _COLUMNS.items()])
 
 
 def checkpoint_findings(
@@ -74,17 +43,19 @@ def checkpoint_findings(
 ) -> DataFrame:
     """Rows of ``gold.divergences`` and verdicts of R37.
 
-    Grain: one row per finding, ``table_name`` that of the table; and one per (broker, verdict), ``table_name``
-    :data:`VERDICTS`. ``files`` are ``bronze.ingested_files``, ``rejected`` ``bronze.rejected_records``, ``sightings``
-    of :func:`offset_observations`, ``records`` ``bronze.log_records`` with ``corrected_time``; the others the silver
-    tables ``replication_events``, ``assignment_timeline`` and ``replica_offset_timeline``.
+    Grain: one row per finding, and one per (broker, verdict); take the findings with
+    :func:`reconstruct.engine.folds.rows_of`. ``files`` are ``bronze.ingested_files``, ``rejected``
+    ``bronze.rejected_records``, ``sightings`` of :func:`offset_observations`, ``records`` ``bronze.log_records`` with
+    ``corrected_time``; the others the silver tables ``replication_events``, ``assignment_timeline`` and
+    ``replica_offset_timeline``.
     """
     copies = checkpoint_copies(files, _starts(files, contexts))
     entries = corner_entries(sightings, copies)
     given = checkpoint_evidence_rows(
         copies, entries, rejected, replication_events, records, assignments, offset_timeline
     )
-    return given.groupBy("cluster_id", "broker_id").applyInArrow(_folder(dict(contexts)), _SCHEMA)
+    known = dict(contexts)
+    return fold(given, BROKER_KEY, table_columns(DIVERGENCES), lambda rows: _judged_rows(rows, known))
 
 
 def _starts(files: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
@@ -97,127 +68,65 @@ def _starts(files: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFram
     return files.sparkSession.createDataFrame(rows, "cluster_id string, broker_id int, start_us bigint")
 
 
-def _folder(contexts: Mapping[str, OffsetContext]) -> Callable[[pa.Table], pa.Table]:
-    def fold(group: pa.Table) -> pa.Table:
-        rows = group.to_pylist()
-        cluster_id, broker_id = rows[0]["cluster_id"], rows[0]["broker_id"]
-        context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
-        judged = judge_checkpoints(_seen(rows, broker_id, context))
-        return pa.Table.from_pylist(list(_rows(cluster_id, judged)), schema=_ARROW)
-
-    return fold
+def _judged_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> Iterator[dict[str, Any]]:
+    cluster_id, broker_id = rows[0]["cluster_id"], rows[0]["broker_id"]
+    context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
+    judged = judge_checkpoints(_checkpoints_of(rows, broker_id, context))
+    for finding, replica in zip(judged.verdicts.findings, judged.replicas, strict=True):
+        yield finding_row(finding, **dict(zip(PARTITION_KEY[1:], replica or (None, None, None), strict=True)))
+    yield from count_rows(judged.verdicts)
 
 
-def _seen(rows: Sequence[Mapping[str, Any]], broker_id: int, context: OffsetContext) -> BrokerCheckpoints:
-    of_kind: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        of_kind.setdefault(row["row_kind"], []).append(row)
+def _checkpoints_of(rows: Sequence[Row], broker_id: int, context: OffsetContext) -> BrokerCheckpoints:
     schedule = context.schedules.get(broker_id)
     return BrokerCheckpoints(
         broker_id,
         context.view.version,
-        _copies_of(of_kind),
-        _entries_of(of_kind),
-        _lines_of(of_kind),
+        _copies_of(rows),
+        [value_of(CheckpointEntry, row, replica=_replica(row)) for row in rows_of_kind(CheckpointEntry, rows)],
+        [line for row in rows_of_kind(BrokerLine, rows) for line in _lines_of(row)],
         context.view.process_starts.get(broker_id, ()),
-        _assigned_of(of_kind),
-        _proven_of(of_kind),
+        _by_replica(AssignedSpan, rows, lambda span: (span.start, span.end is None, span.end or 0)),
+        _by_replica(ProvenHighWatermark, rows, lambda proven: (proven.start, proven.offset, proven.evidence)),
         context.covered.get(broker_id, ()),
         () if schedule is None else schedule.sessions,
         None if schedule is None else schedule.interval_us + schedule.longest_stall_us,
-        max((row["to_us"] or 0 for row in of_kind.get(COPY, ())), default=0),
+        max((row["known_until"] or 0 for row in rows_of_kind(CheckpointCopy, rows)), default=0),
         context.clocks.slack_us(broker_id),
         context.clocks.slack_us(DECISIONS),
     )
 
 
-_Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-
-
-def _copies_of(rows: _Rows) -> list[CheckpointCopy]:
-    bad: dict[str, list[tuple[int, str, RejectedEntry]]] = {}
-    for row in rows.get(BAD, ()):
-        entry = RejectedEntry(row["reason"], row["text"], row["evidence"][0])
-        bad.setdefault(row["file_id"], []).append((row["from_us"], entry.evidence_id, entry))
+def _copies_of(rows: Sequence[Row]) -> list[CheckpointCopy]:
+    bad: dict[str, list[Row]] = {}
+    for row in rows_of_kind(RejectedEntry, rows):
+        bad.setdefault(row["file_id"], []).append(row)
+    for of_file in bad.values():
+        of_file.sort(key=lambda row: (row["source_line"], row["evidence_id"]))
     return [
-        CheckpointCopy(
-            row["directory"],
-            row["kind"],
-            row["from_us"],
-            row["offset"],
-            tuple(entry for _, _, entry in sorted(bad.get(row["file_id"], ()), key=lambda one: one[:2])),
-            row["text"] or "",
+        value_of(
+            CheckpointCopy, row, bad=tuple(value_of(RejectedEntry, entry) for entry in bad.get(row["file_id"], ()))
         )
-        for row in rows.get(COPY, ())
+        for row in rows_of_kind(CheckpointCopy, rows)
     ]
 
 
-def _replica(row: Mapping[str, Any]) -> Replica:
+def _lines_of(row: Row) -> Iterator[BrokerLine]:
+    fields = fields_of(row["fields"])
+    if row["topic"] is not None and row["partition_id"] is not None:
+        fields |= {"topic": row["topic"], "partition_id": str(row["partition_id"])}
+    words = (row[name] or "" for name in ("cause", "cause_type", "topic_incarnation"))
+    return lines_of(row["at"], row["evidence_id"], row["event_type"] or "", fields, *words)
+
+
+def _by_replica(kind: type[Value], rows: Sequence[Row], order: Callable[[Value], Any]) -> dict[Replica, list[Value]]:
+    result: dict[Replica, list[Value]] = {}
+    for row in rows_of_kind(kind, rows):
+        result.setdefault(_replica(row), []).append(value_of(kind, row))
+    for values in result.values():
+        values.sort(key=order)
+    return result
+
+
+def _replica(row: Row) -> Replica:
     return row["topic"], row["topic_incarnation"] or "", row["partition_id"]
-
-
-def _entries_of(rows: _Rows) -> list[CheckpointEntry]:
-    return [
-        CheckpointEntry(
-            row["directory"],
-            row["kind"],
-            _replica(row),
-            row["from_us"],
-            row["offset"],
-            row["evidence"][0],
-            row["is_so"],
-        )
-        for row in rows.get(ENTRY, ())
-    ]
-
-
-def _lines_of(rows: _Rows) -> list[BrokerLine]:
-    result: list[BrokerLine] = []
-    for row in rows.get(LINE, ()):
-        fields = {name: value for name, value in row["fields"] or () if value is not None}
-        if row["topic"] is not None and row["partition_id"] is not None:
-            fields |= {"topic": row["topic"], "partition_id": str(row["partition_id"])}
-        result += lines_of(
-            row["from_us"],
-            row["evidence"][0],
-            row["kind"] or "",
-            fields,
-            row["text"] or "",
-            row["reason"] or "",
-            row["topic_incarnation"] or "",
-        )
-    return result
-
-
-def _assigned_of(rows: _Rows) -> dict[Replica, list[AssignedSpan]]:
-    result: dict[Replica, list[AssignedSpan]] = {}
-    for row in rows.get(ASSIGNED, ()):
-        result.setdefault(_replica(row), []).append(AssignedSpan(row["from_us"], row["to_us"], row["is_so"]))
-    for spans in result.values():
-        spans.sort(key=lambda span: (span.start, span.end is None, span.end or 0))
-    return result
-
-
-def _proven_of(rows: _Rows) -> dict[Replica, list[ProvenHighWatermark]]:
-    result: dict[Replica, list[ProvenHighWatermark]] = {}
-    for row in rows.get(PROVEN, ()):
-        proven = ProvenHighWatermark(row["from_us"], row["to_us"], row["offset"], tuple(row["evidence"] or ()))
-        result.setdefault(_replica(row), []).append(proven)
-    for spans in result.values():
-        spans.sort(key=lambda span: (span.start, span.offset, span.evidence))
-    return result
-
-
-def _rows(cluster_id: str, judged: CheckpointVerdicts) -> Iterator[dict[str, Any]]:
-    for finding, replica in zip(judged.verdicts.findings, judged.replicas, strict=True):
-        topic, incarnation, partition_id = (None, None, None) if replica is None else replica
-        yield {
-            "table_name": DIVERGENCES.full_name,
-            **finding_row(finding),
-            "cluster_id": cluster_id,
-            "topic": topic,
-            "topic_incarnation": incarnation,
-            "partition_id": partition_id,
-        }
-    for (rule_id, verdict), times in sorted(judged.verdicts.counts.items()):
-        yield {"table_name": VERDICTS, "cluster_id": cluster_id, "rule": rule_id, "verdict": verdict, "times": times}

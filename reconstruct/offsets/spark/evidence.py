@@ -8,44 +8,40 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.shapes.event_types import EventType
+from reconstruct.engine.folds import evidence_columns, select_evidence, union
+from reconstruct.events.spark.fields import text_field
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.messages import LOG_RECORD
+from reconstruct.offsets.rules.case import IsrMove, IsrMoveKind
 
-#: What a row is: an :class:`OffsetObservation`, a :class:`ReplicaEvent` or a :class:`DecidedState`.
-SIGHTING: Final = "sighting"
-EVENT: Final = "event"
-DECIDED: Final = "decided"
-
-_COLUMNS: Final = {
-    "row_kind": "string",
-    "replica_id": "int",
-    "kind": "string",
-    "offset": "bigint",
-    "leader": "int",
-    "leader_epoch": "int",
-    "at": "bigint",
-    "at_upper": "bigint",
-    "written_after": "bigint",
-    "source": "string",
-    "evidence_id": "string",
-    "isr": "array<int>",
-}
+#: The fields of the kinds of evidence on a partition's offsets, and which kind a row is.
+OFFSET_COLUMNS: Final = evidence_columns(oe.OffsetObservation, oe.ReplicaEvent, oe.DecidedState, IsrMove)
+_SHRINK: Final = EventType.ISR_SHRINK_PROPOSED
+_EXPAND: Final = EventType.ISR_EXPAND_PROPOSED
 
 
 def offset_evidence(
-    sightings: DataFrame, files: DataFrame, said: DataFrame, incarnations: DataFrame, leader_and_isr: DataFrame
+    sightings: DataFrame,
+    files: DataFrame,
+    statements: DataFrame,
+    incarnations: DataFrame,
+    leader_and_isr: DataFrame,
+    replication_events: DataFrame,
 ) -> DataFrame:
-    """Grain: one row per (partition incarnation, sighting, act of a replica, or decided state).
+    """Grain: one row per (partition incarnation, sighting, act of a replica, decided state, or move of a replica).
 
     ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_observations`, ``files`` are
-    ``bronze.ingested_files``, ``said`` is :func:`reconstruct.offsets.spark.messages.offset_statements`,
-    ``leader_and_isr`` is ``silver.leader_and_isr_timeline``. Instants in microseconds.
+    ``bronze.ingested_files``, ``statements`` is :func:`reconstruct.offsets.spark.messages.offset_statements`,
+    ``leader_and_isr`` is ``silver.leader_and_isr_timeline``, of ``silver.replication_events`` count the changes of an
+    ISR that leaders asked for. Instants in microseconds.
     """
-    rows = _sightings(sightings, files).unionByName(_events(said, incarnations))
+    rows = _sightings(sightings, files).unionByName(_events(statements, incarnations))
     known = rows.select(*PARTITION_KEY).distinct()
     # a partition of which nothing but decisions is known has no offsets to bound
-    return rows.unionByName(_decided(leader_and_isr).join(known, list(PARTITION_KEY), "left_semi"))
+    decided = _decided(leader_and_isr).join(known, list(PARTITION_KEY), "left_semi")
+    return union([rows, decided, _moves(replication_events)])
 
 
 def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
@@ -56,20 +52,20 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
     bounded = sightings.join(F.broadcast(_longest_rounds(sightings)), ["cluster_id", "replica_id"], "left")
     upper = F.coalesce(upper, at + F.col("longest_us"))
     named = bounded.where(F.col("replica_id").isNotNull() & ((at.isNotNull() & upper.isNotNull()) | is_epoch))
-    return _select(
+    return select_evidence(
         named.join(_written_after(files), ["cluster_id", "file_id"], "left"),
-        {
-            "row_kind": F.lit(SIGHTING),
-            "replica_id": F.col("replica_id"),
-            "kind": F.col("offset_kind"),
-            "offset": F.col("offset"),
-            "leader_epoch": F.col("leader_epoch"),
-            "at": F.coalesce(at, F.lit(0)),
-            "at_upper": F.when(~is_line, upper),
-            "written_after": F.col("written_after"),
-            "source": F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
-            "evidence_id": F.col("evidence")[0],
-        },
+        PARTITION_KEY,
+        OFFSET_COLUMNS,
+        oe.OffsetObservation,
+        replica_id="replica_id",
+        offset_kind="offset_kind",
+        offset="`offset`",
+        leader_epoch="leader_epoch",
+        observed_at=F.coalesce(at, F.lit(0)),
+        observed_at_upper=F.when(~is_line, upper),
+        written_after="written_after",
+        source=F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
+        evidence_id="evidence[0]",
     )
 
 
@@ -97,38 +93,66 @@ def _written_after(files: DataFrame) -> DataFrame:
     )
 
 
-def _events(said: DataFrame, incarnations: DataFrame) -> DataFrame:
-    return _select(
-        with_incarnation(said.where("NOT is_sighting"), incarnations, F.col("at_us")),
-        {
-            "row_kind": F.lit(EVENT),
-            "replica_id": F.col("replica_id"),
-            "kind": F.col("kind"),
-            "offset": F.col("offset"),
-            "leader": F.col("leader"),
-            "leader_epoch": F.col("leader_epoch"),
-            "at": F.col("at_us"),
-            "evidence_id": F.col("record_id"),
-        },
+def _events(statements: DataFrame, incarnations: DataFrame) -> DataFrame:
+    return select_evidence(
+        with_incarnation(statements.where("NOT is_sighting"), incarnations, F.col("at_us")),
+        PARTITION_KEY,
+        OFFSET_COLUMNS,
+        oe.ReplicaEvent,
+        replica_id="replica_id",
+        kind="kind",
+        offset="`offset`",
+        leader="leader",
+        leader_epoch="leader_epoch",
+        at="at_us",
+        evidence_id="record_id",
     )
 
 
 def _decided(leader_and_isr: DataFrame) -> DataFrame:
-    return _select(
+    return select_evidence(
         leader_and_isr,
-        {
-            "row_kind": F.lit(DECIDED),
-            "leader": F.col("leader"),
-            "leader_epoch": F.col("leader_epoch"),
-            "at": F.unix_micros("valid_from"),
-            "at_upper": F.unix_micros("valid_to"),
-            "evidence_id": F.col("evidence")[0],
-            "isr": F.col("isr"),
-        },
+        PARTITION_KEY,
+        OFFSET_COLUMNS,
+        oe.DecidedState,
+        leader="leader",
+        leader_epoch="leader_epoch",
+        valid_from=F.unix_micros("valid_from"),
+        valid_to=F.unix_micros("valid_to"),
+        evidence_id="evidence[0]",
+        isr="isr",
     )
 
 
-def _select(rows: DataFrame, given: dict[str, Column]) -> DataFrame:
-    """The key and every column; those not given are NULL."""
-    columns = [given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _COLUMNS.items()]
-    return rows.select(*PARTITION_KEY, *columns)
+def _moves(replication_events: DataFrame) -> DataFrame:
+    """One row per (ISR change that a leader asked for, replica moved), by the leaders' own lines."""
+    is_shrink = F.col("event_type") == _SHRINK
+    changes = replication_events.where(
+        F.col("event_type").isin(_SHRINK, _EXPAND)
+        & F.col("topic_incarnation").isNotNull()
+        & F.col("partition_id").isNotNull()
+        & F.col("broker_id").isNotNull()
+        & F.col("isr").isNotNull()
+        & F.col("old_isr").isNotNull()
+    )
+    moved = F.when(is_shrink, F.array_except("old_isr", "isr")).otherwise(F.array_except("isr", "old_isr"))
+    return select_evidence(
+        changes.select("*", F.explode(moved).alias("member")),
+        PARTITION_KEY,
+        OFFSET_COLUMNS,
+        IsrMove,
+        leader="broker_id",
+        member="member",
+        kind=F.when(is_shrink, IsrMoveKind.LEFT.value).otherwise(IsrMoveKind.JOINED.value),
+        end_offset=_end_offset(F.col("member")),
+        at=F.unix_micros("corrected_time"),
+        evidence_id="record_id",
+    )
+
+
+def _end_offset(member: Column) -> Column:
+    """Of the pairs ``replica:offset`` that the line lists; NULL where it lists none, or no offset (-1)."""
+    own = F.concat(member.cast("string"), F.lit(":"))
+    pairs = F.filter(F.split(text_field("out_of_sync"), ","), lambda pair: pair.startswith(own))
+    offset = F.substring_index(F.get(pairs, F.lit(0)), ":", -1).try_cast("bigint")
+    return F.when(offset >= 0, offset)

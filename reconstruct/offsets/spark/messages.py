@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
+from reconstruct.engine.folds import map_rows
+from reconstruct.engine.rows import Row
+from reconstruct.events.fields import fields_of
+from reconstruct.events.spark.fields import speaker
 from reconstruct.offsets.messages import PRINTED_OFFSETS, logged_replica_events, printed_offsets
 
 #: Event types of which :func:`logged_replica_events` says anything.
@@ -25,26 +28,21 @@ REPLICA_EVENT_TYPES: Final = (
 )
 _LOGS: Final = ("server_log", "state_change_log")
 _COLUMNS: Final = {
-    "cluster_id": pa.string(),
-    "topic": pa.string(),
-    "partition_id": pa.int32(),
-    "replica_id": pa.int32(),
-    "is_sighting": pa.bool_(),
-    "kind": pa.string(),
-    "offset": pa.int64(),
-    "leader": pa.int32(),
-    "leader_epoch": pa.int32(),
-    "at_us": pa.int64(),
-    "source": pa.string(),
-    "record_id": pa.string(),
-    "ordinal": pa.int32(),
+    "cluster_id": "string",
+    "topic": "string",
+    "partition_id": "int",
+    "replica_id": "int",
+    "is_sighting": "boolean",
+    "kind": "string",
+    "offset": "bigint",
+    "leader": "int",
+    "leader_epoch": "int",
+    "at_us": "bigint",
+    "source": "string",
+    "record_id": "string",
+    "ordinal": "int",
 }
-_WIDEST: Final = {pa.int32(): (1 << 31) - 1, pa.int64(): (1 << 63) - 1}
-_SCHEMA: Final = pa.schema(list(_COLUMNS.items()))
-_SPARK_SCHEMA: Final = (
-    "cluster_id string, topic string, partition_id int, replica_id int, is_sighting boolean, kind string,"
-    " offset bigint, leader int, leader_epoch int, at_us bigint, source string, record_id string, ordinal int"
-)
+_WIDEST: Final = {"int": (1 << 31) - 1, "bigint": (1 << 63) - 1}
 
 
 def offset_statements(records: DataFrame) -> DataFrame:
@@ -54,40 +52,33 @@ def offset_statements(records: DataFrame) -> DataFrame:
     ``records`` are ``bronze.log_records`` with ``corrected_time``, which ``at_us`` is. ``ordinal`` counts the
     sightings and the acts of one record. Records of no known broker say nothing of a replica.
     """
-    broker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
     wanted = records.where(
         F.col("source_kind").isin(*_LOGS)
         & F.col("shape_id").isNotNull()
         & F.col("event_type").isin(*sorted({*PRINTED_OFFSETS, *REPLICA_EVENT_TYPES}))
-        & broker.isNotNull()
+        & speaker().isNotNull()
     )
-    return wanted.select(
+    said = wanted.select(
         "cluster_id",
         "record_id",
         "source_kind",
         "event_type",
         "fields",
-        broker.alias("speaker"),
+        speaker().alias("speaker"),
         F.unix_micros("corrected_time").alias("at_us"),
-    ).mapInArrow(_said, _SPARK_SCHEMA)
+    )
+    return map_rows(said, _COLUMNS, lambda rows: (made for row in rows for made in statements_of(row) if _fits(made)))
 
 
-def _said(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = [said for record in batch.to_pylist() for said in _said_by(record) if _fits(said)]
-        yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
-
-
-def _fits(row: dict[str, Any]) -> bool:
+def _fits(row: Row) -> bool:
     """Whether its numbers can be Kafka's: damaged text may print longer ones, of which nothing is concluded."""
     numbers = ((name, _WIDEST.get(type_)) for name, type_ in _COLUMNS.items())
     return all(widest is None or row.get(name) is None or row[name] <= widest for name, widest in numbers)
 
 
-def _said_by(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def statements_of(record: Row) -> Iterator[dict[str, Any]]:
     """The rows of one record: its ``fields`` are pairs, as Arrow gives a map."""
-    fields = {name: value for name, value in record["fields"] or () if value is not None}
-    told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields)
+    told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields_of(record["fields"]))
     common = {
         "cluster_id": record["cluster_id"],
         "replica_id": record["speaker"],

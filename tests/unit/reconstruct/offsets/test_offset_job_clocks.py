@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
-from reconstruct.offsets.evidence import PROBE
+from reconstruct.offsets.evidence import PROBE, OffsetObservation
 from reconstruct.offsets.messages import LOG_RECORD
 from reconstruct.offsets.spark.context import OffsetContext
-from reconstruct.offsets.spark.step import fold_group
+from reconstruct.offsets.spark.step import offset_rows
 
 S = 1_000_000
 PLACE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0}
-NOTHING = dict.fromkeys(
-    ("kind", "offset", "leader", "leader_epoch", "at_upper", "written_after", "source", "isr", "replica_id")
-)
 
 
 def line(at: int, offset: int) -> dict[str, Any]:
     """A line of broker 1's log that prints its high watermark."""
     return {
         **PLACE,
-        **NOTHING,
-        "row_kind": "sighting",
+        "row_kind": OffsetObservation.__name__,
         "replica_id": 1,
-        "kind": "high_watermark",
+        "offset_kind": "high_watermark",
         "offset": offset,
-        "at": at * S,
+        "observed_at": at * S,
         "source": LOG_RECORD,
         "evidence_id": f"line-{at}",
     }
@@ -39,14 +34,13 @@ def line(at: int, offset: int) -> dict[str, Any]:
 
 def answer(at: int, offset: int) -> dict[str, Any]:
     """What broker 1 answered to a probe, within a second of the capturer's clock."""
-    return line(at, offset) | {"at_upper": (at + 1) * S, "source": PROBE, "evidence_id": f"probe-{at}"}
+    return line(at, offset) | {"observed_at_upper": (at + 1) * S, "source": PROBE, "evidence_id": f"probe-{at}"}
 
 
 def made_of(uncertain_us: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Bounds and findings: a line of a log prints 100, later its broker answers 40, and nothing tells why."""
     context = OffsetContext(ClusterView("c"), covered={1: [(0, EVER_AFTER)]}, clocks=OffsetClocks({1: uncertain_us}))
-    given = pa.Table.from_pylist([line(10, 100), answer(40, 40), answer(60, 45)])
-    rows = fold_group(given, {"c": context}).to_pylist()
+    rows = list(offset_rows([line(10, 100), answer(40, 40), answer(60, 45)], {"c": context}))
     tables = ("silver.replica_offset_timeline", "gold.divergences")
     return tuple([row for row in rows if row["table_name"] == name] for name in tables)  # type: ignore[return-value]
 

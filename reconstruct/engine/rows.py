@@ -79,6 +79,12 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
     return kind(**values, **given)
 
 
+def row_of(value: object, /, **given: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are columns, and what is ``given`` beside them: :func:`value_of` reversed."""
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _plan(kind)} | given
+
+
 def rows_of_kind(kind: type, rows: Iterable[Row]) -> Iterator[Row]:
     """Of rows of several kinds of evidence those of one."""
     return (row for row in rows if row[KIND] == kind.__name__)

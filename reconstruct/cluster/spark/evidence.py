@@ -20,6 +20,9 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import BrokerFact
 from reconstruct.cluster.controllers import ControllerFact
 from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.rows import columns_of, value_of
+from reconstruct.events.spark.fields import ints_field, speaker, text_field
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
 from reconstruct.model.versions import (
     NEWEST,
@@ -45,6 +48,8 @@ _BROKER_EVENTS: Final = (
 _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
 ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED)
 _PROCESS_STARTS: Final = (EventType.BROKER_SERVER_STARTING,)
+_CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
+_BROKER_COLUMNS: Final = columns_of(BrokerFact)
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 
@@ -124,21 +129,9 @@ def gather(
     for row in shapes:
         of(row).shapes.add(row["shape_id"])
     for row in controllers:
-        of(row).controllers.append(
-            ControllerFact(
-                row["kind"],
-                row["at"],
-                row["evidence_id"],
-                row["controller_id"],
-                row["epoch"],
-                row["level_floor"],
-                row["stated_cluster_id"],
-            )
-        )
+        of(row).controllers.append(value_of(ControllerFact, row.asDict()))
     for row in brokers:
-        of(row).brokers.append(
-            BrokerFact(row["broker_id"], row["kind"], row["at"], row["evidence_id"], row["czxid"], row["at_upper"])
-        )
+        of(row).brokers.append(value_of(BrokerFact, row.asDict()))
     for row in lists:
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
         live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
@@ -159,68 +152,61 @@ def _at(column: str) -> Column:
 def _controller_facts(
     state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znodes: DataFrame
 ) -> DataFrame:
-    none_int = F.lit(None).cast("int")
-    none_text = F.lit(None).cast("string")
     written = znodes.where("change = 'written'")
-    epochs = written.where(F.col("path") == CONTROLLER_EPOCH_PATH).select(
-        "cluster_id",
-        F.lit("znode_epoch").alias("kind"),
-        _at("changed_at"),
-        F.col("evidence")[0].alias("evidence_id"),
-        none_int.alias("controller_id"),
-        F.col("data").try_cast("int").alias("epoch"),
-        none_text.alias("level_floor"),
-    )
-    controllers = written.where(F.col("path") == CONTROLLER_PATH).select(
-        "cluster_id",
-        F.lit("znode_controller").alias("kind"),
-        _at("changed_at"),
-        F.col("evidence")[0].alias("evidence_id"),
-        F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int").alias("controller_id"),
-        none_int.alias("epoch"),
-        none_text.alias("level_floor"),
-    )
-    own = F.coalesce("controller_id", "broker_id").alias("controller_id")
+    by_line: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
+    by_znode: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
+    named = F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int")
+    is_resigned = F.col("event_type") == EventType.CONTROLLER_RESIGNED
     is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
-    elected = controller_events.where(is_elected | (F.col("event_type") == EventType.CONTROLLER_RESIGNED)).select(
-        "cluster_id",
-        F.when(F.col("event_type") == EventType.CONTROLLER_RESIGNED, "resigned").otherwise("elected").alias("kind"),
-        _at("corrected_time"),
-        F.col("record_id").alias("evidence_id"),
-        own,
-        F.when(F.col("event_type") != EventType.CONTROLLER_RESIGNED, F.col("controller_epoch")).alias("epoch"),
-        none_text.alias("level_floor"),
-    )
     # what a controller did itself, not what a broker heard from it: a broker's line names the broker
     acts = state_changes.where(
         "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
     )
-    seen = (
-        acts.groupBy("cluster_id", "controller_id", "controller_epoch")
-        .agg(
-            F.unix_micros(F.min("corrected_time")).alias("at"),
-            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
-            _level_floor(),
-        )
-        .select(
-            "cluster_id",
-            F.lit("seen").alias("kind"),
-            "at",
-            "evidence_id",
-            "controller_id",
-            F.col("controller_epoch").alias("epoch"),
-            "level_floor",
-        )
+    first_acts = acts.groupBy("cluster_id", "controller_id", "controller_epoch").agg(
+        F.unix_micros(F.min("corrected_time")).alias("at"),
+        F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
+        _level_floor(),
     )
-    stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL").select(
-        "cluster_id",
-        F.lit("cluster_id").alias("kind"),
-        _at("corrected_time"),
-        F.col("record_id").alias("evidence_id"),
-        F.col("fields")["cluster_id"].alias("stated_cluster_id"),
+    return union(
+        [
+            _controller_fact(
+                written.where(F.col("path") == CONTROLLER_EPOCH_PATH),
+                "znode_epoch",
+                epoch=F.col("data").try_cast("int"),
+                **by_znode,
+            ),
+            _controller_fact(
+                written.where(F.col("path") == CONTROLLER_PATH), "znode_controller", controller_id=named, **by_znode
+            ),
+            _controller_fact(
+                controller_events.where(is_elected | is_resigned),
+                F.when(is_resigned, "resigned").otherwise("elected"),
+                controller_id=F.coalesce("controller_id", "broker_id"),
+                epoch=F.when(~is_resigned, F.col("controller_epoch")),
+                **by_line,
+            ),
+            _controller_fact(
+                first_acts,
+                "seen",
+                at="at",
+                evidence_id="evidence_id",
+                controller_id="controller_id",
+                epoch="controller_epoch",
+                level_floor="level_floor",
+            ),
+            _controller_fact(
+                replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL"),
+                "cluster_id",
+                stated_cluster_id=text_field("cluster_id"),
+                **by_line,
+            ),
+        ]
     )
-    known = epochs.unionByName(controllers).unionByName(elected).unionByName(seen)
-    return known.unionByName(stated, allowMissingColumns=True)
+
+
+def _controller_fact(rows: DataFrame, kind: Column | str, /, **given: Column | str) -> DataFrame:
+    named = F.lit(kind) if isinstance(kind, str) else kind
+    return select_evidence(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=named, **given)
 
 
 def _level_floor() -> Column:
@@ -233,10 +219,9 @@ def _level_floor() -> Column:
 
 def _log_spans(state_changes: DataFrame) -> DataFrame:
     """What each file of a state-change log covers; one file may hold the lines of several brokers."""
-    speaker = F.coalesce(F.col("fields")["broker_id"].try_cast("int"), F.col("broker_id"))
     log = ("cluster_id", "broker_id", "file_id")
     lines = state_changes.where(F.col("event_id").endswith(":0")).select(
-        "cluster_id", speaker.alias("broker_id"), "file_id", "byte_offset", "log_level", _at("corrected_time")
+        "cluster_id", speaker().alias("broker_id"), "file_id", "byte_offset", "log_level", _at("corrected_time")
     )
     return (
         with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
@@ -266,40 +251,36 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
             F.unix_micros(F.min("changed_at_upper")).alias("at_upper"),
             F.min_by(F.col("evidence")[0], F.col("changed_at")).alias("evidence_id"),
         )
-        .select(
-            "cluster_id",
-            F.regexp_extract("path", BROKER_PATTERN, 1).cast("int").alias("broker_id"),
-            F.when(F.col("change") == "written", "registered").otherwise("unregistered").alias("kind"),
-            "at",
-            "evidence_id",
-            "czxid",
-            "at_upper",
-        )
     )
-    logged = None
-    for event_type, name, kind in _BROKER_EVENTS:
-        listed = F.split(F.col("fields")[name], ",")
-        step = (
-            controller_events.where(F.col("event_type") == event_type)
-            .select("cluster_id", "corrected_time", "record_id", F.explode(listed).alias("id"))
-            .select(
-                "cluster_id",
-                F.trim("id").try_cast("int").alias("broker_id"),
-                F.lit(kind).alias("kind"),
-                _at("corrected_time"),
-                F.col("record_id").alias("evidence_id"),
-                F.lit(None).cast("bigint").alias("czxid"),
-                F.lit(None).cast("bigint").alias("at_upper"),
-            )
-            .where("broker_id IS NOT NULL")
+    facts = [
+        select_evidence(
+            registered,
+            ("cluster_id",),
+            _BROKER_COLUMNS,
+            broker_id=F.regexp_extract("path", BROKER_PATTERN, 1),
+            kind="CASE WHEN change = 'written' THEN 'registered' ELSE 'unregistered' END",
+            **{name: name for name in ("at", "evidence_id", "czxid", "at_upper")},
         )
-        logged = step if logged is None else logged.unionByName(step)
-    assert logged is not None
-    return registered.unionByName(logged)
+    ]
+    for event_type, name, kind in _BROKER_EVENTS:
+        events = controller_events.where(F.col("event_type") == event_type)
+        listed = events.select("cluster_id", "corrected_time", "record_id", F.explode(ints_field(name)).alias("id"))
+        facts.append(
+            select_evidence(
+                listed.where("id IS NOT NULL"),
+                ("cluster_id",),
+                _BROKER_COLUMNS,
+                broker_id="id",
+                kind=F.lit(kind),
+                at=F.unix_micros("corrected_time"),
+                evidence_id="record_id",
+            )
+        )
+    return union(facts)
 
 
 def _live_lists(controller_events: DataFrame) -> DataFrame:
-    listed = F.split(F.col("fields")["live_broker_ids"], ",")
+    listed = ints_field("live_broker_ids")
     return (
         controller_events.where(F.col("event_type").isin(*_LIVE_LISTS) & listed.isNotNull())
         .select(
@@ -307,7 +288,7 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
             _at("corrected_time"),
             "record_id",
             F.coalesce("controller_id", "broker_id").alias("controller_id"),
-            F.transform(listed, lambda id_: F.trim(id_).try_cast("int")).alias("live"),
+            listed.alias("live"),
         )
         .orderBy("cluster_id", "at", "record_id")
     )

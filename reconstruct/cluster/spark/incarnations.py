@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from itertools import zip_longest
+from typing import Any, Final
 
-import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.spark.generations import cluster_generations
+from reconstruct.engine.folds import fold, union
+from reconstruct.engine.rows import Row, numbered
+from reconstruct.events.spark.fields import text_field
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.model.rules_version import MODEL_VERSION
@@ -29,10 +32,15 @@ _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 _END: Final = datetime(9999, 12, 30, tzinfo=UTC)
 _FAR_PAST: Final = -(2**62)
 
-INCARNATIONS_SCHEMA: Final = (
-    "cluster_id string, topic string, topic_incarnation string, evidence_id string, starts_at_us bigint,"
-    " ends_at_us bigint, is_last boolean"
-)
+_COLUMNS: Final = {
+    "cluster_id": "string",
+    "topic": "string",
+    "topic_incarnation": "string",
+    "evidence_id": "string",
+    "starts_at_us": "bigint",
+    "ends_at_us": "bigint",
+    "is_last": "boolean",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
     first = _first_of_each_generation(named, cluster_generations(records, znodes))
     # the n-th time that a partition becomes New begins the n-th incarnation of its topic
     new = named.where(
-        (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (F.col("fields")["to_state"] == "NewPartition")
+        (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
     ).select(
         "cluster_id",
         "topic",
@@ -111,17 +119,10 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         F.unix_micros("corrected_time").alias("at"),
         F.col("record_id").alias("name"),
     )
-    facts = (
-        created.unionByName(first, allowMissingColumns=True)
-        .unionByName(
-            new.select(
-                "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
-            ),
-            allowMissingColumns=True,
-        )
-        .groupBy("cluster_id", "topic")
-        .applyInPandas(_incarnations, INCARNATIONS_SCHEMA)
+    again = new.select(
+        "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
     )
+    facts = fold(union([created, first, again]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans)
     return facts.select(
         "cluster_id",
         "topic",
@@ -182,41 +183,35 @@ def _instant(column: str, otherwise: datetime, name: str) -> Column:
     return F.coalesce(F.timestamp_micros(column), F.lit(otherwise)).alias(name)
 
 
-def _incarnations(facts: pd.DataFrame) -> pd.DataFrame:
-    cluster_id, topic = facts["cluster_id"].iloc[0], facts["topic"].iloc[0]
-    creations = [Creation(row.at, row.name_, True) for row in _rows(facts, "znode")]
-    times_seen: dict[str, int] = {}
+def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """The incarnations of one topic in order, from all facts about its creations; instants in µs, None unbounded."""
+    facts = sorted(rows, key=lambda row: (row["at"], row["name"]))
+    creations = [Creation(row["at"], row["name"], True) for row in facts if row["kind"] == "znode"]
+    new = [row for row in facts if row["kind"].startswith("new:")]
     again: dict[int, Creation] = {}
-    for row in _rows(facts, "new:"):
-        times_seen[row.kind] = times_seen.get(row.kind, 0) + 1
-        generation = times_seen[row.kind]
-        again.setdefault(generation, Creation(row.at, row.name_, False))
-    first = next(_rows(facts, "first"), None)
+    for time, row in numbered(new, lambda row: row["kind"]):
+        again.setdefault(time + 1, Creation(row["at"], row["name"], False))
+    first = next((Creation(row["at"], row["name"], False) for row in facts if row["kind"] == "first"), None)
     recreations = [
-        Recreation(int(since), Creation(int(at), str(name), False))
-        for since, at, name in sorted(
-            facts.loc[facts["kind"] == "again", ["since", "at", "name"]].itertuples(index=False, name=None)
-        )
+        Recreation(row["since"], Creation(row["at"], row["name"], False))
+        for row in sorted(facts, key=lambda row: (row["since"] or 0, row["at"], row["name"]))
+        if row["kind"] == "again"
     ]
     logged = _logged_creations(first, again, creations, recreations)
     starts = incarnations_of([*creations, *logged], recreations)
-    ends: list[int | None] = [start for _, start in starts[1:]]
-    shown = {name: id_ for name, id_ in zip(facts["name"], facts["evidence_id"], strict=True) if isinstance(id_, str)}
-    return pd.DataFrame(
-        {
-            "cluster_id": cluster_id,
-            "topic": topic,
-            "topic_incarnation": [name for name, _ in starts],
-            "evidence_id": [shown.get(name, name) for name, _ in starts],
-            "starts_at_us": pd.array([None if at == _FAR_PAST else at for _, at in starts], dtype="Int64"),
-            "ends_at_us": pd.array([*ends, None], dtype="Int64"),
-            "is_last": [index == len(starts) - 1 for index in range(len(starts))],
+    shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
+    for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
+        yield {
+            "topic_incarnation": name,
+            "evidence_id": shown.get(name, name),
+            "starts_at_us": None if start == _FAR_PAST else start,
+            "ends_at_us": end,
+            "is_last": end is None,
         }
-    )
 
 
 def _logged_creations(
-    first: _Fact | None,
+    first: Creation | None,
     new: Mapping[int, Creation],
     znodes: Sequence[Creation],
     recreations: Sequence[Recreation],
@@ -229,27 +224,14 @@ def _logged_creations(
     if first is None:
         return [*later, new[1]] if 1 in new else later
     if 1 in new and not _is_all_later([new[1]], recreations):
-        return [*later, Creation(new[1].at, first.name_, False)]
+        return [*later, Creation(new[1].at, first.name, False)]
     if 1 in new:
         later.append(new[1])
     if not znodes or _is_all_later(znodes, recreations):
-        later.append(Creation(first.at, first.name_, False))
+        later.append(Creation(first.at, first.name, False))
     return later
 
 
 def _is_all_later(creations: Sequence[Creation], recreations: Sequence[Recreation]) -> bool:
     """Whether every creation known is one of a cluster created again, so that what came before has none."""
     return bool(recreations) and all(c.at >= recreations[0].at - REACTION_MS * 1000 for c in creations)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    at: int
-    name_: str
-    kind: str
-
-
-def _rows(facts: pd.DataFrame, kind: str) -> Iterator[_Fact]:
-    chosen = facts[facts["kind"].str.startswith(kind)].sort_values(["at", "name"])
-    for at, name, of in zip(chosen["at"], chosen["name"], chosen["kind"], strict=True):
-        yield _Fact(int(at), str(name), str(of))

@@ -4,35 +4,32 @@ too coarse between them; and how right clocks were."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from ingest.lake.tables.bronze import LOG_KINDS
 from ingest.lake.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
-from reconstruct.time.instants import to_datetime, to_micros
+from reconstruct.engine.folds import fold, select_evidence, table_columns, union
+from reconstruct.engine.rows import Row, columns_of, table_row, value_of
 from reconstruct.time.line_order import is_in_order
 
 _NO_BROKER: Final = -1
-_GIVEN: Final = (
-    "cluster_id",
-    "broker_id",
-    "source_kind",
-    "source_file",
-    "status",
-    "first_event_time",
-    "last_event_time",
-    "records_kept_count",
-    "level_floor",
-    "time_zone",
-    "jumps_back",
-    "far_jumps_back",
+_BROKER_KEY: Final = ("cluster_id", "broker_id")
+_LOG_COLUMNS: Final = columns_of(LogFile)
+#: What is shown of a segment of a clock.
+_CLOCK_COLUMNS: Final = (
+    "verdict",
+    "reference",
+    "offset_lower_ms",
+    "offset_upper_ms",
+    "zone_offset_minutes",
+    "correction_us",
+    "pairs_count",
+    "dropped_pairs_count",
 )
 #: Of whom answers are missed while no broker can be asked at all (ingest/capture/brokers/probers.py).
 _ALL_BROKERS: Final = "the brokers"
@@ -44,14 +41,6 @@ _CAPTURED_AS: Final[Mapping[str, str]] = {
     "checkpoints": "replication_offset_checkpoint",
     "leader epoch checkpoints": "leader_epoch_checkpoint",
 }
-_ARROW_TYPES: Final = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
-_ARROW: Final = pa.schema([(c.name, _ARROW_TYPES[c.type]) for c in EVIDENCE_COVERAGE.columns])
-_NULLABLE: Final = T.StructType([T.StructField(f.name, f.dataType) for f in EVIDENCE_COVERAGE.struct.fields])
 
 
 def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, missed: DataFrame) -> DataFrame:
@@ -64,11 +53,16 @@ def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, mis
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
     parts = (_of_files(known), _of_logs(every, jumps), _of_captures(missed), _of_clocks(known, clocks))
-    return reduce(DataFrame.unionByName, parts)
+    return union(_covering(part) for part in parts)
+
+
+def _covering(rows: DataFrame) -> DataFrame:
+    """The columns of the table, those that the rows lack as NULL."""
+    lacking = {c.name: F.lit(None).cast(c.type) for c in EVIDENCE_COVERAGE.columns if c.name not in rows.columns}
+    return rows.withColumns(lacking).select(*(F.col(c.name).cast(c.type) for c in EVIDENCE_COVERAGE.columns))
 
 
 def _of_files(known: DataFrame) -> DataFrame:
-    empty = [c for c in EVIDENCE_COVERAGE.columns if c.name.startswith("clock_") or c.name == "gap_reason"]
     return known.withColumns(
         {
             "coverage": F.lit("covered"),
@@ -76,76 +70,41 @@ def _of_files(known: DataFrame) -> DataFrame:
             "valid_to": F.col("last_event_time"),
             "records_count": F.col("records_kept_count"),
         }
-        | {column.name: F.lit(None).cast(column.type) for column in empty}
-    ).select(*EVIDENCE_COVERAGE.column_names)
+    )
 
 
 def _of_logs(every: DataFrame, jumps: DataFrame) -> DataFrame:
     """Gaps, coarse spans and files out of order. A broker's logs are a group: a row per file, of which a broker has
     thousands at most."""
     logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | (F.col("status") != "ingested"))
-    logs = logs.join(jumps, ["cluster_id", "file_id"], "left").select(*_GIVEN)
-    return logs.groupBy("cluster_id", "broker_id").applyInArrow(_fold, _NULLABLE)
+    is_read = F.col("status") == "ingested"
+    files = select_evidence(
+        logs.join(jumps, ["cluster_id", "file_id"], "left"),
+        _BROKER_KEY,
+        _LOG_COLUMNS,
+        **{name: name for name in _LOG_COLUMNS if name not in ("first", "last", "records")},
+        first=F.when(is_read, F.unix_micros("first_event_time")),
+        last=F.when(is_read, F.unix_micros("last_event_time")),
+        records="records_kept_count",
+    )
+    return fold(files, _BROKER_KEY, table_columns(EVIDENCE_COVERAGE), _spans)
 
 
-def _fold(group: pa.Table) -> pa.Table:
-    rows = group.to_pylist()
-    whose = {"cluster_id": rows[0]["cluster_id"], "broker_id": rows[0]["broker_id"]}
-    made = [whose | row for row in _rows([_log_file(row) for row in rows], whose["broker_id"] != _NO_BROKER)]
-    return pa.Table.from_pylist(made, schema=_ARROW)
-
-
-def _rows(files: Sequence[LogFile], is_one_broker: bool) -> Iterator[dict[str, Any]]:
+def _spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    broker_id = rows[0]["broker_id"]
+    files = [value_of(LogFile, row) for row in rows]
     # files of no known broker may be of several, whose names say nothing of one another
-    for gap in gaps(files, LOG_KINDS) if is_one_broker else ():
-        yield {
-            "source_kind": gap.source_kind,
-            "source_file": gap.source_file,
-            "coverage": "gap",
-            "gap_reason": gap.reason,
-            "valid_from": to_datetime(gap.start),
-            "valid_to": to_datetime(gap.end),
-            "records_count": 0,
-        }
+    for gap in gaps(files, LOG_KINDS) if broker_id != _NO_BROKER else ():
+        given = {"coverage": "gap", "gap_reason": gap.reason, "records_count": 0}
+        yield table_row(EVIDENCE_COVERAGE, gap, broker_id=broker_id, **given)
     for file in files:
         if file.first is None or file.last is None or is_in_order(file.records, file.jumps_back, file.far_jumps_back):
             continue
-        yield {
-            "source_kind": file.source_kind,
-            "source_file": file.source_file,
-            "coverage": "out_of_order",
-            "level_floor": file.level_floor,
-            "valid_from": to_datetime(file.first),
-            "valid_to": to_datetime(file.last),
-            "records_count": file.records,
-        }
+        given = {"coverage": "out_of_order", "valid_from": file.first, "valid_to": file.last}
+        yield table_row(EVIDENCE_COVERAGE, file, broker_id=broker_id, records_count=file.records, **given)
     for span in coarse_spans(files):
-        yield {
-            "source_kind": span.source_kind,
-            "source_file": span.source_file,
-            "coverage": "too_coarse",
-            "level_floor": span.level_floor,
-            "valid_from": to_datetime(span.start),
-            "valid_to": to_datetime(span.end),
-            "records_count": span.records,
-        }
-
-
-def _log_file(row: Mapping[str, Any]) -> LogFile:
-    is_read = row["status"] == "ingested"
-    first, last = ((row[name] if is_read else None) for name in ("first_event_time", "last_event_time"))
-    return LogFile(
-        row["source_kind"],
-        row["source_file"],
-        row["status"],
-        None if first is None else to_micros(first),
-        None if last is None else to_micros(last),
-        row["records_kept_count"],
-        row["level_floor"],
-        row["time_zone"],
-        row["jumps_back"] or 0,
-        row["far_jumps_back"] or 0,
-    )
+        given = {"coverage": "too_coarse", "records_count": span.records}
+        yield table_row(EVIDENCE_COVERAGE, span, broker_id=broker_id, **given)
 
 
 def _of_captures(missed: DataFrame) -> DataFrame:
@@ -165,10 +124,8 @@ def _of_captures(missed: DataFrame) -> DataFrame:
         )
         .agg(F.max("missed_to").alias("valid_to"))
     )
-    told = {"coverage": F.lit("gap"), "gap_reason": F.lit(NOT_CAPTURED), "records_count": F.lit(0).cast("bigint")}
-    rest = [column for column in EVIDENCE_COVERAGE.columns if column.name not in (*spans.columns, *told)]
-    return spans.withColumns(told | {column.name: F.lit(None).cast(column.type) for column in rest}).select(
-        *EVIDENCE_COVERAGE.column_names
+    return spans.withColumns(
+        {"coverage": F.lit("gap"), "gap_reason": F.lit(NOT_CAPTURED), "records_count": F.lit(0).cast("bigint")}
     )
 
 
@@ -178,29 +135,16 @@ def _of_clocks(known: DataFrame, clocks: DataFrame) -> DataFrame:
         F.min("first_event_time").alias("first"), F.max("last_event_time").alias("last")
     )
     begins = _instant("from_us", "first")
-    return (
-        clocks.join(F.broadcast(spans), ["cluster_id", "broker_id"])
-        .withColumns(
-            {
-                "source_kind": F.lit(CLOCK),
-                "source_file": F.concat(F.lit("segment "), F.col("sequence").cast("string")),
-                "coverage": F.lit("covered"),
-                "gap_reason": F.lit(None).cast("string"),
-                "level_floor": F.lit(None).cast("string"),
-                "valid_from": begins,
-                "valid_to": F.greatest(begins, _instant("to_us", "last")),
-                "records_count": F.lit(0).cast("bigint"),
-                "clock_verdict": F.col("verdict"),
-                "clock_reference": F.col("reference_clock"),
-                "clock_offset_lower_ms": F.col("offset_lower_ms"),
-                "clock_offset_upper_ms": F.col("offset_upper_ms"),
-                "clock_zone_offset_minutes": F.col("zone_offset_minutes"),
-                "clock_correction_us": F.col("correction_us"),
-                "clock_pairs_count": F.col("pairs_count"),
-                "clock_dropped_pairs_count": F.col("dropped_pairs_count"),
-            }
-        )
-        .select(*EVIDENCE_COVERAGE.column_names)
+    return clocks.join(F.broadcast(spans), ["cluster_id", "broker_id"]).select(
+        "cluster_id",
+        "broker_id",
+        F.lit(CLOCK).alias("source_kind"),
+        F.concat(F.lit("segment "), F.col("sequence").cast("string")).alias("source_file"),
+        F.lit("covered").alias("coverage"),
+        begins.alias("valid_from"),
+        F.greatest(begins, _instant("to_us", "last")).alias("valid_to"),
+        F.lit(0).alias("records_count"),
+        *(F.col(name).alias(f"clock_{name}") for name in _CLOCK_COLUMNS),
     )
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
+from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, long_field, text_field
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.model.rules_version import MODEL_VERSION
 
@@ -24,25 +25,26 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
         incarnations,
         STATE_CHANGE_EVENTS.column_names,
         {
-            "controller_id": _int("controller_id"),
-            "controller_epoch": _int("controller_epoch"),
-            "state_controller_epoch": _int("state_controller_epoch"),
-            "replica_id": _int("replica_id"),
-            "from_state": _text("from_state"),
-            "to_state": _text("to_state"),
-            "leader": _int("leader"),
-            "leader_epoch": _int("leader_epoch"),
-            "isr": ints("isr"),
-            "partition_epoch": _int("partition_epoch"),
-            "leader_recovery_state": _int("leader_recovery_state"),
-            "replicas": ints("replicas"),
-            "adding_replicas": ints("adding_replicas"),
-            "removing_replicas": ints("removing_replicas"),
-            "is_new": _text("is_new").cast("boolean"),
-            "is_delete": _text("delete").cast("boolean"),
-            "correlation_id": _int("correlation_id"),
+            "controller_id": int_field("controller_id"),
+            "controller_epoch": int_field("controller_epoch"),
+            "state_controller_epoch": int_field("state_controller_epoch"),
+            "replica_id": int_field("replica_id"),
+            "from_state": text_field("from_state"),
+            "to_state": text_field("to_state"),
+            "leader": int_field("leader"),
+            "leader_epoch": int_field("leader_epoch"),
+            "isr": ints_field("isr"),
+            "partition_epoch": int_field("partition_epoch"),
+            "leader_recovery_state": int_field("leader_recovery_state"),
+            "replicas": ints_field("replicas"),
+            "adding_replicas": ints_field("adding_replicas"),
+            "removing_replicas": ints_field("removing_replicas"),
+            "is_new": boolean_field("is_new"),
+            "is_delete": boolean_field("delete"),
+            "correlation_id": int_field("correlation_id"),
             "to_broker_ids": F.coalesce(
-                ints("to_broker_ids"), F.when(_int("to_broker_id").isNotNull(), F.array(_int("to_broker_id")))
+                ints_field("to_broker_ids"),
+                F.when(int_field("to_broker_id").isNotNull(), F.array(int_field("to_broker_id"))),
             ),
         },
     )
@@ -51,15 +53,17 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
 def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
     typed = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
-    changed = F.array_distinct(F.concat(*(F.coalesce(ints(name), F.array().cast("array<int>")) for name in _CHANGED)))
+    changed = F.array_distinct(
+        F.concat(*(F.coalesce(ints_field(name), F.array().cast("array<int>")) for name in _CHANGED))
+    )
     return _finish(
         _one_per_partition(typed),
         incarnations,
         CONTROLLER_EVENTS.column_names,
         {
-            "controller_id": _int("controller_id"),
-            "controller_epoch": _int("controller_epoch"),
-            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(ints("live_broker_ids")),
+            "controller_id": int_field("controller_id"),
+            "controller_epoch": int_field("controller_epoch"),
+            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(ints_field("live_broker_ids")),
         },
     )
 
@@ -72,16 +76,16 @@ def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame
         incarnations,
         REPLICATION_EVENTS.column_names,
         {
-            "leader": _int("leader"),
-            "leader_epoch": _int("leader_epoch"),
-            "isr": F.coalesce(ints("new_isr"), ints("isr")),
-            "old_isr": ints("old_isr"),
-            "partition_epoch": _int("partition_epoch"),
-            "high_watermark": _text("high_watermark").try_cast("bigint"),
-            "log_end_offset": F.coalesce(_text("log_end_offset"), _text("leader_epoch_start_offset")).try_cast(
-                "bigint"
-            ),
-            "offset": _text("offset").try_cast("bigint"),
+            "leader": int_field("leader"),
+            "leader_epoch": int_field("leader_epoch"),
+            "isr": F.coalesce(ints_field("new_isr"), ints_field("isr")),
+            "old_isr": ints_field("old_isr"),
+            "partition_epoch": int_field("partition_epoch"),
+            "high_watermark": long_field("high_watermark"),
+            "log_end_offset": F.coalesce(
+                text_field("log_end_offset"), text_field("leader_epoch_start_offset")
+            ).try_cast("bigint"),
+            "offset": long_field("offset"),
         },
     )
 
@@ -97,15 +101,15 @@ def _one_per_partition(records: DataFrame) -> DataFrame:
     Where a record lists partitions, the row's ``fields`` are those of its own partition: each aligned list gives its
     element (:mod:`ingest.shapes.partition_lists`), and no row carries the lists of all of them.
     """
-    own = F.array(F.struct(_text("topic").alias("topic"), _int("partition_id").alias("partition_id")))
+    own = F.array(F.struct(text_field("topic").alias("topic"), int_field("partition_id").alias("partition_id")))
     listed = F.transform(
-        F.split(_text(_LIST), ","),
+        F.split(text_field(_LIST), ","),
         lambda name: F.struct(
             F.regexp_extract(name, r"^(.*)-(\d+)$", 1).alias("topic"),
             F.regexp_extract(name, r"^(.*)-(\d+)$", 2).try_cast("int").alias("partition_id"),
         ),
     )
-    has_list = _text(_LIST).isNotNull() & (_text(_LIST) != "") & _text("partition_id").isNull()
+    has_list = text_field(_LIST).isNotNull() & (text_field(_LIST) != "") & text_field("partition_id").isNull()
     return (
         records.withColumn("has_list", F.coalesce(has_list, F.lit(False)))
         .withColumn("named", F.when(F.col("has_list"), listed).otherwise(own))
@@ -135,7 +139,7 @@ def _fields_of_one() -> Column:
 
 def _element(name: str, is_list: bool) -> Column:
     """The element at ``ordinal`` of an aligned list; NULL where there is none. An empty list is an empty text."""
-    element = F.get(F.split(_text(name), r"\|" if is_list else ","), F.col("ordinal"))
+    element = F.get(F.split(text_field(name), r"\|" if is_list else ","), F.col("ordinal"))
     return F.translate(element, ";", ",") if is_list else F.nullif(element, F.lit(""))
 
 
@@ -153,18 +157,3 @@ def _finish(
     made = {**typed, **common}
     joined = with_incarnation(events, incarnations, F.unix_micros("corrected_time"), "left")
     return joined.select(*(made[name].alias(name) if name in made else F.col(name) for name in columns))
-
-
-def _text(name: str) -> Column:
-    return F.col("fields")[name]
-
-
-def _int(name: str) -> Column:
-    return _text(name).try_cast("int")
-
-
-def ints(name: str) -> Column:
-    """The field ``name``, ``1,2,3``, as an array; empty text is an empty array, absence is NULL."""
-    return F.when(_text(name) == "", F.array().cast("array<int>")).otherwise(
-        F.transform(F.split(_text(name), ","), lambda number: F.trim(number).try_cast("int"))
-    )

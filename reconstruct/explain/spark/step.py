@@ -19,6 +19,7 @@ from ingest.lake.tables.silver import (
 )
 from reconstruct.cluster.spark.incarnations import stored_incarnations
 from reconstruct.cluster.spark.step import cluster_histories
+from reconstruct.events.spark.fields import int_field, speaker, text_field
 from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
@@ -144,7 +145,6 @@ def _no_partition(lake: Lake, question: Question, cluster_id: str) -> str:
 def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -> list[Evidence]:
     """Requests that a broker ignored as a whole: the first of them around the time, told with any partition."""
     at = F.unix_micros("corrected_time")
-    fields = F.col("fields")
     rows = (
         lake.read(STATE_CHANGE_EVENTS)
         .where((F.col("cluster_id") == cluster_id) & F.col("topic").isNull() & F.col("event_type").isin(*IGNORED))
@@ -156,10 +156,12 @@ def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -
             "file_id",
             "byte_offset",
             "correlation_id",
-            F.coalesce(fields["broker_id"].try_cast("int"), F.col("broker_id")).alias("broker_id"),
-            fields["controller_id"].try_cast("int").alias("controller_id"),
-            F.coalesce(fields["request_controller_epoch"], fields["controller_epoch"]).try_cast("int").alias("epoch"),
-            fields["known_controller_epoch"].try_cast("int").alias("known"),
+            speaker().alias("broker_id"),
+            int_field("controller_id").alias("controller_id"),
+            F.coalesce(text_field("request_controller_epoch"), text_field("controller_epoch"))
+            .try_cast("int")
+            .alias("epoch"),
+            int_field("known_controller_epoch").alias("known"),
         )
         .orderBy("at", "file_id", "byte_offset")
         .limit(_MOST_REFUSALS)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
+from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.requests.propagation import UPDATE_METADATA, Request
 from reconstruct.requests.spark.lines import UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
@@ -154,7 +155,6 @@ def _sent_ref() -> Column:
 
 
 def _answers(state_changes: DataFrame) -> DataFrame:
-    field = F.col("fields")
     return (
         state_changes.where(
             "event_type = 'response_received' AND correlation_id IS NOT NULL AND fields['api'] IS NOT NULL"
@@ -163,10 +163,10 @@ def _answers(state_changes: DataFrame) -> DataFrame:
             "cluster_id",
             "controller_id",
             "controller_epoch",
-            field["to_broker_id"].try_cast("int").alias("to_broker_id"),
-            field["api"].alias("api"),
+            int_field("to_broker_id").alias("to_broker_id"),
+            text_field("api").alias("api"),
             "correlation_id",
-            field["response_error"].try_cast("int").alias("response_error"),
+            int_field("response_error").alias("response_error"),
             F.unix_micros("corrected_time").alias("acknowledged_at"),
             F.col("record_id").alias("acknowledged_ref"),
         )

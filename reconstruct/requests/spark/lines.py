@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
+from reconstruct.events.spark.fields import int_field, speaker, text_field
 from reconstruct.requests.propagation import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
 from reconstruct.requests.spark.matching import batch_mark, correlation_mark, line_mark
 
@@ -108,10 +109,9 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
 
 def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     api = F.create_map(*(F.lit(x) for pair in _OF_BROKER.items() for x in pair))[F.col("event_type")]
-    field = F.col("fields")
     batch = F.coalesce(
-        field["n_partitions"].try_cast("int"),
-        field["n_added"].try_cast("int") + field["n_deleted"].try_cast("int"),
+        int_field("n_partitions"),
+        int_field("n_added") + int_field("n_deleted"),
     )
     is_known = F.col("event_type").isin(*_OF_BROKER) & F.col("correlation_id").isNotNull()
     lines = state_changes.where(is_known & F.col("controller_id").isNotNull())
@@ -119,15 +119,14 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     is_batch = (
         F.col("event_type").isin(*_RECEIVED, EventType.METADATA_BATCH) & batch.isNotNull() & F.col("topic").isNull()
     )
-    speaker = F.coalesce(field["broker_id"].try_cast("int"), "broker_id")
     return (
-        _in_file_order(lines, files, speaker, unordered)
+        _in_file_order(lines, files, speaker(), unordered)
         .select(
             "cluster_id",
-            speaker.alias("to_broker_id"),
+            speaker().alias("to_broker_id"),
             "controller_id",
-            F.coalesce("controller_epoch", field["request_controller_epoch"].try_cast("int")).alias("epoch"),
-            field["known_controller_epoch"].try_cast("int").alias("known_epoch"),
+            F.coalesce("controller_epoch", int_field("request_controller_epoch")).alias("epoch"),
+            int_field("known_controller_epoch").alias("known_epoch"),
             api.alias("api"),
             "correlation_id",
             "event_type",
@@ -286,20 +285,19 @@ def _request_key() -> Column:
 
 
 def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
-    field = F.col("fields")
     kinds = F.create_map(*(F.lit(x) for pair in _SENT.items() for x in pair))[F.col("event_type")]
-    api = F.when(F.col("event_type") == _BATCH_SENT, field["api"]).otherwise(kinds)
+    api = F.when(F.col("event_type") == _BATCH_SENT, text_field("api")).otherwise(kinds)
     batch = F.coalesce(
-        field["n_partitions"].try_cast("int"),
-        field["n_replicas"].try_cast("int"),
-        field["n_become_leader"].try_cast("int") + field["n_become_follower"].try_cast("int"),
+        int_field("n_partitions"),
+        int_field("n_replicas"),
+        int_field("n_become_leader") + int_field("n_become_follower"),
     )
     is_batch = F.col("event_type") == _BATCH_SENT
     of_controller = F.col("controller_id").isNotNull() & F.col("controller_epoch").isNotNull()
     lines = state_changes.where(
         F.col("event_type").isin(*_SENT, _BATCH_SENT, *_DECISIONS, *_OTHER_STEPS)
         & of_controller
-        & field["broker_id"].isNull()
+        & text_field("broker_id").isNull()
     )
     return _in_file_order(lines, files, F.col("controller_id"), unordered).select(
         "cluster_id",

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, causal_pairs, clock_segments, with_corrected_time
+from reconstruct.clocks.spark.evidence import causal_pairs
+from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
 from reconstruct.time.instants import to_datetime
 from tests.support.captures.packed import Unpacker, unpacked

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
-from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, _incarnations, incarnations_of
+from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, incarnation_spans, incarnations_of
 
 MINUTE = 60_000_000
 
@@ -30,29 +28,22 @@ def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
 
 
 def folded(*rows: tuple[Any, ...]) -> list[tuple[str, int | None]]:
-    frame = pd.DataFrame(
-        [
-            {
-                "cluster_id": "c",
-                "topic": "t",
-                "at": at,
-                "name": name,
-                "kind": kind,
-                "since": since or None,
-                "evidence_id": f"znode of {name}" if kind == "znode" else None,
-            }
-            for at, name, kind, since in ((*row, 0)[:4] for row in rows)
-        ]
-    )
-    result = _incarnations(frame)
+    facts = [
+        {
+            "at": at,
+            "name": name,
+            "kind": kind,
+            "since": since or None,
+            "evidence_id": f"znode of {name}" if kind == "znode" else None,
+        }
+        for at, name, kind, since in ((*row, 0)[:4] for row in rows)
+    ]
+    result = list(incarnation_spans(facts))
     znodes = {name for _, name, kind, *_ in rows if kind == "znode"}
-    assert list(result["evidence_id"]) == [
-        f"znode of {name}" if name in znodes else name for name in result["topic_incarnation"]
-    ]
-    return [
-        (name, None if pd.isna(at) else int(at))
-        for name, at in zip(result["topic_incarnation"], result["starts_at_us"], strict=True)
-    ]
+    for row in result:
+        name = row["topic_incarnation"]
+        assert row["evidence_id"] == (f"znode of {name}" if name in znodes else name)
+    return [(row["topic_incarnation"], row["starts_at_us"]) for row in result]
 
 
 def test_a_topic_of_logs_alone_is_named_by_its_first_record() -> None:

@@ -1,0 +1,173 @@
+"""Causal pairs out of typed events and writes to znodes, by the rules of :mod:`reconstruct.clocks.evidence`.
+
+What is kept of the pairs grows with the clocks and not with the logs: of each two clocks, the tightest of at most
+:data:`BUCKETS` stretches of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from ingest.shapes.event_types import EventType
+from reconstruct.clocks.evidence import (
+    ANNOUNCES_REGISTRATION,
+    EVENT_TYPES,
+    RULES,
+    SAME_REQUEST_US,
+    LogFact,
+    Mark,
+    ZnodeFact,
+    log_marks,
+    znode_marks,
+)
+from reconstruct.clocks.timeline import CausalPair
+from reconstruct.engine.folds import map_rows
+from reconstruct.engine.rows import Row, Value, columns_of, row_of, value_of
+from reconstruct.events.spark.fields import text_field
+from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
+
+#: Of each two clocks and direction, pairs are kept for so many stretches of time, and so many of each stretch.
+BUCKETS: Final = 200
+TIGHTEST: Final = 3
+_SHORTEST_BUCKET_US: Final = 60_000_000
+
+PAIR_COLUMNS: Final = {"cluster_id": "string", **columns_of(CausalPair)}
+_MARK_COLUMNS: Final = {"cluster_id": "string", **columns_of(Mark)}
+
+
+def causal_pairs(
+    state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znode_changes: DataFrame
+) -> DataFrame:
+    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events and ``silver.znode_changes``."""
+    logged = _facts(state_changes, "state_change_log").unionByName(_facts(controller_events, "controller_log"))
+    logged = logged.unionByName(_announced(_facts(replication_events, "server_log")))
+    # the parts of a union are as many tasks, each with a Python of its own: no more of them than a shuffle would make
+    tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    marks = map_rows(logged.coalesce(tasks), _MARK_COLUMNS, lambda rows: _marks(rows, LogFact, log_marks))
+    writes = map_rows(_writes(znode_changes), _MARK_COLUMNS, lambda rows: _marks(rows, ZnodeFact, znode_marks))
+    return _tightest(_paired(marks.unionByName(writes)))
+
+
+def _facts(events: DataFrame, source_kind: str) -> DataFrame:
+    """What :class:`LogFact` needs of each record that may leave a mark, once per record."""
+    wanted = F.col("event_type").isin(*sorted(EVENT_TYPES), *ANNOUNCES_REGISTRATION)
+    if source_kind == "server_log":
+        wanted = wanted | (text_field("is_secure").isNotNull() & text_field("path").rlike(BROKER_PATTERN))
+    return events.where(wanted & F.col("event_id").endswith(":0")).select(
+        "cluster_id",
+        "file_id",
+        "byte_offset",
+        F.col("record_id").alias("evidence_id"),
+        F.lit(source_kind).alias("source_kind"),
+        "event_type",
+        F.unix_micros("event_time").alias("at_us"),
+        F.col("broker_id").cast("int").alias("broker_id"),
+        "fields",
+        F.lit(None).cast("bigint").alias("announced_us"),
+        F.lit(None).cast("string").alias("announced_by"),
+    )
+
+
+def _announced(server_log: DataFrame) -> DataFrame:
+    """Each registration with the line before it in its file that announced it."""
+    is_registered = F.col("event_type") == EventType.BROKER_REGISTERED
+    announces = F.col("event_type").isin(*ANNOUNCES_REGISTRATION) | text_field("is_secure").isNotNull()
+    before = (
+        Window.partitionBy("cluster_id", "file_id").orderBy("byte_offset").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    last = F.last(F.when(announces, F.struct("at_us", "evidence_id")), ignorenulls=True).over(before)
+    registrations = (
+        server_log.where(is_registered | announces)
+        .withColumn("announced", last)
+        .where(is_registered)
+        .withColumns({"announced_us": F.col("announced.at_us"), "announced_by": F.col("announced.evidence_id")})
+        .drop("announced")
+    )
+    return server_log.where(~is_registered & ~announces).unionByName(registrations)
+
+
+def _writes(znode_changes: DataFrame) -> DataFrame:
+    """What :class:`ZnodeFact` needs of each write to a znode that leaves marks."""
+    path = F.col("path")
+    relevant = (path == CONTROLLER_EPOCH_PATH) | path.rlike(BROKER_PATTERN) | path.rlike(PARTITION_STATE_PATTERN)
+    written = znode_changes.where((F.col("change") == "written") & relevant)
+    by_znode = Window.partitionBy("cluster_id", "path", "czxid").orderBy("mzxid")
+    everywhere = Window.partitionBy("cluster_id", "path")
+    return written.select(
+        "cluster_id",
+        F.col("evidence")[0].alias("evidence_id"),
+        "path",
+        "data",
+        F.unix_micros("changed_at").alias("at_us"),
+        "czxid",
+        "mzxid",
+        "version",
+        F.lag("data").over(by_znode).alias("previous"),
+        F.lag("version").over(by_znode).alias("previous_version"),
+        (F.min("czxid").over(everywhere) == F.max("czxid").over(everywhere)).alias("is_only"),
+    )
+
+
+def _marks(
+    rows: Iterable[Row], kind: type[Value], marks_of: Callable[[Value], Iterable[Mark]]
+) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        for mark in marks_of(value_of(kind, row)):
+            yield row_of(mark, cluster_id=row["cluster_id"])
+
+
+def _paired(marks: DataFrame) -> DataFrame:
+    """The pairs of :func:`reconstruct.clocks.evidence.pair_up`."""
+    key = ["cluster_id", "rule", "key"]
+    in_order = F.struct("at_us", "evidence_id")
+    sides = marks.groupBy(*key, "is_earlier", "clock").agg(
+        F.count("*").alias("marks"), F.min(in_order).alias("first"), F.max(in_order).alias("last")
+    )
+    many_earlier = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_earlier))
+    many_later = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_later))
+    is_one_request = many_earlier & (F.col("last.at_us") - F.col("first.at_us") <= SAME_REQUEST_US)
+    all_sides = Window.partitionBy(*key, "is_earlier")
+    counted = sides.withColumns({"clocks": F.count("*").over(all_sides), "all_marks": F.sum("marks").over(all_sides)})
+    is_cause = F.col("is_earlier") & (F.col("clocks") == 1) & ((F.col("marks") == 1) | is_one_request)
+    is_effect = ~F.col("is_earlier") & ((F.col("all_marks") == 1) | many_later)
+    # a key has one cause at most: beside its effects instead of joined to them, the marks are made once
+    cause = F.max(F.when(is_cause, F.struct("clock", "last"))).over(Window.partitionBy(*key))
+    return (
+        counted.withColumn("cause", cause)
+        .where(is_effect & F.col("cause").isNotNull() & (F.col("cause.clock") != F.col("clock")))
+        .select(
+            "cluster_id",
+            F.col("cause.clock").alias("earlier_clock"),
+            F.col("clock").alias("later_clock"),
+            F.col("cause.last.at_us").alias("earlier_us"),
+            F.col("first.at_us").alias("later_us"),
+            "rule",
+            F.array("cause.last.evidence_id", "first.evidence_id").alias("evidence"),
+        )
+    )
+
+
+def _tightest(pairs: DataFrame) -> DataFrame:
+    """The tightest pairs of each stretch of time; the first of a stretch counts for all that it stands for."""
+    clocks = ("cluster_id", "earlier_clock", "later_clock")
+    of_clocks = Window.partitionBy(*clocks)
+    # by the steadier clock: ZooKeeper's where it is one of the two
+    at = F.when(F.col("later_clock") < 0, F.col("later_us")).otherwise(F.col("earlier_us"))
+    span = (F.max("at").over(of_clocks) - F.min("at").over(of_clocks)) / BUCKETS
+    width = F.greatest(span, F.lit(_SHORTEST_BUCKET_US))
+    stretch = Window.partitionBy(*clocks, "bucket")
+    order = (F.col("later_us") - F.col("earlier_us"), "earlier_us", "rule", "evidence")
+    return (
+        pairs.withColumn("at", at)
+        .withColumn("bucket", F.floor((F.col("at") - F.min("at").over(of_clocks)) / width))
+        .withColumns({"rank": F.row_number().over(stretch.orderBy(*order)), "all": F.count("*").over(stretch)})
+        .where(F.col("rank") <= TIGHTEST)
+        .withColumn(
+            "pairs_count", F.when(F.col("rank") == 1, F.col("all") - F.least("all", F.lit(TIGHTEST)) + 1).otherwise(1)
+        )
+        .select(*(F.col(name).cast(type_).alias(name) for name, type_ in PAIR_COLUMNS.items()))
+    )

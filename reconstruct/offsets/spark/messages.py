@@ -67,7 +67,7 @@ def offset_statements(records: DataFrame) -> DataFrame:
         speaker().alias("speaker"),
         F.unix_micros("corrected_time").alias("at_us"),
     )
-    return map_rows(said, _COLUMNS, lambda rows: (made for row in rows for made in statements_of(row) if _fits(made)))
+    return map_rows(said, _COLUMNS, lambda rows: (made for row in rows for made in statements_of(row)))
 
 
 def _fits(row: Row) -> bool:
@@ -77,7 +77,11 @@ def _fits(row: Row) -> bool:
 
 
 def statements_of(record: Row) -> Iterator[dict[str, Any]]:
-    """The rows of one record: its ``fields`` are pairs, as Arrow gives a map."""
+    """The rows of one record, whose ``fields`` are pairs, as Arrow gives a map."""
+    return filter(_fits, _statements_of(record))
+
+
+def _statements_of(record: Row) -> Iterator[dict[str, Any]]:
     told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields_of(record["fields"]))
     common = {
         "cluster_id": record["cluster_id"],

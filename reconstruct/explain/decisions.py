@@ -13,9 +13,9 @@ from reconstruct.model.elections import Brokers, Elected, ElectionKind, Partitio
 from reconstruct.model.states import ReplicaState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInputs
-from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval
 
@@ -35,7 +35,7 @@ _ANSWERED_US: Final = 30_000_000
 def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
     """Every state that was decided, in order."""
     held = {(election.leader_epoch, election.observed_leader): election for election in case.elections}
-    before: Interval[LeaderAndIsr] | None = None
+    before: Interval[LeaderAndIsrState] | None = None
     for state in case.decided:
         election = held.get((state.value.leader_epoch, state.value.leader))
         if election is not None and election.at == state.start:
@@ -47,9 +47,9 @@ def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
 
 def _election(
     case: Case,
-    election: Election,
-    before: Interval[LeaderAndIsr] | None,
-    state: Interval[LeaderAndIsr],
+    election: JudgedElection,
+    before: Interval[LeaderAndIsrState] | None,
+    state: Interval[LeaderAndIsrState],
     findings: Sequence[Finding],
 ) -> Chapter:
     unclean = ", uncleanly" if election.is_unclean else ""
@@ -67,7 +67,7 @@ def _election(
     )
 
 
-def _inputs(case: Case, election: Election, before: Interval[LeaderAndIsr] | None) -> Iterator[str]:
+def _inputs(case: Case, election: JudgedElection, before: Interval[LeaderAndIsrState] | None) -> Iterator[str]:
     yield f"occasion         {_KINDS.get(election.kind, 'not known from the evidence')}"
     yield f"state before     {_state(before.value) if before else 'none: the partition was new'}"
     inputs = election.inputs
@@ -79,13 +79,13 @@ def _inputs(case: Case, election: Election, before: Interval[LeaderAndIsr] | Non
         yield f"reassigned to    {' or '.join(map(ids, inputs.targets))}"
     for replica in inputs.replicas:
         if replica != NO_LEADER:
-            yield f"broker {replica:<10}{' or '.join(sorted(seen.value for seen in inputs.seen[replica]))}"
+            yield f"broker {replica:<10}{' or '.join(sorted(seen.value for seen in inputs.statuses[replica]))}"
     allowed = " or ".join("allowed" if value else "not allowed" for value in inputs.unclean)
     yield f"unclean election {allowed} (unclean.leader.election.enable)"
     yield f"Kafka            {case.cluster.version}"
 
 
-def _reasoning(election: Election) -> Iterator[str]:
+def _reasoning(election: JudgedElection) -> Iterator[str]:
     inputs = election.inputs
     if inputs is None:
         yield "Without the assignment nothing can be said."
@@ -127,12 +127,12 @@ def _of_kind(
                 yield reasons(kind, view, brokers, unclean, version)
 
 
-def _gives(told: Reasoning, election: Election) -> bool:
+def _gives(told: Reasoning, election: JudgedElection) -> bool:
     result = told.result
     return isinstance(result, Elected) and (result.leader, frozenset(result.isr)) == election.outcome
 
 
-def _by_whom(case: Case, election: Election) -> Iterator[str]:
+def _by_whom(case: Case, election: JudgedElection) -> Iterator[str]:
     decision = election.decision
     if decision.controller_id is not None:
         came = f", from {decision.from_state}" if decision.from_state else ""
@@ -144,7 +144,10 @@ def _by_whom(case: Case, election: Election) -> Iterator[str]:
 
 
 def _change(
-    case: Case, before: Interval[LeaderAndIsr] | None, state: Interval[LeaderAndIsr], findings: Sequence[Finding]
+    case: Case,
+    before: Interval[LeaderAndIsrState] | None,
+    state: Interval[LeaderAndIsrState],
+    findings: Sequence[Finding],
 ) -> Chapter:
     """A write that elected nobody: an ISR change, a leader lost, an epoch raised."""
     new = state.value
@@ -162,7 +165,7 @@ def _change(
     )
 
 
-def _title(old: LeaderAndIsr | None, new: LeaderAndIsr) -> str:
+def _title(old: LeaderAndIsrState | None, new: LeaderAndIsrState) -> str:
     if old is None:
         return f"first known state, leader {new.leader}, leader epoch {new.leader_epoch}"
     if new.leader == NO_LEADER:
@@ -175,7 +178,7 @@ def _title(old: LeaderAndIsr | None, new: LeaderAndIsr) -> str:
     return f"leader epoch {new.leader_epoch}, leader {new.leader}, ISR {ids(new.isr)}"
 
 
-def _why(case: Case, old: LeaderAndIsr | None, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+def _why(case: Case, old: LeaderAndIsrState | None, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     new = state.value
     if old is None:
         return
@@ -208,12 +211,12 @@ def _is_deleted_then(case: Case, at: int) -> bool:
     return any(began - _STEP_US <= at for began in started)
 
 
-def _state(state: LeaderAndIsr) -> str:
+def _state(state: LeaderAndIsrState) -> str:
     version = "" if state.partition_epoch is None else f", partition epoch {state.partition_epoch}"
     return f"leader {state.leader}, leader epoch {state.leader_epoch}, ISR {ids(state.isr)}{version}"
 
 
-def _told(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+def _told(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """Who was told, and who acted, in the order of the brokers."""
     until = min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
     epoch, since = state.value.leader_epoch, state.start - 1_000_000
@@ -239,7 +242,7 @@ def _told(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
         yield f"metadata caches that took it over: brokers {ids(sorted(cached))}"
 
 
-def _learned(case: Case, state: Interval[LeaderAndIsr]) -> Iterator[str]:
+def _learned(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """Who learned of an ISR that no election made."""
     isr, until = frozenset(state.value.isr), min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
     learned = [

@@ -20,7 +20,7 @@ from reconstruct.model.broker_requests import (
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TOPIC_DELETION_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.controller_view import Decision, seen_by_controller
+from reconstruct.partitions.elections.controller_view import StateDecision, possible_statuses
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.time.instants import utc
 
@@ -129,10 +129,10 @@ def _refused_transition(fact: Evidence) -> Chapter:
 
 def _ineligible(case: Case, fact: Evidence) -> Chapter:
     assert fact.replica_id is not None
-    decision = Decision(
+    decision = StateDecision(
         fact.at, fact.controller_id, fact.controller_epoch, is_own_clock=True, evidence_id=fact.evidence_id
     )
-    seen = seen_by_controller(fact.replica_id, decision, case.cluster)
+    seen = possible_statuses(fact.replica_id, decision, case.cluster)
     asked = [f for f in case.facts if f.kind == ZNODE_DELETION_REQUESTED]
     requested = f"since {utc(asked[0].at)}" if asked else "not in the evidence (no znodes were given)"
     errors = [

@@ -47,11 +47,11 @@ class Assignment:
 def assignment_timeline(evidence: Iterable[Evidence], deleted_at: int | None) -> list[Interval[Assignment]]:
     """From znodes and the controller's decisions; from requests that restate it only where neither was given."""
     facts = in_order(evidence)
-    told = [fact for fact in facts if fact.replicas and fact.kind in (ZNODE_ASSIGNMENT, *_DECISIONS)]
-    if not told:
-        told = [fact for fact in facts if fact.replicas and fact.kind in _RESTATEMENTS]
+    shown = [fact for fact in facts if fact.replicas and fact.kind in (ZNODE_ASSIGNMENT, *_DECISIONS)]
+    if not shown:
+        shown = [fact for fact in facts if fact.replicas and fact.kind in _RESTATEMENTS]
     changes: list[Change[Assignment]] = []
-    for fact in told:
+    for fact in shown:
         assert fact.replicas is not None
         assignment = Assignment(fact.replicas, fact.adding_replicas, fact.removing_replicas)
         previous = changes[-1].value if changes else None

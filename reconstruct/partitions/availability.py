@@ -8,7 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.assignment import Assignment
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval, as_of
 
@@ -32,7 +32,7 @@ class _Moment:
     """The timelines at one instant."""
 
     at: int
-    state: Interval[LeaderAndIsr] | None
+    state: Interval[LeaderAndIsrState] | None
     assignment: Assignment | None
     leader_is_live: bool | None
     min_isr: int | None
@@ -40,7 +40,7 @@ class _Moment:
 
 def availability(
     topic: str,
-    decided: Sequence[Interval[LeaderAndIsr]],
+    decided: Sequence[Interval[LeaderAndIsrState]],
     assignments: Sequence[Interval[Assignment]],
     reassigning: Sequence[Window],
     deleting: Sequence[Window],
@@ -58,7 +58,7 @@ def availability(
 
 
 def _boundaries(
-    decided: Sequence[Interval[LeaderAndIsr]], assignments: Sequence[Interval[Assignment]], cluster: ClusterView
+    decided: Sequence[Interval[LeaderAndIsrState]], assignments: Sequence[Interval[Assignment]], cluster: ClusterView
 ) -> list[int]:
     instants: set[int] = set()
     for start, end in [(i.start, i.end) for i in decided] + [(i.start, i.end) for i in assignments]:
@@ -78,7 +78,7 @@ def _boundaries(
 def _moment(
     topic: str,
     at: int,
-    decided: Sequence[Interval[LeaderAndIsr]],
+    decided: Sequence[Interval[LeaderAndIsrState]],
     assignments: Sequence[Interval[Assignment]],
     cluster: ClusterView,
 ) -> _Moment:

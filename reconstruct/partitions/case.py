@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
-from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr, LeaderAndIsrHistory
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrHistory, LeaderAndIsrState
 from reconstruct.partitions.roles import Role
 from reconstruct.partitions.state_timelines import MachineState
 from reconstruct.time.intervals import Interval
@@ -24,11 +24,11 @@ class Case:
     facts: Sequence[Evidence]
     cluster: ClusterView
     history: LeaderAndIsrHistory
-    decided: Sequence[Interval[LeaderAndIsr]]
+    decided: Sequence[Interval[LeaderAndIsrState]]
     assignments: Sequence[Interval[Assignment]]
     #: when a reassignment was under way.
     reassigning: Sequence[Window]
-    elections: Sequence[Election]
+    elections: Sequence[JudgedElection]
     partition_states: Sequence[Interval[MachineState]]
     replica_states: Mapping[int, Sequence[Interval[MachineState]]]
     #: by broker: as what it acted, and what its metadata cache held.

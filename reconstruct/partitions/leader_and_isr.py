@@ -42,7 +42,7 @@ from reconstruct.time.intervals import Change
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderAndIsr:
+class LeaderAndIsrState:
     """One decided state; ``isr`` in the order written. None where the evidence does not say."""
 
     leader: int
@@ -88,7 +88,7 @@ class _Entry:
 class LeaderAndIsrHistory:
     """The decided states in their order, and the sightings that were not believed, with the reason."""
 
-    changes: tuple[Change[LeaderAndIsr], ...]
+    changes: tuple[Change[LeaderAndIsrState], ...]
     sightings: tuple[Sighting, ...]
     discarded: tuple[tuple[Sighting, str], ...]
 
@@ -232,8 +232,8 @@ def _add_implied_removals(chain: list[_Entry], facts: Sequence[Evidence], versio
         if position is None:
             continue
         state = chain[position].best
-        is_shown = any(entry.best.leader_epoch == state.leader_epoch + 1 for entry in chain)
-        if is_shown or fact.replica_id not in state.isr or state.leader == NO_LEADER:
+        is_sighted = any(entry.best.leader_epoch == state.leader_epoch + 1 for entry in chain)
+        if is_sighted or fact.replica_id not in state.isr or state.leader == NO_LEADER:
             continue
         remaining = tuple(replica for replica in state.isr if replica != fact.replica_id)
         if not remaining:
@@ -260,14 +260,14 @@ def _join_equal_neighbours(chain: Sequence[_Entry]) -> list[_Entry]:
     return joined
 
 
-def _changes(chain: Sequence[_Entry], version: VersionRange) -> list[Change[LeaderAndIsr]]:
-    changes: list[Change[LeaderAndIsr]] = []
-    previous: LeaderAndIsr | None = None
+def _changes(chain: Sequence[_Entry], version: VersionRange) -> list[Change[LeaderAndIsrState]]:
+    changes: list[Change[LeaderAndIsrState]] = []
+    previous: LeaderAndIsrState | None = None
     versions = _partition_epochs(chain)
     for entry, partition_epoch in zip(chain, versions, strict=True):
         best = entry.best
         is_first = previous is None or previous.leader_epoch != best.leader_epoch
-        state = LeaderAndIsr(
+        state = LeaderAndIsrState(
             leader=NO_LEADER if best.leader is None else best.leader,
             leader_epoch=best.leader_epoch,
             isr=best.isr,
@@ -309,7 +309,9 @@ def _inferred_from(entry: _Entry) -> str | None:
     return {Rank.PROPOSED: "isr_proposal", Rank.IMPLIED: "unlogged_transition"}.get(entry.rank, "request_sent")
 
 
-def _written_by(entry: _Entry, state: LeaderAndIsr, previous: LeaderAndIsr | None, is_first: bool) -> str | None:
+def _written_by(
+    entry: _Entry, state: LeaderAndIsrState, previous: LeaderAndIsrState | None, is_first: bool
+) -> str | None:
     """The controller raises the leader epoch, an ISR change that the leader asked for keeps it (R10)."""
     ranks = {s.rank for s in entry.sightings}
     if ranks & set(LEADER_SIDE) or any(s.fact.kind in TOLD_OF_LEADER for s in entry.sightings):
@@ -326,7 +328,7 @@ def _written_by(entry: _Entry, state: LeaderAndIsr, previous: LeaderAndIsr | Non
 
 
 def _controller_epoch(
-    entry: _Entry, previous: LeaderAndIsr | None, is_first: bool, version: VersionRange
+    entry: _Entry, previous: LeaderAndIsrState | None, is_first: bool, version: VersionRange
 ) -> int | None:
     """As stored; from a request or a cache line only where the version does not restate it under a later controller."""
     for sighting in sorted(entry.sightings, key=lambda s: (s.rank, s.fact.order)):

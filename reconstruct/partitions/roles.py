@@ -84,7 +84,7 @@ def metadata_cache_timelines(
             ):
                 changes.append(Change(fact.at, _none(fact), (fact.evidence_id,)))
             elif fact.kind == EventType.METADATA_CACHED:
-                changes.append(Change(fact.at, _told(CACHED, fact, fact.leader), (fact.evidence_id,)))
+                changes.append(Change(fact.at, _role_of(CACHED, fact, fact.leader), (fact.evidence_id,)))
         timelines[broker_id] = _closed(changes, process_starts.get(broker_id, ()))
     return {broker_id: timeline for broker_id, timeline in timelines.items() if timeline}
 
@@ -138,7 +138,7 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
             failed.add(started if fact.correlation_id is None else request)
         elif fact.kind == EventType.LEADER_EPOCH_STARTED and fact.role in (LEADER, FOLLOWER):
             leader = broker_id if fact.role == LEADER else fact.leader
-            acts.append(RoleChange(broker_id, fact, _told(fact.role, fact, leader), (fact.evidence_id,)))
+            acts.append(RoleChange(broker_id, fact, _role_of(fact.role, fact, leader), (fact.evidence_id,)))
         elif fact.kind in _TRANSITION_DONE and request not in failed:
             acts.append(_done(broker_id, fact, received.get(request)))
             if fact.kind in _TRANSITION_COMPLETED:
@@ -148,14 +148,14 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
     return acts
 
 
-def _done(broker_id: int, fact: Evidence, told: Evidence | None) -> RoleChange:
+def _done(broker_id: int, fact: Evidence, request: Evidence | None) -> RoleChange:
     """A transition with the state that its request told; correlation ids start again with each controller."""
     role = _TRANSITION_DONE[fact.kind]
-    if told is None or told.leader is None or fact.controller_epoch not in (None, told.controller_epoch):
+    if request is None or request.leader is None or fact.controller_epoch not in (None, request.controller_epoch):
         leader = broker_id if role == LEADER else fact.leader
-        return RoleChange(broker_id, fact, _told(role, fact, leader), (fact.evidence_id,))
-    value = _told(role, told, broker_id if role == LEADER else told.leader)
-    return RoleChange(broker_id, fact, value, (fact.evidence_id, told.evidence_id))
+        return RoleChange(broker_id, fact, _role_of(role, fact, leader), (fact.evidence_id,))
+    value = _role_of(role, request, broker_id if role == LEADER else request.leader)
+    return RoleChange(broker_id, fact, value, (fact.evidence_id, request.evidence_id))
 
 
 def _accepted_stops(facts: Sequence[Evidence]) -> frozenset[str]:
@@ -180,7 +180,7 @@ def _none(fact: Evidence) -> Role:
     return Role(NONE, told_by_controller_id=fact.controller_id, told_by_controller_epoch=fact.controller_epoch)
 
 
-def _told(role: str, fact: Evidence, leader: int | None) -> Role:
+def _role_of(role: str, fact: Evidence, leader: int | None) -> Role:
     return Role(
         role, leader, fact.leader_epoch, fact.isr, fact.partition_epoch, fact.controller_id, fact.controller_epoch
     )

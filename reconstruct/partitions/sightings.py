@@ -142,16 +142,16 @@ def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sight
     for sighting in known:
         if sighting.leader == broker_id:
             decided[sighting.leader_epoch] = min(sighting.at, decided.get(sighting.leader_epoch, sighting.at))
-    told: dict[int, int] = {}
+    requested: dict[int, int] = {}
     for fact in facts:
         if fact.kind in _TELLS_LEADER and fact.broker_id == broker_id and fact.leader_epoch is not None:
             is_leader = (
                 fact.role == "leader" if fact.kind == EventType.LEADER_EPOCH_STARTED else fact.leader == broker_id
             )
             if is_leader:
-                told[fact.leader_epoch] = min(fact.at, told.get(fact.leader_epoch, fact.at))
+                requested[fact.leader_epoch] = min(fact.at, requested.get(fact.leader_epoch, fact.at))
     # the broker's own log shares the clock of its ISR lines, and it acts by an epoch only once it heard of it
-    return decided | told
+    return decided | requested
 
 
 def _why_not_committed(line: Evidence, following: Evidence | None, commits_are_logged: bool) -> str | None:

@@ -21,7 +21,7 @@ from reconstruct.model.states import (
 )
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence, in_order
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Change, Interval, as_of, close_intervals
 
@@ -42,7 +42,7 @@ class MachineState:
 
 def partition_state_timeline(
     evidence: Iterable[Evidence],
-    decided: Sequence[Interval[LeaderAndIsr]],
+    decided: Sequence[Interval[LeaderAndIsrState]],
     cluster: ClusterView,
     exists_from: int | None,
     deleted_at: int | None,
@@ -114,8 +114,8 @@ def _walk(
         if superseded is None or line.at < superseded:
             by_epoch.setdefault(line.controller_epoch or 0, []).append(line)
     tenures = {tenure.controller_epoch: tenure for tenure in cluster.tenures}
-    first_seen = min((line.at for line in lines), default=None)
-    known_from = min((at for at in (first_seen, exists_from) if at is not None), default=None)
+    first_observed = min((line.at for line in lines), default=None)
+    known_from = min((at for at in (first_observed, exists_from) if at is not None), default=None)
     changes: list[Change[MachineState]] = []
     if known_from is None:
         return changes
@@ -166,7 +166,7 @@ def _why_unlogged(line: Evidence, tenure: Tenure | None, cluster: ClusterView) -
     return UNLOGGED if floor_hides and may_hide else LOG_GAP
 
 
-def _from_decided(decided: Sequence[Interval[LeaderAndIsr]], cluster: ClusterView) -> list[Change[MachineState]]:
+def _from_decided(decided: Sequence[Interval[LeaderAndIsrState]], cluster: ClusterView) -> list[Change[MachineState]]:
     """No transition was logged, or none of that log was given: Online while a leader was decided."""
     changes: list[Change[MachineState]] = []
     for interval in decided:

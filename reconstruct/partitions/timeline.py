@@ -22,9 +22,9 @@ from reconstruct.partitions.assignment import (
 )
 from reconstruct.partitions.availability import Unavailability, availability
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.judging import Election, elections
+from reconstruct.partitions.elections.judging import JudgedElection, elections
 from reconstruct.partitions.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr, reconstruct_leader_and_isr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState, reconstruct_leader_and_isr
 from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import Role, metadata_cache_timelines, replica_manager_timelines
 from reconstruct.partitions.rules.book import JUDGES
@@ -41,7 +41,7 @@ class PartitionHistory:
     verdicts: Verdicts
 
     @property
-    def leader_and_isr(self) -> Sequence[Interval[LeaderAndIsr]]:
+    def leader_and_isr(self) -> Sequence[Interval[LeaderAndIsrState]]:
         return self.case.decided
 
     @property
@@ -65,7 +65,7 @@ class PartitionHistory:
         return self.case.caches
 
     @property
-    def elections(self) -> Sequence[Election]:
+    def elections(self) -> Sequence[JudgedElection]:
         return self.case.elections
 
     @property
@@ -85,7 +85,7 @@ def fold_partition(
     if deleted_at is None:
         deleted_at = ends_at
     history = reconstruct_leader_and_isr(facts, cluster.version)
-    changes: list[Change[LeaderAndIsr]] = list(history.changes)
+    changes: list[Change[LeaderAndIsrState]] = list(history.changes)
     if deleted_at is not None and changes:
         changes.append(Change(deleted_at, None, ()))
     decided = close_intervals(changes)

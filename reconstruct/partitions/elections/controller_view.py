@@ -28,7 +28,7 @@ OWN_SLACK_US: Final = 2_000
 _WORKED_OFF_US: Final = 30_000_000
 
 
-class Seen(Enum):
+class BrokerStatus(Enum):
     """What a broker was to a controller."""
 
     LIVE = "live"
@@ -36,11 +36,11 @@ class Seen(Enum):
     GONE = "not live"
 
 
-ANYTHING: Final = frozenset(Seen)
+ANYTHING: Final = frozenset(BrokerStatus)
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class StateDecision:
     """When a state was decided and by whom; ``is_own_clock``: by a line of that controller.
 
     ``from_state`` is the partition's state before, where the controller logs the transition.
@@ -60,7 +60,7 @@ class Decision:
         return OWN_SLACK_US if self.is_own_clock else VIEW_SLACK_US
 
 
-def seen_by_controller(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[Seen]:
+def possible_statuses(broker_id: int, decision: StateDecision, cluster: ClusterView) -> frozenset[BrokerStatus]:
     """Everything that the evidence allows the broker to have been to the controller that decided."""
     if not _is_placed(decision, cluster):
         return ANYTHING
@@ -68,21 +68,21 @@ def seen_by_controller(broker_id: int, decision: Decision, cluster: ClusterView)
     known = [*before[-1:], *near]
     if not known:
         return _by_registrations(broker_id, decision, cluster)
-    seen = {Seen.LIVE if broker_id in view.live else Seen.GONE for view in known}
+    statuses = {BrokerStatus.LIVE if broker_id in view.live else BrokerStatus.GONE for view in known}
     asked = _asked_to_leave(broker_id, decision, cluster)
     if asked is not None:
-        seen = _leaving(broker_id, asked, decision, before, near, cluster)
+        statuses = _leaving(broker_id, asked, decision, before, near, cluster)
     if _may_be_worked_off(broker_id, decision, before, cluster):
-        seen |= {Seen.LIVE, Seen.GONE}
+        statuses |= {BrokerStatus.LIVE, BrokerStatus.GONE}
     registered = registered_since_list(broker_id, decision, cluster)
-    if True in registered and Seen.LEAVING not in seen:
-        seen.add(Seen.LIVE)
+    if True in registered and BrokerStatus.LEAVING not in statuses:
+        statuses.add(BrokerStatus.LIVE)
     if False in registered:
-        seen.add(Seen.GONE)
-    return frozenset(seen)
+        statuses.add(BrokerStatus.GONE)
+    return frozenset(statuses)
 
 
-def registered_since_list(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[bool | None]:
+def registered_since_list(broker_id: int, decision: StateDecision, cluster: ClusterView) -> frozenset[bool | None]:
     """Whether the broker was registered around the decision, at no instant before the list that it was made by."""
     before, near = _lists(decision, cluster)
     latest = max((view.at for view in (*before, *near)), default=decision.at - VIEW_SLACK_US)
@@ -90,7 +90,7 @@ def registered_since_list(broker_id: int, decision: Decision, cluster: ClusterVi
     return frozenset(cluster.is_live(broker_id, max(instant, latest)) for instant in instants)
 
 
-def _is_placed(decision: Decision, cluster: ClusterView) -> bool:
+def _is_placed(decision: StateDecision, cluster: ClusterView) -> bool:
     """Whether the decision's time and the tenure agree: else a clock is wrong, and no list can be put before it."""
     if decision.is_clock_doubted:
         return False
@@ -101,7 +101,7 @@ def _is_placed(decision: Decision, cluster: ClusterView) -> bool:
     return tenure.start - VIEW_SLACK_US <= decision.at and not is_over
 
 
-def _lists(decision: Decision, cluster: ClusterView) -> tuple[Sequence[LiveView], Sequence[LiveView]]:
+def _lists(decision: StateDecision, cluster: ClusterView) -> tuple[Sequence[LiveView], Sequence[LiveView]]:
     """The controller's lists of that tenure: certainly before the decision, and within the slack."""
     begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
     own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
@@ -112,7 +112,7 @@ def _lists(decision: Decision, cluster: ClusterView) -> tuple[Sequence[LiveView]
     )
 
 
-def _asked_to_leave(broker_id: int, decision: Decision, cluster: ClusterView) -> int | None:
+def _asked_to_leave(broker_id: int, decision: StateDecision, cluster: ClusterView) -> int | None:
     """When the broker last asked the controller for a controlled shutdown: a new controller does not know of it."""
     begin, _ = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
     asked = [
@@ -126,32 +126,34 @@ def _asked_to_leave(broker_id: int, decision: Decision, cluster: ClusterView) ->
 def _leaving(
     broker_id: int,
     asked: int,
-    decision: Decision,
+    decision: StateDecision,
     before: Sequence[LiveView],
     near: Sequence[LiveView],
     cluster: ClusterView,
-) -> set[Seen]:
+) -> set[BrokerStatus]:
     """Shutting down from the request until the broker is gone; up to 1.0 the lists leave it out from the request on.
 
     A later list that has it may be of a bounce, which ends the shutdown (since 2.2).
     """
-    seen = {Seen.LEAVING}
+    statuses = {BrokerStatus.LEAVING}
     if asked >= decision.at - decision.slack:
-        seen.add(Seen.LIVE)
+        statuses.add(BrokerStatus.LIVE)
     since = [view for view in before if view.at > asked]
     lost = [view for view in since if broker_id not in view.live]
     if lost:
-        seen = {Seen.LIVE} if broker_id in since[-1].live else {Seen.GONE}
+        statuses = {BrokerStatus.LIVE} if broker_id in since[-1].live else {BrokerStatus.GONE}
     if any(broker_id not in view.live for view in near):
-        seen.add(Seen.GONE)
+        statuses.add(BrokerStatus.GONE)
     if any(broker_id in view.live for view in (*since[-1:], *near)):
-        seen.add(Seen.LIVE)
-    if cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE) and Seen.GONE in seen:
-        seen.add(Seen.LEAVING)
-    return seen
+        statuses.add(BrokerStatus.LIVE)
+    if cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE) and BrokerStatus.GONE in statuses:
+        statuses.add(BrokerStatus.LEAVING)
+    return statuses
 
 
-def _may_be_worked_off(broker_id: int, decision: Decision, before: Sequence[LiveView], cluster: ClusterView) -> bool:
+def _may_be_worked_off(
+    broker_id: int, decision: StateDecision, before: Sequence[LiveView], cluster: ClusterView
+) -> bool:
     """Since 2.2 the line comes first: then new brokers are taken in, bounced ones taken out and in, dead ones out."""
     if not before or not cluster.version.may_be_since(BOUNCED_BROKERS_SEEN_SINCE):
         return False
@@ -169,12 +171,12 @@ def _may_be_worked_off(broker_id: int, decision: Decision, before: Sequence[Live
     return is_dead_beside_new or has_bounced
 
 
-def _by_registrations(broker_id: int, decision: Decision, cluster: ClusterView) -> frozenset[Seen]:
+def _by_registrations(broker_id: int, decision: StateDecision, cluster: ClusterView) -> frozenset[BrokerStatus]:
     """By the broker's registration around the instant, where no list of the controller is known: nor are requests to
     leave, then."""
     instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
     states = {cluster.is_live(broker_id, instant) for instant in instants}
     if None in states:
         return ANYTHING
-    alive = {Seen.LIVE, Seen.LEAVING} if True in states else set()
-    return frozenset(alive | ({Seen.GONE} if False in states else set()))
+    alive = {BrokerStatus.LIVE, BrokerStatus.LEAVING} if True in states else set()
+    return frozenset(alive | ({BrokerStatus.GONE} if False in states else set()))

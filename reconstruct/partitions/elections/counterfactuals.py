@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 from typing import Final
 
 from reconstruct.model.elections import ElectionKind
-from reconstruct.partitions.elections.controller_view import Seen
+from reconstruct.partitions.elections.controller_view import BrokerStatus
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInputs, Outcome
 
 _OCCASIONS: Final = {
@@ -17,10 +17,10 @@ _OCCASIONS: Final = {
     ElectionKind.PREFERRED_REPLICA: "the preferred replica had been asked for",
     ElectionKind.REASSIGNED_PARTITION: "a reassignment had been the occasion",
 }
-_SEEN: Final = {
-    Seen.GONE: "had not been live",
-    Seen.LIVE: "had been live",
-    Seen.LEAVING: "had been shutting down",
+_HAD_BEEN: Final = {
+    BrokerStatus.GONE: "had not been live",
+    BrokerStatus.LIVE: "had been live",
+    BrokerStatus.LEAVING: "had been shutting down",
 }
 #: Of more replicas not every ISR or order is tried.
 _MOST_REPLICAS: Final = 5
@@ -36,9 +36,9 @@ def what_would_explain(inputs: ElectionInputs, observed: Outcome) -> str:
 
 def _others(inputs: ElectionInputs) -> Iterator[tuple[str, ElectionInputs]]:
     for replica in inputs.replicas:
-        for seen in (Seen.GONE, Seen.LIVE, Seen.LEAVING):
-            if seen not in inputs.seen[replica]:
-                yield f"broker {replica} {_SEEN[seen]}", inputs.with_seen({replica: frozenset({seen})})
+        for status in (BrokerStatus.GONE, BrokerStatus.LIVE, BrokerStatus.LEAVING):
+            if status not in inputs.statuses[replica]:
+                yield f"broker {replica} {_HAD_BEEN[status]}", inputs.with_statuses({replica: frozenset({status})})
     replicas = inputs.replicas[:_MOST_REPLICAS]
     if NEW_PARTITION not in inputs.kinds:
         for size in range(1, len(replicas) + 1):

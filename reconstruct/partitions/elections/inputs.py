@@ -24,7 +24,7 @@ from reconstruct.model.elections import (
     elect,
 )
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE, KafkaVersion, VersionRange
-from reconstruct.partitions.elections.controller_view import Seen
+from reconstruct.partitions.elections.controller_view import BrokerStatus
 
 NEW_PARTITION: Final = "new_partition"
 UNKNOWN_KIND: Final = "unknown"
@@ -47,7 +47,7 @@ class ElectionInputs:
     """The possible inputs of one election.
 
     ``kinds`` holds :data:`NEW_PARTITION` or values of ``ElectionKind``; ``assignments`` the replicas assigned, in their
-    order; ``targets`` those of a reassignment; ``seen`` what each broker was to the controller; ``unclean`` the
+    order; ``targets`` those of a reassignment; ``statuses`` what each broker was to the controller; ``unclean`` the
     settings of unclean.leader.election.enable.
     """
 
@@ -57,7 +57,7 @@ class ElectionInputs:
     isr: tuple[int, ...]
     assignments: tuple[tuple[int, ...], ...]
     targets: tuple[tuple[int, ...], ...]
-    seen: Mapping[int, frozenset[Seen]]
+    statuses: Mapping[int, frozenset[BrokerStatus]]
     unclean: tuple[bool, ...]
     versions: tuple[KafkaVersion, ...]
 
@@ -69,11 +69,11 @@ class ElectionInputs:
     @property
     def are_too_many(self) -> bool:
         """Whether so little is known of the brokers that every outcome is possible."""
-        return prod(len(self.seen[replica]) for replica in self.replicas) > _MOST_VIEWS
+        return prod(len(self.statuses[replica]) for replica in self.replicas) > _MOST_VIEWS
 
-    def with_seen(self, seen: Mapping[int, frozenset[Seen]]) -> ElectionInputs:
+    def with_statuses(self, statuses: Mapping[int, frozenset[BrokerStatus]]) -> ElectionInputs:
         """The same with other views of some brokers."""
-        return replace(self, seen={**self.seen, **seen})
+        return replace(self, statuses={**self.statuses, **statuses})
 
     def outcomes(self) -> frozenset[Outcome]:
         """Every leader and ISR that some possible input gives."""
@@ -88,11 +88,11 @@ class ElectionInputs:
     def possible_brokers(self) -> Iterator[Brokers]:
         """Every view of the brokers that the evidence allows."""
         replicas = self.replicas
-        for chosen in product(*(sorted(self.seen[replica], key=lambda seen: seen.value) for replica in replicas)):
+        for chosen in product(*(sorted(self.statuses[replica], key=lambda one: one.value) for replica in replicas)):
             status = dict(zip(replicas, chosen, strict=True))
             yield Brokers(
-                frozenset(replica for replica in replicas if status[replica] is not Seen.GONE),
-                frozenset(replica for replica in replicas if status[replica] is Seen.LEAVING),
+                frozenset(replica for replica in replicas if status[replica] is not BrokerStatus.GONE),
+                frozenset(replica for replica in replicas if status[replica] is BrokerStatus.LEAVING),
             )
 
     def _outcomes_of(self, kind: str, assigned: tuple[int, ...], brokers: Brokers) -> Iterator[Outcome]:

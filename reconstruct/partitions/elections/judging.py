@@ -16,7 +16,12 @@ from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, UNCLEAN_ELECTION_CONFIGURABLE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
-from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Decision, Seen, seen_by_controller
+from reconstruct.partitions.elections.controller_view import (
+    VIEW_SLACK_US,
+    BrokerStatus,
+    StateDecision,
+    possible_statuses,
+)
 from reconstruct.partitions.elections.inputs import (
     NEW_PARTITION,
     UNKNOWN_KIND,
@@ -26,15 +31,15 @@ from reconstruct.partitions.elections.inputs import (
 )
 from reconstruct.partitions.elections.occasions import Assigned, Occasions, possible_kinds
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval
 
-__all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "Election", "all_elections", "elections", "unclean_setting"]
+__all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "JudgedElection", "all_elections", "elections", "unclean_setting"]
 
 
 @dataclass(frozen=True, slots=True)
-class Election:
+class JudgedElection:
     """One election. ``is_unclean`` is None where the ISR just before it is not known.
 
     ``is_exact``: the state before and the state elected follow each other and are known as they were written, and so is
@@ -53,7 +58,7 @@ class Election:
     isr: tuple[int, ...]
     evidence: tuple[str, ...]
     inferred_from: str | None
-    decision: Decision
+    decision: StateDecision
     inputs: ElectionInputs | None = None
     is_exact: bool = False
 
@@ -63,10 +68,10 @@ class Election:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Context:
     """What is known besides the states themselves; ``unclean`` are the settings that the evidence allows."""
 
-    decided: Sequence[Interval[LeaderAndIsr]]
+    decided: Sequence[Interval[LeaderAndIsrState]]
     occasions: Occasions
     unclean: tuple[bool, ...]
     cluster: ClusterView
@@ -74,12 +79,12 @@ class _Known:
 
 def elections(
     topic: str,
-    decided: Sequence[Interval[LeaderAndIsr]],
+    decided: Sequence[Interval[LeaderAndIsrState]],
     assignments: Sequence[Interval[Assignment]],
     reassigning: Sequence[Window],
     evidence: Iterable[Evidence],
     cluster: ClusterView,
-) -> list[Election]:
+) -> list[JudgedElection]:
     """The changes of leader that the decided states show, and the choice of the first, in their order."""
     found = all_elections(topic, decided, assignments, reassigning, evidence, cluster)
     return [election for election in found if election.observed_leader != election.previous_leader]
@@ -87,28 +92,28 @@ def elections(
 
 def all_elections(
     topic: str,
-    decided: Sequence[Interval[LeaderAndIsr]],
+    decided: Sequence[Interval[LeaderAndIsrState]],
     assignments: Sequence[Interval[Assignment]],
     reassigning: Sequence[Window],
     evidence: Iterable[Evidence],
     cluster: ClusterView,
-) -> list[Election]:
+) -> list[JudgedElection]:
     """The same, and those that the controller says it held and that chose the leader there was."""
     facts = list(evidence)
     setting = unclean_setting(topic, facts, cluster)
     # since 2.4 an administrator may ask for an unclean election whatever the setting
     is_open = setting is None or (not setting and cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE))
     unclean = (False, True) if is_open else (bool(setting),)
-    known = _Known(decided, Occasions(facts, assignments, reassigning, cluster.version), unclean, cluster)
+    context = _Context(decided, Occasions(facts, assignments, reassigning, cluster.version), unclean, cluster)
     result = []
     if decided and decided[0].value.leader_epoch == 0 and decided[0].value.leader != NO_LEADER:
-        result.append(_election(None, decided[0], known))
+        result.append(_election(None, decided[0], context))
     for before, after in pairwise(decided):
         old, new = before.value, after.value
         if new.leader == NO_LEADER or new.leader_epoch <= old.leader_epoch:
             continue
-        if new.leader != old.leader or _was_offline(after, known):
-            result.append(_election(before, after, known))
+        if new.leader != old.leader or _was_offline(after, context):
+            result.append(_election(before, after, context))
     return result
 
 
@@ -123,27 +128,29 @@ def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterVi
     return cluster.unclean_election_allowed(topic) if is_known else None
 
 
-def _was_offline(after: Interval[LeaderAndIsr], known: _Known) -> bool:
+def _was_offline(after: Interval[LeaderAndIsrState], context: _Context) -> bool:
     """Whether the controller says that it elected the leader, also where that had led before."""
-    return known.occasions.decision(after).from_state == PartitionState.OFFLINE
+    return context.occasions.decision(after).from_state == PartitionState.OFFLINE
 
 
-def _election(before: Interval[LeaderAndIsr] | None, after: Interval[LeaderAndIsr], known: _Known) -> Election:
+def _election(
+    before: Interval[LeaderAndIsrState] | None, after: Interval[LeaderAndIsrState], context: _Context
+) -> JudgedElection:
     new = after.value
-    decision = known.occasions.decision(after)
-    old = before.value if before is not None else LeaderAndIsr(NO_LEADER, -1, ())
-    assigned = known.occasions.assigned(decision, new)
+    decision = context.occasions.decision(after)
+    old = before.value if before is not None else LeaderAndIsrState(NO_LEADER, -1, ())
+    assigned = context.occasions.assigned(decision, new)
     replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
-    seen = {replica: seen_by_controller(replica, decision, known.cluster) for replica in replicas}
-    kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, seen)
-    inputs = _inputs(old, new, kinds, assigned, seen, known)
-    follow = known.occasions.follow_each_other(None if before is None else old, new)
+    statuses = {replica: possible_statuses(replica, decision, context.cluster) for replica in replicas}
+    kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, statuses)
+    inputs = _inputs(old, new, kinds, assigned, statuses, context)
+    follow = context.occasions.follow_each_other(None if before is None else old, new)
     is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
-    witness = _witness(decision, known) if before is not None else []
+    witness = _witness(decision, context) if before is not None else []
     evidence = [*after.evidence[:2], *(before.evidence[:1] if before is not None else ())]
     evidence += [] if decision.evidence_id is None else [decision.evidence_id]
     evidence += [fact.evidence_id for fact in witness[:1]]
-    return Election(
+    return JudgedElection(
         after.start,
         kinds[0] if len(kinds) == 1 else UNKNOWN_KIND,
         None if before is None else old.leader,
@@ -151,7 +158,7 @@ def _election(before: Interval[LeaderAndIsr] | None, after: Interval[LeaderAndIs
         new.leader_epoch,
         _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
         False if before is None else _is_unclean(before, after, bool(witness)),
-        None if before is None else _last_known_isr(before, known.decided),
+        None if before is None else _last_known_isr(before, context.decided),
         new.isr,
         tuple(dict.fromkeys(evidence)),
         after.inferred_from,
@@ -162,19 +169,19 @@ def _election(before: Interval[LeaderAndIsr] | None, after: Interval[LeaderAndIs
 
 
 def _inputs(
-    old: LeaderAndIsr,
-    new: LeaderAndIsr,
+    old: LeaderAndIsrState,
+    new: LeaderAndIsrState,
     kinds: tuple[str, ...],
     assigned: Assigned,
-    seen: dict[int, frozenset[Seen]],
-    known: _Known,
+    statuses: dict[int, frozenset[BrokerStatus]],
+    context: _Context,
 ) -> ElectionInputs | None:
     if not assigned.assignments:
         return None
-    possible = dict(seen)
+    possible = dict(statuses)
     # that the old leader left the ISR says what it was to the controller
     if old.leader not in new.isr:
-        possible[old.leader] |= {Seen.GONE, Seen.LEAVING}
+        possible[old.leader] |= {BrokerStatus.GONE, BrokerStatus.LEAVING}
     inputs = ElectionInputs(
         kinds,
         old.leader,
@@ -183,8 +190,8 @@ def _inputs(
         assigned.assignments,
         assigned.targets,
         possible,
-        known.unclean,
-        versions_to_ask(known.cluster.version),
+        context.unclean,
+        versions_to_ask(context.cluster.version),
     )
     return None if inputs.are_too_many else inputs
 
@@ -206,14 +213,16 @@ def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -
     return tuple(sorted(leaders))
 
 
-def _witness(decision: Decision, known: _Known) -> list[Evidence]:
-    return [fact for fact in known.occasions.said_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
+def _witness(decision: StateDecision, context: _Context) -> list[Evidence]:
+    return [fact for fact in context.occasions.logged_as_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
 
 
-def _is_unclean(before: Interval[LeaderAndIsr], after: Interval[LeaderAndIsr], is_said: bool) -> bool | None:
+def _is_unclean(
+    before: Interval[LeaderAndIsrState], after: Interval[LeaderAndIsrState], is_logged: bool
+) -> bool | None:
     """Against the ISR just before: certain where the versions follow each other, or the controller says so itself."""
     old, new = before.value, after.value
-    if is_said or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
+    if is_logged or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
         return True
     if len(new.isr) > 1:
         return False  # an unclean leader is alone in its ISR
@@ -222,7 +231,9 @@ def _is_unclean(before: Interval[LeaderAndIsr], after: Interval[LeaderAndIsr], i
     return new.leader not in old.isr if follows else None
 
 
-def _last_known_isr(before: Interval[LeaderAndIsr], decided: Sequence[Interval[LeaderAndIsr]]) -> tuple[int, ...]:
+def _last_known_isr(
+    before: Interval[LeaderAndIsrState], decided: Sequence[Interval[LeaderAndIsrState]]
+) -> tuple[int, ...]:
     """The ISR before the election; where it was empty, the last that was not."""
     for interval in reversed(decided):
         is_earlier = interval.start <= before.start and interval.value.leader_epoch <= before.value.leader_epoch

@@ -18,10 +18,10 @@ from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, VersionRange
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
-from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Decision, Seen
+from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, StateDecision
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import NO_LEADER, RANKS, Rank, Sighting, direct_sightings
 from reconstruct.time.intervals import Interval
 
@@ -58,18 +58,18 @@ class Occasions:
         self.moves = [
             f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
         ]
-        self.said_unclean = [f for f in known if f.kind == EventType.UNCLEAN_LEADER_SELECTED]
+        self.logged_as_unclean = [f for f in known if f.kind == EventType.UNCLEAN_LEADER_SELECTED]
         self.started = [f for f in known if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
         self.sent: list[Sighting] = []
-        self.told: dict[int, list[Sighting]] = {}
+        self.requests: dict[int, list[Sighting]] = {}
         for sighting in direct_sightings(known):
             if sighting.rank in (Rank.DECIDED, Rank.SENT):
-                self.told.setdefault(sighting.leader_epoch, []).append(sighting)
+                self.requests.setdefault(sighting.leader_epoch, []).append(sighting)
             if sighting.rank is Rank.SENT:
                 self.sent.append(sighting)
         znodes = [f for f in known if f.kind == ZNODE_ASSIGNMENT and f.partition_epoch is not None]
         self.znodes = sorted(znodes, key=lambda f: (f.partition_epoch or 0, f.order))
-        self.said_by = {f.evidence_id: f.broker_id for f in known if f.replicas and f.kind != ZNODE_ASSIGNMENT}
+        self.logged_by = {f.evidence_id: f.broker_id for f in known if f.replicas and f.kind != ZNODE_ASSIGNMENT}
         self.stated = {
             (f.partition_epoch, frozenset(f.isr))
             for f in known
@@ -80,11 +80,11 @@ class Occasions:
         for fact in self.started:
             self.windows.append((fact.at, min((at for at in finished if at >= fact.at), default=None)))
 
-    def decision(self, state: Interval[LeaderAndIsr]) -> Decision:
+    def decision(self, state: Interval[LeaderAndIsrState]) -> StateDecision:
         """The controller's own line of the election, else the first request that tells of it, else the write."""
         value = state.value
-        told = [s for s in self.told.get(value.leader_epoch, ()) if s.leader == value.leader]
-        own = [s for s in told if _is_by(s.fact, value.controller_epoch)]
+        requested = [s for s in self.requests.get(value.leader_epoch, ()) if s.leader == value.leader]
+        own = [s for s in requested if _is_by(s.fact, value.controller_epoch)]
         line = next((s.fact for s in own if s.fact.kind == EventType.PARTITION_STATE_CHANGE), None)
         sent = min((s for s in own if s.rank is Rank.SENT), key=lambda s: s.fact.order, default=None)
         if line is None and sent is not None:
@@ -94,9 +94,9 @@ class Occasions:
         near = sent is not None and abs(sent.at - state.start) <= VIEW_SLACK_US
         if sent is not None and near and value.controller_epoch is not None:
             return _decided(sent.fact, None, state)
-        return Decision(state.start, None, value.controller_epoch)
+        return StateDecision(state.start, None, value.controller_epoch)
 
-    def follow_each_other(self, before: LeaderAndIsr | None, after: LeaderAndIsr) -> bool:
+    def follow_each_other(self, before: LeaderAndIsrState | None, after: LeaderAndIsrState) -> bool:
         """Whether both states are known as written, by their own versions, with no write between them; ``before`` is
         None for the first."""
         version = after.partition_epoch
@@ -122,17 +122,17 @@ class Occasions:
         others = (s for s in self.sent if line.at <= s.at < sent.at and s.leader == sent.leader)
         return None if any(s.leader_epoch != sent.leader_epoch for s in others) else line
 
-    def assigned(self, decision: Decision, state: LeaderAndIsr) -> Assigned:
+    def assigned(self, decision: StateDecision, state: LeaderAndIsrState) -> Assigned:
         """What was assigned at the decision."""
         windows = [
             (start, end)
             for start, end in self.windows
             if start <= decision.at + decision.slack and (end is None or decision.at <= end + VIEW_SLACK_US)
         ]
-        said = self._said_with(decision, state)
-        if said is not None and said.replicas:
-            adding, removing = said.adding_replicas, said.removing_replicas
-            current = [Assignment(said.replicas, adding, removing)]
+        logged = self._logged_with(decision, state)
+        if logged is not None and logged.replicas:
+            adding, removing = logged.adding_replicas, logged.removing_replicas
+            current = [Assignment(logged.replicas, adding, removing)]
             is_certain = True
         else:
             found = [interval for interval in self.assignments if self._may_hold(interval, decision)]
@@ -142,27 +142,27 @@ class Occasions:
         targets = self._targets(decision, current) if is_reassigning else ()
         return Assigned(distinct(a.replicas for a in current), targets, is_reassigning, is_certain)
 
-    def _said_with(self, decision: Decision, state: LeaderAndIsr) -> Evidence | None:
+    def _logged_with(self, decision: StateDecision, state: LeaderAndIsrState) -> Evidence | None:
         """The request that tells of the election restates the assignment as the controller holds it (1.1 and later)."""
         if decision.controller_id is None or self.version.may_be_before(ASYNC_CONTROLLER_SINCE):
             return None
-        told = [
+        requested = [
             s.fact
-            for s in self.told.get(state.leader_epoch, ())
+            for s in self.requests.get(state.leader_epoch, ())
             if s.fact.kind == EventType.LEADER_AND_ISR_SENT
             and (s.leader, s.members) == (state.leader, frozenset(state.isr))
             and s.fact.controller_id == decision.controller_id
             and abs(s.at - decision.at) <= VIEW_SLACK_US
         ]
-        return min(told, key=lambda fact: fact.order, default=None)
+        return min(requested, key=lambda fact: fact.order, default=None)
 
-    def _may_hold(self, interval: Interval[Assignment], decision: Decision) -> bool:
-        is_own = decision.is_own_clock and self.said_by.get(interval.evidence[0]) == decision.controller_id
+    def _may_hold(self, interval: Interval[Assignment], decision: StateDecision) -> bool:
+        is_own = decision.is_own_clock and self.logged_by.get(interval.evidence[0]) == decision.controller_id
         slack = decision.slack if is_own else VIEW_SLACK_US
         ends_before = interval.end is not None and interval.end < decision.at - VIEW_SLACK_US
         return interval.start <= decision.at + slack and not ends_before
 
-    def _is_known(self, decision: Decision, current: Sequence[Assignment]) -> bool:
+    def _is_known(self, decision: StateDecision, current: Sequence[Assignment]) -> bool:
         """By the topic's znode: no other assignment may have stood between the version before and the next known."""
         before = [f for f in self.znodes if f.at <= decision.at + VIEW_SLACK_US]
         if not before or all(before[-1].replicas != assignment.replicas for assignment in current):
@@ -173,7 +173,7 @@ class Occasions:
             for f in following
         )
 
-    def _targets(self, decision: Decision, current: Sequence[Assignment]) -> tuple[tuple[int, ...], ...]:
+    def _targets(self, decision: StateDecision, current: Sequence[Assignment]) -> tuple[tuple[int, ...], ...]:
         """Where a reassignment leads: as it was asked for, as the znode says, else what is assigned afterwards."""
         asked = [f.replicas for f in self.started if f.replicas and f.at <= decision.at + VIEW_SLACK_US][-1:]
         stated = [tuple(r for r in a.replicas if r not in a.removing) for a in current if a.removing is not None]
@@ -188,13 +188,19 @@ def _is_by(fact: Evidence, controller_epoch: int | None) -> bool:
     return fact.controller_id is not None and controller_epoch in (None, fact.controller_epoch)
 
 
-def _decided(fact: Evidence, from_state: str | None, state: Interval[LeaderAndIsr]) -> Decision:
+def _decided(fact: Evidence, from_state: str | None, state: Interval[LeaderAndIsrState]) -> StateDecision:
     is_doubted = abs(fact.at - state.start) > VIEW_SLACK_US
-    return Decision(fact.at, fact.controller_id, fact.controller_epoch, from_state, True, fact.evidence_id, is_doubted)
+    return StateDecision(
+        fact.at, fact.controller_id, fact.controller_epoch, from_state, True, fact.evidence_id, is_doubted
+    )
 
 
 def possible_kinds(
-    old: LeaderAndIsr, new: LeaderAndIsr, decision: Decision, assigned: Assigned, seen: Mapping[int, frozenset[Seen]]
+    old: LeaderAndIsrState,
+    new: LeaderAndIsrState,
+    decision: StateDecision,
+    assigned: Assigned,
+    statuses: Mapping[int, frozenset[BrokerStatus]],
 ) -> tuple[str, ...]:
     """The kinds of election that the evidence leaves, most often one."""
     if decision.from_state == PartitionState.NEW:
@@ -206,13 +212,13 @@ def possible_kinds(
     if decision.from_state == PartitionState.ONLINE:
         kinds = (_ELECTED - {ElectionKind.OFFLINE_PARTITION}) & by_isr or _ELECTED - {ElectionKind.OFFLINE_PARTITION}
     else:
-        kinds = _by_leader_seen(kinds, seen.get(old.leader, frozenset()))
+        kinds = _by_leader_status(kinds, statuses.get(old.leader, frozenset()))
     if kinds <= _KEEPS_ISR:
         kinds = _of_those_that_keep_the_isr(old.leader, new.leader, assigned) or kinds
     return tuple(sorted(kinds))
 
 
-def _by_isr(old: LeaderAndIsr, new: LeaderAndIsr) -> frozenset[str]:
+def _by_isr(old: LeaderAndIsrState, new: LeaderAndIsrState) -> frozenset[str]:
     """A leader that was taken out of the ISR was gone or leaving; where epochs are missing it may have left before."""
     if old.leader in new.isr:
         return _KEEPS_ISR
@@ -221,12 +227,12 @@ def _by_isr(old: LeaderAndIsr, new: LeaderAndIsr) -> frozenset[str]:
     return _ELECTED - _KEEPS_ISR
 
 
-def _by_leader_seen(kinds: frozenset[str], seen: frozenset[Seen]) -> frozenset[str]:
+def _by_leader_status(kinds: frozenset[str], statuses: frozenset[BrokerStatus]) -> frozenset[str]:
     """Without those that what the controller saw of the old leader rules out, unless nothing would be left."""
     ruled_out: set[str] = set()
-    if seen and Seen.LEAVING not in seen:
+    if statuses and BrokerStatus.LEAVING not in statuses:
         ruled_out.add(ElectionKind.CONTROLLED_SHUTDOWN)
-    if seen and Seen.GONE not in seen:
+    if statuses and BrokerStatus.GONE not in statuses:
         ruled_out.add(ElectionKind.OFFLINE_PARTITION)
     return kinds - ruled_out or kinds
 

@@ -20,7 +20,7 @@ from reconstruct.partitions.reexecution.controller_log import (
     ControllerLog,
     logs_every_transition,
 )
-from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.surroundings import own_views
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
@@ -33,18 +33,18 @@ _STARTS: Final = (ReplicaState.ONLINE, ReplicaState.OFFLINE)
 _ANSWERS: Final = (*TRANSITIONS, *FAILED, LEADER_AND_ISR, STOP_REPLICA)
 
 
-def judge_broker_changes(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+def judge_broker_changes(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts) -> None:
     """One verdict for each replica whose broker left or joined in the tenure."""
-    cluster = standing.case.cluster
+    cluster = coverage.case.cluster
     if not logs_every_transition(cluster, log.controller_epoch):
         return
-    hint = standing.deletion_hint
+    deleted_from = coverage.deletion_hint
     for before, view in pairwise(own_views(cluster, log)):
-        if hint is not None and view.at >= hint - _AT_ONCE_US:
+        if deleted_from is not None and view.at >= deleted_from - _AT_ONCE_US:
             continue
         for broker, is_gone in _changed(before, view):
-            if _is_assigned(standing, broker, view.at):
-                _judge(standing, log, view, broker, is_gone, verdicts)
+            if _is_assigned(coverage, broker, view.at):
+                _judge(coverage, log, view, broker, is_gone, verdicts)
 
 
 def _changed(before: LiveView, view: LiveView) -> Iterator[tuple[int, bool]]:
@@ -54,14 +54,14 @@ def _changed(before: LiveView, view: LiveView) -> Iterator[tuple[int, bool]]:
         yield broker, False
 
 
-def _is_assigned(standing: Standing, broker: int, at: int) -> bool:
+def _is_assigned(coverage: LogCoverage, broker: int, at: int) -> bool:
     """Before and after: an assignment that changes just then is another matter."""
-    around = [as_of(standing.case.assignments, instant) for instant in (at - _AT_ONCE_US, at, at + _AT_ONCE_US)]
+    around = [as_of(coverage.case.assignments, instant) for instant in (at - _AT_ONCE_US, at, at + _AT_ONCE_US)]
     return all(found is not None and found.inferred_from is None and broker in found.value.replicas for found in around)
 
 
 def _judge(
-    standing: Standing, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, verdicts: Verdicts
+    coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, verdicts: Verdicts
 ) -> None:
     end = view.at + _AT_ONCE_US
     window = [line for line in log.lines if view.at - _BEFORE_US <= line.at <= end]
@@ -71,13 +71,13 @@ def _judge(
     is_silent = (
         any(line.kind in _ANSWERS for line in window)
         or not _must_move(log, view, broker, is_gone)
-        or not standing.is_whole(log, view.at, end)
-        or standing.was_anything_received(log, view.at, end)
+        or not coverage.is_whole(log, view.at, end)
+        or coverage.was_anything_received(log, view.at, end)
     )
     if is_silent:
         verdicts.unjudged("R16")
     else:
-        verdicts.broken(_missing(standing, log, view, broker, is_gone))
+        verdicts.broken(_missing(coverage, log, view, broker, is_gone))
 
 
 def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> bool:
@@ -91,11 +91,11 @@ def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -
     return last == opposite and not moves and any(line.kind == LEADER_AND_ISR for line in earlier)
 
 
-def _missing(standing: Standing, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> Finding:
+def _missing(coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> Finding:
     procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
     last = _last_before(log, view.at)
     return Divergence(
-        DivergenceType.STEP_MISSING, standing.severity("error"), view.at, broker_id=log.controller_id, replica_id=broker
+        DivergenceType.STEP_MISSING, coverage.severity("error"), view.at, broker_id=log.controller_id, replica_id=broker
     ).explained(
         f"replica {broker} becomes {target}",
         f"no transition of replica {broker}, nor of anything else",

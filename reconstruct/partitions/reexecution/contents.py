@@ -24,9 +24,9 @@ from reconstruct.partitions.reexecution.controller_log import (
     UPDATE_METADATA,
     ControllerLog,
 )
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import Leadership
 from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of
-from reconstruct.partitions.reexecution.standing import Standing
 from reconstruct.partitions.sightings import LEADER_SIDE, NO_LEADER, Rank
 from reconstruct.time.instants import utc
 
@@ -40,9 +40,9 @@ _MOST_RAISED = 3
 class Contents:
     """Judges the requests of one partition, log by log; knows what was decided of it at all."""
 
-    def __init__(self, standing: Standing) -> None:
-        self.standing = standing
-        history = standing.case.history
+    def __init__(self, coverage: LogCoverage) -> None:
+        self.coverage = coverage
+        history = coverage.case.history
         #: (leader epoch, leader): the ISRs that were written or decided.
         self.known: dict[tuple[int, int], set[frozenset[int]]] = {}
         #: Leader: the ISRs that it asked for; at which epoch, its lines do not say.
@@ -71,18 +71,18 @@ class Contents:
             if line.kind not in REQUESTS:
                 self._remember(line)
                 continue
-            said = leadership_of(line)
-            if line.kind in _SAYS and said is not None:
-                self._judge_request(step, line, said, batch, verdicts)
+            requested = leadership_of(line)
+            if line.kind in _SAYS and requested is not None:
+                self._judge_request(step, line, requested, batch, verdicts)
 
     def _learn(self, step: Step) -> None:
         """What the model decides where a line says less: up to 1.0 an election's ISR, and each shrink's."""
-        for redone in step.redone:
-            decided = decided_by(redone.line, step.block) if redone.required is not None else None
-            if decided is not None and step.held is not None and not _follows(step.held, decided):
+        for reexecuted in step.reexecuted:
+            decided = decided_by(reexecuted.line, step.block) if reexecuted.required is not None else None
+            if decided is not None and step.cached is not None and not _follows(step.cached, decided):
                 decided = None
-            if redone.line.kind == REPLICA and redone.line.to_state == ReplicaState.OFFLINE:
-                decided = _shrunk(step.held, redone.line.replica_id)
+            if reexecuted.line.kind == REPLICA and reexecuted.line.to_state == ReplicaState.OFFLINE:
+                decided = _shrunk(step.cached, reexecuted.line.replica_id)
             if decided is not None:
                 self.known.setdefault((decided.leader_epoch, decided.leader), set()).add(frozenset(decided.isr))
 
@@ -93,93 +93,97 @@ class Contents:
             self.last = line
 
     def _judge_request(
-        self, step: Step, line: Evidence, said: Leadership, batch: Sequence[Evidence], verdicts: Verdicts
+        self, step: Step, line: Evidence, requested: Leadership, batch: Sequence[Evidence], verdicts: Verdicts
     ) -> None:
-        found = self._against(step, line, said, batch)
+        found = self._against(step, line, requested, batch)
         if found is not None:
-            verdicts.broken(self._not_decided(step.log, line, said, *found))
-        elif self._is_known(said):
+            verdicts.broken(self._not_decided(step.log, line, requested, *found))
+        elif self._is_known(requested):
             verdicts.kept("R15")
-        elif self._is_unheard_of(line, said):
-            verdicts.broken(self._not_decided(step.log, line, said, None, "info"))
+        elif self._is_in_no_other_line(line, requested):
+            verdicts.broken(self._not_decided(step.log, line, requested, None, "info"))
         else:
             verdicts.unjudged("R15")
 
     def _against(
-        self, step: Step, line: Evidence, said: Leadership, batch: Sequence[Evidence]
+        self, step: Step, line: Evidence, requested: Leadership, batch: Sequence[Evidence]
     ) -> tuple[Evidence, str] | None:
         """The line that a request contradicts, and how grave that is: an error where no missing line explains it."""
-        if self.last is not None and _contradicts(line, said, self.last, line in batch):
+        if self.last is not None and _contradicts(line, requested, self.last, line in batch):
             return self.last, "error"
-        decided = self.decided.get(said.leader_epoch)
+        decided = self.decided.get(requested.leader_epoch)
         if decided is not None:
-            is_other = (said.leader_epoch, said.leader) not in self.known
-            contradicted = decided if is_other and said.leader != decided.leader else self._versioned(line, said)
+            is_other = (requested.leader_epoch, requested.leader) not in self.known
+            contradicted = (
+                decided if is_other and requested.leader != decided.leader else self._versioned(line, requested)
+            )
             return None if contradicted is None else (contradicted, "error")
-        if line not in batch or self._is_said_elsewhere(line, said):
+        if line not in batch or self._is_logged_elsewhere(line, requested):
             return None
-        is_whole = self.standing.is_whole(step.log, batch[0].at, batch[-1].at)
+        is_whole = self.coverage.is_whole(step.log, batch[0].at, batch[-1].at)
         severity = "error" if is_whole else "info"
         if self.last is not None and self.last in step.block.transitions:
             return self.last, severity
         twins = [other for other in batch if other.kind == line.kind and other is not line]
-        twin = next((twin for twin in twins if self._is_more_credible(twin, said)), None)
+        twin = next((twin for twin in twins if self._is_more_credible(twin, requested)), None)
         return None if twin is None else (twin, severity)
 
-    def _is_known(self, said: Leadership) -> bool:
-        isrs = self.known.get((said.leader_epoch, said.leader))
+    def _is_known(self, requested: Leadership) -> bool:
+        isrs = self.known.get((requested.leader_epoch, requested.leader))
         if isrs is None:
             return False
-        return frozenset(said.isr) in isrs or frozenset(said.isr) in self.asked_for.get(said.leader, ())
+        return frozenset(requested.isr) in isrs or frozenset(requested.isr) in self.asked_for.get(requested.leader, ())
 
-    def _is_unheard_of(self, line: Evidence, said: Leadership) -> bool:
+    def _is_in_no_other_line(self, line: Evidence, requested: Leadership) -> bool:
         """Whether nothing else tells of the leader at the epoch, though what was decided is known otherwise."""
-        is_known = bool(self.known) and (said.leader_epoch, said.leader) in self.known
-        return bool(self.known) and not is_known and not self._is_said_elsewhere(line, said)
+        is_known = bool(self.known) and (requested.leader_epoch, requested.leader) in self.known
+        return bool(self.known) and not is_known and not self._is_logged_elsewhere(line, requested)
 
-    def _is_said_elsewhere(self, line: Evidence, said: Leadership) -> bool:
+    def _is_logged_elsewhere(self, line: Evidence, requested: Leadership) -> bool:
         """Whether any line but the request and its receipts names the same leader at the same epoch."""
         return any(
-            (fact.leader_epoch, fact.leader) == (said.leader_epoch, said.leader)
+            (fact.leader_epoch, fact.leader) == (requested.leader_epoch, requested.leader)
             and fact is not line
             and fact.broker_id not in (line.to_broker_ids or ())
-            for fact in self.standing.case.facts
+            for fact in self.coverage.case.facts
         )
 
-    def _versioned(self, line: Evidence, said: Leadership) -> Evidence | None:
+    def _versioned(self, line: Evidence, requested: Leadership) -> Evidence | None:
         """Another ISR is written or decided at the very version that the request names."""
         if line.partition_epoch is None:
             return None
         same = [
             s.fact
-            for s in self.standing.case.history.sightings
+            for s in self.coverage.case.history.sightings
             if s.rank <= Rank.DECIDED
-            and (s.leader_epoch, s.partition_epoch) == (said.leader_epoch, line.partition_epoch)
+            and (s.leader_epoch, s.partition_epoch) == (requested.leader_epoch, line.partition_epoch)
         ]
-        if not same or any(set(fact.isr or ()) == set(said.isr) for fact in same):
+        if not same or any(set(fact.isr or ()) == set(requested.isr) for fact in same):
             return None
         return same[0]
 
-    def _is_more_credible(self, twin: Evidence, said: Leadership) -> bool:
+    def _is_more_credible(self, twin: Evidence, requested: Leadership) -> bool:
         """Whether the other request of the same batch says something else, and that is known to be decided."""
         other = leadership_of(twin)
         if other is None or (other.leader, other.leader_epoch, set(other.isr)) == (
-            said.leader,
-            said.leader_epoch,
-            set(said.isr),
+            requested.leader,
+            requested.leader_epoch,
+            set(requested.isr),
         ):
             return False
         return (other.leader_epoch, other.leader) in self.known
 
     def _not_decided(
-        self, log: ControllerLog, line: Evidence, said: Leadership, against: Evidence | None, severity: str
+        self, log: ControllerLog, line: Evidence, requested: Leadership, against: Evidence | None, severity: str
     ) -> Finding:
         brokers = ", ".join(map(str, line.to_broker_ids or ()))
         name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "UpdateMetadata"
         other = leadership_of(against) if against is not None else None
-        shown = _shown(other) if other is not None else f"leader {against.leader}" if against else "a decided state"
+        decided_text = (
+            _text_of(other) if other is not None else f"leader {against.leader}" if against else "a decided state"
+        )
         why = (
-            f"but {shown} is what was decided ({utc(against.at)})"
+            f"but {decided_text} is what was decided ({utc(against.at)})"
             if against is not None
             else "and no other line tells of it"
         )
@@ -189,84 +193,86 @@ class Contents:
         }
         return Divergence(
             DivergenceType.REQUEST_NOT_DECIDED,
-            self.standing.severity(severity),
+            self.coverage.severity(severity),
             line.at,
             broker_id=line.to_broker_ids[0] if line.to_broker_ids else None,
         ).explained(
-            shown,
-            _shown(said),
+            decided_text,
+            _text_of(requested),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {brokers} with"
-            f" {_shown(said)} ({utc(line.at)}), {why}.{ends[severity]}",
+            f" {_text_of(requested)} ({utc(line.at)}), {why}.{ends[severity]}",
             (line.evidence_id, *((against.evidence_id,) if against is not None else ())),
         )
 
     def _judge_shrink(self, step: Step, verdicts: Verdicts) -> None:
         """OfflineReplica of a member of the ISR: afterwards it is no member, or the epoch is higher."""
         for line in step.block.others:
-            said = leadership_of(line) if line.kind == EventType.ISR_SHRUNK_BY_CONTROLLER else None
-            if said is not None and line.replica_id in said.isr and len(said.isr) > 1:
-                verdicts.broken(self._not_shrunk(step.log, line, said, [], "error"))
-        held = step.held
+            requested = leadership_of(line) if line.kind == EventType.ISR_SHRUNK_BY_CONTROLLER else None
+            if requested is not None and line.replica_id in requested.isr and len(requested.isr) > 1:
+                verdicts.broken(self._not_shrunk(step.log, line, requested, [], "error"))
+        cached = step.cached
         for line in step.block.transitions:
-            if line.kind != REPLICA or line.to_state != ReplicaState.OFFLINE or held is None:
+            if line.kind != REPLICA or line.to_state != ReplicaState.OFFLINE or cached is None:
                 continue
-            if line.replica_id not in held.isr:
+            if line.replica_id not in cached.isr:
                 continue
             after = [
-                (other, said)
+                (other, requested)
                 for other in (*step.block.batch(), *step.block.others)
-                if (said := leadership_of(other)) is not None and other.kind != RAISED
+                if (requested := leadership_of(other)) is not None and other.kind != RAISED
             ]
             unchanged = [
-                o for o, said in after if said.leader_epoch == held.leader_epoch and line.replica_id in said.isr
+                o
+                for o, requested in after
+                if requested.leader_epoch == cached.leader_epoch and line.replica_id in requested.isr
             ]
             if not unchanged:
                 continue
-            is_whole = self.standing.is_whole(step.log, line.at, unchanged[-1].at)
-            verdicts.broken(self._not_shrunk(step.log, line, held, unchanged, "error" if is_whole else "info"))
+            is_whole = self.coverage.is_whole(step.log, line.at, unchanged[-1].at)
+            verdicts.broken(self._not_shrunk(step.log, line, cached, unchanged, "error" if is_whole else "info"))
 
     def _not_shrunk(
-        self, log: ControllerLog, line: Evidence, held: Leadership, unchanged: Sequence[Evidence], severity: str
+        self, log: ControllerLog, line: Evidence, cached: Leadership, unchanged: Sequence[Evidence], severity: str
     ) -> Finding:
         return Divergence(
             DivergenceType.ISR_NOT_SHRUNK,
-            self.standing.severity(severity),
+            self.coverage.severity(severity),
             line.at,
             broker_id=log.controller_id,
             replica_id=line.replica_id,
         ).explained(
-            f"the ISR without broker {line.replica_id}, or leader epoch {held.leader_epoch + 1}",
-            _shown(held),
+            f"the ISR without broker {line.replica_id}, or leader epoch {cached.leader_epoch + 1}",
+            _text_of(cached),
             f"Controller {log.controller_id} (epoch {log.controller_epoch}) moved replica {line.replica_id} to"
-            f" OfflineReplica ({utc(line.at)}); what it then says is {_shown(held)}. A member of the ISR that goes"
+            f" OfflineReplica ({utc(line.at)}); what it then says is {_text_of(cached)}. A member of the ISR that goes"
             " Offline leaves it, or stays as its last with the leader epoch raised."
             + ("" if severity == "error" else " Lines are missing from what was given."),
             (line.evidence_id, *(other.evidence_id for other in unchanged[:3])),
         )
 
 
-def _follows(held: Leadership, decided: Leadership) -> bool:
+def _follows(cached: Leadership, decided: Leadership) -> bool:
     """Whether an election can have raised the cached epoch to this: up to 2.3 a reassignment raises it unseen."""
-    return held.leader_epoch < decided.leader_epoch <= held.leader_epoch + _MOST_RAISED
+    return cached.leader_epoch < decided.leader_epoch <= cached.leader_epoch + _MOST_RAISED
 
 
-def _shrunk(held: Leadership | None, replica_id: int | None) -> Leadership | None:
-    if held is None or replica_id not in held.isr:
+def _shrunk(cached: Leadership | None, replica_id: int | None) -> Leadership | None:
+    if cached is None or replica_id not in cached.isr:
         return None
-    leader = NO_LEADER if held.leader == replica_id else held.leader
-    return Leadership(leader, held.leader_epoch + 1, without(held.isr, (replica_id,)) or held.isr)
+    leader = NO_LEADER if cached.leader == replica_id else cached.leader
+    return Leadership(leader, cached.leader_epoch + 1, without(cached.isr, (replica_id,)) or cached.isr)
 
 
-def _contradicts(line: Evidence, said: Leadership, last: Evidence, is_of_its_batch: bool) -> bool:
+def _contradicts(line: Evidence, requested: Leadership, last: Evidence, is_of_its_batch: bool) -> bool:
     decided = leadership_of(last)
-    if decided is None or said.leader_epoch > decided.leader_epoch:
+    if decided is None or requested.leader_epoch > decided.leader_epoch:
         return False
-    if said.leader_epoch < decided.leader_epoch or said.leader != decided.leader:
+    if requested.leader_epoch < decided.leader_epoch or requested.leader != decided.leader:
         return True
     is_same_write = is_of_its_batch if line.partition_epoch is None else line.partition_epoch == last.partition_epoch
-    return is_same_write and set(said.isr) != set(decided.isr)
+    return is_same_write and set(requested.isr) != set(decided.isr)
 
 
-def _shown(said: Leadership) -> str:
-    isr = ",".join(map(str, said.isr)) or "empty"
-    return f"leader {said.leader} at leader epoch {said.leader_epoch}, ISR {isr}"
+def _text_of(requested: Leadership) -> str:
+    isr = ",".join(map(str, requested.isr)) or "empty"
+    return f"leader {requested.leader} at leader epoch {requested.leader_epoch}, ISR {isr}"

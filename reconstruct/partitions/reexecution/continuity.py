@@ -102,14 +102,16 @@ def has_holes(logs: Sequence[ControllerLog], cluster: ClusterView, facts: Sequen
     sent: dict[int, set[tuple[str, int, int | None]]] = {}
     senders = {log.controller_epoch: log.controller_id for log in logs}
     for log in logs:
-        told = sent.setdefault(log.controller_epoch, set())
-        told.update((line.kind, broker, line.leader_epoch) for line in log.lines for broker in line.to_broker_ids or ())
-    logged = {(epoch, kind) for epoch, told in sent.items() for kind, _, _ in told}
+        requests = sent.setdefault(log.controller_epoch, set())
+        requests.update(
+            (line.kind, broker, line.leader_epoch) for line in log.lines for broker in line.to_broker_ids or ()
+        )
+    logged = {(epoch, kind) for epoch, requests in sent.items() for kind, _, _ in requests}
     for fact in facts:
         kind, epoch = _RECEIPTS.get(fact.kind), fact.controller_epoch
         if kind is None or epoch is None or (epoch, kind) not in logged or fact.broker_id is None:
             continue
-        is_told = (kind, fact.broker_id, fact.leader_epoch) in sent[epoch]
-        if not is_told and cluster.logs_all(senders[epoch], fact.at, fact.at):
+        is_logged = (kind, fact.broker_id, fact.leader_epoch) in sent[epoch]
+        if not is_logged and cluster.logs_all(senders[epoch], fact.at, fact.at):
             holes.add(epoch)
     return frozenset(holes)

@@ -53,17 +53,17 @@ class Block:
     def batch(self) -> list[Evidence]:
         """The first requests: those of the transitions' own batch, where they asked for any."""
         result: list[Evidence] = []
-        told: set[tuple[str, int, bool | None]] = set()
+        sent: set[tuple[str, int, bool | None]] = set()
         before = self.transitions[-1].at if self.transitions else None
         phase = 0
         for line in self.requests:
             now = REQUESTS.index(line.kind)
             brokers = {(line.kind, broker, line.is_delete) for broker in line.to_broker_ids or ()}
             is_late = before is not None and line.at - before > ONE_BATCH_US
-            if now < phase or is_late or brokers & told:
+            if now < phase or is_late or brokers & sent:
                 break
             phase, before = now, line.at
-            told |= brokers
+            sent |= brokers
             result.append(line)
         return result
 

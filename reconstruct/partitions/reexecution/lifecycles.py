@@ -19,9 +19,9 @@ from reconstruct.partitions.reexecution.controller_log import (
     ControllerLog,
     logs_every_transition,
 )
-from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
+from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.reexecution import leadership_of
-from reconstruct.partitions.reexecution.standing import Standing
 from reconstruct.time.instants import utc
 
 _BEING_DELETED = (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL)
@@ -29,11 +29,11 @@ _DELETED = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT)
 
 
 def settle(
-    standing: Standing, log: ControllerLog, lines: Sequence[Evidence], found: Iterable[Finding], verdicts: Verdicts
+    coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidence], found: Iterable[Finding], verdicts: Verdicts
 ) -> None:
     """The verdict about one procedure between the first and the last of ``lines``."""
     at = [line.at for line in lines]
-    if not logs_every_transition(standing.case.cluster, log.controller_epoch) or not standing.is_whole(
+    if not logs_every_transition(coverage.case.cluster, log.controller_epoch) or not coverage.is_whole(
         log, min(at), max(at)
     ):
         verdicts.unjudged("R16")
@@ -46,7 +46,7 @@ def settle(
 
 
 def step(
-    standing: Standing,
+    coverage: LogCoverage,
     log: ControllerLog,
     kind: DivergenceType,
     procedure: str,
@@ -58,12 +58,12 @@ def step(
     """A finding about one step: ``step_out_of_order`` or ``step_missing``."""
     at = lines[-1].at
     return Divergence(
-        kind, standing.severity("error"), at, broker_id=log.controller_id, replica_id=replica_id
+        kind, coverage.severity("error"), at, broker_id=log.controller_id, replica_id=replica_id
     ).explained(
         expected,
         observed,
         f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)}); Kafka"
-        f" {standing.case.cluster.version} does it in this order: {expected}.",
+        f" {coverage.case.cluster.version} does it in this order: {expected}.",
         tuple(line.evidence_id for line in lines),
     )
 
@@ -71,7 +71,7 @@ def step(
 # --- creation ---------------------------------------------------------------------------------------------------------
 
 
-def judge_creation(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+def judge_creation(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts) -> None:
     """The partition New, its replicas New, the partition Online, its replicas Online."""
     for number, line in enumerate(log.lines):
         if line.kind != PARTITION or line.to_state != PartitionState.NEW or not line.replicas:
@@ -79,7 +79,7 @@ def judge_creation(standing: Standing, log: ControllerLog, verdicts: Verdicts) -
         lines = [line, *_until_recreated(log.lines[number + 1 :])]
         done = [other for other in lines if other.kind == REPLICA and other.from_state == ReplicaState.NEW]
         if done:
-            settle(standing, log, [line, *done], _creation(standing, log, lines), verdicts)
+            settle(coverage, log, [line, *done], _creation(coverage, log, lines), verdicts)
         else:
             verdicts.unjudged("R16")
 
@@ -91,18 +91,18 @@ def _until_recreated(lines: Sequence[Evidence]) -> Iterator[Evidence]:
         yield line
 
 
-def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence]) -> Iterator[Finding]:
+def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidence]) -> Iterator[Finding]:
     begun = lines[0]
     order = "partition NewPartition, replicas NewReplica, partition OnlinePartition, replicas OnlineReplica"
     decided = next((line for line in lines if line.kind == PARTITION and line.from_state == PartitionState.NEW), None)
     tried = decided or next((line for line in lines if line.kind in FAILED), None)
     joined = [line for line in lines if line.kind == REPLICA and line.from_state == ReplicaState.NEW]
-    told = {broker for line in lines if line.kind == LEADER_AND_ISR for broker in line.to_broker_ids or ()}
-    if tried is None and (told or standing.case.decided):
+    recipients = {broker for line in lines if line.kind == LEADER_AND_ISR for broker in line.to_broker_ids or ()}
+    if tried is None and (recipients or coverage.case.decided):
         return
     if tried is None:
         yield step(
-            standing,
+            coverage,
             log,
             DivergenceType.STEP_MISSING,
             "Creation",
@@ -114,9 +114,9 @@ def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence])
     for replica_id in begun.replicas or ():
         own = [line for line in lines if line.kind == REPLICA and line.replica_id == replica_id]
         if not own:
-            if replica_id not in told:
+            if replica_id not in recipients:
                 yield step(
-                    standing,
+                    coverage,
                     log,
                     DivergenceType.STEP_MISSING,
                     "Creation",
@@ -128,7 +128,7 @@ def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence])
             continue
         if own[0].to_state == ReplicaState.NEW and decided is not None and own[0].offset > decided.offset:
             yield step(
-                standing,
+                coverage,
                 log,
                 DivergenceType.STEP_OUT_OF_ORDER,
                 "Creation",
@@ -140,7 +140,7 @@ def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence])
         online = next((line for line in own if line.from_state == ReplicaState.NEW), None)
         if online is not None and online.offset < tried.offset:
             yield step(
-                standing,
+                coverage,
                 log,
                 DivergenceType.STEP_OUT_OF_ORDER,
                 "Creation",
@@ -154,10 +154,10 @@ def _creation(standing: Standing, log: ControllerLog, lines: Sequence[Evidence])
 # --- deletion ---------------------------------------------------------------------------------------------------------
 
 
-def judge_deletion(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+def judge_deletion(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts) -> None:
     """Since 2.1 the partition ends first and its replicas are deleted then; before, it ends when they are all gone."""
-    is_first = standing.case.cluster.version.is_since(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
-    is_last = standing.case.cluster.version.is_before(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
+    is_first = coverage.case.cluster.version.is_since(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
+    is_last = coverage.case.cluster.version.is_before(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
     states: dict[int, Evidence] = {}
     ended: Evidence | None = None
     found: list[Finding] = []
@@ -168,24 +168,29 @@ def judge_deletion(standing: Standing, log: ControllerLog, verdicts: Verdicts) -
         elif line.kind == PARTITION and line.to_state == PartitionState.NON_EXISTENT:
             ended = line
             touched.append(line)
-            found += _at_the_end(standing, log, line, states, is_first, is_last)
+            found += _at_the_end(coverage, log, line, states, is_first, is_last)
         elif line.kind == REPLICA and line.replica_id is not None:
             states[line.replica_id] = line
             if line.to_state == ReplicaState.NON_EXISTENT and ended is not None and is_first:
                 touched.append(line)
-                found += _forgotten_early(standing, log, line, states)
-    found += _never_ended(standing, log, states, ended, touched)
+                found += _forgotten_early(coverage, log, line, states)
+    found += _never_ended(coverage, log, states, ended, touched)
     if touched:
-        settle(standing, log, touched, found, verdicts)
+        settle(coverage, log, touched, found, verdicts)
 
 
 def _at_the_end(
-    standing: Standing, log: ControllerLog, line: Evidence, states: dict[int, Evidence], is_first: bool, is_last: bool
+    coverage: LogCoverage,
+    log: ControllerLog,
+    line: Evidence,
+    states: dict[int, Evidence],
+    is_first: bool,
+    is_last: bool,
 ) -> Iterator[Finding]:
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:
             yield step(
-                standing,
+                coverage,
                 log,
                 DivergenceType.STEP_OUT_OF_ORDER,
                 "Deletion",
@@ -194,9 +199,9 @@ def _at_the_end(
                 [last, line],
                 replica_id,
             )
-        elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(standing, log, last):
+        elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(coverage, log, last):
             yield step(
-                standing,
+                coverage,
                 log,
                 DivergenceType.STEP_OUT_OF_ORDER,
                 "Deletion",
@@ -207,23 +212,23 @@ def _at_the_end(
             )
 
 
-def _went_on(standing: Standing, log: ControllerLog, last: Evidence) -> bool:
+def _went_on(coverage: LogCoverage, log: ControllerLog, last: Evidence) -> bool:
     """Whether something besides the transitions tells that the deletion of the replica went on: lines are missing."""
     if last.replica_id is None:
         return False
-    is_told = last.to_state != ReplicaState.DELETION_STARTED and standing.was_received(
-        log, Told(STOP_REPLICA, last.replica_id, is_delete=True), last.at
+    is_received = last.to_state != ReplicaState.DELETION_STARTED and coverage.was_received(
+        log, SentRequest(STOP_REPLICA, last.replica_id, is_delete=True), last.at
     )
-    return is_told or standing.was_answered(last.replica_id, last.at)
+    return is_received or coverage.was_answered(last.replica_id, last.at)
 
 
 def _forgotten_early(
-    standing: Standing, log: ControllerLog, line: Evidence, states: dict[int, Evidence]
+    coverage: LogCoverage, log: ControllerLog, line: Evidence, states: dict[int, Evidence]
 ) -> Iterator[Finding]:
     for replica_id, last in sorted(states.items()):
-        if last.to_state not in _DELETED and not _went_on(standing, log, last):
+        if last.to_state not in _DELETED and not _went_on(coverage, log, last):
             yield step(
-                standing,
+                coverage,
                 log,
                 DivergenceType.STEP_OUT_OF_ORDER,
                 "Deletion",
@@ -235,7 +240,7 @@ def _forgotten_early(
 
 
 def _never_ended(
-    standing: Standing,
+    coverage: LogCoverage,
     log: ControllerLog,
     states: dict[int, Evidence],
     ended: Evidence | None,
@@ -246,14 +251,14 @@ def _never_ended(
     if ended is not None or len(lines) < 2 or any(line.to_state != ReplicaState.NON_EXISTENT for line in lines):
         return
     last = max(lines, key=lambda line: line.offset)
-    is_proven_otherwise = standing.case.deleted_at is not None or any(
+    is_proven_otherwise = coverage.case.deleted_at is not None or any(
         line.kind == PARTITION and line.to_state == PartitionState.OFFLINE for line in log.lines
     )
-    if is_proven_otherwise or not standing.lives_on(log, last) or not set(_assigned(log)) <= set(states):
+    if is_proven_otherwise or not coverage.lives_on(log, last) or not set(_assigned(log)) <= set(states):
         return
     touched.append(last)
     yield step(
-        standing,
+        coverage,
         log,
         DivergenceType.STEP_MISSING,
         "Deletion",
@@ -272,22 +277,22 @@ def _assigned(log: ControllerLog) -> tuple[int, ...]:
 # --- reassignment -----------------------------------------------------------------------------------------------------
 
 
-def judge_reassignment(standing: Standing, log: ControllerLog, verdicts: Verdicts) -> None:
+def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts) -> None:
     """Replicas that come are NewReplica until they are in the ISR, then OnlineReplica; only then others are removed."""
     states: dict[int, Evidence] = {}
     isr: tuple[int, ...] | None = None
     created: set[int] = set()
-    hint = standing.deletion_hint
+    deleted_from = coverage.deletion_hint
     for line in log.lines:
-        said = leadership_of(line)
-        isr = said.isr if said is not None else isr
+        logged = leadership_of(line)
+        isr = logged.isr if logged is not None else isr
         if line.kind == PARTITION and line.to_state == PartitionState.NEW:
             created = set(line.replicas or ())
         if line.kind not in TRANSITIONS or line.replica_id is None:
             continue
         before = states.get(line.replica_id)
         states[line.replica_id] = line
-        is_deletion = hint is not None and line.at >= hint
+        is_deletion = deleted_from is not None and line.at >= deleted_from
         if line.to_state != ReplicaState.DELETION_STARTED or is_deletion or before is None:
             continue
         coming = [
@@ -296,17 +301,17 @@ def judge_reassignment(standing: Standing, log: ControllerLog, verdicts: Verdict
             if other.to_state == ReplicaState.NEW and other.replica_id not in created and other is not line
         ]
         waits = [other for other in coming if isr is not None and other.replica_id not in isr]
-        if coming and not _may_be_overridden(standing, line):
-            settle(standing, log, [*coming, line], _removed_early(standing, log, line, waits), verdicts)
+        if coming and not _may_be_overridden(coverage, line):
+            settle(coverage, log, [*coming, line], _removed_early(coverage, log, line, waits), verdicts)
         elif not coming:
-            settle(standing, log, [before, line], (), verdicts)
+            settle(coverage, log, [before, line], (), verdicts)
 
 
-def _may_be_overridden(standing: Standing, line: Evidence) -> bool:
+def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
     """Since 2.4 another reassignment, or a cancellation, removes at once what the one before it was adding."""
-    if standing.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
+    if coverage.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
         return False
-    facts = standing.case.facts
+    facts = coverage.case.facts
     return any(line.replica_id in (fact.adding_replicas or ()) for fact in facts) or any(
         fact.kind == REPLICA and fact.replica_id == line.replica_id and fact.to_state == ReplicaState.NEW
         for fact in facts
@@ -314,11 +319,11 @@ def _may_be_overridden(standing: Standing, line: Evidence) -> bool:
 
 
 def _removed_early(
-    standing: Standing, log: ControllerLog, line: Evidence, waits: Sequence[Evidence]
+    coverage: LogCoverage, log: ControllerLog, line: Evidence, waits: Sequence[Evidence]
 ) -> Iterator[Finding]:
     for other in waits:
         yield step(
-            standing,
+            coverage,
             log,
             DivergenceType.STEP_OUT_OF_ORDER,
             "Reassignment",

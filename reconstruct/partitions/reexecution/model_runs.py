@@ -42,7 +42,7 @@ _PARTITION = TopicPartition("t", 0)
 _EPOCH = 1
 
 
-class Told(NamedTuple):
+class SentRequest(NamedTuple):
     """One request to one broker; ``is_delete`` is of StopReplica."""
 
     kind: str
@@ -58,7 +58,7 @@ class Leadership(NamedTuple):
     isr: tuple[int, ...]
 
 
-class Known(NamedTuple):
+class ControllerCache(NamedTuple):
     """What the controller holds just before: its version, the assignment, who is live, who leads (None: nobody yet)."""
 
     version: KafkaVersion
@@ -70,81 +70,87 @@ class Known(NamedTuple):
     may_leave: frozenset[int] = frozenset()
 
 
-def told_by_replica(known: Known, replica_id: int, from_state: str, to_state: str) -> frozenset[Told] | None:
+def requests_of_replica(
+    cache: ControllerCache, replica_id: int, from_state: str, to_state: str
+) -> frozenset[SentRequest] | None:
     """What the transition of a replica sends; None where the model refuses it."""
-    return _told_by_replica(_at_epoch_0(known), replica_id, from_state, to_state)
+    return _requests_of_replica(_at_epoch_0(cache), replica_id, from_state, to_state)
 
 
-def told_by_creation(known: Known, decided: Leadership) -> frozenset[Told] | None:
+def requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozenset[SentRequest] | None:
     """What a new partition's first leader sends; None where the model decides otherwise."""
-    return _told_by_creation(known._replace(leadership=None), decided)
+    return _requests_of_creation(cache._replace(leadership=None), decided)
 
 
-def told_by_election(
-    known: Known, from_state: str, decided: Leadership, unclean: bool | None
-) -> frozenset[Told] | None:
+def requests_of_election(
+    cache: ControllerCache, from_state: str, decided: Leadership, unclean: bool | None
+) -> frozenset[SentRequest] | None:
     """What an election sends in every way that gives ``decided``; None where none does."""
-    return _told_by_election(_at_epoch_0(known), from_state, decided._replace(leader_epoch=1), unclean)
+    return _requests_of_election(_at_epoch_0(cache), from_state, decided._replace(leader_epoch=1), unclean)
 
 
-def _at_epoch_0(known: Known) -> Known:
+def _at_epoch_0(cache: ControllerCache) -> ControllerCache:
     """To whom is told does not depend on the epoch: the same run serves all."""
-    held = known.leadership
-    return known if held is None else known._replace(leadership=held._replace(leader_epoch=0))
+    cached = cache.leadership
+    return cache if cached is None else cache._replace(leadership=cached._replace(leader_epoch=0))
 
 
 @lru_cache(maxsize=1 << 14)
-def _told_by_replica(known: Known, replica_id: int, from_state: str, to_state: str) -> frozenset[Told] | None:
+def _requests_of_replica(
+    cache: ControllerCache, replica_id: int, from_state: str, to_state: str
+) -> frozenset[SentRequest] | None:
     replica = PartitionAndReplica(_PARTITION, replica_id)
-    context = _context(known, replica_states={replica: ReplicaState(from_state)})
+    context = _context(cache, replica_states={replica: ReplicaState(from_state)})
     result = replica_state_machine.handle_state_changes(
-        context, _zookeeper(known.leadership), (replica,), ReplicaState(to_state)
+        context, _zookeeper(cache.leadership), (replica,), ReplicaState(to_state)
     )
     if result.failures or not result.transitions:
         return None
-    return _told(result.requests)
+    return _sent_requests(result.requests)
 
 
 @lru_cache(maxsize=1 << 14)
-def _told_by_creation(known: Known, decided: Leadership) -> frozenset[Told] | None:
-    context = _context(known, partition_state=PartitionState.NEW)
+def _requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozenset[SentRequest] | None:
+    context = _context(cache, partition_state=PartitionState.NEW)
     result = partition_state_machine.handle_state_changes(
         context, ZooKeeper(), (_PARTITION,), PartitionState.ONLINE, partition_state_machine.OFFLINE_ELECTION
     )
-    return _told(result.requests) if _decides(result, decided) else None
+    return _sent_requests(result.requests) if _decides(result, decided) else None
 
 
 @lru_cache(maxsize=1 << 14)
-def _told_by_election(
-    known: Known, from_state: str, decided: Leadership, unclean: bool | None
-) -> frozenset[Told] | None:
-    before = known.leadership
+def _requests_of_election(
+    cache: ControllerCache, from_state: str, decided: Leadership, unclean: bool | None
+) -> frozenset[SentRequest] | None:
+    before = cache.leadership
     if before is None:
         return None
-    leaving = {frozenset[int](), frozenset({before.leader}), known.may_leave - set(decided.isr) - {decided.leader}}
-    fitting: list[frozenset[Told]] = []
+    leaving = {frozenset[int](), frozenset({before.leader}), cache.may_leave - set(decided.isr) - {decided.leader}}
+    fitting: list[frozenset[SentRequest]] = []
     for isr in _isrs_before(before, decided):
-        held = before._replace(isr=isr)
+        cached = before._replace(isr=isr)
         for shutting_down in leaving:
-            context = _context(known._replace(leadership=held), PartitionState(from_state), shutting_down=shutting_down)
+            context = _context(
+                cache._replace(leadership=cached), PartitionState(from_state), shutting_down=shutting_down
+            )
             for election in _elections(unclean):
-                if not _may_decide(context, held, election, decided):
+                if not _may_decide(context, cached, election, decided):
                     continue
                 result = partition_state_machine.handle_state_changes(
-                    context, _zookeeper(held), (_PARTITION,), PartitionState.ONLINE, election
+                    context, _zookeeper(cached), (_PARTITION,), PartitionState.ONLINE, election
                 )
                 if _decides(result, decided) or (result.transitions and not result.elected):
-                    fitting.append(_told(result.requests))
+                    fitting.append(_sent_requests(result.requests))
     return frozenset.intersection(*fitting) if fitting else None
 
 
-def _may_decide(context: ControllerContext, held: Leadership, election: Election, decided: Leadership) -> bool:
+def _may_decide(context: ControllerContext, cached: Leadership, election: Election, decided: Leadership) -> bool:
     """Whether the election alone gives that leader and ISR, or counts as held without being needed (up to 1.0)."""
-    outcome = choose(context, _PARTITION, election).decide(_info(held))
+    outcome = choose(context, _PARTITION, election).decide(_info(cached))
     if isinstance(outcome, LeaderAndIsr):
         return outcome.leader == decided.leader and set(outcome.isr) == set(decided.isr)
     is_not_needed = outcome is not None and outcome.reason is Reason.ELECTION_NOT_NEEDED
-    return is_not_needed and held.leader == decided.leader
+    return is_not_needed and cached.leader == decided.leader
 
 
 def _isrs_before(before: Leadership, decided: Leadership) -> list[tuple[int, ...]]:
@@ -171,23 +177,23 @@ def _decides(result: Result, decided: Leadership) -> bool:
 
 
 def _context(
-    known: Known,
+    cache: ControllerCache,
     partition_state: PartitionState = PartitionState.ONLINE,
     replica_states: dict[PartitionAndReplica, ReplicaState] | None = None,
     shutting_down: frozenset[int] = frozenset(),
 ) -> ControllerContext:
-    info = known.leadership
+    info = cache.leadership
     return ControllerContext(
-        settings=Settings(version=known.version, unclean_leader_election_enable=False),
+        settings=Settings(version=cache.version, unclean_leader_election_enable=False),
         epoch=_EPOCH,
-        live_broker_epochs=dict.fromkeys(known.live, 0),
+        live_broker_epochs=dict.fromkeys(cache.live, 0),
         shutting_down_broker_ids=shutting_down,
         all_topics=frozenset({_PARTITION.topic}),
-        assignments={_PARTITION: ReplicaAssignment(known.replicas)},
+        assignments={_PARTITION: ReplicaAssignment(cache.replicas)},
         leadership={} if info is None else {_PARTITION: _info(info)},
         partition_states={_PARTITION: partition_state},
         replica_states=replica_states or {},
-        topics_to_be_deleted=frozenset({_PARTITION.topic} if known.is_deleted else ()),
+        topics_to_be_deleted=frozenset({_PARTITION.topic} if cache.is_deleted else ()),
     )
 
 
@@ -201,15 +207,16 @@ def _info(leadership: Leadership) -> LeaderIsrAndControllerEpoch:
     return LeaderIsrAndControllerEpoch(LeaderAndIsr(leadership.leader, leadership.isr, leadership.leader_epoch), _EPOCH)
 
 
-def _told(requests: Iterable[Request]) -> frozenset[Told]:
-    found: set[Told] = set()
+def _sent_requests(requests: Iterable[Request]) -> frozenset[SentRequest]:
+    found: set[SentRequest] = set()
     for request in requests:
         if isinstance(request, StopReplicaRequest):
             found.update(
-                Told(EventType.STOP_REPLICA_SENT, request.broker_id, p.delete_partition) for p in request.partitions
+                SentRequest(EventType.STOP_REPLICA_SENT, request.broker_id, p.delete_partition)
+                for p in request.partitions
             )
         elif isinstance(request, LeaderAndIsrRequest):
-            found.add(Told(EventType.LEADER_AND_ISR_SENT, request.broker_id))
+            found.add(SentRequest(EventType.LEADER_AND_ISR_SENT, request.broker_id))
         elif isinstance(request, UpdateMetadataRequest) and request.partitions:
-            found.add(Told(EventType.UPDATE_METADATA_SENT, request.broker_id))
+            found.add(SentRequest(EventType.UPDATE_METADATA_SENT, request.broker_id))
     return frozenset(found)

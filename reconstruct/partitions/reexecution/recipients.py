@@ -16,9 +16,9 @@ from reconstruct.partitions.reexecution.controller_log import (
     UPDATE_METADATA,
     ControllerLog,
 )
-from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
+from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.reexecution import Step
-from reconstruct.partitions.reexecution.standing import Standing
 from reconstruct.partitions.reexecution.surroundings import own_views
 from reconstruct.time.instants import utc
 
@@ -28,16 +28,16 @@ _ONE_BATCH_US: Final = 1_000_000
 _LISTED_US: Final = 2_000_000
 
 
-def judge_recipients(standing: Standing, step: Step, replicas: frozenset[int], verdicts: Verdicts) -> None:
+def judge_recipients(coverage: LogCoverage, step: Step, replicas: frozenset[int], verdicts: Verdicts) -> None:
     """LeaderAndIsr and StopReplica of one block; a broker that any line calls a replica may be told."""
     for line in step.block.requests:
         if line.kind not in (LEADER_AND_ISR, STOP_REPLICA):
             continue
         for broker in line.to_broker_ids or ():
             if replicas and broker not in replicas:
-                _judge_stranger(standing, step.log, line, broker, replicas, verdicts)
+                _judge_stranger(coverage, step.log, line, broker, replicas, verdicts)
             else:
-                _judge_dead(standing, step, line, broker, verdicts)
+                _judge_dead(coverage, step, line, broker, verdicts)
 
 
 def named_replicas(case: Case) -> frozenset[int]:
@@ -52,13 +52,13 @@ def named_replicas(case: Case) -> frozenset[int]:
 
 
 def _judge_stranger(
-    standing: Standing, log: ControllerLog, line: Evidence, broker: int, replicas: frozenset[int], verdicts: Verdicts
+    coverage: LogCoverage, log: ControllerLog, line: Evidence, broker: int, replicas: frozenset[int], verdicts: Verdicts
 ) -> None:
-    severity = "error" if standing.is_whole(log, line.at, line.at) else "info"
+    severity = "error" if coverage.is_whole(log, line.at, line.at) else "info"
     known = ", ".join(map(str, sorted(replicas)))
     verdicts.broken(
         _finding(
-            standing,
+            coverage,
             log,
             line,
             broker,
@@ -70,44 +70,44 @@ def _judge_stranger(
     )
 
 
-def _judge_dead(standing: Standing, step: Step, line: Evidence, broker: int, verdicts: Verdicts) -> None:
+def _judge_dead(coverage: LogCoverage, step: Step, line: Evidence, broker: int, verdicts: Verdicts) -> None:
     """From 2.2 a request to a broker that is not registered is not even logged; before, it is logged and not sent."""
-    cluster = standing.case.cluster
+    cluster = coverage.case.cluster
     if cluster.version.may_be_before(BOUNCED_BROKERS_SEEN_SINCE):
         return
-    told = [
+    metadata = [
         other
         for other in step.block.batch()
         if other.kind == UPDATE_METADATA and line in step.block.batch() and other.at - line.at <= _ONE_BATCH_US
     ]
-    live, severity = frozenset(broker for other in told for broker in other.to_broker_ids or ()), "error"
-    if not told:
+    live, severity = frozenset(broker for other in metadata for broker in other.to_broker_ids or ()), "error"
+    if not metadata:
         listed = [view.live for view in own_views(cluster, step.log) if abs(view.at - line.at) <= _LISTED_US]
         last = [view.live for view in own_views(cluster, step.log) if view.at < line.at - _LISTED_US][-1:]
         if not last:
             return
         live, severity = frozenset[int]().union(*last, *listed), "warning"
-    if broker in live or standing.was_received(step.log, Told(line.kind, broker, bool(line.is_delete)), line.at):
+    if broker in live or coverage.was_received(step.log, SentRequest(line.kind, broker, bool(line.is_delete)), line.at):
         return
-    if not standing.is_whole(step.log, line.at, line.at):
+    if not coverage.is_whole(step.log, line.at, line.at):
         severity = "info"
-    shown = ", ".join(map(str, sorted(live)))
+    listed_brokers = ", ".join(map(str, sorted(live)))
     verdicts.broken(
         _finding(
-            standing,
+            coverage,
             step.log,
             line,
             broker,
             severity,
-            f"a broker that the controller holds for live: {shown}",
-            f"which it did not hold for live then (live were {shown})",
-            tuple(other.evidence_id for other in told[:1]),
+            f"a broker that the controller holds for live: {listed_brokers}",
+            f"which it did not hold for live then (live were {listed_brokers})",
+            tuple(other.evidence_id for other in metadata[:1]),
         )
     )
 
 
 def _finding(
-    standing: Standing,
+    coverage: LogCoverage,
     log: ControllerLog,
     line: Evidence,
     broker: int,
@@ -118,7 +118,7 @@ def _finding(
 ) -> Finding:
     name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "StopReplica"
     return Divergence(
-        DivergenceType.REQUEST_TO_WRONG_BROKER, standing.severity(severity), line.at, broker_id=broker
+        DivergenceType.REQUEST_TO_WRONG_BROKER, coverage.severity(severity), line.at, broker_id=broker
     ).explained(
         expected,
         f"{name} to broker {broker}",

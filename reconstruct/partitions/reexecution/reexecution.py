@@ -42,12 +42,12 @@ from reconstruct.partitions.reexecution.controller_log import (
     ControllerLog,
 )
 from reconstruct.partitions.reexecution.model_runs import (
-    Known,
+    ControllerCache,
     Leadership,
-    Told,
-    told_by_creation,
-    told_by_election,
-    told_by_replica,
+    SentRequest,
+    requests_of_creation,
+    requests_of_election,
+    requests_of_replica,
 )
 from reconstruct.partitions.reexecution.surroundings import own_views, steady_brokers
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE
@@ -89,11 +89,11 @@ _BEFORE_DELETION_US: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Redone:
+class Reexecuted:
     """One transition done again: what it must send; None where the evidence does not fix it."""
 
     line: Evidence
-    required: frozenset[Told] | None
+    required: frozenset[SentRequest] | None
 
 
 @dataclass(slots=True)
@@ -102,9 +102,9 @@ class Step:
 
     log: ControllerLog
     block: Block
-    held: Leadership | None
+    cached: Leadership | None
     replicas: tuple[int, ...] | None
-    redone: list[Redone] = field(default_factory=list)
+    reexecuted: list[Reexecuted] = field(default_factory=list)
 
 
 def versions_of(known: VersionRange) -> tuple[KafkaVersion, ...]:
@@ -112,17 +112,17 @@ def versions_of(known: VersionRange) -> tuple[KafkaVersion, ...]:
     return (known.low, *(gate for gate in _GATES if known.low < gate <= known.high))
 
 
-def replayed(case: Case, log: ControllerLog, hint: int | None) -> Iterator[Step]:
-    """Every block of a controller's log, done again; ``hint`` is :func:`deletion_hint`."""
+def reexecuted_steps(case: Case, log: ControllerLog, deletion_hint: int | None) -> Iterator[Step]:
+    """Every block of a controller's log, done again; ``deletion_hint`` is :func:`deletion_hint`."""
     versions = versions_of(case.cluster.version)
-    held: Leadership | None = None
+    cached: Leadership | None = None
     replicas: tuple[int, ...] | None = None
     for block in log.blocks:
         replicas = _assigned_before(case, log, block, replicas)
-        step = Step(log, block, held, replicas)
-        step.redone = _redone(case, step, versions, hint)
+        step = Step(log, block, cached, replicas)
+        step.reexecuted = _reexecuted(case, step, versions, deletion_hint)
         yield step
-        held = _held_after(block, held)
+        cached = _cached_after(block, cached)
         replicas = _assigned_after(block, replicas)
 
 
@@ -135,9 +135,9 @@ def leadership_of(line: Evidence) -> Leadership | None:
 def live_at(cluster: ClusterView, step: Step, line: Evidence) -> frozenset[int] | None:
     """The brokers live at a transition: those that the batch's UpdateMetadata went to, else as the controller listed
     them last; None where nothing says."""
-    told = _told_metadata(step)
-    if told is not None:
-        return told
+    requested = _metadata_recipients(step)
+    if requested is not None:
+        return requested
     views = own_views(cluster, step.log)
     return next((view.live for view in reversed(views) if view.at <= line.at), None)
 
@@ -145,9 +145,9 @@ def live_at(cluster: ClusterView, step: Step, line: Evidence) -> frozenset[int] 
 def is_surely_live(cluster: ClusterView, step: Step, line: Evidence, broker: int) -> bool:
     """Whether the controller beyond doubt held the broker for live: by its UpdateMetadata, by whom it elected, or by
     every list that it logged about then."""
-    told = _told_metadata(step)
-    if told is not None:
-        return broker in told
+    requested = _metadata_recipients(step)
+    if requested is not None:
+        return broker in requested
     if line.replica_id == broker and line.to_state == ReplicaState.ONLINE and line.from_state in _AWAY:
         return True
     decided = decided_by(line, step.block)
@@ -158,9 +158,9 @@ def is_surely_live(cluster: ClusterView, step: Step, line: Evidence, broker: int
     return broker in steady_brokers(cluster, step.log, line.at)
 
 
-def _told_metadata(step: Step) -> frozenset[int] | None:
-    told = [request for request in step.block.batch() if request.kind == UPDATE_METADATA]
-    return frozenset(broker for request in told for broker in request.to_broker_ids or ()) if told else None
+def _metadata_recipients(step: Step) -> frozenset[int] | None:
+    requested = [request for request in step.block.batch() if request.kind == UPDATE_METADATA]
+    return frozenset(broker for request in requested for broker in request.to_broker_ids or ()) if requested else None
 
 
 def _assigned_before(
@@ -169,9 +169,9 @@ def _assigned_before(
     """As the blocks before show it; else (requests do not say up to 0.11) as it is known from elsewhere."""
     if not block.transitions or (known is not None and log.shows_assignments):
         return known
-    told = next((line.replicas for line in (*block.transitions, *block.requests) if line.replicas), None)
-    if told:
-        return told
+    requested = next((line.replicas for line in (*block.transitions, *block.requests) if line.replicas), None)
+    if requested:
+        return requested
     assigned = as_of(case.assignments, block.transitions[-1].at)
     if assigned is None or assigned.inferred_from is not None:
         return known
@@ -182,60 +182,62 @@ def _assigned_after(block: Block, known: tuple[int, ...] | None) -> tuple[int, .
     return next((line.replicas for line in (*reversed(block.requests), *block.transitions) if line.replicas), known)
 
 
-def _held_after(block: Block, held: Leadership | None) -> Leadership | None:
+def _cached_after(block: Block, cached: Leadership | None) -> Leadership | None:
     """UpdateMetadata shows the cache itself, LeaderAndIsr may carry a raised epoch that the cache does not hold."""
     decided = [leadership_of(line) for line in (*block.transitions, *block.others) if line.kind != LEADER_AND_ISR]
-    told = [leadership_of(line) for line in block.sent(UPDATE_METADATA)] or [
+    requested = [leadership_of(line) for line in block.sent(UPDATE_METADATA)] or [
         leadership_of(line) for line in block.sent(LEADER_AND_ISR)
     ]
-    known = [found for found in (held, *decided, *told) if found is not None]
+    known = [found for found in (cached, *decided, *requested) if found is not None]
     if not known:
         return None
     return max(reversed(known), key=lambda found: found.leader_epoch)
 
 
-def _redone(case: Case, step: Step, versions: Sequence[KafkaVersion], hint: int | None) -> list[Redone]:
+def _reexecuted(
+    case: Case, step: Step, versions: Sequence[KafkaVersion], deletion_hint: int | None
+) -> list[Reexecuted]:
     """Each transition of the block in turn: a creation begins without a leader and ends with one."""
-    held = step.held
-    if held is None:
-        told = (leadership_of(line) for line in step.block.batch())
-        held = next((found for found in told if found is not None), None)
+    cached = step.cached
+    if cached is None:
+        requested = (leadership_of(line) for line in step.block.batch())
+        cached = next((found for found in requested if found is not None), None)
     result = []
     if any(line.to_state == PartitionState.NEW for line in step.block.transitions):
-        held = None
+        cached = None
     for line in step.block.transitions:
-        may_be_deleted = hint is not None and line.at >= hint - _BEFORE_DELETION_US
-        redo = _Redo(case, step, line, held, versions, may_be_deleted)
-        result.append(Redone(line, redo.required()))
+        may_be_deleted = deletion_hint is not None and line.at >= deletion_hint - _BEFORE_DELETION_US
+        reexecution = _Reexecution(case, step, line, cached, versions, may_be_deleted)
+        result.append(Reexecuted(line, reexecution.required()))
         if line.to_state == PartitionState.ONLINE:
-            held = decided_by(line, step.block) or held
+            cached = decided_by(line, step.block) or cached
     return result
 
 
 @dataclass(frozen=True, slots=True)
-class _Redo:
+class _Reexecution:
     """One transition, to be done again in every way that the evidence leaves open."""
 
     case: Case
     step: Step
     line: Evidence
-    held: Leadership | None
+    cached: Leadership | None
     versions: Sequence[KafkaVersion]
     may_be_deleted: bool
 
-    def required(self) -> frozenset[Told] | None:
+    def required(self) -> frozenset[SentRequest] | None:
         """What all ways that give what was logged send; None where none does, or too little is known."""
         if self.line.to_state in _SILENT or (self.line.from_state, self.line.to_state) == _JOINS:
             return frozenset()
         live = live_at(self.case.cluster, self.step, self.line)
         if live is None or self.step.replicas is None or len(self.versions) > _MOST_VERSIONS:
             return None
-        runs: list[frozenset[Told]] = []
+        runs: list[frozenset[SentRequest]] = []
         for version in self.versions:
             for is_deleted in (False, True) if self.may_be_deleted else (False,):
                 for replicas in self._assignments():
-                    known = Known(version, replicas, live, self.held, is_deleted, self._may_leave(live))
-                    run = self._run(known)
+                    cache = ControllerCache(version, replicas, live, self.cached, is_deleted, self._may_leave(live))
+                    run = self._run(cache)
                     if run is not None:
                         runs.append(run)
         return frozenset.intersection(*runs) if runs else None
@@ -256,33 +258,33 @@ class _Redo:
     def _assignments(self) -> list[tuple[int, ...]]:
         """Before an election that ends a reassignment the cache's assignment changes without a line."""
         assert self.step.replicas is not None
-        told = next((line.replicas for line in self.step.block.batch() if line.replicas), None)
+        requested = next((line.replicas for line in self.step.block.batch() if line.replicas), None)
         is_election = self.line.kind == PARTITION and self.line.from_state != PartitionState.NEW
-        if not is_election or told == self.step.replicas:
+        if not is_election or requested == self.step.replicas:
             return [self.step.replicas]
-        if told is not None:
-            return [told]
+        if requested is not None:
+            return [requested]
         targets = [f.replicas for f in self.case.facts if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
         known = [a.value.target for a in self.case.assignments] if self.case.reassigning else []
         return list(dict.fromkeys((self.step.replicas, *targets, *known)))
 
-    def _run(self, known: Known) -> frozenset[Told] | None:
+    def _run(self, cache: ControllerCache) -> frozenset[SentRequest] | None:
         from_state, to_state = self.line.from_state, self.line.to_state
         if self.line.kind == REPLICA:
             if self.line.replica_id is None or not {from_state, to_state} <= set(ReplicaState):
                 return None
-            return told_by_replica(known, self.line.replica_id, str(from_state), str(to_state))
+            return requests_of_replica(cache, self.line.replica_id, str(from_state), str(to_state))
         decided = decided_by(self.line, self.step.block)
         if to_state != PartitionState.ONLINE:
             return None
         if decided is None:  # up to 1.0 a preferred election that was not needed counts as one
-            return frozenset() if self.held is not None and self.line.leader == self.held.leader else None
+            return frozenset() if self.cached is not None and self.line.leader == self.cached.leader else None
         if from_state == PartitionState.NEW:
-            return told_by_creation(known, decided)
+            return requests_of_creation(cache, decided)
         if from_state not in (PartitionState.ONLINE, PartitionState.OFFLINE):
             return None
         unclean = self.case.cluster.unclean_election_allowed(self.case.topic)
-        return told_by_election(known, str(from_state), decided, unclean)
+        return requests_of_election(cache, str(from_state), decided, unclean)
 
 
 def decided_by(line: Evidence, block: Block) -> Leadership | None:
@@ -293,6 +295,6 @@ def decided_by(line: Evidence, block: Block) -> Leadership | None:
     whole = leadership_of(line)
     if whole is not None:
         return whole
-    told = [leadership_of(request) for request in block.batch()]
-    fitting = Counter(found for found in told if found is not None and found.leader == line.leader)
+    requested = [leadership_of(request) for request in block.batch()]
+    fitting = Counter(found for found in requested if found is not None and found.leader == line.leader)
     return min(fitting, key=lambda found: (-fitting[found], found.leader_epoch), default=None)

@@ -13,7 +13,7 @@ from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.intervals import Interval
 
 
@@ -64,15 +64,15 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
 
 def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:
     """Whether a later assignment must be missing: a controller elects, and tells, assigned replicas only."""
-    told = {
+    recipients = {
         broker
         for fact in case.facts
         if fact.kind == EventType.LEADER_AND_ISR_SENT
         for broker in fact.to_broker_ids or ()
     }
     named = {replica for fact in case.facts if fact.kind != ZNODE_ASSIGNMENT for replica in fact.replicas or ()}
-    heard = {fact.broker_id for fact in case.facts if fact.kind == EventType.LEADER_AND_ISR_RECEIVED}
-    return leader in outside or set(outside) <= told | named | heard
+    receivers = {fact.broker_id for fact in case.facts if fact.kind == EventType.LEADER_AND_ISR_RECEIVED}
+    return leader in outside or set(outside) <= recipients | named | receivers
 
 
 def _follow_each_other(versions: Sequence[int | None]) -> bool:
@@ -82,6 +82,6 @@ def _follow_each_other(versions: Sequence[int | None]) -> bool:
     return all(a is not None and b is not None and b == a + 1 for a, b in itertools.pairwise(versions))
 
 
-def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsr]) -> bool:
+def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsrState]) -> bool:
     begins_before = other.end is None or one.start <= other.end
     return begins_before and (one.end is None or other.start <= one.end)

@@ -19,7 +19,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
 from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
 from reconstruct.partitions.rules.processes import shows_no_loss
@@ -34,10 +34,10 @@ _EXCUSES: Final = (EventType.LEADER_AND_ISR_FAILED, EventType.BECOME_LEADER_FAIL
 
 
 @dataclass(frozen=True, slots=True)
-class _Truth:
+class _LastDecision:
     """The state decided last, and since when its leader epoch has held."""
 
-    state: LeaderAndIsr
+    state: LeaderAndIsrState
     since: int
     evidence: tuple[str, ...]
     #: neither a znode nor a controller shows it.
@@ -46,18 +46,18 @@ class _Truth:
 
 def judge_at_rest(case: Case, verdicts: Verdicts) -> None:
     """R24: each broker's cache, and each assigned replica's role, against the state decided last."""
-    truth = _truth(case)
-    if truth is None:
+    latest = _last_decision(case)
+    if latest is None:
         return
     for broker_id, timeline in sorted(case.caches.items()):
-        _judge(case, truth, broker_id, timeline[-1], verdicts)
+        _judge(case, latest, broker_id, timeline[-1], verdicts)
     assigned = case.assignments[-1].value.replicas if case.assignments else ()
     for broker_id, timeline in sorted(case.roles.items()):
         if broker_id in assigned:
-            _judge(case, truth, broker_id, timeline[-1], verdicts)
+            _judge(case, latest, broker_id, timeline[-1], verdicts)
 
 
-def _truth(case: Case) -> _Truth | None:
+def _last_decision(case: Case) -> _LastDecision | None:
     """None where nothing is decided at the end, or the topic is on its way out."""
     last = case.decided[-1] if case.decided else None
     if last is None or last.end is not None or case.deleted_at is not None:
@@ -68,49 +68,49 @@ def _truth(case: Case) -> _Truth | None:
     ):
         return None
     of_epoch = [i for i in case.decided if i.value.leader_epoch == last.value.leader_epoch]
-    is_shown = last.value.leader in decided_leaders(case).get(last.value.leader_epoch, {})
-    return _Truth(last.value, of_epoch[0].start, last.evidence, not is_shown)
+    is_sighted = last.value.leader in decided_leaders(case).get(last.value.leader_epoch, {})
+    return _LastDecision(last.value, of_epoch[0].start, last.evidence, not is_sighted)
 
 
-def _judge(case: Case, truth: _Truth, broker_id: int, last: Interval[Role], verdicts: Verdicts) -> None:
-    held = last.value
-    if held.role not in (CACHED, LEADER, FOLLOWER) or held.leader_epoch is None:
+def _judge(case: Case, latest: _LastDecision, broker_id: int, last: Interval[Role], verdicts: Verdicts) -> None:
+    believed = last.value
+    if believed.role not in (CACHED, LEADER, FOLLOWER) or believed.leader_epoch is None:
         verdicts.unjudged("R24")
-    elif _agrees(case, truth, broker_id, held):
+    elif _agrees(case, latest, broker_id, believed):
         verdicts.kept("R24")
-    elif _is_excused(case, truth, broker_id, held) or not _is_at_rest(case, truth, broker_id):
+    elif _is_excused(case, latest, broker_id, believed) or not _is_at_rest(case, latest, broker_id):
         verdicts.unjudged("R24")
     else:
-        verdicts.broken(_differs(truth, broker_id, last))
+        verdicts.broken(_differs(latest, broker_id, last))
 
 
-def _agrees(case: Case, truth: _Truth, broker_id: int, held: Role) -> bool:
+def _agrees(case: Case, latest: _LastDecision, broker_id: int, believed: Role) -> bool:
     """Same leader, and the same leader epoch where the version tells it to this broker."""
-    state = truth.state
-    if held.role != CACHED and (held.role == LEADER) is not (state.leader == broker_id):
+    state = latest.state
+    if believed.role != CACHED and (believed.role == LEADER) is not (state.leader == broker_id):
         return False
-    if held.leader is not None and held.leader != state.leader:
+    if believed.leader is not None and believed.leader != state.leader:
         return False
-    if held.leader_epoch == state.leader_epoch:
+    if believed.leader_epoch == state.leader_epoch:
         return True
     version = case.cluster.version
-    if held.role == CACHED:
+    if believed.role == CACHED:
         # a reassignment raised the epoch without refreshing what the controller tells
         return version.may_be_before(EPOCH_BUMP_CACHED_SINCE)
-    return held.role == FOLLOWER and version.may_be_before(SHRUNK_ISR_SENT_TO_ALL_SINCE)
+    return believed.role == FOLLOWER and version.may_be_before(SHRUNK_ISR_SENT_TO_ALL_SINCE)
 
 
-def _is_excused(case: Case, truth: _Truth, broker_id: int, held: Role) -> bool:
+def _is_excused(case: Case, latest: _LastDecision, broker_id: int, believed: Role) -> bool:
     """A later epoch than any decided is another finding; no leader cannot be followed; a failure is logged."""
-    if truth.is_inferred or held.leader_epoch is None or held.leader_epoch > truth.state.leader_epoch:
+    if latest.is_inferred or believed.leader_epoch is None or believed.leader_epoch > latest.state.leader_epoch:
         return True
-    return held.role != CACHED and (
-        truth.state.leader == NO_LEADER
-        or any(fact.kind in _EXCUSES and fact.broker_id == broker_id for fact in case.facts if fact.at >= truth.since)
+    return believed.role != CACHED and (
+        latest.state.leader == NO_LEADER
+        or any(fact.kind in _EXCUSES and fact.broker_id == broker_id for fact in case.facts if fact.at >= latest.since)
     )
 
 
-def _is_at_rest(case: Case, truth: _Truth, broker_id: int) -> bool:
+def _is_at_rest(case: Case, latest: _LastDecision, broker_id: int) -> bool:
     cluster = case.cluster
     until = max((span.end for span in cluster.logs.get(broker_id, ())), default=None)
     registered = [span for span in cluster.liveness.get(broker_id, ()) if until is not None and span.holds_at(until)]
@@ -118,29 +118,32 @@ def _is_at_rest(case: Case, truth: _Truth, broker_id: int) -> bool:
     if until is None or not registered or tenure is None or tenure.end is not None:
         return False
     starts = [at for at, _ in cluster.process_starts.get(broker_id, ()) if at <= until]
-    since = max(truth.since, registered[-1].start, tenure.start, *starts)
+    since = max(latest.since, registered[-1].start, tenure.start, *starts)
     is_covered = until - since > _REST_US and cluster.logs_all(broker_id, since, until)
     return is_covered and shows_no_loss(case, broker_id)
 
 
-def _differs(truth: _Truth, broker_id: int, last: Interval[Role]) -> Finding:
-    held, state = last.value, truth.state
+def _differs(latest: _LastDecision, broker_id: int, last: Interval[Role]) -> Finding:
+    believed, state = last.value, latest.state
     decided = f"leader {state.leader} at leader epoch {state.leader_epoch}"
-    if held.role == CACHED:
-        kind, holds = DivergenceType.CACHE_DIFFERS_AT_REST, f"leader {held.leader} at leader epoch {held.leader_epoch}"
+    if believed.role == CACHED:
+        kind, holds = (
+            DivergenceType.CACHE_DIFFERS_AT_REST,
+            f"leader {believed.leader} at leader epoch {believed.leader_epoch}",
+        )
         subject = f"the metadata cache of broker {broker_id} still held {holds}"
     else:
         kind, holds = (
             DivergenceType.ROLE_DIFFERS_AT_REST,
-            f"{acted_as(held.role, held.leader)} at leader epoch {held.leader_epoch}",
+            f"{acted_as(believed.role, believed.leader)} at leader epoch {believed.leader_epoch}",
         )
         subject = f"broker {broker_id} still acted as {holds}"
     return Divergence(kind, "warning", last.start, broker_id=broker_id).explained(
         decided,
         holds,
-        f"Since {utc(truth.since)} {decided} was decided and nothing changed it; {subject} (since {utc(last.start)}),"
+        f"Since {utc(latest.since)} {decided} was decided and nothing changed it; {subject} (since {utc(last.start)}),"
         f" though it was registered and its log covers more than {_REST_US // 1_000_000} s of rest.",
-        (*last.evidence, *truth.evidence[:1]),
+        (*last.evidence, *latest.evidence[:1]),
     )
 
 

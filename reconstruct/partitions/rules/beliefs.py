@@ -13,11 +13,11 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import LEADER, RoleChange, by_broker, role_changes
 from reconstruct.partitions.rules.processes import (
-    Held,
+    AcceptedEpoch,
     is_between,
     is_in_order,
     is_one_process,
-    rebirths,
+    recreations,
     severity,
     walk,
 )
@@ -44,7 +44,7 @@ def judge_roles(case: Case, verdicts: Verdicts) -> None:
     """R20: against what the znodes and the controllers show; a broker's own receipts prove nothing about itself."""
     decided = decided_leaders(case)
     by_version: dict[int | None, list[Sighting]] = {}
-    for sighting in _shown(case):
+    for sighting in _decided_sightings(case):
         if sighting.partition_epoch is not None:
             by_version.setdefault(sighting.partition_epoch, []).append(sighting)
     for change in role_changes(case.facts, case.cluster.process_starts):
@@ -64,15 +64,15 @@ def judge_roles(case: Case, verdicts: Verdicts) -> None:
 def decided_leaders(case: Case) -> Decided:
     """By leader epoch: the leaders that znodes and controllers show, each with its strongest sighting."""
     decided: dict[int, dict[int | None, Sighting]] = {}
-    for sighting in _shown(case):
+    for sighting in _decided_sightings(case):
         decided.setdefault(sighting.leader_epoch, {}).setdefault(sighting.leader, sighting)
     return decided
 
 
-def _shown(case: Case) -> list[Sighting]:
+def _decided_sightings(case: Case) -> list[Sighting]:
     """What znodes and controllers show, the strongest first."""
-    shown = [s for s in case.history.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
-    return sorted(shown, key=lambda s: (s.rank, s.fact.order))
+    sightings = [s for s in case.history.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
+    return sorted(sightings, key=lambda s: (s.rank, s.fact.order))
 
 
 def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
@@ -97,34 +97,34 @@ def acted_as(role: str, leader: int | None) -> str:
 def judge_accepted_epochs(case: Case, verdicts: Verdicts) -> None:
     """R21: since its process started, a broker acts on no lower leader epoch, and no lower controller epoch."""
     changes = role_changes(case.facts, case.cluster.process_starts)
-    born = rebirths(case)
+    recreated_at = recreations(case)
     for broker_id, facts in sorted(by_broker(case.facts).items()):
         own = {c.fact.order: c for c in changes if c.broker_id == broker_id and is_in_order(c)}
-        for fact, held in walk(case.cluster, broker_id, facts, tuple(own.values())):
+        for fact, accepted in walk(case.cluster, broker_id, facts, tuple(own.values())):
             if fact.order in own:
-                _judge_leader_epoch(case, own[fact.order], held, born, verdicts)
+                _judge_leader_epoch(case, own[fact.order], accepted, recreated_at, verdicts)
         _judge_controller_epochs(case, broker_id, facts, verdicts)
 
 
 def _judge_leader_epoch(
-    case: Case, change: RoleChange, held: Held | None, born: Sequence[int], verdicts: Verdicts
+    case: Case, change: RoleChange, accepted: AcceptedEpoch | None, recreated_at: Sequence[int], verdicts: Verdicts
 ) -> None:
     epoch = change.role.leader_epoch
-    if epoch is None or held is None or is_between(born, held.change.at, change.at):
+    if epoch is None or accepted is None or is_between(recreated_at, accepted.change.at, change.at):
         verdicts.unjudged("R21")
-    elif epoch >= held.leader_epoch:
+    elif epoch >= accepted.leader_epoch:
         verdicts.kept("R21")
     else:
         verdicts.broken(
             Divergence(
                 DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH, severity(case), change.at, broker_id=change.broker_id
             ).explained(
-                f"a leader epoch of {held.leader_epoch} or higher",
+                f"a leader epoch of {accepted.leader_epoch} or higher",
                 f"leader epoch {epoch}",
                 f"Broker {change.broker_id} became {acted_as(change.role.role, change.role.leader)} at leader epoch"
-                f" {epoch} ({utc(change.at)}) though it had accepted leader epoch {held.leader_epoch}"
-                f" ({utc(held.change.at)}) and had not been started again since.",
-                (*change.evidence, *held.change.evidence),
+                f" {epoch} ({utc(change.at)}) though it had accepted leader epoch {accepted.leader_epoch}"
+                f" ({utc(accepted.change.at)}) and had not been started again since.",
+                (*change.evidence, *accepted.change.evidence),
             )
         )
 

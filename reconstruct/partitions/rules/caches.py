@@ -18,7 +18,7 @@ from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.rules.beliefs import Decided, decided_leaders
-from reconstruct.partitions.rules.processes import is_between, rebirths, severity, shows_no_loss
+from reconstruct.partitions.rules.processes import is_between, recreations, severity, shows_no_loss
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE, Rank, Sighting
 from reconstruct.time.instants import utc
 
@@ -37,7 +37,7 @@ class _Line:
         return frozenset(self.fact.isr or ())
 
     @property
-    def held(self) -> str:
+    def cached(self) -> str:
         isr = f", ISR {','.join(map(str, self.fact.isr))}" if self.fact.isr is not None else ""
         version = f", partition epoch {self.fact.partition_epoch}" if self.fact.partition_epoch is not None else ""
         return f"leader {self.leader} at leader epoch {self.leader_epoch}{isr}{version}"
@@ -57,8 +57,8 @@ def _lines(facts: Iterable[Evidence]) -> list[_Line]:
 
 def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
     """R22: one leader for each leader epoch, one state for each partition epoch, whichever broker cached it."""
-    born = rebirths(case)
-    said: dict[str, Finding] = {}
+    recreated_at = recreations(case)
+    disagreements: dict[str, Finding] = {}
     by_epoch: dict[tuple[str, int], dict[object, list[_Line]]] = {}
     for line in _lines(case.facts):
         of_epoch = by_epoch.setdefault(("leader epoch", line.leader_epoch), {})
@@ -72,11 +72,11 @@ def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
             (verdicts.kept if len(brokers) > 1 else verdicts.unjudged)("R22")
             continue
         usual, odd = _usual_and_odd(list(values.values()))
-        if is_between(born, usual.fact.at, odd.fact.at):
+        if is_between(recreated_at, usual.fact.at, odd.fact.at):
             verdicts.unjudged("R22")
-        elif odd.fact.evidence_id not in said:
-            said[odd.fact.evidence_id] = _disagree(case, f"{name} {epoch}", usual, odd)
-    for finding in said.values():
+        elif odd.fact.evidence_id not in disagreements:
+            disagreements[odd.fact.evidence_id] = _disagree(case, f"{name} {epoch}", usual, odd)
+    for finding in disagreements.values():
         verdicts.broken(finding)
 
 
@@ -89,10 +89,10 @@ def _usual_and_odd(values: Sequence[Sequence[_Line]]) -> tuple[_Line, _Line]:
 
 def _disagree(case: Case, at_epoch: str, usual: _Line, odd: _Line) -> Finding:
     return Divergence(DivergenceType.CACHES_DISAGREE, severity(case), odd.fact.at, broker_id=odd.broker_id).explained(
-        f"{usual.held} at {at_epoch}",
-        f"{odd.held} at {at_epoch}",
-        f"At {at_epoch} the metadata cache of broker {odd.broker_id} held {odd.held} ({utc(odd.fact.at)}), that of"
-        f" broker {usual.broker_id} {usual.held} ({utc(usual.fact.at)}): one epoch stands for one decision.",
+        f"{usual.cached} at {at_epoch}",
+        f"{odd.cached} at {at_epoch}",
+        f"At {at_epoch} the metadata cache of broker {odd.broker_id} held {odd.cached} ({utc(odd.fact.at)}), that of"
+        f" broker {usual.broker_id} {usual.cached} ({utc(usual.fact.at)}): one epoch stands for one decision.",
         (odd.fact.evidence_id, usual.fact.evidence_id),
     )
 
@@ -103,12 +103,12 @@ def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
     written: dict[int | None, Sighting] = {
         s.partition_epoch: s for s in case.history.sightings if s.rank <= Rank.DECIDED and s.partition_epoch is not None
     }
-    seen: set[tuple[object, ...]] = set()
+    judged: set[tuple[object, ...]] = set()
     for line in _lines(case.facts):
         key = (line.broker_id, line.leader, line.leader_epoch, line.members, line.fact.partition_epoch)
-        if key in seen:
+        if key in judged:
             continue
-        seen.add(key)
+        judged.add(key)
         state = written.get(line.fact.partition_epoch)
         leaders = decided.get(line.leader_epoch)
         if state is not None and not _is_same(line, state):
@@ -117,7 +117,7 @@ def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
             verdicts.broken(_never_decided(case, line, next(iter(leaders.values()))))
         elif leaders:
             verdicts.kept("R24")
-        elif _is_told_by_nothing_else(case, line, decided):
+        elif _is_in_no_other_line(case, line, decided):
             verdicts.broken(_never_decided(case, line, None))
         else:
             verdicts.unjudged("R24")
@@ -128,7 +128,7 @@ def _is_same(line: _Line, state: Sighting) -> bool:
     return (line.leader, line.leader_epoch) == (state.leader, state.leader_epoch) and is_same_isr
 
 
-def _is_told_by_nothing_else(case: Case, line: _Line, decided: Decided) -> bool:
+def _is_in_no_other_line(case: Case, line: _Line, decided: Decided) -> bool:
     """Whether the line alone shows a leader epoch higher than all that were decided, which follow each other from 0,
     and the logs of all controllers are given whole from the partition's creation to the line."""
     at = line.fact.at
@@ -161,8 +161,8 @@ def _never_decided(case: Case, line: _Line, state: Sighting | None) -> Finding:
         DivergenceType.CACHE_NEVER_DECIDED, severity(case), line.fact.at, broker_id=line.broker_id
     ).explained(
         expected,
-        line.held,
-        f"The metadata cache of broker {line.broker_id} held {line.held} ({utc(line.fact.at)}), as controller"
+        line.cached,
+        f"The metadata cache of broker {line.broker_id} held {line.cached} ({utc(line.fact.at)}), as controller"
         f" {line.fact.controller_id} (epoch {line.fact.controller_epoch}) told it; {decided}.",
         (line.fact.evidence_id, *proof),
     )

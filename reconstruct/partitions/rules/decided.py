@@ -24,9 +24,9 @@ def states_by_version(case: Case) -> dict[int, list[Sighting]]:
     found: dict[int, list[Sighting]] = {}
     for sighting in sorted(all_sightings(case), key=lambda s: (s.rank, s.fact.order)):
         if sighting.rank <= Rank.COMMITTED and sighting.partition_epoch is not None:
-            shown = found.setdefault(sighting.partition_epoch, [])
-            if not any(sighting.fact is other.fact for other in shown):
-                shown.append(sighting)
+            sightings_of_version = found.setdefault(sighting.partition_epoch, [])
+            if not any(sighting.fact is other.fact for other in sightings_of_version):
+                sightings_of_version.append(sighting)
     return found
 
 

@@ -11,12 +11,12 @@ from reconstruct.model.elections import ALGORITHMS_SINCE, ElectionKind
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Seen, registered_since_list
+from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, registered_since_list
 from reconstruct.partitions.elections.counterfactuals import what_would_explain
 from reconstruct.partitions.elections.judging import (
     NEW_PARTITION,
     UNKNOWN_KIND,
-    Election,
+    JudgedElection,
     all_elections,
     unclean_setting,
 )
@@ -42,34 +42,34 @@ def judge_elections(case: Case, verdicts: Verdicts) -> None:
         _judge_outcome(election, case, verdicts)
 
 
-def _judge_leader_was_live(election: Election, case: Case, verdicts: Verdicts) -> None:
+def _judge_leader_was_live(election: JudgedElection, case: Case, verdicts: Verdicts) -> None:
     """R07: by the controller's own lists. Up to 1.0 a controlled shutdown does not ask who is live."""
     leader, inputs = election.observed_leader, election.inputs
     asks_nobody = case.cluster.version.may_be_before(ALGORITHMS_SINCE) and election.kind in (
         ElectionKind.CONTROLLED_SHUTDOWN,
         UNKNOWN_KIND,
     )
-    if inputs is None or leader not in inputs.seen or len(inputs.seen[leader]) == len(Seen):
+    if inputs is None or leader not in inputs.statuses or len(inputs.statuses[leader]) == len(BrokerStatus):
         verdicts.unjudged("R07")
-    elif Seen.LIVE in inputs.seen[leader]:
+    elif BrokerStatus.LIVE in inputs.statuses[leader]:
         verdicts.kept("R07")
     elif asks_nobody or _shows_life(leader, election, case) or not _is_written(election, case):
         verdicts.unjudged("R07")
     else:
-        seen = " or ".join(sorted(seen.value for seen in inputs.seen[leader]))
+        statuses = " or ".join(sorted(statuses.value for statuses in inputs.statuses[leader]))
         verdicts.broken(
             Divergence(DivergenceType.DEAD_LEADER_ELECTED, "error", election.at, broker_id=leader).explained(
                 f"a leader that controller {election.decision.controller_id} held for live",
                 f"leader {leader} at leader epoch {election.leader_epoch}",
                 f"Broker {leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)}) while it was"
-                f" {seen} by the list of live brokers of controller {election.decision.controller_id}, and by its"
+                f" {statuses} by the list of live brokers of controller {election.decision.controller_id}, and by its"
                 " registration.",
                 election.evidence,
             )
         )
 
 
-def _is_written(election: Election, case: Case) -> bool:
+def _is_written(election: JudgedElection, case: Case) -> bool:
     """Whether the decision is the controller's own, against its own list: nothing else is beyond doubt."""
     decision = election.decision
     if not decision.is_own_clock or election.inferred_from is not None:
@@ -80,13 +80,13 @@ def _is_written(election: Election, case: Case) -> bool:
     return True not in registered and any(view.at <= decision.at for view in lists)
 
 
-def _shows_life(broker_id: int, election: Election, case: Case) -> bool:
+def _shows_life(broker_id: int, election: JudgedElection, case: Case) -> bool:
     """Whether the broker itself logged anything of the partition right after: then a list was missing."""
     at = election.decision.at
     return any(fact.broker_id == broker_id and at <= fact.at <= at + VIEW_SLACK_US for fact in case.facts)
 
 
-def _judge_outcome(election: Election, case: Case, verdicts: Verdicts) -> None:
+def _judge_outcome(election: JudgedElection, case: Case, verdicts: Verdicts) -> None:
     """R09: the leader, then the ISR, against every outcome of every possible input.
 
     Whether an unclean election was allowed is R08's: here each is possible.
@@ -105,18 +105,20 @@ def _judge_outcome(election: Election, case: Case, verdicts: Verdicts) -> None:
         verdicts.broken(_wrong(election, case))
 
 
-def _is_closed(election: Election, case: Case) -> bool:
+def _is_closed(election: JudgedElection, case: Case) -> bool:
     """Whether a broker that the outcome has out is known to have been in: it said nothing, and no list is missing.
 
     A broker that the outcome makes live, against the lists, is as doubtful as a list that is missing.
     """
     inputs = election.inputs
     assert inputs is not None
-    held_dead = [b for b in election.isr if inputs.seen.get(b, frozenset()) <= {Seen.GONE, Seen.LEAVING}]
-    return not any(_shows_life(broker, election, case) for broker in held_dead)
+    listed_dead = [
+        b for b in election.isr if inputs.statuses.get(b, frozenset()) <= {BrokerStatus.GONE, BrokerStatus.LEAVING}
+    ]
+    return not any(_shows_life(broker, election, case) for broker in listed_dead)
 
 
-def _wrong(election: Election, case: Case) -> Finding:
+def _wrong(election: JudgedElection, case: Case) -> Finding:
     inputs = election.inputs
     assert inputs is not None
     outcomes = inputs.outcomes()
@@ -144,7 +146,7 @@ def _wrong(election: Election, case: Case) -> Finding:
     )
 
 
-def _may_be_a_failed_directory(election: Election, case: Case) -> bool:
+def _may_be_a_failed_directory(election: JudgedElection, case: Case) -> bool:
     """Since 1.0 a replica may be offline on a live broker: its transition to OfflineReplica follows in a log at TRACE.
 
     It leaves a way out only where the outcome is one without a replica that the lists have as live.
@@ -154,11 +156,11 @@ def _may_be_a_failed_directory(election: Election, case: Case) -> bool:
         return False
     missing = {replica for replica in inputs.replicas if replica not in election.isr}
     missing = {replica for replica in missing if _may_be_offline(replica, election, case)}
-    without = {replica: inputs.seen[replica] | {Seen.GONE} for replica in missing}
-    return election.outcome in inputs.with_seen(without).outcomes()
+    without = {replica: inputs.statuses[replica] | {BrokerStatus.GONE} for replica in missing}
+    return election.outcome in inputs.with_statuses(without).outcomes()
 
 
-def _may_be_offline(replica: int, election: Election, case: Case) -> bool:
+def _may_be_offline(replica: int, election: JudgedElection, case: Case) -> bool:
     """Unless the controller's log is whole there and shows the replica in another state before and after."""
     decision = election.decision
     around = (decision.at, decision.at + VIEW_SLACK_US)
@@ -187,16 +189,16 @@ def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
             verdicts.broken(_unclean(election, is_allowed, may_be_asked_for))
 
 
-def _unclean(election: Election, is_allowed: bool | None, may_be_asked_for: bool) -> Finding:
+def _unclean(election: JudgedElection, is_allowed: bool | None, may_be_asked_for: bool) -> Finding:
     isr = election.isr_before or ()
     loses_nothing = election.observed_leader in isr
-    said = {
+    setting = {
         True: "The configuration allows it",
         False: "The configuration does not allow it",
         None: "Whether the configuration allowed it is not in the evidence",
     }[is_allowed]
     if is_allowed is False and may_be_asked_for:
-        said += ", but since 2.4 an administrator may ask for it all the same"
+        setting += ", but since 2.4 an administrator may ask for it all the same"
     if loses_nothing:
         loss = "it was the last member of the ISR, so nothing committed is lost"
     else:
@@ -211,6 +213,6 @@ def _unclean(election: Election, is_allowed: bool | None, may_be_asked_for: bool
         f"a leader from the ISR {','.join(map(str, isr))}" if isr else "a leader from the ISR",
         f"leader {election.observed_leader} at leader epoch {election.leader_epoch}",
         f"Broker {election.observed_leader} was elected at leader epoch {election.leader_epoch} ({utc(election.at)})"
-        f" though the last ISR was {list(isr)}: {loss}. {said} (unclean.leader.election.enable).",
+        f" though the last ISR was {list(isr)}: {loss}. {setting} (unclean.leader.election.enable).",
         election.evidence,
     )

@@ -9,7 +9,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import LEADER, RoleChange, role_changes
-from reconstruct.partitions.rules.processes import is_between, rebirths, severity
+from reconstruct.partitions.rules.processes import is_between, recreations, severity
 from reconstruct.time.instants import utc
 
 #: A controller sends a request again 300 ms after it failed (later 100 ms): a broker that runs and can be
@@ -19,7 +19,7 @@ LONG_OVERLAP_US: Final = 1_000_000
 
 def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
     """R25: at one leader epoch one broker acts as leader; across epochs, a long overlap is told."""
-    born = rebirths(case)
+    recreated_at = recreations(case)
     acted: dict[int, dict[int, RoleChange]] = {}
     for change in role_changes(case.facts, case.cluster.process_starts):
         if change.role.role == LEADER and change.role.leader_epoch is not None:
@@ -28,7 +28,7 @@ def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
         first, *others = sorted(leaders.values(), key=lambda change: change.fact.order)
         if not others:
             verdicts.kept("R25")
-        elif is_between(born, first.at, others[0].at):
+        elif is_between(recreated_at, first.at, others[0].at):
             verdicts.unjudged("R25")
         else:
             verdicts.broken(_two(case, epoch, first, others[0]))

@@ -22,8 +22,8 @@ from reconstruct.time.instants import utc
 def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
     """R03: one content for each version, and a higher version with each later write. A gap hides writes, no more."""
     states = states_by_version(case)
-    for version, shown in sorted(states.items()):
-        distinct = _contents(shown)
+    for version, sightings in sorted(states.items()):
+        distinct = _contents(sightings)
         if len(distinct) > 1:
             first, second = distinct[:2]
             verdicts.broken(
@@ -33,7 +33,7 @@ def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
                     first,
                     second,
                     f"one state at partition epoch {version}",
-                    f"The state {_shown(first)} and the state {_shown(second)} are both shown at partition epoch"
+                    f"The state {_text_of(first)} and the state {_text_of(second)} are both shown at partition epoch"
                     f" {version}: each write of the znode adds one.",
                 )
             )
@@ -50,16 +50,16 @@ def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
                 earlier,
                 later,
                 f"a partition epoch above {earlier.partition_epoch}",
-                f"The state {_shown(later)} was written after the state {_shown(earlier)}, and its partition epoch"
+                f"The state {_text_of(later)} was written after the state {_text_of(earlier)}, and its partition epoch"
                 f" {later.partition_epoch} is not above {earlier.partition_epoch}.",
             )
         )
 
 
-def _contents(shown: Sequence[Sighting]) -> list[Sighting]:
+def _contents(sightings: Sequence[Sighting]) -> list[Sighting]:
     """The strongest sighting of each content; a leader's own line names no epoch, so only its ISR is compared."""
     found: list[Sighting] = []
-    for sighting in sorted(shown, key=lambda s: (s.rank, s.fact.order)):
+    for sighting in sorted(sightings, key=lambda s: (s.rank, s.fact.order)):
         if not any(_is_same(sighting, other) for other in found):
             found.append(sighting)
     return found
@@ -95,13 +95,13 @@ def _finding(
 ) -> Finding:
     return Divergence(divergence_type, severity(case.is_only_incarnation, first, second), second.at).explained(
         expected,
-        f"{_shown(second)} at partition epoch {second.partition_epoch}",
+        f"{_text_of(second)} at partition epoch {second.partition_epoch}",
         explanation,
         (first.fact.evidence_id, second.fact.evidence_id),
     )
 
 
-def _shown(sighting: Sighting) -> str:
+def _text_of(sighting: Sighting) -> str:
     isr = ",".join(map(str, sighting.isr)) or "empty"
     return f"leader {sighting.leader}, leader epoch {sighting.leader_epoch}, ISR {isr}"
 
@@ -111,14 +111,14 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
 
     Up to 0.8.1 the last member leaves with the leader; 0.8.2 to 1.0 where unclean election is enabled; never since 1.1.
     """
-    told: set[int] = set()
+    judged: set[int] = set()
     for sighting in case.history.sightings:
-        if sighting.rank > Rank.DECIDED or sighting.leader_epoch in told:
+        if sighting.rank > Rank.DECIDED or sighting.leader_epoch in judged:
             continue
         if sighting.isr:
             verdicts.kept("R06")
             continue
-        told.add(sighting.leader_epoch)
+        judged.add(sighting.leader_epoch)
         how = _severity_of_empty(case, sighting)
         if how is None:
             verdicts.unjudged("R06")

@@ -33,7 +33,7 @@ _REQUESTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class AcceptedEpoch:
     """The highest leader epoch that a broker had accepted, and the transition that accepted it."""
 
     leader_epoch: int
@@ -42,7 +42,7 @@ class Held:
 
 def walk(
     cluster: ClusterView, broker_id: int, facts: Sequence[Evidence], changes: Sequence[RoleChange]
-) -> Iterator[tuple[Evidence, Held | None]]:
+) -> Iterator[tuple[Evidence, AcceptedEpoch | None]]:
     """Each line of one broker with what it held just before; None where its log does not prove it.
 
     ``facts`` and ``changes`` are that broker's, in order. Nothing is proven by a log whose lines are not in order, nor
@@ -52,18 +52,18 @@ def walk(
     accepted = {change.fact.order: change for change in changes if is_in_order(change)}
     starts = sorted(at for at, _ in cluster.process_starts.get(broker_id, ()))
     started = 0
-    held: Held | None = None
+    highest: AcceptedEpoch | None = None
     for fact in facts:
         while started < len(starts) and starts[started] <= fact.at:
             started += 1
-            held = None
-        yield fact, held if held is not None and came_before(held.change.fact, fact, cluster) else None
+            highest = None
+        yield fact, highest if highest is not None and came_before(highest.change.fact, fact, cluster) else None
         change = accepted.get(fact.order)
         epoch = change.role.leader_epoch if change is not None and started else None
         if is_deletion(fact):
-            held = None
-        elif change is not None and epoch is not None and (held is None or epoch > held.leader_epoch):
-            held = Held(epoch, change)
+            highest = None
+        elif change is not None and epoch is not None and (highest is None or epoch > highest.leader_epoch):
+            highest = AcceptedEpoch(epoch, change)
 
 
 def is_in_order(change: RoleChange) -> bool:
@@ -82,9 +82,9 @@ def is_deletion(fact: Evidence) -> bool:
     return fact.kind in _STOPS and fact.is_delete is not False
 
 
-def rebirths(case: Case) -> list[int]:
+def recreations(case: Case) -> list[int]:
     """The instants at which a line tells of the topic's deletion or creation: its epochs may begin anew."""
-    return sorted(fact.at for fact in case.facts if _is_rebirth(fact))
+    return sorted(fact.at for fact in case.facts if _is_recreation(fact))
 
 
 def is_between(instants: Sequence[int], one: int, other: int) -> bool:
@@ -93,7 +93,7 @@ def is_between(instants: Sequence[int], one: int, other: int) -> bool:
     return bisect_right(instants, start) < bisect_left(instants, end)
 
 
-def _is_rebirth(fact: Evidence) -> bool:
+def _is_recreation(fact: Evidence) -> bool:
     return fact.kind == EventType.METADATA_DELETED or (
         fact.kind == EventType.PARTITION_STATE_CHANGE
         and fact.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT)
@@ -117,19 +117,19 @@ def shows_no_loss(case: Case, broker_id: int, but: Evidence | None = None) -> bo
         stage = _STAGES.get(fact.kind)
         if stage is not None:
             stages.setdefault((fact.controller_id, fact.correlation_id), set()).add(stage)
-    if not all(seen >= _WHOLE_TRANSITION or seen == _REFUSED for seen in stages.values()):
+    if not all(stages_of_one >= _WHOLE_TRANSITION or stages_of_one == _REFUSED for stages_of_one in stages.values()):
         return False
     for sent_kind, received_kind in _REQUESTS:
-        sent, received = _told(case.facts, sent_kind, broker_id), _told(facts, received_kind, None)
+        sent, received = _request_states(case.facts, sent_kind, broker_id), _request_states(facts, received_kind, None)
         if any(fact.kind == sent_kind for fact in case.facts) and not (sent == received or (but and received <= sent)):
             return False
     return True
 
 
-_Told = tuple[int | None, int | None, int | None, int | None]
+_RequestState = tuple[int | None, int | None, int | None, int | None]
 
 
-def _told(facts: Sequence[Evidence], kind: str, to_broker_id: int | None) -> set[_Told]:
+def _request_states(facts: Sequence[Evidence], kind: str, to_broker_id: int | None) -> set[_RequestState]:
     """The states of requests of one kind, sent to ``to_broker_id`` or, if it is None, received."""
     return {
         (fact.controller_epoch, fact.leader, fact.leader_epoch, fact.partition_epoch)

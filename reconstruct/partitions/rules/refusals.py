@@ -17,10 +17,10 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.roles import by_broker, role_changes
 from reconstruct.partitions.rules.processes import (
-    Held,
+    AcceptedEpoch,
     is_between,
     is_one_process,
-    rebirths,
+    recreations,
     severity,
     shows_no_loss,
     walk,
@@ -51,14 +51,14 @@ _Receipts = Mapping[tuple[str, int | None, int | None, int | None], Sequence[Evi
 def judge_refusals(case: Case, verdicts: Verdicts) -> None:
     """R21: a request is ignored only for the reason given."""
     changes = role_changes(case.facts, case.cluster.process_starts)
-    born = rebirths(case)
+    recreated_at = recreations(case)
     for broker_id, facts in sorted(by_broker(case.facts).items()):
         own = [change for change in changes if change.broker_id == broker_id]
         receipts = _receipts(facts)
-        for line, held in walk(case.cluster, broker_id, facts, own):
+        for line, highest in walk(case.cluster, broker_id, facts, own):
             if line.kind in _RECEIPT:
-                is_known = held is not None and not is_between(born, held.change.at, line.at)
-                _judge(case, broker_id, line, held if is_known else None, receipts, verdicts)
+                is_known = highest is not None and not is_between(recreated_at, highest.change.at, line.at)
+                _judge(case, broker_id, line, highest if is_known else None, receipts, verdicts)
 
 
 def _receipts(facts: Sequence[Evidence]) -> _Receipts:
@@ -71,17 +71,17 @@ def _receipts(facts: Sequence[Evidence]) -> _Receipts:
 
 
 def _judge(
-    case: Case, broker_id: int, line: Evidence, held: Held | None, receipts: _Receipts, verdicts: Verdicts
+    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipts: _Receipts, verdicts: Verdicts
 ) -> None:
     receipt = _receipt_of(case, broker_id, line, receipts)
     reason = (
         _refuted_by_itself(broker_id, line)
         or _refuted_by_receipt(line, receipt)
-        or _refuted_by_log(case, broker_id, line, held, receipt)
+        or _refuted_by_log(case, broker_id, line, highest, receipt)
     )
     if reason is not None:
-        verdicts.broken(_without_reason(case, broker_id, line, reason, held))
-    elif _is_justified(line, held):
+        verdicts.broken(_without_reason(case, broker_id, line, reason, highest))
+    elif _is_justified(line, highest):
         verdicts.kept("R21")
     else:
         verdicts.unjudged("R21")
@@ -116,35 +116,37 @@ def _refuted_by_itself(broker_id: int, line: Evidence) -> str | None:
 
 def _refuted_by_receipt(line: Evidence, receipt: Evidence | None) -> str | None:
     """What the receipt of the same request says against the line."""
-    told = receipt.leader_epoch if receipt is not None else None
-    if told is None or line.leader_epoch in (None, told):
+    requested = receipt.leader_epoch if receipt is not None else None
+    if requested is None or line.leader_epoch in (None, requested):
         return None
-    return f"that request told leader epoch {told}"
+    return f"that request told leader epoch {requested}"
 
 
 def _refuted_by_log(
-    case: Case, broker_id: int, line: Evidence, held: Held | None, receipt: Evidence | None
+    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipt: Evidence | None
 ) -> str | None:
-    """What the broker's own log says against the line; ``held`` is the least that it can have held."""
-    if held is None:
+    """What the broker's own log says against the line; ``highest`` is the least that it can have held."""
+    if highest is None:
         return None
     epoch = line.leader_epoch
-    accepted = f"it had accepted leader epoch {held.leader_epoch} ({utc(held.change.at)})"
+    accepted = f"it had accepted leader epoch {highest.leader_epoch} ({utc(highest.change.at)})"
     if line.shape_id in _NO_REPLICA:
         return f"{accepted} for this replica, which nothing removed since"
     if epoch is None or epoch in _SENTINELS or line.shape_id in _NOT_ASSIGNED:
         return None
-    if line.shape_id in _MATCHES and epoch < held.leader_epoch:
+    if line.shape_id in _MATCHES and epoch < highest.leader_epoch:
         return f"{accepted}, and leader epoch {epoch} is smaller"
-    if epoch > held.leader_epoch and _is_never_told(case, broker_id, line, held, receipt):
+    if epoch > highest.leader_epoch and _is_never_requested(case, broker_id, line, highest, receipt):
         return f"{accepted}, and no higher one since"
     return None
 
 
-def _is_never_told(case: Case, broker_id: int, line: Evidence, held: Held, receipt: Evidence | None) -> bool:
+def _is_never_requested(
+    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch, receipt: Evidence | None
+) -> bool:
     """Whether the log is whole, and nothing but the request of the line itself shows an epoch as high."""
     return (
-        case.cluster.logs_all(broker_id, held.change.at, line.at)
+        case.cluster.logs_all(broker_id, highest.change.at, line.at)
         and shows_no_loss(case, broker_id)
         and not any(
             fact.leader_epoch is not None
@@ -156,21 +158,21 @@ def _is_never_told(case: Case, broker_id: int, line: Evidence, held: Held, recei
     )
 
 
-def _is_justified(line: Evidence, held: Held | None) -> bool:
+def _is_justified(line: Evidence, highest: AcceptedEpoch | None) -> bool:
     """Whether the reason given is shown to hold."""
     if line.shape_id in _NOT_ASSIGNED:
         return line.replicas is not None
     if line.shape_id in _MATCHES:
-        return held is not None and line.leader_epoch == held.leader_epoch
+        return highest is not None and line.leader_epoch == highest.leader_epoch
     return line.leader_epoch is not None and line.known_leader_epoch is not None
 
 
-def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, held: Held | None) -> Finding:
+def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, highest: AcceptedEpoch | None) -> Finding:
     what = "StopReplica" if line.kind == EventType.STOP_REPLICA_IGNORED else "LeaderAndIsr"
     of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
     return Divergence(DivergenceType.IGNORED_WITHOUT_REASON, severity(case), line.at, broker_id=broker_id).explained(
         f"the {what}{of} accepted",
         f"the {what}{of} ignored",
         f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",
-        (line.evidence_id, *(held.change.evidence if held is not None else ())),
+        (line.evidence_id, *(highest.change.evidence if highest is not None else ())),
     )

@@ -27,10 +27,10 @@ from reconstruct.partitions.reexecution.controller_log import (
     ControllerLog,
     is_whole,
 )
-from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
+from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.recipients import judge_recipients, named_replicas
-from reconstruct.partitions.reexecution.reexecution import Redone, Step, is_surely_live, replayed
-from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.reexecution.reexecution import Reexecuted, Step, is_surely_live, reexecuted_steps
 from reconstruct.partitions.reexecution.surroundings import steady_brokers
 from reconstruct.time.instants import utc
 
@@ -45,41 +45,43 @@ _STOP_WITHIN_US: Final = 2_000_000
 
 def judge_requests(case: Case, verdicts: Verdicts) -> None:
     """R15: what was sent against what the model sends, transition by transition and request by request."""
-    standing = Standing.of(case)
-    contents = Contents(standing)
+    coverage = LogCoverage.of(case)
+    contents = Contents(coverage)
     replicas = named_replicas(case)
-    for log in standing.logs:
+    for log in coverage.logs:
         contents.begin(log)
-        for step in replayed(case, log, standing.deletion_hint):
-            for redone in [*step.redone, *_raised(step)]:
-                _judge_sent(standing, step, redone, verdicts)
+        for step in reexecuted_steps(case, log, coverage.deletion_hint):
+            for reexecuted in [*step.reexecuted, *_raised(step)]:
+                _judge_sent(coverage, step, reexecuted, verdicts)
             contents.judge(step, verdicts)
-            judge_recipients(standing, step, replicas, verdicts)
+            judge_recipients(coverage, step, replicas, verdicts)
 
 
-def _raised(step: Step) -> list[Redone]:
+def _raised(step: Step) -> list[Reexecuted]:
     """The leader epoch that a reassignment raises is told to every replica of the assignment that is sent with it."""
     return [
-        Redone(line, frozenset(Told(LEADER_AND_ISR, broker) for broker in line.replicas))
+        Reexecuted(line, frozenset(SentRequest(LEADER_AND_ISR, broker) for broker in line.replicas))
         for line in step.block.others
         if line.kind == RAISED and line.replicas and line.leader_epoch is not None
     ]
 
 
-def _judge_sent(standing: Standing, step: Step, redone: Redone, verdicts: Verdicts) -> None:
-    if redone.required is None:
+def _judge_sent(coverage: LogCoverage, step: Step, reexecuted: Reexecuted, verdicts: Verdicts) -> None:
+    if reexecuted.required is None:
         verdicts.unjudged("R15")
         return
-    required = set(redone.required)
-    if standing.case.cluster.version.may_be_since(STOP_REPLICA_PER_PARTITION_SINCE):
-        required = {told for told in required if told.kind != UPDATE_METADATA}  # not logged by partition from then on
-    elif any(told.kind == UPDATE_METADATA for told in required):
-        required |= _listed(standing, step, redone.line)
-    missing = sorted(told for told in required if not _is_sent(step.log, step.block, redone.line, told))
+    required = set(reexecuted.required)
+    if coverage.case.cluster.version.may_be_since(STOP_REPLICA_PER_PARTITION_SINCE):
+        required = {
+            expected for expected in required if expected.kind != UPDATE_METADATA
+        }  # not logged by partition from then on
+    elif any(expected.kind == UPDATE_METADATA for expected in required):
+        required |= _listed(coverage, step, reexecuted.line)
+    missing = sorted(expected for expected in required if not _is_sent(step.log, step.block, reexecuted.line, expected))
     if not missing:
         verdicts.kept("R15")
         return
-    findings = [_not_sent(standing, step, redone.line, told) for told in missing]
+    findings = [_not_sent(coverage, step, reexecuted.line, expected) for expected in missing]
     for finding in findings:
         if finding is not None:
             verdicts.broken(finding)
@@ -87,27 +89,27 @@ def _judge_sent(standing: Standing, step: Step, redone: Redone, verdicts: Verdic
         verdicts.unjudged("R15")
 
 
-def _listed(standing: Standing, step: Step, line: Evidence) -> set[Told]:
+def _listed(coverage: LogCoverage, step: Step, line: Evidence) -> set[SentRequest]:
     """UpdateMetadata goes to every broker that the controller lists as live."""
-    return {Told(UPDATE_METADATA, b) for b in steady_brokers(standing.case.cluster, step.log, line.at)}
+    return {SentRequest(UPDATE_METADATA, b) for b in steady_brokers(coverage.case.cluster, step.log, line.at)}
 
 
-def _is_surely_live(standing: Standing, step: Step, line: Evidence, told: Told) -> bool:
-    cluster = standing.case.cluster
-    if told.kind == UPDATE_METADATA:
-        return told.broker_id in steady_brokers(cluster, step.log, line.at)
-    return is_surely_live(cluster, step, line, told.broker_id)
+def _is_surely_live(coverage: LogCoverage, step: Step, line: Evidence, expected: SentRequest) -> bool:
+    cluster = coverage.case.cluster
+    if expected.kind == UPDATE_METADATA:
+        return expected.broker_id in steady_brokers(cluster, step.log, line.at)
+    return is_surely_live(cluster, step, line, expected.broker_id)
 
 
-def _is_sent(log: ControllerLog, block: Block, line: Evidence, told: Told) -> bool:
+def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentRequest) -> bool:
     requests = block.requests
-    if told.kind == STOP_REPLICA and log.stops:
+    if expected.kind == STOP_REPLICA and log.stops:
         within = _STOP_WITHIN_US
         requests = [stop for stop in log.stops if abs(stop.at - line.at) <= within]
     return any(
-        request.kind == told.kind
-        and told.broker_id in (request.to_broker_ids or ())
-        and (told.kind != STOP_REPLICA or bool(request.is_delete) == told.is_delete)
+        request.kind == expected.kind
+        and expected.broker_id in (request.to_broker_ids or ())
+        and (expected.kind != STOP_REPLICA or bool(request.is_delete) == expected.is_delete)
         and (line.kind != RAISED or request.leader_epoch == line.leader_epoch)
         for request in requests
     )
@@ -120,64 +122,64 @@ def _beside(block: Block, line: Evidence) -> list[Evidence]:
     return [r for r in block.batch() if r.offset > line.offset and r.at <= line.at + ONE_BATCH_US]
 
 
-def _not_sent(standing: Standing, step: Step, line: Evidence, told: Told) -> Finding | None:
+def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentRequest) -> Finding | None:
     """The finding; None where the silence proves nothing."""
-    log, cluster = step.log, standing.case.cluster
+    log, cluster = step.log, coverage.case.cluster
     after = _beside(step.block, line)
     end = max((request.at for request in after), default=line.at)
-    is_past = _is_past(told, after)
+    is_past = _is_past(expected, after)
     is_silent = (
         any(other.kind.endswith("_failed") for other in step.block.others)
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
-        or not (is_past or standing.lives_on(log, after[-1] if after else line))
-        or not _is_surely_live(standing, step, line, told)
+        or not (is_past or coverage.lives_on(log, after[-1] if after else line))
+        or not _is_surely_live(coverage, step, line, expected)
     )
-    if told.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
-        is_silent = is_silent or not standing.controller_log_covers(log, line.at, end)
+    if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
+        is_silent = is_silent or not coverage.controller_log_covers(log, line.at, end)
     if is_silent:
         return None
-    would_be_seen = standing.broker_logs_all(told.broker_id, line.at, end)
-    proof = _proof_of_loss(standing, log, line, told)
-    if proof is None and not (after or would_be_seen):
+    would_be_logged = coverage.broker_logs_all(expected.broker_id, line.at, end)
+    proof = _proof_of_loss(coverage, log, line, expected)
+    if proof is None and not (after or would_be_logged):
         return None
-    severity = "info" if proof is not None else "error" if after and would_be_seen else "warning"
-    name = _NAMES[told.kind] + (" with deletion" if told.is_delete else "")
+    severity = "info" if proof is not None else "error" if after and would_be_logged else "warning"
+    name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
     did = f"moved {subject} from {line.from_state} to {line.to_state}"
     if line.kind == RAISED:
         did = f"raised the leader epoch to {line.leader_epoch} for a reassignment"
-    seen = ", and the broker's own log shows none" if would_be_seen else ""
+    receipt = ", and the broker's own log shows none" if would_be_logged else ""
     if proof is not None:
-        seen = f"; but {proof}, so lines are missing from what was given"
+        receipt = f"; but {proof}, so lines are missing from what was given"
     return Divergence(
         DivergenceType.REQUEST_NOT_SENT,
-        standing.severity(severity),
+        coverage.severity(severity),
         line.at,
-        broker_id=told.broker_id,
+        broker_id=expected.broker_id,
         replica_id=line.replica_id,
     ).explained(
-        f"{name} to broker {told.broker_id}",
-        f"no {name} to broker {told.broker_id}",
+        f"{name} to broker {expected.broker_id}",
+        f"no {name} to broker {expected.broker_id}",
         f"Controller {log.controller_id} (epoch {log.controller_epoch}) {did} ({utc(line.at)}). Kafka {cluster.version}"
-        f" then sends {name} to broker {told.broker_id}, which the controller held for live; its log, which covers that"
-        f" time, shows none{seen}.",
+        f" then sends {name} to broker {expected.broker_id}, which the controller held for live; its log, which covers"
+        f" that time, shows none{receipt}.",
         (line.evidence_id, *(request.evidence_id for request in after[:3])),
     )
 
 
-def _is_past(told: Told, after: list[Evidence]) -> bool:
+def _is_past(expected: SentRequest, after: list[Evidence]) -> bool:
     """Whether the batch had come to requests of a later kind: all of the kind had been sent by then."""
-    return any(REQUESTS.index(request.kind) > REQUESTS.index(told.kind) for request in after)
+    return any(REQUESTS.index(request.kind) > REQUESTS.index(expected.kind) for request in after)
 
 
-def _proof_of_loss(standing: Standing, log: ControllerLog, line: Evidence, told: Told) -> str | None:
+def _proof_of_loss(coverage: LogCoverage, log: ControllerLog, line: Evidence, expected: SentRequest) -> str | None:
     """What shows that the request was sent, or that the logs lack lines; None where nothing does."""
-    if standing.was_received(log, told, line.at):
+    if coverage.was_received(log, expected, line.at):
         return "a broker received it"
-    if told.kind == STOP_REPLICA and standing.was_answered(told.broker_id, line.at):
+    if expected.kind == STOP_REPLICA and coverage.was_answered(expected.broker_id, line.at):
         return "the broker answered it"
-    if log.controller_epoch in standing.holes:
+    if log.controller_epoch in coverage.holes:
         return "that log lacks other lines of the partition"
-    if standing.lacks_receipts(log, told.broker_id):
-        return f"the log of broker {told.broker_id} lacks other requests"
+    if coverage.lacks_receipts(log, expected.broker_id):
+        return f"the log of broker {expected.broker_id} lacks other requests"
     return None

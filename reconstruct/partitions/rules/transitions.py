@@ -29,7 +29,7 @@ from reconstruct.partitions.reexecution.broker_changes import judge_broker_chang
 from reconstruct.partitions.reexecution.continuity import Gap, gaps
 from reconstruct.partitions.reexecution.controller_log import REPLICA, TRANSITIONS, ordered_logs
 from reconstruct.partitions.reexecution.lifecycles import judge_creation, judge_deletion, judge_reassignment
-from reconstruct.partitions.reexecution.standing import Standing
+from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.time.instants import utc
 
 _REFUSED: Final = re.compile(
@@ -144,9 +144,9 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
 
 def judge_sequences(case: Case, verdicts: Verdicts) -> None:
     """R16: every procedure that a controller's log shows of this partition."""
-    standing = Standing.of(case)
-    for log in standing.logs:
-        judge_creation(standing, log, verdicts)
-        judge_deletion(standing, log, verdicts)
-        judge_reassignment(standing, log, verdicts)
-        judge_broker_changes(standing, log, verdicts)
+    coverage = LogCoverage.of(case)
+    for log in coverage.logs:
+        judge_creation(coverage, log, verdicts)
+        judge_deletion(coverage, log, verdicts)
+        judge_reassignment(coverage, log, verdicts)
+        judge_broker_changes(coverage, log, verdicts)

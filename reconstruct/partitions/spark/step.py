@@ -19,8 +19,8 @@ from ingest.lake.tables.silver import (
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
 from reconstruct.engine.rows import Row, numbered, table_row, table_rows, value_of, verdict_rows
-from reconstruct.partitions.elections.controller_view import Seen
-from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.elections.controller_view import BrokerStatus
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
@@ -92,15 +92,17 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
     yield from verdict_rows(history.verdicts)
 
 
-def _election_inputs(election: Election) -> dict[str, Any]:
+def _election_inputs(election: JudgedElection) -> dict[str, Any]:
     """What the controller chose from, as far as it is known."""
     inputs = election.inputs
     if inputs is None:
         return {}
-    seen = {replica: inputs.seen[replica] for replica in inputs.replicas if replica >= 0}
+    statuses = {replica: inputs.statuses[replica] for replica in inputs.replicas if replica >= 0}
     return {
         "assigned_replicas": list(inputs.assignments[0]),
-        "live_brokers": sorted(replica for replica, views in seen.items() if views == {Seen.LIVE}),
-        "shutting_down_brokers": sorted(replica for replica, views in seen.items() if views == {Seen.LEAVING}),
-        "uncertain_brokers": sorted(replica for replica, views in seen.items() if len(views) > 1),
+        "live_brokers": sorted(replica for replica, views in statuses.items() if views == {BrokerStatus.LIVE}),
+        "shutting_down_brokers": sorted(
+            replica for replica, views in statuses.items() if views == {BrokerStatus.LEAVING}
+        ),
+        "uncertain_brokers": sorted(replica for replica, views in statuses.items() if len(views) > 1),
     }

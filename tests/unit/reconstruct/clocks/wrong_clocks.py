@@ -17,7 +17,7 @@ from reconstruct.clocks.evidence import (
     znode_marks,
 )
 from reconstruct.clocks.timeline import ClockSegment, correction_us, solve_clocks
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.timeline import PartitionHistory
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Partition, matched_lines
@@ -93,7 +93,7 @@ def decided(histories: dict[Partition, PartitionHistory]) -> dict[Partition, lis
     }
 
 
-def _decided(state: LeaderAndIsr | None) -> Decided | None:
+def _decided(state: LeaderAndIsrState | None) -> Decided | None:
     if state is None:
         return None
     return (

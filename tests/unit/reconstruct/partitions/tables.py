@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsr
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 
 _INTS = {
     "broker_id",
@@ -61,6 +61,6 @@ def _value(name: str, cell: str) -> object:
     return cell
 
 
-def shown(state: LeaderAndIsr) -> str:
+def shown(state: LeaderAndIsrState) -> str:
     """``leader/epoch [isr]``."""
     return f"{state.leader}/{state.leader_epoch} {list(state.isr)}"

@@ -8,7 +8,7 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.partitions.elections.judging import Election
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.partitions.tables import facts
@@ -31,7 +31,7 @@ def history(*rows: str, cluster: ClusterView = CLUSTER) -> PartitionHistory:
     return fold_partition("t", facts("\n".join([header, *(f"{row} | znode" for row in rows)])), cluster)
 
 
-def held(*rows: str, cluster: ClusterView = CLUSTER) -> list[Election]:
+def held(*rows: str, cluster: ClusterView = CLUSTER) -> list[JudgedElection]:
     return list(history(*rows, cluster=cluster).elections)
 
 

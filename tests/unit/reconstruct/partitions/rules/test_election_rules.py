@@ -12,8 +12,8 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.partitions.elections.controller_view import Decision, Seen, seen_by_controller
-from reconstruct.partitions.elections.judging import Election, all_elections
+from reconstruct.partitions.elections.controller_view import BrokerStatus, StateDecision, possible_statuses
+from reconstruct.partitions.elections.judging import JudgedElection, all_elections
 from tests.support.captures.packed import Unpacker, capture_names, unpacked
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 from tests.unit.reconstruct.partitions.rules.bent_decisions import Subject
@@ -36,7 +36,7 @@ def captured(unpacked: Unpacker) -> Captured:
     return once
 
 
-def elections_of(capture: PlainCapture) -> list[Election]:
+def elections_of(capture: PlainCapture) -> list[JudgedElection]:
     found = []
     for history in capture.fold().values():
         case = history.case
@@ -114,7 +114,7 @@ def test_a_dead_leader_is_elected(
     assert alive.types("R07", "R09") == []
 
 
-def another_member(subject: Subject) -> tuple[Election, int]:
+def another_member(subject: Subject) -> tuple[JudgedElection, int]:
     """The first election whose new ISR holds another broker than the leader and its predecessor."""
     for election in subject.history.elections:
         others = set(election.isr) - {election.observed_leader, election.previous_leader}
@@ -179,7 +179,9 @@ def test_a_broker_that_lives_cannot_have_been_dead(captured: Captured) -> None:
 # --- what a controller saw
 
 
-def seen(at: int, *lists: tuple[int, int, set[int]], asked: int | None = None, own: bool = True) -> frozenset[Seen]:
+def seen(
+    at: int, *lists: tuple[int, int, set[int]], asked: int | None = None, own: bool = True
+) -> frozenset[BrokerStatus]:
     """Broker 2 as controller 1 saw it; lists of (seconds, controller, live brokers)."""
     view = ClusterView(
         "c",
@@ -188,39 +190,39 @@ def seen(at: int, *lists: tuple[int, int, set[int]], asked: int | None = None, o
         live_views=tuple(LiveView(s * 1_000_000, by, frozenset(live), "l") for s, by, live in lists),
         shutdown_requests={} if asked is None else {2: ((asked * 1_000_000, "r"),)},
     )
-    return seen_by_controller(2, Decision(at * 1_000_000, 1, 1, None, own), view)
+    return possible_statuses(2, StateDecision(at * 1_000_000, 1, 1, None, own), view)
 
 
 def test_the_last_list_before_the_decision_is_what_the_controller_saw() -> None:
-    assert seen(20, (10, 1, {1, 2}), (30, 1, {1})) == {Seen.LIVE}
-    assert seen(40, (10, 1, {1, 2}), (30, 1, {1})) == {Seen.GONE}
+    assert seen(20, (10, 1, {1, 2}), (30, 1, {1})) == {BrokerStatus.LIVE}
+    assert seen(40, (10, 1, {1, 2}), (30, 1, {1})) == {BrokerStatus.GONE}
 
 
 def test_a_list_within_the_slack_may_be_later() -> None:
-    assert seen(30, (10, 1, {1, 2}), (30, 1, {1})) == {Seen.LIVE, Seen.GONE}
-    assert seen(31, (10, 1, {1, 2}), (30, 1, {1})) == {Seen.GONE}
-    assert seen(31, (10, 1, {1, 2}), (30, 1, {1}), own=False) == {Seen.LIVE, Seen.GONE}
+    assert seen(30, (10, 1, {1, 2}), (30, 1, {1})) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+    assert seen(31, (10, 1, {1, 2}), (30, 1, {1})) == {BrokerStatus.GONE}
+    assert seen(31, (10, 1, {1, 2}), (30, 1, {1}), own=False) == {BrokerStatus.LIVE, BrokerStatus.GONE}
 
 
 def test_another_controller_s_list_says_nothing() -> None:
-    assert seen(40, (10, 1, {1, 2}), (30, 3, {1, 3})) == {Seen.LIVE}
+    assert seen(40, (10, 1, {1, 2}), (30, 3, {1, 3})) == {BrokerStatus.LIVE}
 
 
 def test_a_broker_that_asked_to_leave_is_leaving_until_it_is_gone() -> None:
     lists = ((10, 1, {1, 2}), (30, 1, {1}), (50, 1, {1, 2}))
-    assert seen(25, *lists, asked=20) == {Seen.LEAVING}
-    assert seen(40, *lists, asked=20) == {Seen.GONE}
-    assert seen(60, *lists, asked=20) == {Seen.LIVE}
-    assert seen(15, *lists, asked=20) == {Seen.LIVE}
+    assert seen(25, *lists, asked=20) == {BrokerStatus.LEAVING}
+    assert seen(40, *lists, asked=20) == {BrokerStatus.GONE}
+    assert seen(60, *lists, asked=20) == {BrokerStatus.LIVE}
+    assert seen(15, *lists, asked=20) == {BrokerStatus.LIVE}
 
 
 def test_a_broker_that_is_listed_while_it_leaves_may_have_bounced() -> None:
-    assert seen(40, (10, 1, {1, 2}), (30, 1, {1, 2, 3}), asked=20) == {Seen.LEAVING, Seen.LIVE}
+    assert seen(40, (10, 1, {1, 2}), (30, 1, {1, 2, 3}), asked=20) == {BrokerStatus.LEAVING, BrokerStatus.LIVE}
 
 
 def test_where_the_time_is_not_the_tenure_s_nothing_is_known() -> None:
     late = ClusterView("c", tenures=(Tenure(1, 1, 100_000_000, None, ("e",)),), live_views=())
-    assert seen_by_controller(2, Decision(5_000_000, 1, 1, None, True), late) == set(Seen)
+    assert possible_statuses(2, StateDecision(5_000_000, 1, 1, None, True), late) == set(BrokerStatus)
 
 
 # --- kinds

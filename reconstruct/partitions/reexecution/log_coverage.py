@@ -20,7 +20,7 @@ from reconstruct.partitions.reexecution.controller_log import (
     is_whole,
     ordered_logs,
 )
-from reconstruct.partitions.reexecution.model_runs import Told
+from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.surroundings import deletion_hint
 from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
@@ -45,7 +45,7 @@ _RECEIVED = {
 
 
 @dataclass(frozen=True)
-class Standing:
+class LogCoverage:
     """The controllers' logs of one partition, and what is known of their holes and of the brokers' receipts."""
 
     case: Case
@@ -53,8 +53,8 @@ class Standing:
     _lacking: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     @staticmethod
-    def of(case: Case) -> Standing:
-        return Standing(case, ordered_logs(case.facts, case.cluster))
+    def of(case: Case) -> LogCoverage:
+        return LogCoverage(case, ordered_logs(case.facts, case.cluster))
 
     @cached_property
     def holes(self) -> frozenset[int]:
@@ -92,16 +92,16 @@ class Standing:
             for fact in self.case.facts
         )
 
-    def was_received(self, log: ControllerLog, told: Told, around: int) -> bool:
+    def was_received(self, log: ControllerLog, request: SentRequest, around: int) -> bool:
         """Whether the broker's own log tells of such a request of this controller's about that time; of UpdateMetadata,
         which since 1.0 is logged once for all brokers, any broker's."""
-        is_any = told.kind == UPDATE_METADATA and self.case.cluster.version.may_be_since(OFFLINE_LOG_DIRS_SINCE)
+        is_any = request.kind == UPDATE_METADATA and self.case.cluster.version.may_be_since(OFFLINE_LOG_DIRS_SINCE)
         return any(
             fact.controller_epoch in (None, log.controller_epoch)
-            and (told.kind != STOP_REPLICA or fact.is_delete in (None, told.is_delete))
+            and (request.kind != STOP_REPLICA or fact.is_delete in (None, request.is_delete))
             and abs(fact.at - around) <= _RECEIVED_WITHIN_US
             for (broker, kind), facts in self._receipts.items()
-            if kind == told.kind and (is_any or broker == told.broker_id)
+            if kind == request.kind and (is_any or broker == request.broker_id)
             for fact in facts
         )
 
@@ -135,17 +135,17 @@ class Standing:
         return self._lacking[log.controller_epoch, broker_id]
 
     def _lacks_receipts(self, log: ControllerLog, broker_id: int) -> bool:
-        seen = {
+        received = {
             (kind, fact.leader_epoch)
             for kind in (LEADER_AND_ISR, UPDATE_METADATA)
             for fact in self._receipts.get((broker_id, kind), ())
             if fact.controller_epoch == log.controller_epoch
         }
-        return not seen or any(
+        return not received or any(
             line.kind in (LEADER_AND_ISR, UPDATE_METADATA)
             and line.leader != LEADER_DURING_DELETE
             and broker_id in (line.to_broker_ids or ())
-            and (line.kind, line.leader_epoch) not in seen
+            and (line.kind, line.leader_epoch) not in received
             for line in log.lines
         )
 

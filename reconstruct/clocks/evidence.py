@@ -16,6 +16,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.timeline import ZOOKEEPER, CausalPair
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
 #: Lines of one request that are further apart belong to two requests that share a correlation id: µs.
@@ -99,7 +100,6 @@ EVENT_TYPES: Final = (
 )
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
-LEADER_DURING_DELETE: Final = "-2"
 _STATE: Final = re.compile(PARTITION_STATE_PATTERN)
 _BROKER: Final = re.compile(BROKER_PATTERN)
 
@@ -177,7 +177,7 @@ _Sides = Iterator[tuple[str, str, bool]]
 def _of_states(fact: LogFact) -> _Sides:
     fields = fact.fields
     partition = _partition(fields)
-    if partition is None or fact.event_type not in SHOWN or fields.get("leader") == LEADER_DURING_DELETE:
+    if partition is None or fact.event_type not in SHOWN or fields.get("leader") == str(LEADER_DURING_DELETE):
         return
     leader_epoch, partition_epoch = fields.get("leader_epoch"), fields.get("partition_epoch")
     if partition_epoch is not None:

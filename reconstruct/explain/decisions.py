@@ -10,13 +10,12 @@ from reconstruct.explain.story import Chapter, Section, clock, ids, section
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.election_reasons import Reasoning, reasons
 from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView
-from reconstruct.model.states import ReplicaState
+from reconstruct.model.states import NO_LEADER, ReplicaState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInputs
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval
 
 _KINDS: Final = {

@@ -8,7 +8,6 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.model.broker_requests import (
-    NO_EPOCH,
     Answer,
     BrokerState,
     HeldReplica,
@@ -17,7 +16,7 @@ from reconstruct.model.broker_requests import (
     handle_stop_replica,
     handle_update_metadata,
 )
-from reconstruct.model.states import ReplicaState
+from reconstruct.model.states import NO_EPOCH, ReplicaState
 from reconstruct.model.versions import TOPIC_DELETION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import StateDecision, possible_statuses

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH
 from reconstruct.model.versions import (
     ASSIGNED_REPLICAS_CHECKED_SINCE,
     EQUAL_EPOCH_STOPS_SINCE,
@@ -38,10 +39,6 @@ from reconstruct.model.versions import (
     STOP_REPLICA_PER_PARTITION_SINCE,
     KafkaVersion,
 )
-
-#: Leader epochs of StopReplica that are compared with nothing.
-NO_EPOCH: Final = -1
-EPOCH_DURING_DELETE: Final = -2
 
 
 class Answer(StrEnum):

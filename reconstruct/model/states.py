@@ -20,6 +20,14 @@ from typing import Final
 
 from reconstruct.model.versions import OFFLINE_TO_INELIGIBLE_SINCE, TOPIC_DELETION_SINCE, VersionRange
 
+#: The leader of a partition that has none (``LeaderAndIsr.NoLeader``).
+NO_LEADER: Final = -1
+#: The leader that UpdateMetadata names for a partition of a topic being deleted (``LeaderAndIsr.LeaderDuringDelete``).
+LEADER_DURING_DELETE: Final = -2
+#: The leader epochs that StopReplica carries where there is none, and since 2.6 where the topic is being deleted.
+NO_EPOCH: Final = -1
+EPOCH_DURING_DELETE: Final = -2
+
 
 class PartitionState(StrEnum):
     """Kafka's spelling, so that data reads as the log does."""

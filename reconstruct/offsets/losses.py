@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.model.states import NO_LEADER
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import DECISIONS, earlier
@@ -29,7 +30,6 @@ from reconstruct.offsets.evidence import (
     ReplicaEventKind,
 )
 
-NO_LEADER: Final = -1
 UNCLEAN_ELECTION: Final = DivergenceType.UNCLEAN_ELECTION
 CLEAN_ELECTION: Final = "clean_election"
 SAME_LEADER: Final = "leader_returned_with_less"

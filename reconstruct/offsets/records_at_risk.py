@@ -20,14 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
 
 from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import VersionRange
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 
-NO_LEADER: Final = -1
 Span = tuple[int, int | None]
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
+from reconstruct.model.states import NO_LEADER
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval, as_of
 
 Window = tuple[int, int | None, tuple[str, ...]]

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.model.states import ReplicaState
+from reconstruct.model.states import NO_LEADER, ReplicaState
 from reconstruct.model.versions import (
     ALTER_ISR_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,
@@ -31,7 +31,6 @@ from reconstruct.model.versions import (
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.sightings import (
     LEADER_SIDE,
-    NO_LEADER,
     TOLD_OF_LEADER,
     Rank,
     Sighting,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.partitions.evidence import Evidence, in_order
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 from reconstruct.time.intervals import Change, Interval, close_intervals
 
 LEADER: Final = "leader"

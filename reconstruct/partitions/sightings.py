@@ -8,11 +8,9 @@ from enum import IntEnum
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import ISR_COMMIT_LOGGED_AT_INFO_SINCE, VersionRange
 from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
-
-NO_LEADER: Final = -1
-LEADER_DURING_DELETE: Final = -2
 
 
 class Rank(IntEnum):

@@ -14,6 +14,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.states import (
+    NO_LEADER,
     PartitionState,
     ReplicaState,
     initial_partition_state,
@@ -22,7 +23,6 @@ from reconstruct.model.states import (
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Change, Interval, as_of, close_intervals
 
 CONTROLLER_FAILOVER: Final = "controller_failover"

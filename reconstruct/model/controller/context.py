@@ -18,14 +18,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reconstruct.model.controller.values import (
-    EPOCH_DURING_DELETE,
-    NO_EPOCH,
     LeaderIsrAndControllerEpoch,
     PartitionAndReplica,
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH, PartitionState, ReplicaState
 from reconstruct.model.versions import (
     UNCLEAN_ELECTION_CONFIGURABLE_SINCE,
     UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,

@@ -15,14 +15,9 @@ from __future__ import annotations
 
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import Decision, decide_until_written
-from reconstruct.model.controller.values import (
-    NO_LEADER,
-    LeaderAndIsr,
-    LeaderIsrAndControllerEpoch,
-    PartitionAndReplica,
-    without,
-)
+from reconstruct.model.controller.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, PartitionAndReplica, without
 from reconstruct.model.controller.zookeeper import ZooKeeper
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import (
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,

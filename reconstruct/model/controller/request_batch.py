@@ -24,12 +24,12 @@ from reconstruct.model.controller.outputs import (
     UpdateMetadataRequest,
 )
 from reconstruct.model.controller.values import (
-    LEADER_DURING_DELETE,
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
     ReplicaAssignment,
     TopicPartition,
 )
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import (
     BROKER_CHANGE_TOLD_TO_ALL_SINCE,
     DELETED_PARTITIONS_RESTATED_UNTIL,

@@ -12,13 +12,6 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-#: The leader of a partition that has none (``LeaderAndIsr.NoLeader``).
-NO_LEADER: Final = -1
-#: The leader that UpdateMetadata names for a partition of a topic being deleted (``LeaderAndIsr.LeaderDuringDelete``).
-LEADER_DURING_DELETE: Final = -2
-#: The leader epoch that StopReplica carries since 2.6 where the topic is being deleted, and where there is no epoch.
-EPOCH_DURING_DELETE: Final = -2
-NO_EPOCH: Final = -1
 INITIAL_LEADER_EPOCH: Final = 0
 INITIAL_PARTITION_EPOCH: Final = 0
 

@@ -9,16 +9,11 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE
+from reconstruct.model.states import NO_LEADER
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import DecidedState, ReplicaEvent, ReplicaEventKind
-from reconstruct.offsets.losses import (
-    NO_LEADER,
-    SAME_LEADER,
-    UNCLEAN_ELECTION,
-    DivergingReplica,
-    OffsetLoss,
-)
+from reconstruct.offsets.losses import SAME_LEADER, UNCLEAN_ELECTION, DivergingReplica, OffsetLoss
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
 from reconstruct.time.instants import utc

@@ -9,10 +9,10 @@ from itertools import pairwise
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.replication_rules import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
+from reconstruct.model.states import NO_LEADER
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState
-from reconstruct.offsets.losses import NO_LEADER
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US
 from reconstruct.offsets.rules.case import OffsetCase, end_of, names
 from reconstruct.time.instants import utc

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.model.states import PartitionState
+from reconstruct.model.states import NO_LEADER, PartitionState
 from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, UNCLEAN_ELECTION_CONFIGURABLE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
@@ -32,7 +32,6 @@ from reconstruct.partitions.elections.inputs import (
 from reconstruct.partitions.elections.occasions import Assigned, Occasions, possible_kinds
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import NO_LEADER
 from reconstruct.time.intervals import Interval
 
 __all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "JudgedElection", "all_elections", "elections", "unclean_setting"]

@@ -14,7 +14,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.model.elections import ElectionKind
-from reconstruct.model.states import PartitionState
+from reconstruct.model.states import NO_LEADER, PartitionState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, VersionRange
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
@@ -22,7 +22,7 @@ from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Brok
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import NO_LEADER, RANKS, Rank, Sighting, direct_sightings
+from reconstruct.partitions.sightings import RANKS, Rank, Sighting, direct_sightings
 from reconstruct.time.intervals import Interval
 
 _ELECTED: Final[frozenset[str]] = frozenset(ElectionKind)

@@ -13,7 +13,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.controller.values import without
-from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.states import NO_LEADER, PartitionState, ReplicaState
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
@@ -27,7 +27,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import Leadership
 from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of
-from reconstruct.partitions.sightings import LEADER_SIDE, NO_LEADER, Rank
+from reconstruct.partitions.sightings import LEADER_SIDE, Rank
 from reconstruct.time.instants import utc
 
 _SAYS = (LEADER_AND_ISR, UPDATE_METADATA)

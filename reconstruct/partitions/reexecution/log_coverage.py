@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ingest.shapes.event_types import EventType
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -22,7 +23,6 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.surroundings import deletion_hint
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
 _RECEIVED = {
     LEADER_AND_ISR: (

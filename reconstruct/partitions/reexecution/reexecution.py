@@ -16,7 +16,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.controller.values import without
 from reconstruct.model.elections import SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE
-from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     BROKER_CHANGE_TOLD_TO_ALL_SINCE,
@@ -50,7 +50,6 @@ from reconstruct.partitions.reexecution.model_runs import (
     requests_of_replica,
 )
 from reconstruct.partitions.reexecution.surroundings import own_views, steady_brokers
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 from reconstruct.time.intervals import as_of
 
 #: The releases at which what one transition sends has changed.

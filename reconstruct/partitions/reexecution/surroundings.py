@@ -6,8 +6,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, LiveView
-from reconstruct.model.controller.values import EPOCH_DURING_DELETE
-from reconstruct.model.states import PartitionState, ReplicaState
+from reconstruct.model.states import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, PartitionState, ReplicaState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -17,7 +16,6 @@ from reconstruct.partitions.reexecution.controller_log import (
     UPDATE_METADATA,
     ControllerLog,
 )
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
 #: A live list that changed within this time of a block does not say who was live in it.
 _VIEW_SLACK_US: Final = 2_000_000

@@ -16,6 +16,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import LEADER_DURING_DELETE, NO_LEADER
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_TO_ALL_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
@@ -23,7 +24,6 @@ from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
 from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
 from reconstruct.partitions.rules.processes import shows_no_loss
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE, NO_LEADER
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval
 

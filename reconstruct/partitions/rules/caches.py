@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.states import PartitionState
+from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.rules.beliefs import Decided, decided_leaders
 from reconstruct.partitions.rules.processes import is_between, recreations, severity, shows_no_loss
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE, Rank, Sighting
+from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
 

@@ -14,10 +14,11 @@ from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.rules.decided import severity, states_by_version
-from reconstruct.partitions.sightings import NO_LEADER, TOLD_OF_LEADER, Rank, Sighting
+from reconstruct.partitions.sightings import TOLD_OF_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc
 
 _CONTROLLER: Final = "controller"

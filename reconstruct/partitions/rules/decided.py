@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import came_before
-from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
+from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
 

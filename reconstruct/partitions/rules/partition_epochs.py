@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import (
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,
@@ -15,7 +16,7 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.judging import unclean_setting
 from reconstruct.partitions.evidence import came_before
 from reconstruct.partitions.rules.decided import all_sightings, severity, states_by_version
-from reconstruct.partitions.sightings import NO_LEADER, Rank, Sighting
+from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
 

@@ -9,11 +9,10 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
-from reconstruct.model.states import PartitionState
+from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import RoleChange, by_broker
-from reconstruct.partitions.sightings import LEADER_DURING_DELETE
 
 _STOPS: Final = (EventType.STOP_REPLICA_HANDLED, EventType.STOP_REPLICA_RECEIVED)
 _STAGES: Final[Mapping[str, str]] = {

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconstruct.model.broker_requests import (
-    EPOCH_DURING_DELETE,
-    NO_EPOCH,
     Answer,
     BrokerState,
     HeldReplica,
@@ -19,6 +17,7 @@ from reconstruct.model.broker_requests import (
     handle_stop_replica,
     handle_update_metadata,
 )
+from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH
 from reconstruct.model.versions import KafkaVersion, v
 
 P = ("t", 0)

@@ -11,8 +11,14 @@ import pytest
 from reconstruct.model.versions import ANY_VERSION, v
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.reexecution.controller_log import controller_logs
-from reconstruct.partitions.reexecution.model_runs import Known, Leadership, Told, told_by_election, told_by_replica
-from reconstruct.partitions.reexecution.reexecution import replayed
+from reconstruct.partitions.reexecution.model_runs import (
+    ControllerCache,
+    Leadership,
+    SentRequest,
+    requests_of_election,
+    requests_of_replica,
+)
+from reconstruct.partitions.reexecution.reexecution import reexecuted_steps
 from reconstruct.partitions.reexecution.surroundings import deletion_hint
 from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.packed import Unpacker, capture_names, unpacked
@@ -58,20 +64,20 @@ def accusations(name: str, unpacked: Unpacker, change: Callable[[Capture], Captu
 def test_real_controllers_sent_what_the_model_sends(name: str, unpacked: Unpacker) -> None:
     capture = read(unpacked(name))
     counts = {"kept": 0, "broken": 0, "cannot_be_judged": 0}
-    redone = required = 0
+    reexecuted = required = 0
     for history in capture.fold().values():
         for verdict in counts:
             counts[verdict] += history.verdicts.counts["R15", verdict]
         for log in controller_logs(history.case.facts):
-            for step in replayed(history.case, log, deletion_hint(history.case)):
-                redone += len(step.redone)
-                required += sum(len(each.required or ()) for each in step.redone)
+            for step in reexecuted_steps(history.case, log, deletion_hint(history.case)):
+                reexecuted += len(step.reexecuted)
+                required += sum(len(each.required or ()) for each in step.reexecuted)
     assert counts["broken"] == 0
     if name.endswith("-info"):
         assert counts["cannot_be_judged"] > 0  # requests are not logged at this level
     else:
         assert counts["kept"] >= 20 * (counts["cannot_be_judged"] + 1)
-        assert redone >= 30
+        assert reexecuted >= 30
         assert required >= 20
 
 
@@ -202,34 +208,34 @@ def test_the_line_of_a_shrink_that_keeps_the_replica(unpacked: Unpacker) -> None
 HELD = Leadership(1, 4, (1, 2, 3))
 
 
-def known(*parts: int, live: tuple[int, ...] = (1, 2, 3), is_deleted: bool = False) -> Known:
-    return Known(v(*parts), (1, 2, 3), frozenset(live), HELD, is_deleted)
+def known(*parts: int, live: tuple[int, ...] = (1, 2, 3), is_deleted: bool = False) -> ControllerCache:
+    return ControllerCache(v(*parts), (1, 2, 3), frozenset(live), HELD, is_deleted)
 
 
-def brokers(told: frozenset[Told] | None, kind: str = LEADER_AND_ISR) -> set[int]:
+def brokers(told: frozenset[SentRequest] | None, kind: str = LEADER_AND_ISR) -> set[int]:
     assert told is not None
     return {each.broker_id for each in told if each.kind == kind}
 
 
 def test_to_whom_a_shrunk_isr_is_told() -> None:
-    def offline(*parts: int, is_deleted: bool = False) -> frozenset[Told] | None:
-        return told_by_replica(known(*parts, is_deleted=is_deleted), 3, "OnlineReplica", "OfflineReplica")
+    def offline(*parts: int, is_deleted: bool = False) -> frozenset[SentRequest] | None:
+        return requests_of_replica(known(*parts, is_deleted=is_deleted), 3, "OnlineReplica", "OfflineReplica")
 
     assert brokers(offline(0, 8, 1)) == {1}
     assert brokers(offline(0, 8, 2)) == {1, 2}
     assert brokers(offline(3, 9)) == {1, 2}
     assert brokers(offline(3, 9, is_deleted=True)) == set()
     assert brokers(offline(3, 9), "stop_replica_sent") == {3}
-    assert told_by_replica(known(3, 9), 3, "NewReplica", "ReplicaDeletionStarted") is None
+    assert requests_of_replica(known(3, 9), 3, "NewReplica", "ReplicaDeletionStarted") is None
 
 
 def test_an_election_must_tell_those_whom_every_occasion_tells() -> None:
     """2 leads now, 1 left the ISR: if that was a shutdown of 1, then from 1.1 to 2.0 broker 1 is not told."""
     decided = Leadership(2, 5, (2, 3))
-    assert brokers(told_by_election(known(1, 1), "OnlinePartition", decided, False)) == {2, 3}
+    assert brokers(requests_of_election(known(1, 1), "OnlinePartition", decided, False)) == {2, 3}
     same = Leadership(1, 5, (1, 2, 3))
-    assert brokers(told_by_election(known(3, 9), "OnlinePartition", same, False)) == {1, 2, 3}
-    assert told_by_election(known(3, 9), "OnlinePartition", Leadership(9, 5, (9,)), False) is None
+    assert brokers(requests_of_election(known(3, 9), "OnlinePartition", same, False)) == {1, 2, 3}
+    assert requests_of_election(known(3, 9), "OnlinePartition", Leadership(9, 5, (9,)), False) is None
 
 
 # --- no false accusation ----------------------------------------------------------------------------------------------

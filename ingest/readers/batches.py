@@ -70,13 +70,17 @@ def place_columns(item: WorkItem, places: Sequence[Place]) -> dict[str, list[Any
     }
 
 
-def kept_batches(spec: TableSpec, item: WorkItem, rows: Iterable[Kept]) -> Iterator[pa.RecordBatch]:
-    """Batches of kept rows; the values of a row name the same columns in every row."""
+def kept_batches(
+    spec: TableSpec, item: WorkItem, rows: Iterable[Kept | Rejected]
+) -> Iterator[pa.RecordBatch | Rejected]:
+    """Kept rows in batches, rejected ones as they are; the values of a row name the same columns in every row."""
     for group in _groups(rows):
-        columns = place_columns(item, [row.place for row in group])
-        for name in group[0].values:
-            columns[name] = [row.values[name] for row in group]
-        yield batch(spec, item, columns, len(group))
+        yield from (row for row in group if isinstance(row, Rejected))
+        kept = [row for row in group if isinstance(row, Kept)]
+        if kept:
+            columns = place_columns(item, [row.place for row in kept])
+            columns |= {name: [row.values[name] for row in kept] for name in kept[0].values}
+            yield batch(spec, item, columns, len(kept))
 
 
 def rejected_batches(item: WorkItem, rows: Iterable[Rejected]) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,10 @@ from typing import Any, Final, NamedTuple
 RAW_BYTES: Final = 64 << 10
 
 
+#: A file's id, and the byte that a part of it begins at.
+Part = tuple[str, int]
+
+
 @dataclass(frozen=True)
 class WorkItem:
     """A file, or a part of it, to read.
@@ -49,6 +53,11 @@ class WorkItem:
     @property
     def byte_count(self) -> int:
         return self.end - self.offset
+
+    @property
+    def part(self) -> Part:
+        """Which part of which file it is."""
+        return (self.file_id, self.offset)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -21,33 +21,37 @@ from ingest.containers import contents, skip
 from ingest.containers.storage import ByteStream, Found
 from ingest.files.inspection import SPLIT_BYTES, Inspected, inspect
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.bronze import LOG_KINDS, REJECTED_RECORDS
-from ingest.lake.tables.types import spark_type
-from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, kept_batches, rejected_batches
+from ingest.lake.tables.bronze import REJECTED_RECORDS
+from ingest.lake.tables.types import arrow_type, spark_type
+from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, arrow_schema, kept_batches, rejected_batches
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
-from ingest.readers.work import Kept, Place, Rejected, WorkItem
+from ingest.readers.work import Part, Place, Rejected, WorkItem
 
 #: A small file costs its task about as much as this many bytes.
 _FILE_COST_BYTES: Final = 32 << 10
 _TASK_BYTES: Final = 32 << 20
 
-Counts = dict[str, tuple[int, int]]
+#: Rejected records come with the result of the task that met them, up to so many bytes for a task: Spark's driver holds
+#: those of all tasks at once. Of a part with more they are read again.
+REJECTED_BYTES: Final = 256 << 10
+#: What a row takes beside its text.
+_ROW_BYTES: Final = 512
+
+#: Rows of ``bronze.rejected_records`` as an Arrow stream, by part of a file; NULL where they are too many to hold.
+Rejections = dict[Part, "bytes | None"]
 _Task = Callable[[list[str]], Iterator[pa.RecordBatch]]
-_TEXT: Final = T.StructType([T.StructField("text", T.StringType())])
+_TEXT_COLUMN: Final = pa.schema([("text", arrow_type("string"))])
+_TEXT: Final = T.StructType([T.StructField("text", spark_type("string"))])
 
 
-class _CountsParam(AccumulatorParam[Counts]):
-    """Adds (read, rejected) per file."""
-
-    def zero(self, value: Counts) -> Counts:
+class _RejectionsParam(AccumulatorParam[Rejections]):
+    def zero(self, value: Rejections) -> Rejections:
         return {}
 
-    def addInPlace(self, value1: Counts, value2: Counts) -> Counts:
-        for name, (read, rejected) in value2.items():
-            before = value1.get(name, (0, 0))
-            value1[name] = (before[0] + read, before[1] + rejected)
+    def addInPlace(self, value1: Rejections, value2: Rejections) -> Rejections:
+        value1.update(value2)
         return value1
 
 
@@ -57,7 +61,6 @@ def inspect_files(
     """Inspect every file once, on the workers; in the order of their locations."""
     if not found:
         return []
-    sized = [(file, 0) for file in found]
 
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
         for payload in payloads:
@@ -65,16 +68,10 @@ def inspect_files(
             file = Found(location, source_file, problem or None)
             texts = [item.to_json() for item in inspect(file, split_bytes, is_final=is_final)]
             if texts:
-                yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["text"])
+                yield pa.record_batch({"text": texts}, _TEXT_COLUMN)
 
-    bins = _bins(
-        [
-            (file.location, cost, "\0".join((file.location, file.source_file, file.problem or "")))
-            for file, cost in sized
-        ],
-        spark,
-    )
-    rows = _run(spark, bins, task, _TEXT).collect()
+    named = [(file.location, 0, "\0".join((file.location, file.source_file, file.problem or ""))) for file in found]
+    rows = _run(spark, _bins(named, spark), task, _TEXT).collect()
     return sorted((Inspected.from_json(row.text) for row in rows), key=lambda item: (item.location, item.member or ""))
 
 
@@ -94,7 +91,7 @@ def prefix_hashes(
                         "\0".join((location, member, str(length), value))
                         for length, value in _prefixes(content.stream, [int(length) for length in lengths.split(",")])
                     ]
-                    yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["text"])
+                    yield pa.record_batch({"text": texts}, _TEXT_COLUMN)
                     break
 
     bins = _bins(
@@ -121,51 +118,65 @@ def _prefixes(stream: ByteStream, lengths: Sequence[int]) -> Iterator[tuple[int,
         yield length, state.copy().hexdigest()
 
 
-def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], counted: Any) -> DataFrame:
-    """The rows of one bronze table that the items give; ``counted`` is an accumulator of :func:`counter`."""
+def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], rejected: Any) -> DataFrame:
+    """The rows of one bronze table that the items give.
+
+    What cannot be read goes into ``rejected``, an accumulator of :func:`rejections`: a part is read once for both.
+    """
 
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        match, match_cause = matchers()
+        left = REJECTED_BYTES
         for item, stream in _open(payloads):
-            source = blocks(stream, item.byte_count)
-
-            def count(read: int, rejected: int, item: WorkItem = item) -> None:
-                extra = 1 if item.damage else 0
-                counted.add({item.file_id: (read + extra, rejected + extra)})
-
-            if item.kind in LOG_KINDS:
-                yield from records.kept(item, source, match, count, match_cause)
-            else:
-                yield from kept_batches(spec, item, _only_kept(_parsed(item, source), count))
+            held: list[Rejected] | None = []
+            for found in read_item(item, blocks(stream, item.byte_count)):
+                if not isinstance(found, Rejected):
+                    yield found
+                    continue
+                left -= len(found.place.data) + _ROW_BYTES
+                held = [*held, found] if held is not None and left > 0 else None
+            if held != []:
+                rejected.add({item.part: None if held is None else _packed(item, held)})
 
     return _run(spark, _item_bins(items, spark), task, _without_clock(spec), merged=True)
 
 
-def rejected_rows(spark: SparkSession, items: Sequence[WorkItem]) -> DataFrame:
+def rejected_rows(spark: SparkSession, items: Sequence[WorkItem], rejected: Rejections) -> DataFrame:
     """The rows of ``bronze.rejected_records`` that the items give: their records that cannot be read, the place
-    where a file is damaged, and, for an item with a ``reason``, the file itself."""
+    where a file is damaged, and, for an item with a ``reason``, the file itself.
+
+    ``rejected`` is what :func:`kept_rows` gathered; parts with more than it holds are read again.
+    """
 
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        whole = [item for item in map(WorkItem.from_json, payloads) if item.reason]
-        for item in whole:
+        for item, stream in _open(payloads):
+            found = read_item(item, blocks(stream, item.byte_count))
+            yield from rejected_batches(item, (row for row in found if isinstance(row, Rejected)))
+
+    batches = [batch for item in items for batch in _unpacked(rejected.get(item.part))]
+    for item in items:
+        if item.reason:
             place = Place(0, item.end, 1, item.raw.encode("utf-8", "replace"))
-            yield from rejected_batches(item, [Rejected(place, item.reason or "")])
-        for item, stream in _open([payload for payload in payloads if not WorkItem.from_json(payload).reason]):
-            source = blocks(stream, item.byte_count)
-            if item.kind in LOG_KINDS:
-                rows: Iterable[Rejected] = records.rejected(item, source)
-            else:
-                rows = (row for row in _parsed(item, source) if isinstance(row, Rejected))
-            yield from rejected_batches(item, rows)
-            if item.damage:
-                yield from rejected_batches(item, [Rejected(Place(item.end, 0, item.line, b""), item.damage)])
-
-    return _run(spark, _item_bins(items, spark), task, _without_clock(REJECTED_RECORDS), merged=True)
+            batches.extend(rejected_batches(item, [Rejected(place, item.reason)]))
+    columns = _without_clock(REJECTED_RECORDS)
+    rows = spark.createDataFrame(pa.Table.from_batches(batches, arrow_schema(REJECTED_RECORDS)), columns)
+    again = [item for item in items if rejected.get(item.part, b"") is None]
+    return rows.unionAll(_run(spark, _item_bins(again, spark), task, columns, merged=True)) if again else rows
 
 
-def counter(spark: SparkSession) -> Any:
-    """An accumulator of (records read, records rejected) per file id: a hint, since Spark may repeat a task."""
-    return spark.sparkContext.accumulator({}, _CountsParam())
+def rejections(spark: SparkSession) -> Any:
+    """An accumulator of what was rejected, by part of a file. A task that Spark repeats gives the same again."""
+    return spark.sparkContext.accumulator({}, _RejectionsParam())
+
+
+def read_item(item: WorkItem, source: Iterable[bytes]) -> Iterator[pa.RecordBatch | Rejected]:
+    """What an item holds: kept rows in batches, rejected records one by one, the place of its damage at the end."""
+    read = SOURCE_OF_KIND[item.kind].read
+    if read is None:
+        yield from records.read(item, source, *matchers())
+    else:
+        yield from kept_batches(SOURCE_OF_KIND[item.kind].table, item, read(item, source))
+    if item.damage:
+        yield Rejected(Place(item.end, 0, item.line, b""), item.damage)
 
 
 def matchers() -> tuple[records.Matcher, records.CauseMatcher]:
@@ -175,21 +186,16 @@ def matchers() -> tuple[records.Matcher, records.CauseMatcher]:
     return match, match_cause
 
 
-def _parsed(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    read = SOURCE_OF_KIND[item.kind].read
-    assert read is not None, f"{item.kind} is read batch by batch"
-    return read(item, source)
+def _packed(item: WorkItem, rows: list[Rejected]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, arrow_schema(REJECTED_RECORDS)) as writer:
+        for each in rejected_batches(item, rows):
+            writer.write_batch(each)
+    return bytes(sink.getvalue().to_pybytes())
 
 
-def _only_kept(rows: Iterable[Kept | Rejected], count: Callable[[int, int], None]) -> Iterator[Kept]:
-    read = rejected = 0
-    for row in rows:
-        read += 1
-        if isinstance(row, Kept):
-            yield row
-        else:
-            rejected += 1
-    count(read, rejected)
+def _unpacked(packed: bytes | None) -> list[pa.RecordBatch]:
+    return [] if packed is None else list(pa.ipc.open_stream(packed))
 
 
 def _open(payloads: list[str]) -> Iterator[tuple[WorkItem, ByteStream]]:

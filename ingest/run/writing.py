@@ -89,22 +89,27 @@ class Writer:
         resumed |= {entry.key: (0, 1) for entry in grown if entry.owner.file.is_interleaved}
         items = work_items(taken, resumed, self._rounds, self._time_zone)
         forks = _forks_frame(spark, taken) if are_forks else None
-        counted = reading.counter(spark)
+        rejected = reading.rejections(spark)
 
         def write(spec: TableSpec) -> None:
             wanted = [item for item in items if not item.reason and SOURCE_OF_KIND[item.kind].table.name == spec.name]
             if wanted:
                 self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
                 stale = _stale(wanted, held.get(spec.name, {}), resumed)
-                self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, counted), stale, forks)
+                self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, rejected), stale, forks)
 
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(write, KEPT_TABLES))
-        bad = {file_id for file_id, (_, rejected) in counted.value.items() if rejected}
-        rejecting = [item for item in items if item.reason or item.file_id in bad]
+        rejecting = [item for item in items if item.reason or item.part in rejected.value]
         stale = _stale(items, held.get(REJECTED_RECORDS.name, {}), resumed)
         if rejecting or stale:
-            self._put(REJECTED_RECORDS, rejecting, lambda part: reading.rejected_rows(spark, part), stale, forks)
+            self._put(
+                REJECTED_RECORDS,
+                rejecting,
+                lambda part: reading.rejected_rows(spark, part, rejected.value),
+                stale,
+                forks,
+            )
         return self._finish(taken, are_forks)
 
     def _holds_rows(self, spec: TableSpec) -> bool:

@@ -11,13 +11,10 @@ from ingest.containers import contents
 from ingest.containers.storage import list_files
 from ingest.files.attribution import attribute, round_ends
 from ingest.files.inspection import inspect
-from ingest.lake.tables.bronze import LOG_KINDS
-from ingest.readers.logs import records
 from ingest.readers.logs.framing import blocks
-from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Rejected, WorkItem
 from ingest.run.planning import plan
-from ingest.run.reading import matchers
+from ingest.run.reading import read_item
 from ingest.run.work_items import work_items
 
 
@@ -46,25 +43,14 @@ def read_whole(folder: Path) -> Reading:
     return found
 
 
-def _reasons(item: WorkItem, read: Counter[str]) -> Iterator[str]:
-    if item.kind in LOG_KINDS:
-        for content in contents(item.location):
-            yield from (row.reason for row in records.rejected(item, blocks(content.stream, item.byte_count)))
+def _reasons(item: WorkItem, counts: Counter[str]) -> Iterator[str]:
     if item.reason or item.damage:
         yield item.reason or item.damage or ""
         return
     for content in contents(item.location):  # which closes it when the next is asked for
-        source = blocks(content.stream, item.byte_count)
-        if item.kind in LOG_KINDS:
-            read[item.kind] += sum(batch.num_rows for batch in records.kept(item, source, matchers()[0], _ignored))
-            continue
-        reader = SOURCE_OF_KIND[item.kind].read
-        assert reader is not None
-        for row in reader(item, source):
-            read[item.kind] += 1
-            if isinstance(row, Rejected):
-                yield f"line {row.place.line}: {row.reason}"
-
-
-def _ignored(read: int, rejected: int) -> None:
-    """The counts that are not needed."""
+        for found in read_item(item, blocks(content.stream, item.byte_count)):
+            if isinstance(found, Rejected):
+                counts[item.kind] += 1
+                yield f"line {found.place.line}: {found.reason}"
+            else:
+                counts[item.kind] += found.num_rows

@@ -36,6 +36,7 @@ from ingest.readers.log_dirs import checkpoints, listings, partition_files
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import frame
 from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
+from ingest.readers.work import Rejected
 from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
@@ -103,13 +104,12 @@ def log_records(data: bytes) -> None:
     how = detect(data.split(b"\n")[:50]) or reading("bracketed")
     zone = _TIME_ZONES[choice[0] % len(_TIME_ZONES)] if choice else "UTC"
     work = item("server_log", data, layout=how.name, time_zone=zone, source_file="broker-1/logs/server.log")
-    counts: list[tuple[int, int]] = []
-    kept = list(records.kept(work, blocks(data, 1 + len(data) // 3), match, lambda *both: counts.append(both)))
-    rejected = list(records.rejected(work, [data]))
-    ((read, not_kept),) = counts
-    rows = sum(batch.num_rows for batch in kept)
-    assert (read, not_kept) == (rows + len(rejected), len(rejected)), "read is not kept + rejected"
-    assert read <= len(data) + 1
+    found = list(records.read(work, blocks(data, 1 + len(data) // 3), match))
+    rejected = [one for one in found if isinstance(one, Rejected)]
+    kept = [batch for batch in found if not isinstance(batch, Rejected)]
+    framed = sum(1 for _ in frame([data], how))
+    assert framed == sum(batch.num_rows for batch in kept) + len(rejected), "read is not kept + rejected"
+    assert framed <= len(data) + 1
     lengths = sum(sum(batch.column("byte_length").to_pylist()) for batch in kept)
     assert lengths + sum(row.place.length for row in rejected) == len(data)
     ids = [value for batch in kept for value in batch.column("record_id").to_pylist()]

@@ -99,23 +99,17 @@ def lines(source: Iterable[bytes]) -> Iterator[list[Line]]:
         yield [Line(held, len(held))]
 
 
-def frame(source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1) -> Iterator[Framed]:
+def frame(
+    source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1, *, in_runs: bool = False
+) -> Iterator[Framed | Run]:
     """Frame the records of a log, or of a part of it that begins at a record.
 
     ``offset`` and ``line`` say where in the whole file the first block begins. Records come in the order of their
-    lines, those of several streams in the order in which they end.
+    lines, those of several streams in the order in which they end. ``in_runs`` gives those of one line each that follow
+    one another in :class:`Run` objects, where that is safe.
     """
     if reading.is_plain:
-        return (item for item in _frame_plain(source, reading, offset, line, None) if isinstance(item, Framed))
-    return _frame_wrapped(source, reading, offset, line)
-
-
-def frame_in_runs(
-    source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1
-) -> Iterator[Framed] | Iterator[Framed | Run]:
-    """The same records; those of one line each that follow one another in :class:`Run` objects, where that is safe."""
-    if reading.is_plain:
-        return _frame_plain(source, reading, offset, line, run_pattern(reading))
+        return _frame_plain(source, reading, offset, line, run_pattern(reading) if in_runs else None)
     return _frame_wrapped(source, reading, offset, line)
 
 

@@ -16,11 +16,11 @@ import pyarrow as pa
 from ingest.lake.tables.bronze import LOG_RECORDS
 from ingest.readers.batches import BATCH_BYTES, BATCH_ROWS, batch
 from ingest.readers.identity import record_ids
-from ingest.readers.logs.framing import Framed, frame, frame_in_runs
+from ingest.readers.logs.framing import NO_HEADER, Framed, frame
 from ingest.readers.logs.layouts import LOGGER_AT_END, Reading, reading
 from ingest.readers.logs.messages import message_of
 from ingest.readers.logs.runs import Run
-from ingest.readers.logs.times import LogClock, date_in_name
+from ingest.readers.logs.times import NO_CALENDAR, LogClock, date_in_name
 from ingest.readers.logs.writers import record_kind
 from ingest.readers.work import Place, Rejected, WorkItem
 
@@ -105,26 +105,10 @@ def _time_texts(item: Framed | Run) -> Sequence[str]:
     return () if item.header is None else (item.header.group("time").decode("utf-8", "replace"),)
 
 
-def rejected(item: WorkItem, source: Iterable[bytes]) -> Iterator[Rejected]:
-    """The records of a log that cannot be read."""
-    assert item.layout is not None
-    clocks = _Clocks(item)
-    for record in frame(source, reading(item.layout), item.offset, item.line):
-        reason = record.reason
-        for text in _time_texts(record) if reason is None else ():
-            reason = clocks.of(record.stream).problem(text)
-        if reason is not None:
-            yield Rejected(Place(record.offset, record.length, record.line, record.data), reason)
-
-
-def kept(
-    item: WorkItem,
-    source: Iterable[bytes],
-    match: Matcher,
-    count: Callable[[int, int], None],
-    match_cause: CauseMatcher | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """The records of a log that can be read, as batches; ``count`` is told (read, rejected) at the end.
+def read(
+    item: WorkItem, source: Iterable[bytes], match: Matcher, match_cause: CauseMatcher | None = None
+) -> Iterator[pa.RecordBatch | Rejected]:
+    """The records of a log: those that can be read as batches of rows, the others one by one.
 
     ``match_cause`` says what the exception behind a message is; without it none is named. The broker of a record is
     that of its stream, where ``item.streams`` says which brokers the streams are, and else that of the item.
@@ -133,19 +117,17 @@ def kept(
     how = reading(item.layout)
     clocks = _Clocks(item)
     rows = _Rows(item, how, clocks, match, match_cause)
-    read = 0
-    for records in clocks.settled(frame_in_runs(source, how, item.offset, item.line)):
+    for records in clocks.settled(frame(source, how, item.offset, item.line, in_runs=True)):
         if isinstance(records, Run):
-            read += len(records.texts)
-            rows.add_run(records)
+            yield from rows.add_run(records)
         else:
-            read += 1
-            rows.add(records)
+            reason = rows.add(records)
+            if reason is not None:
+                yield Rejected(Place(records.offset, records.length, records.line, records.data), reason)
         if rows.is_full:
             yield rows.take()
     if rows.count:
         yield rows.take()
-    count(read, rows.rejected)
 
 
 class _Rows:
@@ -157,7 +139,8 @@ class _Rows:
         self._item = item
         self._how = how
         self._clocks = clocks
-        self._micros = clocks.of(None).micros
+        self._clock = clocks.of(None)
+        self._micros = self._clock.micros
         self._streams: Mapping[str, int | None] | None = item.streams
         self._match = match
         self._match_cause = match_cause
@@ -167,7 +150,6 @@ class _Rows:
         self._loggers: dict[bytes, str | None] = {}
         self._levels: dict[bytes, str] = {}
         self._kinds: dict[str | None, str] = {}
-        self.rejected = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -182,8 +164,9 @@ class _Rows:
     def is_full(self) -> bool:
         return self.count >= BATCH_ROWS or self._bytes >= BATCH_BYTES
 
-    def add_run(self, run: Run) -> None:
-        """Add records that were taken apart already."""
+    def add_run(self, run: Run) -> list[Rejected]:
+        """Add records that were taken apart already; gives those whose time cannot be read."""
+        rejected: list[Rejected] = []
         lengths = list(map(len, run.texts))
         offsets = list(accumulate(lengths[:-1], initial=run.offset))
         messages = run.messages
@@ -203,7 +186,10 @@ class _Rows:
         }
         if None in columns["event_time"]:
             readable = [micros is not None for micros in columns["event_time"]]
-            self.rejected += readable.count(False)
+            for place, (text, time_text) in enumerate(zip(run.texts, run.times, strict=True)):
+                if not readable[place]:
+                    where = Place(offsets[place], lengths[place], run.line + place, text.encode("latin-1"))
+                    rejected.append(Rejected(where, self._clock.problem(time_text) or NO_CALENDAR))
             columns = {name: list(compress(values, readable)) for name, values in columns.items()}
         for name, values in columns.items():
             self._columns[name].extend(values)
@@ -214,18 +200,19 @@ class _Rows:
         self._columns["broker_id"].extend(repeat(self._broker_id(None), rows))
         self.count += rows
         self._bytes += sum(columns["byte_length"])
+        return rejected
 
-    def add(self, record: Framed) -> None:
+    def add(self, record: Framed) -> str | None:
+        """Add a record; gives the reason where it cannot be read."""
         header = record.header
         if record.reason is not None or header is None:
-            self.rejected += 1
-            return
+            return record.reason or NO_HEADER
         time_text = header.group("time").decode("utf-8", "replace")
         stream = record.stream
-        micros = self._micros(time_text) if stream is None else self._clocks.of(stream).micros(time_text)
+        clock = self._clock if stream is None else self._clocks.of(stream)
+        micros = clock.micros(time_text)
         if micros is None:
-            self.rejected += 1
-            return
+            return clock.problem(time_text)
         content = record.content
         text = content[0]
         logger: str | None
@@ -284,6 +271,7 @@ class _Rows:
         self._add_matches([self._match(kind, logger, message)])
         self.count += 1
         self._bytes += record.length
+        return None
 
     def _kind(self, logger: str | None, message: str) -> str:
         kind = self._kinds.get(logger) if logger is not None else None

@@ -26,6 +26,7 @@ from ingest.lake.tables.bronze import (
     REJECTED_RECORDS,
     ZNODE_SNAPSHOTS,
 )
+from ingest.run import reading
 from ingest.run.pipeline import IngestError, IngestOptions, IngestReport, ingest_paths
 
 CLUSTER = "zrP1uFLhTm-NHrAcRqvwIw"
@@ -248,6 +249,22 @@ def test_odd_bytes_are_accounted_for(lake: Lake, tmp_path: Path) -> None:
     assert max(len(row["raw"]) for row in rows(lake, REJECTED_RECORDS)) == 64 << 10
     (file,) = rows(lake, INGESTED_FILES)
     assert (file["kafka_version"], file["time_zone"]) == ("1.1.1", "Europe/Berlin")
+
+
+def test_many_rejected_records_are_read_again_and_are_the_same(
+    spark: Any, lake: Lake, empty_lake_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = write_capture(tmp_path / "capture")
+    bad = "".join(record(second, "x").replace("11-21", "02-31") for second in range(50))
+    (capture / "broker-1/logs/server.log").write_text(server_log() + bad + server_log())
+    (capture / "broker-2/logs/server.log.gz").write_bytes(gzip.compress((server_log() + bad).encode())[:-40])
+    ingest(lake, capture)
+    monkeypatch.setattr(reading, "REJECTED_BYTES", 0)
+    again = new_lake(spark, empty_lake_dir, tmp_path / "again")
+    ingest(again, capture)
+    assert len(rows(lake, REJECTED_RECORDS)) > 100
+    assert bronze(again) == bronze(lake)
+    assert_accounted(again)
 
 
 def test_a_damaged_gzip_and_an_entry_that_points_outside(lake: Lake, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.readers.logs import records as log_records
 from ingest.readers.logs.layouts import LAYOUT_BY_NAME
-from ingest.readers.work import WorkItem
+from ingest.readers.work import Rejected, WorkItem
 from ingest.shapes import match_cause
 
 
@@ -37,18 +37,13 @@ def read(
     item = item_of(data, layout, kind, zone, name)
     if streams is not None:
         object.__setattr__(item, "streams", streams)
-    counted: list[tuple[int, int]] = []
 
     def match(source_kind: str, logger: str | None, message: str) -> FakeMatch | None:
         return FakeMatch() if "known" in message else None
 
-    rows = [
-        row
-        for batch in log_records.kept(item, [data], match, lambda *counts: counted.append(counts))
-        for row in batch.to_pylist()
-    ]
-    rejects = list(log_records.rejected(item, [data]))
-    assert counted == [(len(rows) + len(rejects), len(rejects))]
+    found = list(log_records.read(item, [data], match))
+    rejects = [one for one in found if isinstance(one, Rejected)]
+    rows = [row for batch in found if not isinstance(batch, Rejected) for row in batch.to_pylist()]
     assert sum(row["byte_length"] for row in rows) + sum(r.place.length for r in rejects) == len(data)
     return rows
 
@@ -171,7 +166,7 @@ def test_a_log_without_dates_takes_the_day_from_its_name() -> None:
     (row,) = read(data, name="broker-1/server.log.2026-11-21-03")
     assert row["event_time"].isoformat() == "2026-11-21T03:30:16.055000+00:00"
     assert row["event_time_text"] == "03:30:16,055"
-    (reject,) = log_records.rejected(item_of(data, "bracketed", name="broker-1/server.log"), [data])
+    (reject,) = log_records.read(item_of(data, "bracketed", name="broker-1/server.log"), [data], lambda *_: None)
     assert "server.log.2024-03-11" in reject.reason
 
 
@@ -222,7 +217,5 @@ def test_the_exception_behind_a_message_is_named() -> None:
         b" Assigned replicas are: [List(1, 2)]\n\tat kafka.controller.A.b(A.scala:1)\n"
         b"[2014-03-11 10:21:08,123] ERROR another (state.change.logger)\njava.lang.Unheard: of\n"
     )
-    batches = log_records.kept(
-        item_of(data, "bracketed"), [data], lambda *_: None, lambda *_: None, match_cause=match_cause
-    )
-    assert next(batches).column("cause_type").to_pylist() == ["no_replica_online", None]
+    (batch,) = log_records.read(item_of(data, "bracketed"), [data], lambda *_: None, match_cause)
+    assert batch.column("cause_type").to_pylist() == ["no_replica_online", None]

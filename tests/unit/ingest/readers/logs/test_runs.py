@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.readers.logs import records
-from ingest.readers.logs.framing import Framed, frame, frame_in_runs
+from ingest.readers.logs.framing import Framed, frame
 from ingest.readers.logs.layouts import LAYOUTS, LOGGER_AT_END, Reading, reading
 from ingest.readers.logs.messages import message_of
 from ingest.readers.logs.runs import Run, run_pattern
@@ -63,13 +63,13 @@ def plain(item: Framed | Run) -> Iterator[tuple[object, ...]]:
 def test_runs_hold_what_line_by_line_reading_finds(chosen: list[bytes], size: int, is_ended: bool) -> None:
     data = b"\n".join(chosen) + (b"\n" if is_ended else b"")
 
-    in_runs = [record for item in frame_in_runs(blocks(data, size), HOW, 7, 3) for record in plain(item)]
+    in_runs = [record for item in frame(blocks(data, size), HOW, 7, 3, in_runs=True) for record in plain(item)]
 
     assert in_runs == [record for item in frame(blocks(data, size), HOW, 7, 3) for record in plain(item)]
 
 
 def test_all_but_the_last_record_of_a_block_come_in_one_run() -> None:
-    run, last = frame_in_runs([PLAIN * 100], HOW)
+    run, last = frame([PLAIN * 100], HOW, in_runs=True)
 
     assert isinstance(run, Run)
     assert len(run.texts) == 99
@@ -79,13 +79,13 @@ def test_all_but_the_last_record_of_a_block_come_in_one_run() -> None:
 
 
 def test_a_run_of_few_records_is_read_line_by_line() -> None:
-    assert all(isinstance(item, Framed) for item in frame_in_runs([PLAIN * 4], HOW))
+    assert all(isinstance(item, Framed) for item in frame([PLAIN * 4], HOW, in_runs=True))
 
 
 def test_a_record_that_lines_follow_is_in_no_run() -> None:
     trace = b"java.io.IOException\n\tat a.B.c(B.java:1)\n"
 
-    first, second, third, _ = frame_in_runs([PLAIN * 5, trace, PLAIN * 5], HOW)
+    first, second, third, _ = frame([PLAIN * 5, trace, PLAIN * 5], HOW, in_runs=True)
 
     assert isinstance(first, Run)
     assert len(first.texts) == 4
@@ -96,13 +96,11 @@ def test_a_record_that_lines_follow_is_in_no_run() -> None:
 
 def test_a_time_on_no_calendar_within_a_run_is_rejected_alone() -> None:
     data = PLAIN * 3 + PLAIN.replace(b"03-11", b"02-31") + PLAIN * 3
-    counted: list[tuple[int, int]] = []
 
-    (batch,) = records.kept(item_of(len(data)), [data], match, lambda *both: counted.append(both))
+    rejected, batch = records.read(item_of(len(data)), [data], match)
 
-    assert counted == [(7, 1)]
     assert batch["source_line"].to_pylist() == [1, 2, 3, 5, 6, 7]
-    assert [row.place.line for row in records.rejected(item_of(len(data)), [data])] == [4]
+    assert (rejected.place.line, rejected.place.data) == (4, PLAIN.replace(b"03-11", b"02-31"))
 
 
 def item_of(size: int) -> WorkItem:

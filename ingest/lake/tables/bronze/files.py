@@ -1,0 +1,68 @@
+"""What was taken, and what could not be read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingest.lake.tables.bronze.columns import BROKER, CLUSTER, INGESTED_AT, KIND, record_table
+from ingest.lake.tables.bronze.kinds import COMPRESSIONS
+from ingest.lake.tables.spec import TableSpec, col
+
+INGESTED_FILES: Final = TableSpec(
+    "bronze",
+    "ingested_files",
+    "one row per (cluster, file taken), the file known by its content and not by its name",
+    ("cluster_id", "file_id"),
+    (
+        CLUSTER,
+        col(
+            "file_id", "string", "Hash of cluster, broker, kind and the first line of the first record.", nullable=False
+        ),
+        BROKER,
+        KIND,
+        col(
+            "source_file",
+            "string",
+            "Path below the path given when last seen; ARCHIVE!MEMBER inside an archive.",
+            nullable=False,
+        ),
+        col(
+            "compression",
+            "string",
+            "What the file, or the archive it is a member of, is packed in.",
+            nullable=False,
+            vocabulary=COMPRESSIONS,
+        ),
+        col("layout", "string", "Log layout the records are framed by; NULL for what is no log."),
+        col("time_zone", "string", "Zone that the log's local times were read in; NULL where times carry their own."),
+        col("kafka_version", "string", "Version the file itself states, or --kafka-version; NULL where neither does."),
+        col(
+            "status",
+            "string",
+            "ingested, not_read_yet (known, no reader yet), empty, or rejected (with a reason).",
+            nullable=False,
+            vocabulary=("ingested", "not_read_yet", "empty", "rejected"),
+        ),
+        col("reason", "string", "Why the file is not read; NULL where it is."),
+        col("size_bytes", "bigint", "Uncompressed size when last seen.", nullable=False),
+        col("ingested_bytes", "bigint", "Uncompressed bytes that records account for.", nullable=False),
+        col("content_hash", "string", "SHA-256 of the first ingested_bytes bytes; of a file not read, of all of it."),
+        col("records_read_count", "bigint", "Records framed: kept + rejected.", nullable=False),
+        col("records_kept_count", "bigint", "Records kept in a bronze table.", nullable=False),
+        col("records_rejected_count", "bigint", "Records in bronze.rejected_records.", nullable=False),
+        col("first_event_time", "timestamp", "Earliest instant in the file, UTC."),
+        col("last_event_time", "timestamp", "Latest instant in the file, UTC."),
+        col("level_floor", "string", "Lowest log level seen (TRACE < DEBUG < INFO < WARN < ERROR < FATAL)."),
+        INGESTED_AT,
+    ),
+    constraints={"kept_and_rejected": "records_read_count = records_kept_count + records_rejected_count"},
+    version=3,
+)
+
+REJECTED_RECORDS: Final = record_table(
+    "rejected_records",
+    "one row per record, or file, that could not be read",
+    col("reason", "string", "What is wrong with it, in one sentence.", nullable=False),
+    col("raw", "string", "The record's text, at most 64 KiB of it; damaged bytes as U+FFFD.", nullable=False),
+    version=3,
+)

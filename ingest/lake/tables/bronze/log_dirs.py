@@ -1,0 +1,99 @@
+"""What lies on a broker's disks: checkpoints, files of partitions, properties."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingest.lake.tables.bronze.columns import BROKER, record_table
+from ingest.lake.tables.bronze.kinds import READ_PARTITION_FILE_KINDS
+from ingest.lake.tables.spec import col
+
+#: When a copy was made.
+_COPIED = (
+    col("captured_at", "timestamp", "The copy was made at or after this instant, UTC; NULL where nothing says."),
+    col("captured_at_upper", "timestamp", "The copy was made before this instant, UTC; NULL where nothing says."),
+)
+#: Which partition a file of a partition's directory is of.
+_DIRECTORY = (
+    col("topic", "string", "Topic, from the name of the partition's directory.", nullable=False),
+    col("partition_id", "int", "Partition, from the name of its directory.", nullable=False),
+    col(
+        "directory",
+        "string",
+        "Name of the partition's directory: TOPIC-PARTITION, with a suffix once renamed for deletion or a move.",
+        nullable=False,
+    ),
+)
+
+OFFSET_CHECKPOINTS: Final = record_table(
+    "offset_checkpoints",
+    "one row per (copy of a checkpoint file, entry line)",
+    *_COPIED,
+    col("topic", "string", "Topic.", nullable=False),
+    col("partition_id", "int", "Partition.", nullable=False),
+    col("offset", "bigint", "The checkpointed offset.", nullable=False),
+)
+
+LEADER_EPOCH_CHECKPOINTS: Final = record_table(
+    "leader_epoch_checkpoints",
+    "one row per (copy of a leader-epoch-checkpoint, entry line)",
+    *_COPIED,
+    *_DIRECTORY,
+    col("leader_epoch", "int", "Leader epoch.", nullable=False),
+    col("start_offset", "bigint", "First offset written in that epoch.", nullable=False),
+    of=(BROKER,),
+)
+
+LOG_SEGMENTS: Final = record_table(
+    "log_segments",
+    "one row per file of a partition's directory: read whole, or a line of a listing that names it",
+    *_COPIED,
+    *_DIRECTORY,
+    col("file_name", "string", "Name in that directory, suffixes such as .deleted included.", nullable=False),
+    col(
+        "file_kind",
+        "string",
+        "What the file is, whether read or listed.",
+        nullable=False,
+        vocabulary=(*READ_PARTITION_FILE_KINDS, "leader_epoch_checkpoint"),
+    ),
+    col("base_offset", "bigint", "Base offset of the segment, from the name; NULL for files of no segment."),
+    col("size_bytes", "bigint", "Size of the file; NULL where a listing does not say."),
+    col("modified_at", "timestamp", "Last change as a listing shows it, UTC; NULL for copies, which lose it."),
+    col(
+        "is_read",
+        "boolean",
+        "Whether the file's content was read; a listing has names and sizes only.",
+        nullable=False,
+    ),
+    col("valid_bytes", "bigint", "Of a segment: bytes up to the end of its last whole and intact batch."),
+    col("batches_count", "bigint", "Of a segment: its whole and intact batches, or messages of formats 0 and 1."),
+    col("first_offset", "bigint", "Of a segment: first offset of its first batch; NULL where it has none."),
+    col(
+        "next_offset",
+        "bigint",
+        "Of a segment: the offset after its last record; its base offset where it is"
+        " empty. The log end offset, if no later segment exists.",
+    ),
+    col("last_leader_epoch", "int", "Of a segment: leader epoch of its last batch (format 2)."),
+    col("message_format", "int", "Of a segment: message format of its last batch: 0, 1 or 2."),
+    col(
+        "max_timestamp",
+        "timestamp",
+        "Of a segment: largest timestamp of its records, as producers or brokers set"
+        " it, UTC; NULL where the format has none.",
+    ),
+    col("entries_count", "bigint", "Of an index: its entries, without the zeros allocated ahead."),
+    col("last_indexed_offset", "bigint", "Of an index: offset of its last entry."),
+    col("last_indexed_position", "bigint", "Of an offset index: byte position of its last entry in the segment."),
+    col("max_index_interval_bytes", "bigint", "Of an offset index: most bytes between two entries' positions."),
+    col("topic_id", "string", "Of partition.metadata: the topic id."),
+    col("problem", "string", "What is wrong with the file, in one sentence; NULL where nothing is."),
+)
+
+BROKER_CONFIGS: Final = record_table(
+    "broker_configs",
+    "one row per (properties file, key)",
+    col("config_key", "string", "Property.", nullable=False),
+    col("config_value", "string", "Value as written; '[hidden]' for what holds a secret.", nullable=False),
+)

@@ -7,14 +7,18 @@ message texts, and it never raises on one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
 from ingest.shapes.catalogue import SOURCE_KINDS, Shape, ShapeError, load_shapes
 from ingest.shapes.matching import Match, Matcher
 
+_CATALOGUE: Final = load_shapes()
 #: Every shape, in the order of the data files.
-SHAPES: Final[tuple[Shape, ...]] = load_shapes()
+SHAPES: Final[tuple[Shape, ...]] = _CATALOGUE[0]
+#: What each event type means, a sentence each.
+MEANINGS: Final[Mapping[str, str]] = _CATALOGUE[1]
 
 #: Loggers that go to controller.log by default, today or since 3.3.2.
 _CONTROLLER_PACKAGES: Final = ("kafka.controller.", "org.apache.kafka.controller.")
@@ -64,8 +68,8 @@ def match_cause(text: str) -> Match | None:
     found = _EXCEPTION.match(text.rstrip())
     if found is None or found["message"] is None:
         return None
-    told = _MATCHERS["exception"].match(found["name"], found["message"])
-    return None if told is None else told._replace(fields={"exception_class": found["name"], **told.fields})
+    cause = _MATCHERS["exception"].match(found["name"], found["message"])
+    return None if cause is None else cause._replace(fields={"exception_class": found["name"], **cause.fields})
 
 
 def versions_of(shape_id: str) -> tuple[str, str]:
@@ -77,4 +81,4 @@ def versions_of(shape_id: str) -> tuple[str, str]:
     return shape.since, shape.until
 
 
-__all__ = ["SHAPES", "SOURCE_KINDS", "Match", "Shape", "ShapeError", "match", "match_cause", "versions_of"]
+__all__ = ["MEANINGS", "SHAPES", "SOURCE_KINDS", "Match", "Shape", "ShapeError", "match", "match_cause", "versions_of"]

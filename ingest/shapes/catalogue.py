@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
@@ -49,29 +49,37 @@ class Shape:
         return self.versions[-1][1]
 
 
-def load_shapes() -> tuple[Shape, ...]:
-    """Every shape of every data file, in the order of the files' names."""
-    shapes: list[Shape] = []
+def load_shapes() -> tuple[tuple[Shape, ...], Mapping[str, str]]:
+    """Every shape of every data file, in the order of the files' names, and the meaning of every event type.
+
+    Raises :class:`ShapeError` where an id or a meaning is declared twice, or a shape's event type has no meaning.
+    """
+    shapes: dict[str, Shape] = {}
+    meanings: dict[str, str] = {}
     folder = resources.files("ingest.shapes") / "data"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".json"):
-            shapes.extend(read_shapes(file.name, file.read_text(encoding="utf-8")))
-    seen: set[str] = set()
-    for shape in shapes:
-        if shape.id in seen:
-            raise ShapeError(f"the shape {shape.id} is declared twice: give one of them another id")
-        seen.add(shape.id)
-    return tuple(shapes)
+            declared, event_types = read_shapes(file.name, file.read_text(encoding="utf-8"))
+            for shape in declared:
+                if shapes.setdefault(shape.id, shape) is not shape:
+                    raise ShapeError(f"the shape {shape.id} is declared twice: give one of them another id")
+            for event_type, meaning in event_types.items():
+                if meanings.setdefault(event_type, meaning) is not meaning:
+                    raise ShapeError(f"{file.name} gives {event_type} a meaning that another file gives it already")
+    without = sorted({shape.event_type for shape in shapes.values()} - set(meanings))
+    if without:
+        raise ShapeError(f"no data file says what {', '.join(without)} means: add it to event_types beside the shapes")
+    return tuple(shapes.values()), dict(sorted(meanings.items()))
 
 
-def read_shapes(name: str, text: str) -> Iterator[Shape]:
-    """The shapes that the data file ``name`` with this text declares; :class:`ShapeError` names what is wrong."""
+def read_shapes(name: str, text: str) -> tuple[list[Shape], Mapping[str, str]]:
+    """The shapes and the meanings of event types that the data file ``name`` with this text declares;
+    :class:`ShapeError` names what is wrong."""
     try:
         declared = json.loads(text)
     except ValueError as error:
         raise ShapeError(f"{name} is not JSON ({error}): mend it or take it out of ingest/shapes/data") from None
-    for entry in declared["shapes"]:
-        yield _shape(name, declared, entry)
+    return [_shape(name, declared, entry) for entry in declared["shapes"]], declared.get("event_types", {})
 
 
 def _shape(name: str, declared: Mapping[str, Any], entry: Mapping[str, Any]) -> Shape:

@@ -1,20 +1,16 @@
 """The event types that message shapes give, what each means, and the tables of the page ``docs/message-shapes.md``.
 
-:class:`EventType` is made from ``event_types.json``: a name that no shape gives is an error where it is written.
+:class:`EventType` is made from the shapes' data: a name that no shape gives is an error where it is written.
 
 ``python -m ingest.shapes.event_types`` prints the tables.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from ingest.shapes import SHAPES, SOURCE_KINDS
+from ingest.shapes import MEANINGS, SHAPES, SOURCE_KINDS
 
 _TITLES: Final = {
     "state_change_log": "state-change.log",
@@ -22,14 +18,6 @@ _TITLES: Final = {
     "server_log": "server.log",
     "exception": "Exceptions",
 }
-
-
-@cache
-def meanings() -> Mapping[str, str]:
-    """The meaning of every event type, a sentence each."""
-    text = (resources.files("ingest.shapes") / "event_types.json").read_text(encoding="utf-8")
-    found: dict[str, str] = json.loads(text)
-    return found
 
 
 if TYPE_CHECKING:
@@ -40,12 +28,11 @@ if TYPE_CHECKING:
     class EventType(str, metaclass=_Vocabulary):
         """An event type by its name in capitals: ``EventType.LEADER_AND_ISR_SENT``."""
 else:
-    EventType = StrEnum("EventType", {name.upper(): name for name in meanings()})
+    EventType = StrEnum("EventType", {name.upper(): name for name in MEANINGS})
 
 
 def event_type_tables() -> str:
     """A Markdown table for each source: the event types its shapes give, of how many shapes, and the meaning."""
-    told = meanings()
     parts: list[str] = []
     for source_kind in SOURCE_KINDS:
         counts: dict[str, int] = {}
@@ -53,7 +40,7 @@ def event_type_tables() -> str:
             if shape.source_kind == source_kind:
                 counts[shape.event_type] = counts.get(shape.event_type, 0) + 1
         parts += [f"### {_TITLES[source_kind]}", "", "| event type | shapes | meaning |", "|---|---|---|"]
-        parts += [f"| `{name}` | {counts[name]} | {told[name]} |" for name in sorted(counts)]
+        parts += [f"| `{name}` | {counts[name]} | {MEANINGS[name]} |" for name in sorted(counts)]
         parts.append("")
     return "\n".join(parts)
 

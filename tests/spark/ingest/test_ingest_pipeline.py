@@ -257,12 +257,12 @@ def test_many_rejected_records_are_read_again_and_are_the_same(
     capture = write_capture(tmp_path / "capture")
     bad = "".join(record(second, "x").replace("11-21", "02-31") for second in range(50))
     (capture / "broker-1/logs/server.log").write_text(server_log() + bad + server_log())
-    (capture / "broker-2/logs/server.log.gz").write_bytes(gzip.compress((server_log() + bad).encode())[:-40])
+    (capture / "broker-2/logs/server.log.gz").write_bytes(gzip.compress((server_log() + bad).encode())[:-4])
     ingest(lake, capture)
     monkeypatch.setattr(reading, "REJECTED_BYTES", 0)
     again = new_lake(spark, empty_lake_dir, tmp_path / "again")
     ingest(again, capture)
-    assert len(rows(lake, REJECTED_RECORDS)) > 100
+    assert len(rows(lake, REJECTED_RECORDS)) > 50
     assert bronze(again) == bronze(lake)
     assert_accounted(again)
 

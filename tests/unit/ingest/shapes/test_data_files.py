@@ -153,7 +153,7 @@ def test_a_bad_pattern_is_refused_with_the_reason(pattern: str, reason: str) -> 
 )
 def test_a_bad_data_file_is_refused_with_its_name(text: str, reason: str) -> None:
     with pytest.raises(ShapeError, match=reason) as refusal:
-        list(read_shapes("extra.json", text))
+        read_shapes("extra.json", text)
     assert "extra.json" in str(refusal.value)
 
 

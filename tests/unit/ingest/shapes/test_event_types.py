@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.shapes import SHAPES, match
-from ingest.shapes.event_types import EventType, event_type_tables, meanings
+from ingest.shapes import MEANINGS, SHAPES, match
+from ingest.shapes.event_types import EventType, event_type_tables
 from tests import ROOT
 from tests.support.loops import for_each
 
@@ -13,8 +13,8 @@ PAGE = ROOT / "docs" / "message-shapes.md"
 
 
 def test_every_event_type_has_a_meaning_and_no_other_has() -> None:
-    assert set(meanings()) == {shape.event_type for shape in SHAPES}
-    assert [name for name, meaning in meanings().items() if not meaning.endswith(".")] == []
+    assert set(MEANINGS) == {shape.event_type for shape in SHAPES}
+    assert [name for name, meaning in MEANINGS.items() if not meaning.endswith(".")] == []
 
 
 def test_the_page_lists_them() -> None:

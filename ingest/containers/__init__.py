@@ -4,8 +4,7 @@ What a file is packed in is seen from its first bytes, never from its name. A me
 other, named ``ARCHIVE!MEMBER``; of an archive inside another, ``OUTER!INNER!MEMBER``.
 """
 
-from ingest.containers.compression import GzipStream
 from ingest.containers.nesting import Content, contents
 from ingest.containers.streams import Peekable, damage_of, skip
 
-__all__ = ["Content", "GzipStream", "Peekable", "contents", "damage_of", "skip"]
+__all__ = ["Content", "Peekable", "contents", "damage_of", "skip"]

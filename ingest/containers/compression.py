@@ -223,10 +223,3 @@ class Decompressed:
     def _end(self, damage: str, cause: str | None) -> None:
         self._ended = True
         self.damage = because(damage, cause)
-
-
-class GzipStream(Decompressed):
-    """Gunzips a stream; see :class:`Decompressed`."""
-
-    def __init__(self, source: ByteStream) -> None:
-        super().__init__(source, GZIP)

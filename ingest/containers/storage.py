@@ -31,7 +31,7 @@ class SeekableStream(ByteStream, Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class ListedFile:
     """A file below a path given.
 
     ``source_file`` is its path below the path given (its name, where the path given is the file itself);
@@ -63,7 +63,7 @@ def is_local(location: str) -> bool:
     return _URI.match(location) is None
 
 
-def list_files(path: str) -> list[Found]:
+def list_files(path: str) -> list[ListedFile]:
     """Every file at or below ``path``, by name. Symbolic links that leave the tree are named, not followed.
 
     Raises :class:`StorageError` where the path does not exist or cannot be listed.
@@ -102,11 +102,11 @@ def close(stream: ByteStream) -> None:
         closing()
 
 
-def _list_local(path: str, location: str) -> Iterator[Found]:
+def _list_local(path: str, location: str) -> Iterator[ListedFile]:
     if not os.path.exists(location):
         raise StorageError(f"{path} does not exist: give the path of a log, or of a folder of logs")
     if os.path.isfile(location):
-        yield Found(location, _printable(os.path.basename(location)), state=_local_state(location))
+        yield ListedFile(location, _printable(os.path.basename(location)), state=_local_state(location))
         return
     root = os.path.realpath(location)
     denied: list[OSError] = []
@@ -118,15 +118,15 @@ def _list_local(path: str, location: str) -> Iterator[Found]:
                 problem = _link_problem(root, full)
                 if problem is None:
                     continue
-                yield Found(full, relative, problem)
+                yield ListedFile(full, relative, problem)
             elif os.path.isfile(full):
-                yield Found(full, relative, state=_local_state(full))
+                yield ListedFile(full, relative, state=_local_state(full))
     for error in denied:
         if error.filename is not None and os.path.abspath(error.filename) == location:
             raise StorageError(f"no permission to read {path}: run as a user who may, or give another path")
         name = str(error.filename)
         relative = _printable(Path(name).relative_to(location).as_posix())
-        yield Found(name, relative, f"the folder cannot be listed: {error.strerror}")
+        yield ListedFile(name, relative, f"the folder cannot be listed: {error.strerror}")
 
 
 def _local_state(location: str) -> str:
@@ -156,18 +156,18 @@ def _link_problem(root: str, full: str) -> str | None:
     return "a symbolic link that leads out of the folder given: give its target as a path of its own"
 
 
-def _list_remote(path: str, location: str) -> Iterator[Found]:
+def _list_remote(path: str, location: str) -> Iterator[ListedFile]:
     try:
         system, inner = fs.FileSystem.from_uri(location)
         info = system.get_file_info(inner)
         if info.type == fs.FileType.NotFound:
             raise StorageError(f"{path} does not exist: give the path of a log, or of a folder of logs")
         if info.type == fs.FileType.File:
-            yield Found(location, inner.rsplit("/", 1)[-1], state=_remote_state(info))
+            yield ListedFile(location, inner.rsplit("/", 1)[-1], state=_remote_state(info))
             return
         for entry in system.get_file_info(fs.FileSelector(inner, recursive=True)):
             if entry.type == fs.FileType.File:
                 relative = entry.path[len(inner) :].lstrip("/")
-                yield Found(f"{location}/{relative}", relative, state=_remote_state(entry))
+                yield ListedFile(f"{location}/{relative}", relative, state=_remote_state(entry))
     except (OSError, ValueError) as error:
         raise StorageError(f"{path} cannot be listed ({error}): check the address and the permissions") from error

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from ingest.containers import Content, contents, damage_of
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS, READ_PARTITION_FILE_KINDS
@@ -85,7 +85,7 @@ class Inspected:
     splits: tuple[tuple[int, int], ...] = ()
     damage: str | None = None
     raw: str = ""
-    is_said_final: bool = False
+    is_declared_final: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -121,7 +121,10 @@ class Inspected:
         if self.is_growing and not self.has_lines:
             return False
         return (
-            self.is_said_final or not self.has_lines or self.compression != "none" or paths.is_rotated(self.names[-1])
+            self.is_declared_final
+            or not self.has_lines
+            or self.compression != "none"
+            or paths.is_rotated(self.names[-1])
         )
 
     @property
@@ -135,7 +138,7 @@ class Inspected:
         return self.content_hash if self.is_final else self.complete_hash
 
 
-def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
+def inspect(found: ListedFile, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
     """Everything about a file, or about each member of an archive; nothing for a file that is gone. Never raises on
     what a file holds.
 
@@ -157,7 +160,7 @@ def inspect(found: Found, split_bytes: int = SPLIT_BYTES, *, is_final: bool = Fa
         yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
 
 
-def _unread(found: Found, member: str | None, compression: str, reason: str) -> Inspected:
+def _unread(found: ListedFile, member: str | None, compression: str, reason: str) -> Inspected:
     """A file whose bytes are not known: its name is all there is to hash."""
     name = _name(found, member)
     return Inspected(
@@ -165,11 +168,11 @@ def _unread(found: Found, member: str | None, compression: str, reason: str) -> 
     )
 
 
-def _name(found: Found, member: str | None) -> str:
+def _name(found: ListedFile, member: str | None) -> str:
     return found.source_file if member is None else f"{found.source_file}!{member}"
 
 
-def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -> Inspected:
+def _inspect(found: ListedFile, content: Content, split_bytes: int, is_final: bool) -> Inspected:
     names = paths.segments(found.location, content.member)
     stream = content.stream
     hole_bytes, head = _read_head(stream)
@@ -198,7 +201,7 @@ def _inspect(found: Found, content: Content, split_bytes: int, is_final: bool) -
             directory=_directory(what.kind, names),
             damage=damage_of(stream),
             raw=head[: min(1024, RAW_BYTES)].decode("utf-8", "replace") if what.status == "rejected" else "",
-            is_said_final=is_final,
+            is_declared_final=is_final,
         )
     )
 
@@ -285,7 +288,7 @@ class _Scan:
             facts["cluster_rank"] = CLUSTER_LOG if what.reading is not None else CLUSTER_META
         first = what.first_line
         unfinished = first is not None and self._complete == 0 and not start.is_final
-        seen: dict[str, Any] = {
+        observed: dict[str, Any] = {
             "status": "empty" if unfinished else start.status,
             "reason": "its only line is not finished yet" if unfinished else start.reason,
             "size_bytes": self._size,
@@ -300,9 +303,9 @@ class _Scan:
             "splits": tuple(self._splits),
         }
         if self._streams is not None and self._streams.process_count > 1:
-            seen["streams"] = self._streams.result() or None
-        seen["is_interleaved"] = self._has_stderr or (self._streams is not None and len(self._streams.streams) > 1)
-        return replace(start, **(seen | facts))
+            observed["streams"] = self._streams.result() or None
+        observed["is_interleaved"] = self._has_stderr or (self._streams is not None and len(self._streams.streams) > 1)
+        return replace(start, **(observed | facts))
 
     def _fact(self, name: str, value: Any) -> None:
         self._facts.setdefault(name, value)

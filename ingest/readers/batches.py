@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
-from ingest.lake.tables.types import arrow_type
+from ingest.lake.tables.types import arrow_schema, arrow_type
 from ingest.readers.identity import record_ids
 from ingest.readers.work import RAW_BYTES, Kept, Place, Rejected, WorkItem
 
@@ -33,12 +33,12 @@ def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int
             arrays.append(pa.array(values, type=kind))
         else:
             arrays.append(pa.repeat(pa.scalar(_item_value(item, column.name), type=kind), rows))
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(spec))
+    return pa.RecordBatch.from_arrays(arrays, schema=table_schema(spec))
 
 
-def arrow_schema(spec: TableSpec) -> pa.Schema:
+def table_schema(spec: TableSpec) -> pa.Schema:
     """The spec's columns but the clock's, as Arrow types."""
-    return pa.schema([(c.name, arrow_type(c.type)) for c in spec.columns if c.name != CLOCK_COLUMN])
+    return arrow_schema({c.name: c.type for c in spec.columns if c.name != CLOCK_COLUMN})
 
 
 def _item_value(item: WorkItem, name: str) -> Any:

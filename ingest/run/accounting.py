@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_LEVELS, LOG_RECORDS
-from ingest.readers.batches import arrow_schema
+from ingest.lake.tables.types import arrow_schema
+from ingest.readers.batches import table_schema
 from ingest.readers.sources import INSTANT_COLUMNS
 from ingest.run.planning import FileKey, Planned
 
@@ -30,17 +31,15 @@ class Written:
     level_floor: str | None = None
 
 
+def text_frame(spark: SparkSession, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> DataFrame:
+    """A small DataFrame of texts, to be broadcast."""
+    values = {name: [row[place] for row in rows] for place, name in enumerate(columns)}
+    return F.broadcast(spark.createDataFrame(pa.table(values, arrow_schema(dict.fromkeys(columns, "string")))))
+
+
 def keys_frame(spark: SparkSession, keys: Sequence[FileKey]) -> DataFrame:
     """A small DataFrame of (cluster_id, file_id), to be broadcast."""
-    columns = {"cluster_id": [cluster for cluster, _ in keys], "file_id": [file_id for _, file_id in keys]}
-    text = pa.schema([("cluster_id", pa.string()), ("file_id", pa.string())])
-    return F.broadcast(spark.createDataFrame(pa.table(columns, schema=text)))
-
-
-def names_frame(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    """A small DataFrame of (source_file), to be broadcast."""
-    text = pa.schema([("source_file", pa.string())])
-    return F.broadcast(spark.createDataFrame(pa.table({"source_file": list(names)}, schema=text)))
+    return text_frame(spark, ("cluster_id", "file_id"), keys)
 
 
 def written(lake: Lake, specs: Sequence[TableSpec], keys: Sequence[FileKey]) -> dict[str, dict[FileKey, Written]]:
@@ -124,7 +123,7 @@ def file_row(
 
 def file_rows_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
     """The rows as a DataFrame of the spec's columns but the clock's."""
-    return spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema=arrow_schema(INGESTED_FILES)))
+    return spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema=table_schema(INGESTED_FILES)))
 
 
 def conservation_error(planned: Planned, row: Mapping[str, Any], bytes_accounted: int) -> str | None:

@@ -15,17 +15,17 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from ingest.containers import storage
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.files.inspection import SPLIT_BYTES, Inspected
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.readers.logs.times import zone
 from ingest.run import reading
-from ingest.run.accounting import keys_frame, names_frame
+from ingest.run.accounting import keys_frame, text_frame
 from ingest.run.errors import IngestError
-from ingest.run.planning import Action, Known, Planned, file_ids, needed_prefixes, plan
-from ingest.run.superseding import Held, former_ids, prefixes, superseded
+from ingest.run.planning import Action, Planned, StoredFile, file_ids, needed_prefixes, plan
+from ingest.run.superseding import earlier_ids, prefixes, superseded
 from ingest.run.writing import Writer
 
 __all__ = ["Ingest", "IngestError", "IngestOptions", "IngestReport", "ingest_paths"]
@@ -100,7 +100,7 @@ class Ingest:
         self._options = options
         self._progress = progress
         self._may_be_empty = may_be_empty
-        self._seen: dict[Found, list[Inspected]] = {}
+        self._inspected: dict[ListedFile, list[Inspected]] = {}
 
     def run(self) -> IngestReport:
         """One ingest; raises :class:`IngestError` for paths or options that cannot be used."""
@@ -109,11 +109,11 @@ class Ingest:
         progress(f"{len(found)} files found")
         lake.ensure(BRONZE_TABLES)
         owners, warnings = _attributed(lake, self._inspect(found), options)
-        held = _held(lake, owners)
-        known = {row.key: Known(row.length, row.content_hash) for row in held}
-        hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, known))
-        planned = plan(owners, known, hashes)
-        earlier = superseded(planned, held, reading.prefix_hashes(lake.spark, prefixes(planned, held)))
+        rows_before = _stored(lake, owners)
+        stored = {row.key: row for row in rows_before}
+        hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, stored))
+        planned = plan(owners, stored, hashes)
+        earlier = superseded(planned, rows_before, reading.prefix_hashes(lake.spark, prefixes(planned, rows_before)))
         taken = [entry for entry in planned if entry.action is not Action.KNOWN]
         progress(f"{len(taken)} files to take, {len(planned) - len(taken)} known")
         writer = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress)
@@ -121,19 +121,19 @@ class Ingest:
         rows = writer.take(taken)
         return _report(planned, rows, [*warnings, *_unfinished(planned)])
 
-    def _inspect(self, found: Sequence[Found]) -> list[Inspected]:
+    def _inspect(self, found: Sequence[ListedFile]) -> list[Inspected]:
         """Every file inspected: those that changed since the last run, now."""
-        changed = [file for file in found if file not in self._seen]
+        changed = [file for file in found if file not in self._inspected]
         fresh: dict[str, list[Inspected]] = {}
         for inspected in reading.inspect_files(
             self._lake.spark, changed, self._options.split_bytes, is_final=self._options.is_final
         ):
             fresh.setdefault(inspected.location, []).append(inspected)
-        self._seen = {file: self._seen.get(file, fresh.get(file.location, [])) for file in found}
-        return [inspected for file in found for inspected in self._seen[file]]
+        self._inspected = {file: self._inspected.get(file, fresh.get(file.location, [])) for file in found}
+        return [inspected for file in found for inspected in self._inspected[file]]
 
 
-def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions, *, may_be_empty: bool) -> list[Found]:
+def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions, *, may_be_empty: bool) -> list[ListedFile]:
     own = storage.locate(lake.root) + "/"
     try:
         zone(options.time_zone)
@@ -141,7 +141,7 @@ def _discover(lake: Lake, paths: Sequence[str], options: IngestOptions, *, may_b
         raise IngestError(str(error)) from error
     if not paths:
         raise IngestError("no path was given: give the path of a log, or of a folder of logs")
-    found: dict[str, Found] = {}
+    found: dict[str, ListedFile] = {}
     try:
         for path in paths:
             below = [file for file in storage.list_files(path) if not file.location.startswith(own)]
@@ -171,19 +171,19 @@ def _attributed(
     return owners, warnings
 
 
-def _held(lake: Lake, owners: Sequence[Attributed]) -> list[Held]:
+def _stored(lake: Lake, owners: Sequence[Attributed]) -> list[StoredFile]:
     """What the lake holds of these files: by their ids, those they may have had before, and their names."""
     table = lake.read(INGESTED_FILES)
     if not table.inputFiles():
         return []
-    keys = {*file_ids(owners), *(key for former in former_ids(owners).values() for key in former)}
+    keys = {*file_ids(owners), *(key for earlier in earlier_ids(owners).values() for key in earlier)}
     names = {owner.file.source_file for owner in owners}
     length = F.when(F.col("status") == "ingested", F.col("ingested_bytes")).otherwise(F.col("size_bytes"))
     columns = ("cluster_id", "file_id", "broker_id", "source_kind", "source_file", "status", length, "content_hash")
     by_key = table.join(keys_frame(lake.spark, sorted(keys)), ["cluster_id", "file_id"], "left_semi").select(*columns)
-    by_name = table.join(names_frame(lake.spark, sorted(names)), "source_file", "left_semi").select(*columns)
-    found = by_key.unionAll(by_name).distinct().collect()
-    return [Held(*row) for row in found]
+    named = text_frame(lake.spark, ["source_file"], [[name] for name in sorted(names)])
+    by_name = table.join(named, "source_file", "left_semi").select(*columns)
+    return [StoredFile(*row) for row in by_key.unionAll(by_name).distinct().collect()]
 
 
 def _unfinished(planned: Sequence[Planned]) -> list[str]:

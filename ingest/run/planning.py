@@ -28,11 +28,21 @@ class Action(Enum):
 
 
 @dataclass(frozen=True)
-class Known:
-    """A file that the lake holds already."""
+class StoredFile:
+    """A row of ``bronze.ingested_files``. ``length`` are the bytes that ``content_hash`` is of."""
 
-    ingested_bytes: int
+    cluster_id: str
+    file_id: str
+    broker_id: int | None
+    kind: str
+    source_file: str
+    status: str
+    length: int
     content_hash: str | None
+
+    @property
+    def key(self) -> FileKey:
+        return (self.cluster_id, self.file_id)
 
 
 @dataclass(frozen=True)
@@ -64,14 +74,14 @@ def file_ids(owners: Iterable[Attributed]) -> list[FileKey]:
 
 
 def needed_prefixes(
-    owners: Sequence[Attributed], known: Mapping[FileKey, Known]
+    owners: Sequence[Attributed], stored: Mapping[FileKey, StoredFile]
 ) -> dict[tuple[str, str | None], list[int]]:
     """The lengths, by (location, member), at which contents have to be hashed before :func:`plan` can decide."""
     wanted: dict[tuple[str, str | None], list[int]] = {}
     for key, group in _grown_groups(owners).items():
         lengths = {owner.file.ingestible_bytes for owner in group}
-        if key in known:
-            lengths.add(known[key].ingested_bytes)
+        if key in stored:
+            lengths.add(stored[key].length)
         for owner in group:
             shorter = sorted(length for length in lengths if length < owner.file.ingestible_bytes)
             if shorter:
@@ -79,18 +89,18 @@ def needed_prefixes(
     return wanted
 
 
-def plan(owners: Sequence[Attributed], known: Mapping[FileKey, Known], hashes: PrefixHashes) -> list[Planned]:
+def plan(owners: Sequence[Attributed], stored: Mapping[FileKey, StoredFile], hashes: PrefixHashes) -> list[Planned]:
     """Decide for every file; copies of one content come out as known, under the name that sorts first."""
     planned: list[Planned] = []
-    seen: set[FileKey] = set()
+    planned_keys: set[FileKey] = set()
     for owner in sorted((o for o in owners if not is_growing(o)), key=_order):
         key = (owner.cluster_id, owner.file_id)
-        action = Action.KNOWN if key in known or key in seen else Action.NEW
-        seen.add(key)
+        action = Action.KNOWN if key in stored or key in planned_keys else Action.NEW
+        planned_keys.add(key)
         planned.append(Planned(owner, action, owner.file_id))
     copies = {id(owner) for group in _grown_groups(owners).values() for owner in group}
     for key, group in _grown_groups(owners).items():
-        planned.extend(_plan_log(group, known, known.get(key), hashes))
+        planned.extend(_plan_log(group, stored, stored.get(key), hashes))
     planned.extend(
         Planned(owner, Action.KNOWN, owner.file_id) for owner in owners if is_growing(owner) and id(owner) not in copies
     )
@@ -98,25 +108,25 @@ def plan(owners: Sequence[Attributed], known: Mapping[FileKey, Known], hashes: P
 
 
 def _plan_log(
-    group: Sequence[Attributed], known: Mapping[FileKey, Known], stored: Known | None, hashes: PrefixHashes
+    group: Sequence[Attributed], stored: Mapping[FileKey, StoredFile], same: StoredFile | None, hashes: PrefixHashes
 ) -> Iterable[Planned]:
     longest: Attributed | None = None
     for owner in group:
         file = owner.file
         base = owner.file_id
         length, content_hash = file.ingestible_bytes, file.ingestible_hash
-        is_stored = stored is not None and (length, content_hash) == (stored.ingested_bytes, stored.content_hash)
+        is_stored = same is not None and (length, content_hash) == (same.length, same.content_hash)
         if is_stored or (longest is not None and _begins(longest, length, content_hash, hashes)):
             yield Planned(owner, Action.KNOWN, base)
-        elif longest is None and stored is None:
+        elif longest is None and same is None:
             longest = owner
             yield Planned(owner, Action.NEW, base)
-        elif longest is None and stored and _begins(owner, stored.ingested_bytes, stored.content_hash, hashes):
+        elif longest is None and same and _begins(owner, same.length, same.content_hash, hashes):
             longest = owner
             yield Planned(owner, Action.GROWN, base)
         else:
             fork = replace(owner, file_id=_fork_id(owner))
-            is_known = (fork.cluster_id, fork.file_id) in known
+            is_known = (fork.cluster_id, fork.file_id) in stored
             yield Planned(fork, Action.KNOWN if is_known else Action.FORK, base)
 
 

@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from ingest.containers import contents, skip
-from ingest.containers.storage import ByteStream, Found
+from ingest.containers.storage import ByteStream, ListedFile
 from ingest.files.inspection import SPLIT_BYTES, Inspected, inspect
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
-from ingest.lake.tables.types import arrow_type, spark_type
-from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, arrow_schema, kept_batches, rejected_batches
+from ingest.lake.tables.types import arrow_schema, spark_type
+from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, kept_batches, rejected_batches, table_schema
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
@@ -42,7 +42,7 @@ _ROW_BYTES: Final = 512
 #: Rows of ``bronze.rejected_records`` as an Arrow stream, by part of a file; NULL where they are too many to hold.
 Rejections = dict[Part, "bytes | None"]
 _Task = Callable[[list[str]], Iterator[pa.RecordBatch]]
-_TEXT_COLUMN: Final = pa.schema([("text", arrow_type("string"))])
+_TEXT_COLUMN: Final = arrow_schema({"text": "string"})
 _TEXT: Final = T.StructType([T.StructField("text", spark_type("string"))])
 
 
@@ -56,7 +56,7 @@ class _RejectionsParam(AccumulatorParam[Rejections]):
 
 
 def inspect_files(
-    spark: SparkSession, found: Sequence[Found], split_bytes: int = SPLIT_BYTES, *, is_final: bool = False
+    spark: SparkSession, found: Sequence[ListedFile], split_bytes: int = SPLIT_BYTES, *, is_final: bool = False
 ) -> list[Inspected]:
     """Inspect every file once, on the workers; in the order of their locations."""
     if not found:
@@ -65,7 +65,7 @@ def inspect_files(
     def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
         for payload in payloads:
             location, source_file, problem = payload.split("\0")
-            file = Found(location, source_file, problem or None)
+            file = ListedFile(location, source_file, problem or None)
             texts = [item.to_json() for item in inspect(file, split_bytes, is_final=is_final)]
             if texts:
                 yield pa.record_batch({"text": texts}, _TEXT_COLUMN)
@@ -158,7 +158,7 @@ def rejected_rows(spark: SparkSession, items: Sequence[WorkItem], rejected: Reje
             place = Place(0, item.end, 1, item.raw.encode("utf-8", "replace"))
             batches.extend(rejected_batches(item, [Rejected(place, item.reason)]))
     columns = _without_clock(REJECTED_RECORDS)
-    rows = spark.createDataFrame(pa.Table.from_batches(batches, arrow_schema(REJECTED_RECORDS)), columns)
+    rows = spark.createDataFrame(pa.Table.from_batches(batches, table_schema(REJECTED_RECORDS)), columns)
     again = [item for item in items if rejected.get(item.part, b"") is None]
     return rows.unionAll(_run(spark, _item_bins(again, spark), task, columns, merged=True)) if again else rows
 
@@ -188,7 +188,7 @@ def matchers() -> tuple[records.Matcher, records.CauseMatcher]:
 
 def _packed(item: WorkItem, rows: list[Rejected]) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, arrow_schema(REJECTED_RECORDS)) as writer:
+    with pa.ipc.new_stream(sink, table_schema(REJECTED_RECORDS)) as writer:
         for each in rejected_batches(item, rows):
             writer.write_batch(each)
     return bytes(sink.getvalue().to_pybytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
 from ingest.readers.work import WorkItem
@@ -25,15 +26,11 @@ def work_items(
     for entry in planned:
         status = entry.owner.file.status
         if status == "rejected":
-            items.append(_rejected(entry))
+            file = entry.owner.file
+            items.append(_item(entry, file.size_bytes, reason=file.reason or "not recognised", raw=file.raw))
         elif status == "ingested":
             items.extend(_parts(entry, resumed.get(entry.key, (0, 1)), rounds, time_zone))
     return items
-
-
-def _rejected(entry: Planned) -> WorkItem:
-    file = entry.owner.file
-    return _item(entry, file.size_bytes, reason=file.reason or "not recognised", raw=file.raw)
 
 
 def _parts(
@@ -66,19 +63,8 @@ def _parts(
     ]
 
 
-def _item(
-    entry: Planned,
-    end: int,
-    *,
-    offset: int = 0,
-    line: int = 1,
-    time_zone: str = "UTC",
-    captured_at_ms: int | None = None,
-    captured_at_upper_ms: int | None = None,
-    damage: str | None = None,
-    reason: str | None = None,
-    raw: str = "",
-) -> WorkItem:
+def _item(entry: Planned, end: int, **values: Any) -> WorkItem:
+    """The item of a file up to the byte ``end``; ``values`` are those that the file alone does not say."""
     owner, file = entry.owner, entry.owner.file
     return WorkItem(
         location=file.location,
@@ -90,18 +76,11 @@ def _item(
         file_id=owner.file_id,
         record_base=entry.base_id,
         end=end,
-        offset=offset,
-        line=line,
         layout=file.layout,
-        time_zone=time_zone,
-        captured_at_ms=captured_at_ms,
-        captured_at_upper_ms=captured_at_upper_ms,
         directory=file.directory,
         chroot=file.chroot,
         snapshot_zxid=file.snapshot_zxid,
         streams=file.streams,
-        damage=damage,
-        reason=reason,
-        raw=raw,
         is_plain=file.compression == "none",
+        **values,
     )

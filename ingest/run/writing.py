@@ -26,8 +26,7 @@ from ingest.run.accounting import (
     written,
 )
 from ingest.run.errors import IngestError
-from ingest.run.planning import Action, FileKey, Planned
-from ingest.run.superseding import Held
+from ingest.run.planning import Action, FileKey, Planned, StoredFile
 from ingest.run.work_items import work_items
 
 #: Tables are written side by side: a commit is mostly waiting.
@@ -64,7 +63,7 @@ class Writer:
         others = [entry for entry in taken if entry.action is not Action.FORK]
         return [*self._write(others, are_forks=False), *self._write(forks, are_forks=True)]
 
-    def take_out(self, earlier: Sequence[Held]) -> None:
+    def take_out(self, earlier: Sequence[StoredFile]) -> None:
         """Delete what the lake holds of earlier states of files: their records first, so that a run that is killed in
         between leaves the rows by which the next one finds them."""
         if not earlier:
@@ -82,7 +81,7 @@ class Writer:
             return []
         spark = self._lake.spark
         keys = [entry.key for entry in taken]
-        held = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
+        stored = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
         grown = [entry for entry in taken if entry.action is Action.GROWN]
         # where several processes or channels write one file, any of its last records may go on
         resumed = self._resume([entry for entry in grown if not entry.owner.file.is_interleaved])
@@ -95,13 +94,13 @@ class Writer:
             wanted = [item for item in items if not item.reason and SOURCE_OF_KIND[item.kind].table.name == spec.name]
             if wanted:
                 self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
-                stale = _stale(wanted, held.get(spec.name, {}), resumed)
+                stale = _stale(wanted, stored.get(spec.name, {}), resumed)
                 self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, rejected), stale, forks)
 
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(write, KEPT_TABLES))
         rejecting = [item for item in items if item.reason or item.part in rejected.value]
-        stale = _stale(items, held.get(REJECTED_RECORDS.name, {}), resumed)
+        stale = _stale(items, stored.get(REJECTED_RECORDS.name, {}), resumed)
         if rejecting or stale:
             self._put(
                 REJECTED_RECORDS,
@@ -168,14 +167,18 @@ class Writer:
         a log that was cut off in it is there, longer and of the same time, at the same place of the other log."""
         key = ["cluster_id", "record_id"]
         time = F.col("event_time_text") if spec is LOG_RECORDS else F.lit("")
-        table = self._lake.read(spec).select(*key, "file_id", "byte_offset", "byte_length", time.alias("held_time"))
+        table = self._lake.read(spec).select(*key, "file_id", "byte_offset", "byte_length", time.alias("stored_time"))
         there = rows.select(*key, "file_id").join(table.select(*key, F.col("file_id").alias("other")), key)
         place = ["cluster_id", "base_id", "byte_offset"]
-        held = table.withColumnRenamed("file_id", "base_id").select(
-            *place, "held_time", F.col("byte_length").alias("held_length")
+        same_place = table.withColumnRenamed("file_id", "base_id").select(
+            *place, "stored_time", F.col("byte_length").alias("stored_length")
         )
         last = rows.join(F.broadcast(forks), ["cluster_id", "file_id"]).where("byte_offset + byte_length = end")
-        cut = last.withColumn("time", time).join(held, place).where("held_length > byte_length AND held_time = time")
+        cut = (
+            last.withColumn("time", time)
+            .join(same_place, place)
+            .where("stored_length > byte_length AND stored_time = time")
+        )
         first = rows.groupBy(*key).agg(F.min("file_id").alias("file_id"))
         known = there.where("file_id != other").select(*key).unionAll(cut.select(*key))
         return rows.join(known, key, "left_anti").join(first, [*key, "file_id"], "left_semi")
@@ -217,19 +220,19 @@ def _forks_frame(spark: SparkSession, forks: Sequence[Planned]) -> DataFrame:
 
 
 def _stale(
-    items: Sequence[WorkItem], held: Mapping[FileKey, Written], resumed: Mapping[FileKey, _Place]
+    items: Sequence[WorkItem], stored: Mapping[FileKey, Written], resumed: Mapping[FileKey, _Place]
 ) -> dict[FileKey, int]:
     """The files of which the table holds rows already, and from which byte on they are written again: files that
     have grown, and files that a killed run left behind."""
     keys = {(item.cluster_id, item.file_id) for item in items}
-    return {key: resumed.get(key, (0, 1))[0] for key in keys if key in held}
+    return {key: resumed.get(key, (0, 1))[0] for key in keys if key in stored}
 
 
-def _table_name(row: Held) -> str | None:
+def _table_name(row: StoredFile) -> str | None:
     return SOURCE_OF_KIND[row.kind].table.name if row.status == "ingested" else None
 
 
-def _any_of(rows: Sequence[Held]) -> str:
+def _any_of(rows: Sequence[StoredFile]) -> str:
     """The condition that a table's row is of one of these files."""
     files: dict[str, list[str]] = {}
     for row in rows:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ingest.containers import contents, damage_of
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import DescriptionFacts
 from ingest.files.inspection import Inspected, inspect
 from ingest.lake.tables.bronze import (
@@ -248,7 +248,7 @@ def inspection(data: bytes) -> None:
     choice, data = data[:1], data[1:]
     name = NAMES[choice[0] % len(NAMES)] if choice else NAMES[0]
     path = _file(data, name)
-    for found in inspect(Found(str(path), name), split_bytes=1000):
+    for found in inspect(ListedFile(str(path), name), split_bytes=1000):
         assert Inspected.from_json(found.to_json()) == found
         assert found.kind in SOURCE_KINDS
         assert (found.reason is None) == (found.status in ("ingested", "empty")) or found.status == "empty"

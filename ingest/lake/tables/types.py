@@ -29,6 +29,11 @@ def arrow_type(name: str) -> pa.DataType:
     return _types(name)[1]
 
 
+def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """The Arrow schema of columns given by name and type."""
+    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+
+
 @cache
 def _types(name: str) -> tuple[T.DataType, pa.DataType]:
     if name in _SIMPLE:
@@ -36,15 +41,15 @@ def _types(name: str) -> tuple[T.DataType, pa.DataType]:
     outer, _, rest = name.partition("<")
     inner = _parts(rest.removesuffix(">")) if rest.endswith(">") else []
     if outer == "array" and len(inner) == 1:
-        element, held = _types(inner[0])
-        return T.ArrayType(element), pa.list_(held)
+        element, arrow = _types(inner[0])
+        return T.ArrayType(element), pa.list_(arrow)
     if outer == "map" and len(inner) == 2:
-        (key, held_key), (value, held_value) = map(_types, inner)
-        return T.MapType(key, value), pa.map_(held_key, held_value)
+        (key, arrow_key), (value, arrow_value) = map(_types, inner)
+        return T.MapType(key, value), pa.map_(arrow_key, arrow_value)
     if outer == "struct" and inner:
         fields = [(field, _types(kind)) for field, _, kind in (part.partition(":") for part in inner)]
         spark = T.StructType([T.StructField(field, kind) for field, (kind, _) in fields])
-        return spark, pa.struct([(field, held) for field, (_, held) in fields])
+        return spark, pa.struct([(field, arrow) for field, (_, arrow) in fields])
     raise ValueError(f"{name} is no type that a column may have")
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from ingest.lake.tables.bronze import LOG_RECORDS
+from ingest.lake.tables.types import arrow_type
 from ingest.readers.batches import BATCH_BYTES, BATCH_ROWS, batch
 from ingest.readers.identity import record_ids
 from ingest.readers.logs.framing import NO_HEADER, Framed, frame
@@ -300,9 +301,9 @@ class _Rows:
     def take(self) -> pa.RecordBatch:
         columns: dict[str, Any] = dict(self._columns)
         columns["fields"] = pa.MapArray.from_arrays(
-            pa.array(self._field_offsets, type=pa.int32()),
-            pa.array(self._field_keys, type=pa.string()),
-            pa.array(self._field_values, type=pa.string()),
+            pa.array(self._field_offsets, type=arrow_type("int")),
+            pa.array(self._field_keys, type=arrow_type("string")),
+            pa.array(self._field_values, type=arrow_type("string")),
         )
         taken = batch(LOG_RECORDS, self._item, columns, self.count)
         self._clear()

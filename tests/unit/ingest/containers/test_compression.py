@@ -15,8 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.containers import GzipStream
-from ingest.containers.compression import CODECS, Decompressed
+from ingest.containers.compression import CODECS, GZIP, Decompressed
 from tests.unit.ingest.containers.packing import COMPRESS, LINE, Taken, take
 
 NAMES = sorted(COMPRESS)
@@ -91,7 +90,7 @@ def test_flushed_and_empty_deflate_blocks_and_levels_of_pigz() -> None:
     pack = zlib.compressobj(6, zlib.DEFLATED, 31)
     packed = b"".join(pack.compress(LINE * 10) + pack.flush(zlib.Z_FULL_FLUSH) for _ in range(20)) + pack.flush()
     assert unpacked("gzip", packed) == (LINE * 200, None)
-    assert GzipStream(io.BytesIO(packed)).read(5) == LINE[:5]
+    assert Decompressed(io.BytesIO(packed), GZIP).read(5) == LINE[:5]
 
 
 def test_zstd_frames_to_skip_and_frames_of_every_kind() -> None:

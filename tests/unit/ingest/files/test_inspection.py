@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingest.containers import storage
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.inspection import inspect
 
 LINE = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controller.KafkaController)\n"
@@ -27,7 +27,7 @@ def test_an_archive_that_is_cut_off_says_so(tmp_path: Path) -> None:
             archive.addfile(entry, io.BytesIO(data))
     path = tmp_path / "cut.tgz"
     path.write_bytes(whole.getvalue()[:150_000])
-    found = list(inspect(Found(str(path), "cut.tgz")))
+    found = list(inspect(ListedFile(str(path), "cut.tgz")))
     assert [item.source_file for item in found][:2] == ["cut.tgz!a.log", "cut.tgz!b.log"]
     assert found[0].size_bytes == 100_000
     assert found[1].damage is not None or "cut off" in str(found[-1].reason)
@@ -38,7 +38,7 @@ def test_a_file_that_cannot_be_opened_is_rejected_with_a_sentence(monkeypatch: p
         raise PermissionError(13, "Permission denied", location)
 
     monkeypatch.setattr(storage, "open_stream", denied)
-    (item,) = inspect(Found("/c/server.log", "server.log"))
+    (item,) = inspect(ListedFile("/c/server.log", "server.log"))
     assert item.status == "rejected"
     assert item.reason == "the file cannot be read (Permission denied): check its permissions and its disk"
 
@@ -47,7 +47,7 @@ def test_splits_are_at_records_and_know_their_line(tmp_path: Path) -> None:
     path = tmp_path / "big.log"
     record = LINE + b"\tat a.B.c(B.scala:1)\n"
     path.write_bytes(record * 50_000)
-    (item,) = inspect(Found(str(path), "big.log"), split_bytes=1 << 20)
+    (item,) = inspect(ListedFile(str(path), "big.log"), split_bytes=1 << 20)
     assert len(item.splits) == 2
     for offset, line in item.splits:
         assert offset % len(record) == 0
@@ -61,8 +61,8 @@ def test_an_unfinished_last_line_is_kept_back_in_a_live_log_only(tmp_path: Path)
         ("server.log.1", LINE + b"[2026", len(LINE) + 5),
     ):
         (tmp_path / name).write_bytes(data)
-        (item,) = inspect(Found(str(tmp_path / name), name))
+        (item,) = inspect(ListedFile(str(tmp_path / name), name))
         assert item.ingestible_bytes == ingestible
     (tmp_path / "x.log.gz").write_bytes(gzip.compress(LINE + b"[2026"))
-    (item,) = inspect(Found(str(tmp_path / "x.log.gz"), "x.log.gz"))
+    (item,) = inspect(ListedFile(str(tmp_path / "x.log.gz"), "x.log.gz"))
     assert (item.ingestible_bytes, item.compression) == (len(LINE) + 5, "gzip")

@@ -12,7 +12,7 @@ import pytest
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
 from ingest.files.inspection import Inspected
-from ingest.run.planning import Action, Known, needed_prefixes, plan
+from ingest.run.planning import Action, StoredFile, needed_prefixes, plan
 
 
 def file(location: str, kind: str = "state_change_log", **values: Any) -> Inspected:
@@ -148,7 +148,11 @@ def sha(data: bytes) -> str:
 
 def actions(*contents: bytes, stored: bytes | None = None) -> dict[bytes, Action]:
     files = states(*contents)
-    known = {} if stored is None else {("X", "id"): Known(len(stored), sha(stored))}
+    known = (
+        {}
+        if stored is None
+        else {("X", "id"): StoredFile("X", "id", 1, "server_log", "server.log", "ingested", len(stored), sha(stored))}
+    )
     by_location = dict(zip((f.file.location for f in files), contents, strict=True))
     hashes = {
         (location, member, length): sha(by_location[location][:length])

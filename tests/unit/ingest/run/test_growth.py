@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PythonException
 
 from ingest.containers import contents
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
 from ingest.files.inspection import Inspected, inspect
 from ingest.readers.identity import log_file_id
@@ -19,8 +19,8 @@ from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.run import following
 from ingest.run.errors import IngestError
-from ingest.run.planning import Action, Planned
-from ingest.run.superseding import Held, former_ids, prefixes, superseded
+from ingest.run.planning import Action, Planned, StoredFile
+from ingest.run.superseding import earlier_ids, prefixes, superseded
 from ingest.run.work_items import work_items
 from tests.support.files import jute
 
@@ -31,7 +31,7 @@ LINE = b"[2026-03-11 10:21:07,123] INFO [Controller id=4] Ready (kafka.controlle
 
 
 def owner_of(path: Path, *, broker_id: int | None = None) -> Attributed:
-    (file,) = inspect(Found(str(path), path.name))
+    (file,) = inspect(ListedFile(str(path), path.name))
     ((owner,), _) = attribute([file], cluster_id=CLUSTER, brokers={}, known_cluster=None)
     return owner if broker_id is None else replace(owner, broker_id=broker_id)
 
@@ -110,7 +110,7 @@ def test_a_file_of_several_processes_belongs_to_no_broker_of_its_folder(tmp_path
 
 
 def test_a_file_that_is_gone_since_it_was_listed_is_none(tmp_path: Path) -> None:
-    assert list(inspect(Found(str(tmp_path / "server.log.9"), "server.log.9"))) == []
+    assert list(inspect(ListedFile(str(tmp_path / "server.log.9"), "server.log.9"))) == []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ class TestEarlierStates:
         owner = Attributed(file, CLUSTER, 1, log_file_id(CLUSTER, 1, b"first"))
         return [Planned(owner, action, owner.file_id)]
 
-    def held(self, **values: Any) -> Held:
+    def stored(self, **values: Any) -> StoredFile:
         known: dict[str, Any] = {
             "cluster_id": UNKNOWN_CLUSTER,
             "file_id": "held",
@@ -162,7 +162,7 @@ class TestEarlierStates:
             "length": 10,
             "content_hash": "ten",
         }
-        return Held(**(known | values))
+        return StoredFile(**(known | values))
 
     @pytest.mark.parametrize(
         "held",
@@ -177,7 +177,7 @@ class TestEarlierStates:
         ],
     )
     def test_what_was_known_by_less_is_replaced(self, held: dict[str, Any]) -> None:
-        row = self.held(**held)
+        row = self.stored(**held)
         assert superseded(self.planned(), [row], HASHES) == [row]
 
     @pytest.mark.parametrize(
@@ -191,39 +191,39 @@ class TestEarlierStates:
         ],
     )
     def test_other_files_are_left_alone(self, held: dict[str, Any]) -> None:
-        assert superseded(self.planned(), [self.held(**held)], HASHES) == []
+        assert superseded(self.planned(), [self.stored(**held)], HASHES) == []
 
     def test_only_a_file_that_is_new_takes_the_place_of_another(self) -> None:
         for action in (Action.KNOWN, Action.GROWN, Action.FORK):
-            assert superseded(self.planned(action), [self.held()], HASHES) == []
+            assert superseded(self.planned(action), [self.stored()], HASHES) == []
 
     def test_a_file_that_is_still_there_is_no_earlier_state(self) -> None:
         again = self.planned(location="/other/name.log")[0]
         again = replace(again, owner=replace(again.owner, cluster_id=UNKNOWN_CLUSTER, file_id="held"))
-        assert superseded([*self.planned(), again], [self.held()], HASHES) == []
+        assert superseded([*self.planned(), again], [self.stored()], HASHES) == []
 
     def test_a_copy_is_replaced_where_its_name_says_its_instant_or_its_owner_was_not_known(self) -> None:
         copy = {"kind": "server_properties", "first_line": None}
-        shorter = self.held(kind="server_properties")
-        whole = self.held(kind="server_properties", length=20, content_hash="twenty")
+        shorter = self.stored(kind="server_properties")
+        whole = self.stored(kind="server_properties", length=20, content_hash="twenty")
         assert superseded(self.planned(**copy), [shorter], HASHES) == []
         assert superseded(self.planned(**copy), [whole], HASHES) == [whole]
         assert superseded(self.planned(**copy, captured_at_ms=1), [shorter], HASHES) == [shorter]
 
     def test_only_beginnings_have_to_be_hashed(self) -> None:
         rows = [
-            self.held(),
-            self.held(file_id="a", length=0),
-            self.held(file_id="b", length=20),
-            self.held(file_id="c", length=99),
+            self.stored(),
+            self.stored(file_id="a", length=0),
+            self.stored(file_id="b", length=20),
+            self.stored(file_id="c", length=99),
         ]
         assert prefixes(self.planned(), rows) == {("/in/name.log", None): [10]}
 
-    def test_former_ids_are_those_of_unknown_owners(self) -> None:
+    def test_earlier_ids_are_those_of_unknown_owners(self) -> None:
         (entry,) = self.planned(birth_id="unknown-0123")
-        ((now, former),) = former_ids([entry.owner]).items()
+        ((now, earlier),) = earlier_ids([entry.owner]).items()
         assert now == entry.key
-        assert set(former) == {
+        assert set(earlier) == {
             (cluster, log_file_id(cluster, broker, b"first"))
             for cluster in (CLUSTER, UNKNOWN_CLUSTER, "unknown-0123")
             for broker in (1, None)

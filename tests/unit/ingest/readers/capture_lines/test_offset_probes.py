@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingest.containers.storage import Found
+from ingest.containers.storage import ListedFile
 from ingest.files.attribution import Attributed, attribute
 from ingest.files.inspection import inspect
 from ingest.lake.tables.bronze import OFFSET_PROBES
@@ -129,7 +129,7 @@ class TestOwners:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        (file,) = inspect(Found(str(path), name))
+        (file,) = inspect(ListedFile(str(path), name))
         settings: dict[str, Any] = {"cluster_id": "c", "brokers": {}, "known_cluster": None} | options
         ((owner,), _) = attribute([file], **settings)
         assert (owner.file.kind, owner.file.status, owner.file.captured_at_ms) == ("offset_probe", "ingested", None)
@@ -150,7 +150,7 @@ class TestOwners:
     def test_a_prober_does_not_say_whose_the_files_beside_it_are(self, tmp_path: Path) -> None:
         (tmp_path / "probes-3.jsonl").write_bytes(line(broker=3))
         (tmp_path / "server.log").write_bytes(b"[2026-03-11 10:21:07,123] INFO starting (kafka.server.KafkaServer)\n")
-        files = [file for path in sorted(tmp_path.iterdir()) for file in inspect(Found(str(path), path.name))]
+        files = [file for path in sorted(tmp_path.iterdir()) for file in inspect(ListedFile(str(path), path.name))]
         found, _ = attribute(files, cluster_id="c", brokers={}, known_cluster=None)
         assert {owner.file.kind: owner.broker_id for owner in found} == {"offset_probe": 3, "server_log": None}
 
@@ -180,7 +180,7 @@ class TestOwners:
     def test_a_first_line_that_is_not_finished_is_no_record_yet(self, tmp_path: Path) -> None:
         path = tmp_path / "probes-1.jsonl"
         path.write_bytes(line()[:-1])
-        (file,) = inspect(Found(str(path), path.name))
+        (file,) = inspect(ListedFile(str(path), path.name))
         assert (file.kind, file.status) == ("offset_probe", "empty")
-        (final,) = inspect(Found(str(path), path.name), is_final=True)
+        (final,) = inspect(ListedFile(str(path), path.name), is_final=True)
         assert (final.status, final.ingestible_bytes) == ("ingested", len(line()) - 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.containers import GzipStream
+from ingest.containers.compression import GZIP, Decompressed
 from ingest.containers.snappy import SnappyStream
 from ingest.lake.tables.bronze import ZNODE_SNAPSHOTS
 from ingest.readers.batches import CLOCK_COLUMN, kept_batches
@@ -200,7 +200,7 @@ class TestSnappy:
 @pytest.mark.parametrize("path", sorted(REAL.glob("*/snapshot.*")), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_the_files_that_zookeeper_3_9_4_wrote_are_whole(path: Path) -> None:
     with path.open("rb") as file:
-        stream = SnappyStream(file) if path.suffix == ".snappy" else GzipStream(file)
+        stream = SnappyStream(file) if path.suffix == ".snappy" else Decompressed(file, GZIP)
         data = b"".join(blocks(stream))
         assert stream.damage is None
     if path.suffix == ".gz":

@@ -24,7 +24,7 @@ class _Total:
 
 
 class Missed:
-    """Keeps which sources are out, and since when; says and writes when one fails and when it is back.
+    """Keeps which sources are out, and since when; reports and writes when one fails and when it is back.
 
     ``source`` is what was not recorded, as ``"znodes"``, ``"probes"``; ``what`` narrows it to a broker, a znode or
     a file. May be called from any thread. What it holds grows with the number of sources, not with time.
@@ -38,7 +38,7 @@ class Missed:
         self._totals: dict[tuple[str, str], _Total] = {}
 
     def lost(self, source: str, what: str, reason: str, since_ms: int | None = None) -> None:
-        """The source cannot be recorded from ``since_ms`` (now) on; said once for each outage."""
+        """The source cannot be recorded from ``since_ms`` (now) on; reported once for each outage."""
         key = (source, what)
         with self._lock:
             if key in self._out:
@@ -65,10 +65,10 @@ class Missed:
         key = (source, what)
         with self._lock:
             total = self._totals.setdefault(key, _Total())
-            is_known = total.outages > 0 and total.reason == reason
+            is_reported = total.outages > 0 and total.reason == reason
             total.outages += 1
             total.reason = reason
-            if is_known:
+            if is_reported:
                 return
             now = now_ms()
             self._append([_line(source, what, now, now, reason)])

@@ -1,4 +1,4 @@
-"""What a capture is told, what it says at its end, and how it fails."""
+"""The parameters of a capture, its summary at the end, and its error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CaptureParams:
     request_timeout_s: float = 5.0
     #: A first contact that takes longer is an error, unless ``waits``.
     connect_timeout_s: float = 15.0
-    #: Begin although ZooKeeper or the brokers are not there yet: what is missed until they are is said.
+    #: Begin although ZooKeeper or the brokers are not there yet: what is missed until then is recorded.
     waits: bool = False
 
     @property

@@ -1,4 +1,4 @@
-"""Rounds, told to the threads that take part in each."""
+"""The rounds of a capture, for the threads that take part in each."""
 
 from __future__ import annotations
 

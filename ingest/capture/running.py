@@ -1,4 +1,4 @@
-"""One run of a capture: its sources, round by round, until it is told to stop."""
+"""One run of a capture: its sources, round by round, until it is stopped."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ NAME: Final = "snappy"
 MAGIC: Final = b"\x82SNAPPY\0"
 
 _HEADER_BYTES: Final = 16
-#: The writer's blocks are 32 KiB unless it was told otherwise.
+#: The writer's blocks are 32 KiB unless it was configured otherwise.
 _MAX_BLOCK_BYTES: Final = 8 << 20
 _SOURCE_BYTES: Final = 1 << 18
 

@@ -109,7 +109,7 @@ class TransactionFacts:
 
 
 class JsonSnapshotFacts:
-    """The cluster's id, its birth and its chroot, as a snapshot of the znodes tells them."""
+    """The cluster's id, its birth and its chroot, from a snapshot of the znodes."""
 
     def __init__(self) -> None:
         self._held = b""

@@ -27,7 +27,7 @@ _META_IDS: Final = ("broker.id", "node.id")
 def read(
     item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str] = shown_value
 ) -> Iterator[Kept | Rejected]:
-    """The properties of one file; comments and blank lines are no records. ``show`` gives what is told of a value.
+    """The properties of one file; comments and blank lines are no records. ``show`` gives what may be shown of a value.
 
     Of a key that is set twice the later value counts, as in Java; the earlier one is rejected. In
     ``meta.properties`` a version or an id that Kafka cannot read is rejected.

@@ -110,8 +110,8 @@ def follow(
     each: Callable[[IngestReport], None],
     failed: Callable[[Exception], None],
 ) -> StreamingQuery:
-    """Start to follow the files at and below the paths; ``each`` is told what every batch did, ``failed`` what ended
-    the query, which Spark tells only in its own words.
+    """Start to follow the files at and below the paths; ``each`` is called with the report of every batch, ``failed``
+    with the error that ended the query, which Spark wraps in one of its own.
 
     The query runs until it is stopped. Where it was before is kept in the lake, by the paths.
     """

@@ -72,7 +72,7 @@ class IngestReport:
 def ingest_paths(
     lake: Lake, paths: Sequence[str], options: IngestOptions, progress: Callable[[str], None]
 ) -> IngestReport:
-    """Take what is new at and below the paths into bronze; ``progress`` is told what happens.
+    """Take what is new at and below the paths into bronze; ``progress`` is called with a sentence for each step.
 
     Raises :class:`IngestError` for paths or options that cannot be used.
     """

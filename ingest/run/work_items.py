@@ -1,4 +1,4 @@
-"""Planned files to what the tasks are told to read."""
+"""The work items of the planned files: what the tasks read."""
 
 from __future__ import annotations
 

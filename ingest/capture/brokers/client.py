@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python is not typed
-    """Reads what a broker said before it closed the connection: kafka-python drops an answer that came with the end,
+    """Reads what a broker sent before it closed the connection: kafka-python drops an answer that came with the end,
     as that of a broker that refuses credentials."""
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
@@ -68,7 +68,7 @@ class BrokerClient:
             has_sasl = "SASL" in settings.get("security_protocol", "")
             if has_sasl and self._connection.broker_version_data is not None and is_closed(error):
                 self.close()
-                raise refused(self._address, settings, is_told=False) from error
+                raise refused(self._address, settings, is_reported=False) from error
             if api_version is not None or has_sasl or not is_closed(error):
                 raise self._unreachable(error) from error
             try:

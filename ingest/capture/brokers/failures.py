@@ -43,11 +43,11 @@ def closed(address: str, settings: Mapping[str, Any]) -> BrokerUnreachable:
     )
 
 
-def refused(address: str, settings: Mapping[str, Any], *, is_told: bool = True) -> BrokerUnreachable:
+def refused(address: str, settings: Mapping[str, Any], *, is_reported: bool = True) -> BrokerUnreachable:
     """The broker does not take the credentials. Before 1.0 (KIP-152) it only closes: then nothing tells them from the
     mechanism."""
     mechanism = settings.get("sasl_mechanism")
-    if is_told:
+    if is_reported:
         reason = f"{address} refuses the credentials (SASL {mechanism}): see sasl.username and sasl.password"
     else:
         reason = f"{address} refuses the credentials, or SASL {mechanism} altogether: see sasl.mechanism"

@@ -45,8 +45,8 @@ class _Ended(Exception):
 
 
 class Prober:
-    """A broker's thread. ``found`` is told the view of every answer to Metadata; ``failed`` of an error that ends
-    the capture. ``errors`` counts answers that were errors, by name."""
+    """A broker's thread. ``found`` is called with the view of every answer to Metadata, ``failed`` with an error that
+    ends the capture. ``errors`` counts answers that were errors, by name."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ BOOTSTRAP: Final = "the brokers"
 
 
 class Probers:
-    """Starts a prober for each broker that any broker's metadata name. ``failed`` is told of an error that ends the
+    """Starts a prober for each broker that any broker's metadata name. ``failed`` is called with an error that ends the
     capture; ``known_topics`` are those that ZooKeeper has, where that is known."""
 
     def __init__(
@@ -137,7 +137,7 @@ class Probers:
             client.close()
 
     def _found(self, view: View) -> None:
-        """A broker told who the brokers are; an address counts only for one that cannot be asked at its own."""
+        """A broker named the brokers; an address counts only for one that cannot be asked at its own."""
         with self._lock:
             for broker_id, address in view.brokers.items():
                 prober = self._probers.get(broker_id)

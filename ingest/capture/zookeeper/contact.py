@@ -1,4 +1,4 @@
-"""What a server of ZooKeeper says at the first contact, where its client does not tell why it gets no session."""
+"""What a server of ZooKeeper says at the first contact, where its client does not report why it gets no session."""
 
 from __future__ import annotations
 

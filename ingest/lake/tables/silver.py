@@ -97,80 +97,62 @@ _EVENT_PARTITION: Final = (
     col("partition_id", "int", "Partition; NULL where the record names none."),
 )
 
-STATE_CHANGE_EVENTS: Final = TableSpec(
-    "silver",
+
+def _events(name: str, grain: str, *columns: Column) -> TableSpec:
+    """A table of typed records: what every event has, and the columns of its log."""
+    of_record = (
+        col("fields", "map<string,string>", "All fields of the message."),
+        col("cause", "string", "First line of the stack trace; NULL without one."),
+        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
+    )
+    every = (*_EVENT_HEAD, *_EVENT_PARTITION, *columns, *of_record, *_RECORD_PLACE, *PROVENANCE)
+    return TableSpec("silver", name, grain, ("cluster_id", "event_id"), every, version=2)
+
+
+def _timeline(name: str, grain: str, key: tuple[str, ...], *columns: Column) -> TableSpec:
+    """A table of intervals, of partitions where its key is one of theirs, else of a cluster's parts."""
+    of = PARTITION if key[: len(PARTITION_KEY)] == PARTITION_KEY else (CLUSTER,)
+    return TableSpec("silver", name, grain, key, (*of, *columns, *PROVENANCE), constraints=_INTERVAL_ORDER)
+
+
+STATE_CHANGE_EVENTS: Final = _events(
     "state_change_events",
     "one row per (state-change record, partition it names); one for a record that names none",
-    ("cluster_id", "event_id"),
-    (
-        *_EVENT_HEAD,
-        *_EVENT_PARTITION,
-        col("controller_id", "int", "Controller that acts, or that sent the request."),
-        col("controller_epoch", "int", "Its epoch, from the line's own prefix or the request: not the partition's."),
-        col("state_controller_epoch", "int", "Controller epoch printed inside the partition's state."),
-        col("replica_id", "int", "Replica the transition concerns."),
-        col("from_state", "string", "State before, Kafka's spelling."),
-        col("to_state", "string", "State after, Kafka's spelling."),
-        *_LEADER_AND_ISR,
-        col("partition_epoch", "int", "Version of the partition's state (znode version)."),
-        col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
-        col("replicas", "array<int>", "Assigned replicas in the order printed."),
-        col("adding_replicas", "array<int>", "Replicas being added by a reassignment."),
-        col("removing_replicas", "array<int>", "Replicas being removed by a reassignment."),
-        col("is_new", "boolean", "The request's isNew."),
-        col("is_delete", "boolean", "StopReplica with deletion."),
-        col("correlation_id", "int", "Correlation id of the request."),
-        col("to_broker_ids", "array<int>", "Brokers that a request goes to, or that answered."),
-        col("fields", "map<string,string>", "All fields of the message."),
-        col("cause", "string", "First line of the stack trace; NULL without one."),
-        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
-        *_RECORD_PLACE,
-        *PROVENANCE,
-    ),
-    version=2,
+    col("controller_id", "int", "Controller that acts, or that sent the request."),
+    col("controller_epoch", "int", "Its epoch, from the line's own prefix or the request: not the partition's."),
+    col("state_controller_epoch", "int", "Controller epoch printed inside the partition's state."),
+    col("replica_id", "int", "Replica the transition concerns."),
+    col("from_state", "string", "State before, Kafka's spelling."),
+    col("to_state", "string", "State after, Kafka's spelling."),
+    *_LEADER_AND_ISR,
+    col("partition_epoch", "int", "Version of the partition's state (znode version)."),
+    col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
+    col("replicas", "array<int>", "Assigned replicas in the order printed."),
+    col("adding_replicas", "array<int>", "Replicas being added by a reassignment."),
+    col("removing_replicas", "array<int>", "Replicas being removed by a reassignment."),
+    col("is_new", "boolean", "The request's isNew."),
+    col("is_delete", "boolean", "StopReplica with deletion."),
+    col("correlation_id", "int", "Correlation id of the request."),
+    col("to_broker_ids", "array<int>", "Brokers that a request goes to, or that answered."),
 )
 
-CONTROLLER_EVENTS: Final = TableSpec(
-    "silver",
+CONTROLLER_EVENTS: Final = _events(
     "controller_events",
     "one row per (typed record of controller.log, partition or replica it names); one for a record that names none",
-    ("cluster_id", "event_id"),
-    (
-        *_EVENT_HEAD,
-        *_EVENT_PARTITION,
-        col("controller_id", "int", "Controller that speaks."),
-        col("controller_epoch", "int", "Controller epoch the message names."),
-        col("broker_ids", "array<int>", "Brokers the message is about."),
-        col("fields", "map<string,string>", "All fields of the message."),
-        col("cause", "string", "First line of the stack trace; NULL without one."),
-        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
-        *_RECORD_PLACE,
-        *PROVENANCE,
-    ),
-    version=2,
+    col("controller_id", "int", "Controller that speaks."),
+    col("controller_epoch", "int", "Controller epoch the message names."),
+    col("broker_ids", "array<int>", "Brokers the message is about."),
 )
 
-REPLICATION_EVENTS: Final = TableSpec(
-    "silver",
+REPLICATION_EVENTS: Final = _events(
     "replication_events",
     "one row per (typed record of server.log, partition it names); one for a record that names none",
-    ("cluster_id", "event_id"),
-    (
-        *_EVENT_HEAD,
-        *_EVENT_PARTITION,
-        *_LEADER_AND_ISR,
-        col("old_isr", "array<int>", "ISR before the change."),
-        col("partition_epoch", "int", "Version of the partition's state (znode version)."),
-        col("high_watermark", "bigint", "High watermark the message prints."),
-        col("log_end_offset", "bigint", "Log end offset the message prints."),
-        col("offset", "bigint", "Any other offset the message prints."),
-        col("fields", "map<string,string>", "All fields of the message."),
-        col("cause", "string", "First line of the stack trace; NULL without one."),
-        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
-        *_RECORD_PLACE,
-        *PROVENANCE,
-    ),
-    version=2,
+    *_LEADER_AND_ISR,
+    col("old_isr", "array<int>", "ISR before the change."),
+    col("partition_epoch", "int", "Version of the partition's state (znode version)."),
+    col("high_watermark", "bigint", "High watermark the message prints."),
+    col("log_end_offset", "bigint", "Log end offset the message prints."),
+    col("offset", "bigint", "Any other offset the message prints."),
 )
 
 ZNODE_CHANGES: Final = TableSpec(
@@ -240,183 +222,135 @@ OFFSET_OBSERVATIONS: Final = TableSpec(
     ),
 )
 
-CONTROLLER_EPOCH_TIMELINE: Final = TableSpec(
-    "silver",
+CONTROLLER_EPOCH_TIMELINE: Final = _timeline(
     "controller_epoch_timeline",
     "one row per (cluster, controller epoch, controller that claims it)",
     ("cluster_id", "controller_epoch", "controller_id", "sequence"),
-    (
-        CLUSTER,
-        col("controller_id", "int", "Broker that held the epoch; -1 where nothing says.", nullable=False),
-        col("controller_epoch", "int", "Controller epoch.", nullable=False),
-        SEQUENCE,
-        *INTERVAL,
-        col(
-            "end_reason",
-            "string",
-            "superseded, resigned, cluster_recreated; NULL while open.",
-            vocabulary=("superseded", "resigned", "cluster_recreated"),
-        ),
-        *PROVENANCE,
+    col("controller_id", "int", "Broker that held the epoch; -1 where nothing says.", nullable=False),
+    col("controller_epoch", "int", "Controller epoch.", nullable=False),
+    SEQUENCE,
+    *INTERVAL,
+    col(
+        "end_reason",
+        "string",
+        "superseded, resigned, cluster_recreated; NULL while open.",
+        vocabulary=("superseded", "resigned", "cluster_recreated"),
     ),
-    constraints=_INTERVAL_ORDER,
 )
 
-BROKER_LIVENESS_TIMELINE: Final = TableSpec(
-    "silver",
+BROKER_LIVENESS_TIMELINE: Final = _timeline(
     "broker_liveness_timeline",
     "one row per (broker, registration in /brokers/ids)",
     ("cluster_id", "broker_id", "sequence"),
-    (
-        CLUSTER,
-        col("broker_id", "int", "Broker.", nullable=False),
-        SEQUENCE,
-        *INTERVAL,
-        col(
-            "end_reason",
-            "string",
-            "controlled_shutdown, registration_lost, registered_again; NULL while open or unknown.",
-            vocabulary=("controlled_shutdown", "registration_lost", "registered_again"),
-        ),
-        col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
-        *PROVENANCE,
+    col("broker_id", "int", "Broker.", nullable=False),
+    SEQUENCE,
+    *INTERVAL,
+    col(
+        "end_reason",
+        "string",
+        "controlled_shutdown, registration_lost, registered_again; NULL while open or unknown.",
+        vocabulary=("controlled_shutdown", "registration_lost", "registered_again"),
     ),
-    constraints=_INTERVAL_ORDER,
+    col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
 )
 
-PARTITION_STATE_TIMELINE: Final = TableSpec(
-    "silver",
+PARTITION_STATE_TIMELINE: Final = _timeline(
     "partition_state_timeline",
     "one row per (partition, interval in one state of the controller's partition state machine)",
     (*PARTITION_KEY, "sequence"),
-    (
-        *PARTITION,
-        SEQUENCE,
-        col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=PARTITION_STATES),
-        *INTERVAL,
-        col("controller_id", "int", "Controller that holds the state."),
-        col("controller_epoch", "int", "Its epoch."),
-        *PROVENANCE,
-    ),
-    constraints=_INTERVAL_ORDER,
+    SEQUENCE,
+    col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=PARTITION_STATES),
+    *INTERVAL,
+    col("controller_id", "int", "Controller that holds the state."),
+    col("controller_epoch", "int", "Its epoch."),
 )
 
-REPLICA_STATE_TIMELINE: Final = TableSpec(
-    "silver",
+REPLICA_STATE_TIMELINE: Final = _timeline(
     "replica_state_timeline",
     "one row per (replica, interval in one state of the controller's replica state machine)",
     (*PARTITION_KEY, "replica_id", "sequence"),
-    (
-        *PARTITION,
-        col("replica_id", "int", "Replica: its broker's id.", nullable=False),
-        SEQUENCE,
-        col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=REPLICA_STATES),
-        *INTERVAL,
-        col("controller_id", "int", "Controller that holds the state."),
-        col("controller_epoch", "int", "Its epoch."),
-        *PROVENANCE,
-    ),
-    constraints=_INTERVAL_ORDER,
+    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+    SEQUENCE,
+    col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=REPLICA_STATES),
+    *INTERVAL,
+    col("controller_id", "int", "Controller that holds the state."),
+    col("controller_epoch", "int", "Its epoch."),
 )
 
-LEADER_AND_ISR_TIMELINE: Final = TableSpec(
-    "silver",
+LEADER_AND_ISR_TIMELINE: Final = _timeline(
     "leader_and_isr_timeline",
     "one row per (partition, interval of one decided leader, leader epoch and ISR)",
     (*PARTITION_KEY, "sequence"),
-    (
-        *PARTITION,
-        SEQUENCE,
-        col("leader", "int", "Leader's broker id; -1 none.", nullable=False),
-        col("leader_epoch", "int", "Leader epoch.", nullable=False),
-        col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
-        col("controller_epoch", "int", "Controller epoch stored with the state; NULL where unknown."),
-        col("partition_epoch", "int", "Version of the partition's state (znode version); NULL where unknown."),
-        col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
-        *INTERVAL,
-        col(
-            "written_by",
-            "string",
-            "controller, or leader where the leader asked for the ISR change; NULL where unknown.",
-            vocabulary=("controller", "leader"),
-        ),
-        *PROVENANCE,
+    SEQUENCE,
+    col("leader", "int", "Leader's broker id; -1 none.", nullable=False),
+    col("leader_epoch", "int", "Leader epoch.", nullable=False),
+    col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
+    col("controller_epoch", "int", "Controller epoch stored with the state; NULL where unknown."),
+    col("partition_epoch", "int", "Version of the partition's state (znode version); NULL where unknown."),
+    col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
+    *INTERVAL,
+    col(
+        "written_by",
+        "string",
+        "controller, or leader where the leader asked for the ISR change; NULL where unknown.",
+        vocabulary=("controller", "leader"),
     ),
-    constraints=_INTERVAL_ORDER,
 )
 
-ASSIGNMENT_TIMELINE: Final = TableSpec(
-    "silver",
+ASSIGNMENT_TIMELINE: Final = _timeline(
     "assignment_timeline",
     "one row per (partition, interval of one replica assignment)",
     (*PARTITION_KEY, "sequence"),
-    (
-        *PARTITION,
-        SEQUENCE,
-        col("replicas", "array<int>", "Assigned replicas, the preferred leader first.", nullable=False),
-        col("adding_replicas", "array<int>", "Replicas being added; NULL where the version does not say."),
-        col("removing_replicas", "array<int>", "Replicas being removed; NULL where the version does not say."),
-        *INTERVAL,
-        *PROVENANCE,
-    ),
-    constraints=_INTERVAL_ORDER,
+    SEQUENCE,
+    col("replicas", "array<int>", "Assigned replicas, the preferred leader first.", nullable=False),
+    col("adding_replicas", "array<int>", "Replicas being added; NULL where the version does not say."),
+    col("removing_replicas", "array<int>", "Replicas being removed; NULL where the version does not say."),
+    *INTERVAL,
 )
 
-REPLICA_ROLE_TIMELINE: Final = TableSpec(
-    "silver",
+REPLICA_ROLE_TIMELINE: Final = _timeline(
     "replica_role_timeline",
     "one row per (partition, broker, view, interval): what one broker believed of one partition",
     (*PARTITION_KEY, "broker_id", "view", "sequence"),
-    (
-        *PARTITION,
-        col("broker_id", "int", "Broker that believes.", nullable=False),
-        col(
-            "view",
-            "string",
-            "replica_manager: what it acts as; metadata_cache: what it tells clients.",
-            nullable=False,
-            vocabulary=("replica_manager", "metadata_cache"),
-        ),
-        SEQUENCE,
-        col(
-            "role",
-            "string",
-            "leader, follower, or none (stopped, or not in its cache); in the cache: cached.",
-            nullable=False,
-            vocabulary=("leader", "follower", "none", "cached"),
-        ),
-        col("leader", "int", "Whom it believes to lead; NULL where nothing says."),
-        col("leader_epoch", "int", "At which leader epoch; NULL where nothing says."),
-        col("isr", "array<int>", "ISR as told to it; NULL where nothing says."),
-        col("partition_epoch", "int", "Version of the partition's state as told to it; NULL where nothing says."),
-        col("told_by_controller_id", "int", "Controller whose request told it."),
-        col("told_by_controller_epoch", "int", "Epoch of that request."),
-        *INTERVAL,
-        *PROVENANCE,
+    col("broker_id", "int", "Broker that believes.", nullable=False),
+    col(
+        "view",
+        "string",
+        "replica_manager: what it acts as; metadata_cache: what it tells clients.",
+        nullable=False,
+        vocabulary=("replica_manager", "metadata_cache"),
     ),
-    constraints=_INTERVAL_ORDER,
+    SEQUENCE,
+    col(
+        "role",
+        "string",
+        "leader, follower, or none (stopped, or not in its cache); in the cache: cached.",
+        nullable=False,
+        vocabulary=("leader", "follower", "none", "cached"),
+    ),
+    col("leader", "int", "Whom it believes to lead; NULL where nothing says."),
+    col("leader_epoch", "int", "At which leader epoch; NULL where nothing says."),
+    col("isr", "array<int>", "ISR as told to it; NULL where nothing says."),
+    col("partition_epoch", "int", "Version of the partition's state as told to it; NULL where nothing says."),
+    col("told_by_controller_id", "int", "Controller whose request told it."),
+    col("told_by_controller_epoch", "int", "Epoch of that request."),
+    *INTERVAL,
 )
 
-REPLICA_OFFSET_TIMELINE: Final = TableSpec(
-    "silver",
+REPLICA_OFFSET_TIMELINE: Final = _timeline(
     "replica_offset_timeline",
     "one row per (replica, interval): what is proven of its offsets at every instant of it; and per (replica, answer of"
     " a broker): a row without length, at an instant between asking and answering, where the bounds meet",
     (*PARTITION_KEY, "replica_id", "sequence"),
-    (
-        *PARTITION,
-        col("replica_id", "int", "Replica: its broker's id.", nullable=False),
-        SEQUENCE,
-        *INTERVAL,
-        col("high_watermark_lower", "bigint", "The high watermark is at least this; NULL: not bounded."),
-        col("high_watermark_upper", "bigint", "The high watermark is at most this; NULL: not bounded."),
-        col("log_end_offset_lower", "bigint", "The log end offset is at least this; NULL: not bounded."),
-        col("log_end_offset_upper", "bigint", "The log end offset is at most this; NULL: not bounded."),
-        col("log_start_offset_lower", "bigint", "The log start offset is at least this; NULL: not bounded."),
-        col("recovery_point_lower", "bigint", "The recovery point is at least this; NULL: not bounded."),
-        *PROVENANCE,
-    ),
-    constraints=_INTERVAL_ORDER,
+    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+    SEQUENCE,
+    *INTERVAL,
+    col("high_watermark_lower", "bigint", "The high watermark is at least this; NULL: not bounded."),
+    col("high_watermark_upper", "bigint", "The high watermark is at most this; NULL: not bounded."),
+    col("log_end_offset_lower", "bigint", "The log end offset is at least this; NULL: not bounded."),
+    col("log_end_offset_upper", "bigint", "The log end offset is at most this; NULL: not bounded."),
+    col("log_start_offset_lower", "bigint", "The log start offset is at least this; NULL: not bounded."),
+    col("recovery_point_lower", "bigint", "The recovery point is at least this; NULL: not bounded."),
 )
 
 TOPIC_INCARNATIONS: Final = TableSpec(

@@ -184,7 +184,7 @@ def is_description(keys: Set[str]) -> bool:
 
 
 def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    """The descriptions in a file, one per line. Whose one is its line says, else whose the file is."""
+    """The descriptions in a file, one per line. The broker is the one that the line names, else that of the file."""
     for place, entry in json_lines.objects(item, source):
         yield _description(place, entry, item.broker_id) if isinstance(entry, dict) else Rejected(place, entry)
 
@@ -198,12 +198,12 @@ def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None
         return Rejected(place, f"{_WORDS[kind]} whose sent_at or received_at is no instant in milliseconds")
     if received_at < sent_at:
         return Rejected(place, "an answer that came before it was asked for: the clock of the client was set back")
-    told = file_broker if entry.get("broker") is None else entry["broker"]
-    if told is None:
+    stated = file_broker if entry.get("broker") is None else entry["broker"]
+    if stated is None:
         return Rejected(
             place, "nothing says which broker answered: keep the file below broker-ID/, or give --broker ID=PATH"
         )
-    broker_id = integer(told, 0, MAX_BROKER_ID + 1)
+    broker_id = integer(stated, 0, MAX_BROKER_ID + 1)
     if broker_id is None:
         return Rejected(place, f"{_WORDS[kind]} whose broker is not a number in range")
     fields = _FIELDS[kind]

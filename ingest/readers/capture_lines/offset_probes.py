@@ -26,7 +26,7 @@ _INT64_END: Final = 1 << 63
 
 
 def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    """The answers in a file, one per line. Whose an answer is its line says, else whose the file is."""
+    """The answers in a file, one per line. The broker is the one that the line names, else that of the file."""
     for place, entry in json_lines.objects(item, source):
         yield _answer(place, entry, item.broker_id) if isinstance(entry, dict) else Rejected(place, entry)
 

@@ -41,7 +41,7 @@ _INDEXES: Final = {
 
 
 def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
-    """The row of one file of the item's kind; damage is told in ``problem``, the row is kept all the same."""
+    """The row of one file of the item's kind; damage is described in ``problem``, and the row is kept all the same."""
     digested = _Digested(source)
     name = names.file_name(item.source_file)
     found = names.partition_file(name)

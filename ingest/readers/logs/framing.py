@@ -225,11 +225,23 @@ class _Piece(NamedTuple):
 class _Open:
     """A record of one stream that may still grow; ``pieces`` is what has come of a line that a runtime cut."""
 
-    __slots__ = ("content", "data", "header", "held", "length", "line", "offset", "pieces", "reason", "seen", "stream")
+    __slots__ = (
+        "content",
+        "data",
+        "header",
+        "held",
+        "last_line",
+        "length",
+        "line",
+        "offset",
+        "pieces",
+        "reason",
+        "stream",
+    )
 
     def __init__(self, stream: bytes | None) -> None:
         self.stream = stream
-        self.seen = 0
+        self.last_line = 0
         self.pieces: list[_Piece] = []
         self.begin(0, 0, None, None)
 
@@ -271,9 +283,9 @@ class _Streams:
         record = self._open.get(self._last)
         if record is None:
             if len(self._open) >= MAX_OPEN_STREAMS:
-                ended.extend(self._close(min(self._open, key=lambda name: self._open[name].seen)))
+                ended.extend(self._close(min(self._open, key=lambda name: self._open[name].last_line)))
             record = self._open[self._last] = _Open(self._last if self._reading.names_streams else None)
-        record.seen = line
+        record.last_line = line
         if more or record.pieces:
             record.pieces.append(_Piece(text, data, length, offset, line))
             self._held += len(data)

@@ -144,11 +144,11 @@ def _stack_lines(value: Any, depth: int) -> list[str]:
         )
         return [f"\tat {value['class']}.{value['method']}({place})"]
     trace = _stack_lines(first_at(value, _TRACES), depth + 1)
-    name, said = first_at(value, _EXCEPTION_NAMES), first_at(value, _EXCEPTION_MESSAGES)
+    name, message = first_at(value, _EXCEPTION_NAMES), first_at(value, _EXCEPTION_MESSAGES)
     head = (
         []
         if name is None or (trace and trace[0].startswith(str(name)))
-        else [f"{name}: {said}" if said is not None else str(name)]
+        else [f"{name}: {message}" if message is not None else str(name)]
     )
     cause = _stack_lines(value.get("cause"), depth + 1)
     return [*head, *trace, *(["Caused by: " + cause[0], *cause[1:]] if cause else [])]

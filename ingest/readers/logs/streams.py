@@ -11,7 +11,7 @@ from ingest.readers.logs.writers import own_broker_id
 
 #: So many records of a stream that say an id are enough to know it.
 _ENOUGH: Final = 1000
-#: No more streams than this are told apart by broker.
+#: No more streams than this are assigned to brokers.
 _MAX_STREAMS: Final = 10_000
 
 

@@ -1,4 +1,4 @@
-"""What a record says of its writer: the kind of log that its logger writes, the broker that speaks."""
+"""Who wrote a record: the kind of log that its logger writes, and the broker that its message names as the writer."""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 Where the file can be sought in, its central directory says what it holds. Where that is missing, or the archive
 comes as a stream too long to hold, the entries are found one after another by their local headers.
+
+Python's zipfile refuses the whole archive where its end is cut off, an entry of its directory is damaged, a name is no
+UTF-8 or the comment holds the mark of the end, and takes one part of several for the whole. Here each of these
+costs what is damaged and nothing else.
 """
 
 from __future__ import annotations

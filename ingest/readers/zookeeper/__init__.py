@@ -1,1 +1,6 @@
-"""What ZooKeeper held: its own files, and our snapshots of the znodes."""
+"""ZooKeeper's own files: transaction logs and snapshots, from their binary formats to rows.
+
+``jute`` decodes values; ``transaction_framing`` and ``snapshot_format`` frame the files, ``transaction_log`` and
+``snapshots`` make the rows, ``facts`` says whose a file is. Snapshots that ``capture`` writes are JSON lines: see
+``readers/capture_lines``.
+"""

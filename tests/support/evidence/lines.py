@@ -64,11 +64,11 @@ class Line:
 def matched_lines(capture: CaptureText) -> Iterator[Line]:
     """Every line of a known shape, log after log, in the order of their lines."""
     for name in capture.named("/logs/"):
-        yield from _lines_of(name, capture.files[name])
+        yield from lines_of(name, capture.files[name])
 
 
 @lru_cache(maxsize=256)
-def _lines_of(name: str, lines: Lines) -> Sequence[Line]:
+def lines_of(name: str, lines: Lines) -> Sequence[Line]:
     """The lines of one log that stands at ``broker-N/logs/KIND.log``; bent captures share most of their logs."""
     folder, _, log = name.split("/")
     broker = int(folder.removeprefix("broker-"))

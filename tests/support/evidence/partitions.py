@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +15,9 @@ from reconstruct.findings.verdicts import Finding
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
-from tests.support.captures.text import CaptureText
+from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.cluster import plain_cluster
-from tests.support.evidence.lines import Line, Partition, by_partition, matched_lines, typed
+from tests.support.evidence.lines import Line, Partition, by_partition, lines_of, matched_lines, typed
 from tests.support.evidence.znodes import Write, partition_facts, read_writes
 
 __all__ = ["Partition", "PlainCapture", "plain_capture", "plain_evidence"]
@@ -36,6 +37,7 @@ class PlainCapture:
     cluster: ClusterHistory
     #: requests that brokers ignored as a whole: they name no partition.
     refused_requests: list[Evidence]
+    _histories: dict[Partition, PartitionHistory] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def view(self) -> ClusterView:
@@ -54,8 +56,10 @@ class PlainCapture:
         return self.fold_one(partition).verdicts.findings
 
     def fold_one(self, partition: Partition) -> PartitionHistory:
-        """The history of one partition."""
-        return fold_partition(partition[0], self.facts[partition], self.view)
+        """The history of one partition, folded once."""
+        if partition not in self._histories:
+            self._histories[partition] = fold_partition(partition[0], self.facts[partition], self.view)
+        return self._histories[partition]
 
 
 def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainCapture:
@@ -63,7 +67,7 @@ def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainC
     text = capture if isinstance(capture, CaptureText) else CaptureText.read(capture)
     lines = list(matched_lines(text))
     writes = read_writes(text) if znodes else []
-    return PlainCapture(_by_partition(lines, writes), plain_cluster(text, lines, writes), _refused(lines))
+    return PlainCapture(_by_partition(text, writes), plain_cluster(text, lines, writes), _refused(lines))
 
 
 def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list[Evidence]]:
@@ -71,15 +75,21 @@ def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list
     return plain_capture(folder, znodes=znodes).facts
 
 
-def _by_partition(lines: list[Line], writes: list[Write]) -> dict[Partition, list[Evidence]]:
+def _by_partition(text: CaptureText, writes: list[Write]) -> dict[Partition, list[Evidence]]:
     found: dict[Partition, list[Evidence]] = {}
-    for line in lines:
-        if line.event_type in _KINDS[line.source_kind]:
-            for partition, fact in _facts(line):
-                found.setdefault(partition, []).append(fact)
+    for name in text.named("/logs/"):
+        for partition, fact in _facts_of(name, text.files[name]):
+            found.setdefault(partition, []).append(fact)
     for partition, fact in partition_facts(writes, sorted(found)):
         found.setdefault(partition, []).append(fact)
     return found
+
+
+@lru_cache(maxsize=256)
+def _facts_of(name: str, lines: Lines) -> Sequence[tuple[Partition, Evidence]]:
+    """What one log says of partitions; bent captures share most of their logs."""
+    wanted = (line for line in lines_of(name, lines) if line.event_type in _KINDS[line.source_kind])
+    return tuple(fact for line in wanted for fact in _facts(line))
 
 
 def _facts(line: Line) -> Iterator[tuple[Partition, Evidence]]:

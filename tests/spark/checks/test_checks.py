@@ -24,7 +24,7 @@ from ingest.lake.delta import Lake, LakeError
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.quality import CHECK_RESULTS
 from reconstruct.rule_book import RULES
-from tests.support.lakes.incident import frame_of
+from tests.support.lakes.rows import frame_of
 
 Rows = dict[str, list[dict[str, Any]]]
 START = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)

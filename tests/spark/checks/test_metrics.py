@@ -19,7 +19,7 @@ from checks.results import CheckReport, CheckResult
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import CHECK_RESULTS, RUN_METRICS
-from tests.support.lakes.incident import START, append, at
+from tests.support.lakes.rows import START, append, at
 
 THRESHOLDS = """
 [trend]

@@ -18,11 +18,13 @@ from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
 from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, PARTITION_KEY
 from tests.support.browser import Browser
-from tests.support.lakes import incident as lake_fixture
+from tests.support.lakes import incident
+from tests.support.lakes.rows import at
+from tests.support.lakes.story import CLUSTER
 
 DAY = "2026-11-21"
 #: When ledger-0 was given another leader, ms since 1970.
-LEDGER = lake_fixture.at(252.31).timestamp() * 1000
+LEDGER = at(252.31).timestamp() * 1000
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def made(spark, empty_lake_dir, tmp_path_factory):
             shutil.copytree(empty_lake_dir, folder)
             lakes[name] = Lake(spark, str(folder))
             if name != "empty":
-                getattr(lake_fixture, f"write_{name}")(lakes[name])
+                getattr(incident, f"write_{name}")(lakes[name])
         return lakes[name]
 
     return of
@@ -87,9 +89,7 @@ def test_what_the_terminal_shows(pages):
 
 def test_the_same_lake_gives_the_same_bytes(gathered, pages):
     path = pages("incident")[0]
-    assert path.read_text(encoding="utf-8") == render(
-        gathered, f"Kafka state replay: {lake_fixture.CLUSTER}, {DAY} 10:00"
-    )
+    assert path.read_text(encoding="utf-8") == render(gathered, f"Kafka state replay: {CLUSTER}, {DAY} 10:00")
     assert [p.name for p in path.parent.iterdir()] == ["index.html"]
 
 
@@ -124,7 +124,7 @@ def test_counts_over_time_are_exact_where_they_change(gathered):
     most = {kind: max(step.partitions for step in steps) for kind, steps in counts.items()}
     assert most == {"offline": 2, "under_replicated": 4}
     assert counts["offline"][-1].partitions == 0
-    assert abs(counts["offline"][0].at_ms - lake_fixture.at(245.7).timestamp() * 1000) <= 1500
+    assert abs(counts["offline"][0].at_ms - at(245.7).timestamp() * 1000) <= 1500
 
 
 def test_the_verdicts_are_those_of_the_latest_run(gathered):
@@ -154,7 +154,7 @@ def test_several_clusters_have_a_section_each(spark, empty_lake_dir, tmp_path):
     shutil.copytree(empty_lake_dir, tmp_path / "lake")
     lake = Lake(spark, str(tmp_path / "lake"))
     for name in ("east", "west"):
-        lake_fixture.write_incident(lake, name, f"topic.{name}")
+        incident.write_incident(lake, name, f"topic.{name}")
     data = gather(lake, lambda _: None)
     assert [c.cluster_id for c in data.clusters] == ["east", "west"]
     assert {lane.topic for lane in data.clusters[1].of(partitions.SECTION)} == {"topic.west", "safe"}
@@ -200,7 +200,7 @@ def test_hostile_texts_are_shown_and_not_executed(browser, pages, tmp_path):
         assert page.value("document.querySelectorAll('script').length") == 2
         assert page.value("document.querySelectorAll('img').length") == 0
         labels = page.value("[...document.querySelectorAll('.lanes .label b')].map(n => n.textContent)")
-        assert sorted(labels)[:2] == ["<!--<script>document.title='PWNED'//-1", lake_fixture.HOSTILE[0] + "-0"]
+        assert sorted(labels)[:2] == ["<!--<script>document.title='PWNED'//-1", incident.HOSTILE[0] + "-0"]
         page.value("document.querySelector('.lanes .label').click()")
         assert page.value("document.title").startswith("Kafka state replay: ")
 

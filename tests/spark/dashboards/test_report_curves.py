@@ -19,8 +19,8 @@ from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from tests.support.browser import Browser
-from tests.support.lakes.incident import at
 from tests.support.lakes.losses import BUSY_ROWS, CUT, ELECTED, write_losses
+from tests.support.lakes.rows import at
 
 LIMITS = Limits(curves=3, curve_steps=900, groups=4)
 ELECTED_MS, CUT_MS = (at(seconds).timestamp() * 1000 for seconds in (ELECTED, CUT))

@@ -18,7 +18,7 @@ from ingest.lake.tables.quality import EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS
 from reconstruct.coverage.spark.step import evidence_coverage
 from reconstruct.events.spark.line_order import jumps_of_files
-from tests.support.lakes.incident import append
+from tests.support.lakes.rows import append
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -10,7 +10,8 @@ from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
 from jobs.reconstruct_job import refusals
 from reconstruct.engine.publication import REFUSED, Publication, no_audit
 from reconstruct.pipeline import ReconstructReport
-from tests.support.lakes.incident import Story, at
+from tests.support.lakes.rows import at
+from tests.support.lakes.story import Story
 
 WHERE = {"cluster_id": "c", "topic": "orders", "topic_incarnation": "orders-1", "partition_id": 0, "model_version": "2"}
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ingest.lake.delta import Lake
 from ingest.lake.tables import gold as g
 from ingest.lake.tables import silver as s
-from tests.support.lakes.incident import Story, at
+from tests.support.lakes.story import Story
 
 ELECTED: Final = 252.31
 CUT: Final = 481.5
@@ -43,7 +43,7 @@ def _lossy(story: Story) -> None:
     story.add(
         g.DATA_LOSS_BOUNDS,
         **place,
-        event_at=at(ELECTED),
+        event_at=ELECTED,
         cause="unclean_election",
         leader=2,
         previous_leader=1,
@@ -78,8 +78,8 @@ def _lossy(story: Story) -> None:
             broker_id=1,
             offset=290,
             event_type="log_truncated",
-            event_time=at(instant),
-            corrected_time=at(instant),
+            event_time=instant,
+            corrected_time=instant,
             source_file="f",
         )
     story.add(
@@ -89,8 +89,8 @@ def _lossy(story: Story) -> None:
         replica_id=1,
         offset_kind="high_watermark",
         offset=300,
-        observed_at=at(59.5),
-        observed_at_upper=at(60.5),
+        observed_at=59.5,
+        observed_at_upper=60.5,
         source="replication_offset_checkpoint",
         evidence=["hw-1"],
     )
@@ -107,14 +107,12 @@ def _busy() -> list[tuple[Any, ...]]:
 
 
 def _place(topic: str) -> dict[str, Any]:
-    return {"topic": topic, "topic_incarnation": f"{topic}-1", "partition_id": 0}
+    return {"topic": topic, "partition_id": 0}
 
 
 def _elected(story: Story, topic: str, when: float, leader: int, epoch: int, **values: Any) -> None:
     row = {"election_kind": "offline_partition", "previous_leader": 1, "previous_isr": [1]} | values
-    story.add(
-        g.LEADER_ELECTIONS, **_place(topic), elected_at=at(when), observed_leader=leader, leader_epoch=epoch, **row
-    )
+    story.add(g.LEADER_ELECTIONS, **_place(topic), elected_at=when, observed_leader=leader, leader_epoch=epoch, **row)
 
 
 def _offsets(story: Story, topic: str, replica: int, *rows: tuple[Any, ...], **values: Any) -> None:
@@ -125,8 +123,8 @@ def _offsets(story: Story, topic: str, replica: int, *rows: tuple[Any, ...], **v
             s.REPLICA_OFFSET_TIMELINE,
             **_place(topic),
             replica_id=replica,
-            valid_from=at(begin),
-            valid_to=None if end is None else at(end),
+            valid_from=begin,
+            valid_to=end,
             inferred_from="replication_rules",
             **dict(zip(names, bounds, strict=True)),
             **values,

@@ -1,0 +1,79 @@
+"""A dataclass declares the columns of its evidence; a table's row takes each column from the attribute of its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pytest
+
+from ingest.lake.tables.silver import PARTITION_KEY, REPLICA_ROLE_TIMELINE
+from reconstruct.engine.rows import columns_of, numbered, row_of, table_row, table_rows, value_of, values_of
+from reconstruct.partitions.roles import Role
+from reconstruct.time.instants import to_datetime
+from reconstruct.time.intervals import Interval
+
+
+class Kind(StrEnum):
+    UP = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    kind: Kind
+    at: int
+    isr: tuple[int, ...] | None = None
+    source: str = ""
+    parts: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    at: str
+
+
+def test_fields_are_columns_but_those_that_no_column_holds() -> None:
+    expected = {"kind": "string", "at": "bigint", "isr": "array<bigint>", "source": "string", "topic": "string"}
+    assert columns_of(Fact, topic="string") == expected
+
+
+def test_one_name_has_one_type() -> None:
+    with pytest.raises(ValueError, match=r"Other\.at is string, elsewhere bigint"):
+        columns_of(Fact, Other)
+
+
+def test_a_row_becomes_a_value() -> None:
+    row = {"kind": "up", "at": 5, "isr": [1, 2], "source": None, "more": 1}
+    fact = value_of(Fact, row, parts=(("t", 0),))
+    assert fact == Fact(Kind.UP, 5, (1, 2), "", (("t", 0),))
+    assert isinstance(fact.kind, Kind)
+    assert value_of(Fact, row | {"isr": None}).isr is None
+
+
+def test_a_value_becomes_its_row_again() -> None:
+    assert value_of(Fact, row_of(Fact(Kind.UP, 5, (1,)))) == Fact(Kind.UP, 5, (1,))
+
+
+def test_rows_of_several_kinds_are_told_apart() -> None:
+    rows = [{"row_kind": "Fact", "kind": "up", "at": 1}, {"row_kind": "Other", "at": "x"}]
+    assert values_of(Other, rows) == [Other("x")]
+
+
+def test_a_timeline_takes_its_columns_from_intervals_and_their_values() -> None:
+    timeline = [
+        Interval(1, 2, Role("leader", 1, 0, (1, 2)), ("e1",)),
+        Interval(2, None, Role("none"), ("e2",), "log_gap"),
+    ]
+    first, last = table_rows(REPLICA_ROLE_TIMELINE, timeline, broker_id=3, view="metadata_cache")
+    assert set(first) == {"table_name", *REPLICA_ROLE_TIMELINE.column_names} - set(PARTITION_KEY)
+    assert (first["sequence"], first["broker_id"], first["leader"], first["isr"]) == (0, 3, 1, [1, 2])
+    assert (first["valid_from"], first["valid_to"]) == (to_datetime(1), to_datetime(2))
+    assert (last["valid_to"], last["isr"], last["inferred_from"], last["evidence"]) == (None, None, "log_gap", ["e2"])
+
+
+def test_what_is_given_counts_before_attributes() -> None:
+    assert table_row(REPLICA_ROLE_TIMELINE, Role("leader", 1), leader=2)["leader"] == 2
+
+
+def test_values_are_numbered_by_their_key() -> None:
+    assert list(numbered("abaa", str)) == [(0, "a"), (0, "b"), (1, "a"), (2, "a")]

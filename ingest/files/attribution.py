@@ -1,6 +1,6 @@
 """Whose is each file: the cluster and the broker, found from all files of a run together.
 
-Pure functions over :class:`~ingest.files.inspection.Inspected`. A file's own evidence comes first; without any it
+Pure functions over :class:`~ingest.files.inspected.Inspected`. A file's own evidence comes first; without any it
 takes that of its nearest folder whose files have some. Folders are looked at lexically up to the common
 ancestor of everything found, so that ``cap/broker-1`` and ``cap/znodes`` given as two paths belong together.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
-from ingest.files.inspection import Inspected
+from ingest.files.inspected import Inspected
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
 from ingest.readers import paths
 from ingest.readers.identity import copied_file_id, log_file_id

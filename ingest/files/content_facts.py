@@ -24,7 +24,7 @@ _OVERLAP: Final = 128
 
 
 class ContentFacts(Protocol):
-    """Takes a file's blocks in order; ``result`` gives fields of :class:`ingest.files.inspection.Inspected`, NULL for
+    """Takes a file's blocks in order; ``result`` gives fields of :class:`ingest.files.inspected.Inspected`, NULL for
     what the content does not say."""
 
     def take(self, block: bytes) -> None: ...

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from ingest.containers import storage
 from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
-from ingest.files.inspection import SPLIT_BYTES, Inspected
+from ingest.files.inspected import Inspected
+from ingest.files.inspection import SPLIT_BYTES
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.readers.logs.times import zone

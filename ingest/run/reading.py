@@ -19,7 +19,8 @@ from pyspark.sql import types as T
 
 from ingest.containers import contents, skip
 from ingest.containers.storage import ByteStream, ListedFile
-from ingest.files.inspection import SPLIT_BYTES, Inspected, inspect
+from ingest.files.inspected import Inspected
+from ingest.files.inspection import SPLIT_BYTES, inspect
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
 from ingest.lake.tables.types import arrow_schema, spark_type

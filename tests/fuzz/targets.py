@@ -15,7 +15,8 @@ from typing import Final
 from ingest.containers import contents, damage_of
 from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import DescriptionFacts
-from ingest.files.inspection import Inspected, inspect
+from ingest.files.inspected import Inspected
+from ingest.files.inspection import inspect
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     CAPTURE_GAPS,

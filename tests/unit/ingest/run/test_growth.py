@@ -12,7 +12,8 @@ from pyspark.errors import PythonException
 from ingest.containers import contents
 from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
-from ingest.files.inspection import Inspected, inspect
+from ingest.files.inspected import Inspected
+from ingest.files.inspection import inspect
 from ingest.readers.identity import log_file_id
 from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND

@@ -1,0 +1,105 @@
+"""What one pass over a file's bytes found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS
+from ingest.readers import paths
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A file or member and everything its bytes and its path say, before the other files are looked at.
+
+    ``complete_bytes`` and ``complete_hash`` end at the last line feed. ``splits`` are (byte offset, line) of
+    records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
+    evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
+    and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says that a log's lines may be
+    those of several processes, or of the two channels of one, mixed.
+    """
+
+    location: str
+    source_file: str
+    member: str | None
+    compression: str
+    kind: str
+    status: str
+    reason: str | None = None
+    size_bytes: int = 0
+    content_hash: str = ""
+    complete_bytes: int = 0
+    complete_hash: str = ""
+    line_count: int = 0
+    layout: str | None = None
+    prints_zone: bool = False
+    first_line: str | None = None
+    broker_id: int | None = None
+    cluster_id: str | None = None
+    cluster_rank: int = 0
+    cluster_at: str = ""
+    birth_id: str | None = None
+    kafka_version: str | None = None
+    captured_at_ms: int | None = None
+    directory: str | None = None
+    chroot: str = ""
+    snapshot_zxid: int | None = None
+    streams: Mapping[str, int | None] | None = None
+    is_interleaved: bool = False
+    splits: tuple[tuple[int, int], ...] = ()
+    damage: str | None = None
+    raw: str = ""
+    is_declared_final: bool = False
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Inspected:
+        values: dict[str, Any] = json.loads(text)
+        values["splits"] = tuple((offset, line) for offset, line in values["splits"])
+        return Inspected(**values)
+
+    @property
+    def is_log(self) -> bool:
+        return self.kind in LOG_KINDS
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the file is written line by line."""
+        return self.kind in LINE_KINDS
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether the file is of a kind that is written on at its end."""
+        return self.kind in GROWING_KINDS
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return paths.segments(self.location, self.member)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can follow the file's last byte: a copy, or a log that was rotated away. A transaction log
+        is allocated ahead: what follows its last transaction is nothing yet."""
+        if self.is_growing and not self.has_lines:
+            return False
+        return (
+            self.is_declared_final
+            or not self.has_lines
+            or self.compression != "none"
+            or paths.is_rotated(self.names[-1])
+        )
+
+    @property
+    def ingestible_bytes(self) -> int:
+        """The bytes to read: of a live file of lines, those up to its last line feed; of a transaction log, those up to
+        the end of its last whole transaction."""
+        return self.size_bytes if self.is_final else self.complete_bytes
+
+    @property
+    def ingestible_hash(self) -> str:
+        return self.content_hash if self.is_final else self.complete_hash

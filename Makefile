@@ -8,17 +8,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 PYTEST := $(BIN)/python -m pytest
-CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs
+CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs --durations=10
 # More for pytest: make test PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
-# Tests that run in a process of their own, with a Spark of their own, beside all others: about half of the time.
-BESIDE := tests/spark/ingest tests/spark/reconstruct/test_capture_scores.py tests/spark/reconstruct/test_damaged_captures.py tests/unit
+# One process leaves a processor idle: Spark for a third of its time, Python always. So two run beside each other, each
+# with about half of the work: UNIT_FIRST beside ruff, mypy and the other units, TEST_BESIDE beside all other tests.
+UNIT_FIRST := tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
+TEST_BESIDE := tests/spark/ingest $(patsubst %,tests/spark/reconstruct/test_%.py,capture_scores damaged_captures) tests/unit
+# What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).
+define BESIDE_EACH_OTHER
+mkdir -p .cache; \
+{ $(2); } >.cache/beside.txt 2>&1 & beside=$$!; trap 'kill $$beside 2>/dev/null || true' INT TERM; \
+first=0; { $(1); } || first=$$?; second=0; wait $$beside || second=$$?; \
+cat .cache/beside.txt; \
+if [ $$first$$second = 55 ]; then echo "no such test"; exit 5; fi; \
+[ $$first = 0 -o $$first = 5 ] && [ $$second = 0 -o $$second = 5 ]
+endef
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
 
-.PHONY: help env demo test lint test-cluster test-hard benchmark lock docs clean
+.PHONY: help env demo test test-quick lint test-cluster test-hard benchmark table-hashes lock docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -44,17 +55,15 @@ $(STAMP): pyproject.toml requirements.lock
 demo: env ## the whole pipeline on the real capture that ships here; ends with a summary and the report's place
 	$(BIN)/kafka-state-replay demo --out report
 
-test: lint ## lint, types and all tests that need no cluster; names what was skipped and why
-	@mkdir -p .cache
-	@# One Spark leaves a processor idle for a third of the time, and a fixture is made on one. What runs beside is told
-	@# when both have ended.
-	@$(CHOSEN) $(BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS) >.cache/tests-beside.txt 2>&1 & beside=$$!; \
-	trap 'kill $$beside 2>/dev/null || true' INT TERM; \
-	others=0; $(CHOSEN) $(addprefix --ignore=,$(BESIDE)) --junitxml=.cache/junit.xml $(PYTEST_ARGS) || others=$$?; \
-	besides=0; wait $$beside || besides=$$?; \
-	cat .cache/tests-beside.txt; \
-	if [ $$others$$besides = 55 ]; then echo "no such test"; exit 5; fi; \
-	[ $$others = 0 -o $$others = 5 ] && [ $$besides = 0 -o $$besides = 5 ]
+test: lint ## lint, types and all tests that need no cluster; names what was skipped and what took longest
+	@$(call BESIDE_EACH_OTHER,\
+	$(CHOSEN) $(addprefix --ignore=,$(TEST_BESIDE)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
+	$(CHOSEN) $(TEST_BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS))
+
+test-quick: env ## lint, types and the tests that need no Spark, in a minute and a half
+	@$(call BESIDE_EACH_OTHER,\
+	$(CHOSEN) $(UNIT_FIRST) $(PYTEST_ARGS),\
+	$(BIN)/ruff check . && $(BIN)/mypy && $(CHOSEN) tests/unit $(addprefix --ignore=,$(UNIT_FIRST)) $(PYTEST_ARGS))
 
 lint: env ## ruff, and mypy --strict
 	$(BIN)/ruff check .
@@ -68,6 +77,9 @@ test-hard: env ## everything but clusters and benchmarks, with property tests th
 
 benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)
+
+table-hashes: env ## a hash of each table's rows over all captures: the same before and after a change that changes none
+	@$(BIN)/python -m tests.table_hashes
 
 docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules
 	$(BIN)/python -m jobs.docs.tables_doc docs/tables.md

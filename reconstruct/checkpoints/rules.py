@@ -59,7 +59,7 @@ RULES: Final = (
     Rule(
         "R37",
         "a checkpoint holds each assigned replica once, with an offset between its neighbours'",
-        "kafka.server.ReplicaManager.checkpointHighWatermarks, OffsetCheckpoint since 0.8.0; the third article",
+        "kafka.server.ReplicaManager.checkpointHighWatermarks, OffsetCheckpoint since 0.8.0",
         OFFSET_OBSERVATIONS.full_name,
         needs=(EvidenceKind.HIGH_WATERMARK_CHECKPOINT,),
         judges=(judge_checkpoints,),

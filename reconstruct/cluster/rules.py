@@ -20,7 +20,7 @@ CONTROLLER_EPOCHS: Final = Rule(
 PROCEDURES: Final = Rule(
     "R16",
     "creation, deletion, broker failure and reassignment run their steps in order",
-    "kafka.controller.KafkaController, TopicDeletionManager; the first article, sections 3 and 4",
+    "kafka.controller.KafkaController, TopicDeletionManager since 0.8.0",
     REPLICA_STATE_TIMELINE.full_name,
     needs=(EvidenceKind.STATE_CHANGE_LOG, EvidenceKind.CONTROLLER_LOG),
     reads_trace=True,

@@ -25,7 +25,7 @@ RULES: Final = (
     Rule(
         "R30",
         "a replica's high watermark does not decrease without a cause",
-        "kafka.cluster.Partition.maybeIncrementLeaderHW; KIP-101, KIP-279; the second article",
+        "kafka.cluster.Partition.maybeIncrementLeaderHW; KIP-101, KIP-279",
         REPLICA_OFFSET_TIMELINE.full_name,
         needs=(EvidenceKind.SERVER_LOG, EvidenceKind.HIGH_WATERMARK_CHECKPOINT),
         judges=(judge_high_watermarks,),
@@ -33,14 +33,14 @@ RULES: Final = (
     Rule(
         "R31",
         "log start offset, high watermark and log end offset are in that order; so are recovery point and end",
-        "kafka.log.Log (UnifiedLog) since 0.8.0; the second article",
+        "kafka.log.Log (UnifiedLog) since 0.8.0",
         REPLICA_OFFSET_TIMELINE.full_name,
         judges=(judge_order_in_replica,),
     ),
     Rule(
         "R32",
         "a follower's high watermark does not exceed its leader's",
-        "kafka.server.ReplicaFetcherThread.processPartitionData since 0.8.0; the second article",
+        "kafka.server.ReplicaFetcherThread.processPartitionData since 0.8.0",
         REPLICA_OFFSET_TIMELINE.full_name,
         needs=(EvidenceKind.HIGH_WATERMARK_CHECKPOINT,),
         judges=(judge_followers,),
@@ -48,7 +48,7 @@ RULES: Final = (
     Rule(
         "R33",
         "every member of the ISR holds all records below the leader's high watermark",
-        "TLA+ StrongIsr; kafka.cluster.Partition; KIP-101; the second article",
+        "TLA+ StrongIsr; kafka.cluster.Partition since 0.8.0; KIP-101",
         REPLICA_OFFSET_TIMELINE.full_name,
         needs=(EvidenceKind.LOG_END,),
         judges=(judge_isr_members,),
@@ -56,7 +56,7 @@ RULES: Final = (
     Rule(
         "R35",
         "a new leader has every record that was committed",
-        "TLA+ WeakIsr; KIP-101; the second article",
+        "TLA+ WeakIsr; KIP-101",
         DATA_LOSS_BOUNDS.full_name,
         needs=(EvidenceKind.SERVER_LOG,),
         judges=(judge_losses, judge_truncations),
@@ -73,7 +73,7 @@ RULES: Final = (
     Rule(
         "R38",
         "a replica leaves the ISR only by the lag rule in force, and joins only when it has caught up",
-        "kafka.cluster.Partition.getOutOfSyncReplicas, maybeExpandIsr; KIP-16; KAFKA-7128; the second article",
+        "kafka.cluster.Partition.getOutOfSyncReplicas, maybeExpandIsr; KIP-16; KAFKA-7128",
         LEADER_AND_ISR_TIMELINE.full_name,
         needs=(EvidenceKind.SERVER_LOG, EvidenceKind.SERVER_PROPERTIES),
         judges=(judge_leaves, judge_joins),
@@ -90,7 +90,7 @@ RULES: Final = (
     Rule(
         "R34",
         "the leader's high watermark does not exceed the log end offset of any member of the ISR",
-        "kafka.cluster.Partition.maybeIncrementLeaderHW since 0.8.0; the second article",
+        "kafka.cluster.Partition.maybeIncrementLeaderHW since 0.8.0",
         REPLICA_OFFSET_TIMELINE.full_name,
         needs=(EvidenceKind.LOG_END,),
         judges=(judge_leaves, judge_high_watermark_stands),

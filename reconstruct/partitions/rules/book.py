@@ -33,7 +33,7 @@ _STATE_CHANGES: Final = (EvidenceKind.STATE_CHANGE_LOG,)
 STALE_CONTROLLERS: Final = Rule(
     "R12",
     "once a controller epoch has begun, nothing of a lower one is written or accepted",
-    "KAFKA-6082; kafka.controller.PartitionStateMachine.electLeaderForPartition since 0.8.0; the first article, section 2",  # noqa: E501
+    "KAFKA-6082; kafka.controller.PartitionStateMachine.electLeaderForPartition since 0.8.0",
     LEADER_AND_ISR_TIMELINE.full_name,
     needs=(EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG),
     reads_line_order=True,
@@ -110,7 +110,7 @@ RULES: Final = (
     Rule(
         "R13",
         "partition state transitions are legal",
-        "kafka.controller.PartitionStateMachine; the first article, section 2",
+        "kafka.controller.PartitionStateMachine since 0.8.0",
         PARTITION_STATE_TIMELINE.full_name,
         needs=_STATE_CHANGES,
         reads_trace=True,
@@ -120,7 +120,7 @@ RULES: Final = (
     Rule(
         "R14",
         "replica state transitions are legal",
-        "kafka.controller.ReplicaStateMachine; the first article, section 3",
+        "kafka.controller.ReplicaStateMachine since 0.8.0",
         REPLICA_STATE_TIMELINE.full_name,
         needs=_STATE_CHANGES,
         reads_trace=True,
@@ -130,7 +130,7 @@ RULES: Final = (
     Rule(
         "R15",
         "each transition tells the brokers it must, and only those, what was decided",
-        "kafka.controller.ControllerBrokerRequestBatch; PartitionStateMachine, ReplicaStateMachine; the first article, sections 2 and 3",  # noqa: E501
+        "kafka.controller.ControllerBrokerRequestBatch, PartitionStateMachine, ReplicaStateMachine since 0.8.0",
         STATE_CHANGE_EVENTS.full_name,
         needs=_STATE_CHANGES,
         reads_trace=True,
@@ -176,7 +176,7 @@ RULES: Final = (
     Rule(
         "R07",
         "an elected leader was live, as its controller saw the brokers",
-        "kafka.controller.PartitionLeaderSelector 0.8.0 to 1.0, Election since 2.4; the first article, section 1",
+        "kafka.controller.PartitionLeaderSelector 0.8.0 to 1.0, Election since 2.4",
         LEADER_ELECTIONS.full_name,
         needs=(EvidenceKind.CONTROLLER_LOG,),
         judges=(judge_elections,),
@@ -184,7 +184,7 @@ RULES: Final = (
     Rule(
         "R09",
         "an elected leader is the one that the version's own election gives",
-        "kafka.controller.PartitionLeaderSelector 0.8.0 to 1.0, PartitionLeaderElectionAlgorithms since 1.1; the first article, section 1",  # noqa: E501
+        "kafka.controller.PartitionLeaderSelector 0.8.0 to 1.0, PartitionLeaderElectionAlgorithms since 1.1",
         LEADER_ELECTIONS.full_name,
         needs=(EvidenceKind.CONTROLLER_LOG,),
         judges=(judge_elections,),
@@ -192,7 +192,7 @@ RULES: Final = (
     Rule(
         "R08",
         "a clean election takes the leader from the ISR; an unclean one must be allowed",
-        "kafka.controller.PartitionLeaderSelector since 0.8.0; KAFKA-1028, KIP-106; the first article, section 1",
+        "kafka.controller.PartitionLeaderSelector since 0.8.0; KAFKA-1028, KIP-106",
         LEADER_ELECTIONS.full_name,
         needs=(EvidenceKind.SERVER_PROPERTIES,),
         judges=(judge_unclean_elections,),

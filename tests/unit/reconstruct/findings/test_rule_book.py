@@ -24,6 +24,7 @@ def test_every_rule_has_judges_kinds_of_findings_and_a_table_and_a_source_of_kaf
         assert set(rule.needs) <= set(EvidenceKind), rule_id
         assert rule.since <= NEWEST, rule_id
         assert any(word in rule.source for word in ("kafka.", "KIP-", "ZooKeeper")), rule_id
+        assert "article" not in rule.source, rule_id
 
 
 def test_every_kind_of_finding_belongs_to_rules_that_there_are():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
@@ -45,27 +46,36 @@ def settle(
             verdicts.kept("R16")
 
 
-def step(
-    coverage: LogCoverage,
-    log: ControllerLog,
-    kind: DivergenceType,
-    procedure: str,
-    expected: str,
-    observed: str,
-    lines: Sequence[Evidence],
-    replica_id: int | None = None,
-) -> Finding:
-    """A finding about one step: ``step_out_of_order`` or ``step_missing``."""
-    at = lines[-1].at
-    return Divergence(
-        kind, coverage.severity("error"), at, broker_id=log.controller_id, replica_id=replica_id
-    ).explained(
-        expected,
-        observed,
-        f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)}); Kafka"
-        f" {coverage.case.cluster.version} does it in this order: {expected}.",
-        tuple(line.evidence_id for line in lines),
-    )
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """One procedure in one controller's log, and the findings about its steps: the order of Kafka, and what the lines
+    show instead."""
+
+    coverage: LogCoverage
+    log: ControllerLog
+    name: str
+
+    def missing(self, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None = None) -> Finding:
+        """A step that the log does not have."""
+        return self._finding(DivergenceType.STEP_MISSING, order, observed, lines, replica_id)
+
+    def out_of_order(
+        self, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None = None
+    ) -> Finding:
+        """A step that stands before one that must come first."""
+        return self._finding(DivergenceType.STEP_OUT_OF_ORDER, order, observed, lines, replica_id)
+
+    def _finding(
+        self, kind: DivergenceType, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None
+    ) -> Finding:
+        log, at, severity = self.log, lines[-1].at, self.coverage.severity("error")
+        return Divergence(kind, severity, at, broker_id=log.controller_id, replica_id=replica_id).explained(
+            order,
+            observed,
+            f"{self.name} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)});"
+            f" Kafka {self.coverage.case.cluster.version} does it in this order: {order}.",
+            tuple(line.evidence_id for line in lines),
+        )
 
 
 # --- creation ---------------------------------------------------------------------------------------------------------
@@ -101,11 +111,7 @@ def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidenc
     if tried is None and (recipients or coverage.case.decided):
         return
     if tried is None:
-        yield step(
-            coverage,
-            log,
-            DivergenceType.STEP_MISSING,
-            "Creation",
+        yield Procedure(coverage, log, "Creation").missing(
             order,
             "replicas became OnlineReplica, the partition neither OnlinePartition nor failed to",
             [begun, joined[0]],
@@ -115,23 +121,12 @@ def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidenc
         own = [line for line in lines if line.kind == REPLICA and line.replica_id == replica_id]
         if not own:
             if replica_id not in recipients:
-                yield step(
-                    coverage,
-                    log,
-                    DivergenceType.STEP_MISSING,
-                    "Creation",
-                    order,
-                    f"the assigned replica {replica_id} never became NewReplica",
-                    [begun, tried],
-                    replica_id,
+                yield Procedure(coverage, log, "Creation").missing(
+                    order, f"the assigned replica {replica_id} never became NewReplica", [begun, tried], replica_id
                 )
             continue
         if own[0].to_state == ReplicaState.NEW and decided is not None and own[0].offset > decided.offset:
-            yield step(
-                coverage,
-                log,
-                DivergenceType.STEP_OUT_OF_ORDER,
-                "Creation",
+            yield Procedure(coverage, log, "Creation").out_of_order(
                 order,
                 f"replica {replica_id} became NewReplica after the partition had become OnlinePartition",
                 [decided, own[0]],
@@ -139,11 +134,7 @@ def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidenc
             )
         online = next((line for line in own if line.from_state == ReplicaState.NEW), None)
         if online is not None and online.offset < tried.offset:
-            yield step(
-                coverage,
-                log,
-                DivergenceType.STEP_OUT_OF_ORDER,
-                "Creation",
+            yield Procedure(coverage, log, "Creation").out_of_order(
                 order,
                 f"replica {replica_id} became {online.to_state} before a leader was decided",
                 [online, tried],
@@ -189,22 +180,14 @@ def _at_the_end(
 ) -> Iterator[Finding]:
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:
-            yield step(
-                coverage,
-                log,
-                DivergenceType.STEP_OUT_OF_ORDER,
-                "Deletion",
+            yield Procedure(coverage, log, "Deletion").out_of_order(
                 "partition OfflinePartition and NonExistentPartition, then replicas ReplicaDeletionStarted",
                 f"the partition became NonExistentPartition after replica {replica_id} had become {last.to_state}",
                 [last, line],
                 replica_id,
             )
         elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(coverage, log, last):
-            yield step(
-                coverage,
-                log,
-                DivergenceType.STEP_OUT_OF_ORDER,
-                "Deletion",
+            yield Procedure(coverage, log, "Deletion").out_of_order(
                 "replicas ReplicaDeletionSuccessful, replicas NonExistentReplica, partition NonExistentPartition",
                 f"the partition became NonExistentPartition while replica {replica_id} was {last.to_state}",
                 [last, line],
@@ -227,11 +210,7 @@ def _forgotten_early(
 ) -> Iterator[Finding]:
     for replica_id, last in sorted(states.items()):
         if last.to_state not in _DELETED and not _went_on(coverage, log, last):
-            yield step(
-                coverage,
-                log,
-                DivergenceType.STEP_OUT_OF_ORDER,
-                "Deletion",
+            yield Procedure(coverage, log, "Deletion").out_of_order(
                 "every replica ReplicaDeletionSuccessful, then every replica NonExistentReplica",
                 f"replica {line.replica_id} became NonExistentReplica while replica {replica_id} was {last.to_state}",
                 [last, line],
@@ -257,15 +236,10 @@ def _never_ended(
     if is_proven_otherwise or not coverage.lives_on(log, last) or not set(_assigned(log)) <= set(states):
         return
     touched.append(last)
-    yield step(
-        coverage,
-        log,
-        DivergenceType.STEP_MISSING,
-        "Deletion",
+    yield Procedure(coverage, log, "Deletion").missing(
         "every replica NonExistentReplica, the partition NonExistentPartition",
         "every replica became NonExistentReplica, the partition never NonExistentPartition",
         [last],
-        None,
     )
 
 
@@ -322,11 +296,7 @@ def _removed_early(
     coverage: LogCoverage, log: ControllerLog, line: Evidence, waits: Sequence[Evidence]
 ) -> Iterator[Finding]:
     for other in waits:
-        yield step(
-            coverage,
-            log,
-            DivergenceType.STEP_OUT_OF_ORDER,
-            "Reassignment",
+        yield Procedure(coverage, log, "Reassignment").out_of_order(
             "replicas that come NewReplica, in the ISR, OnlineReplica; then those that go OfflineReplica and deleted",
             f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was NewReplica"
             " and not in the ISR",

@@ -11,7 +11,6 @@ import pytest
 from reconstruct.cluster.view import ClusterView, Registration, Tenure
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
-from reconstruct.rule_book import RULES
 from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.partitions.tables import facts, shown
 
@@ -325,10 +324,6 @@ def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
             assert before.end == after.start
         assert all(i.end is None or i.start <= i.end for i in timeline)
         assert sum(i.end is None for i in timeline) <= 1
-
-
-def test_every_finding_names_a_rule_of_the_book() -> None:
-    assert {f"R{number:02}" for number in (*range(1, 17), *range(20, 26), *range(30, 40))} == set(RULES)
 
 
 def test_the_next_incarnation_ends_the_one_before() -> None:

@@ -22,7 +22,7 @@ from ingest.lake.tables.quality import RUN_METRICS
 #: What earlier runs found, by (cluster, metric, subject): the latest first.
 Earlier = Mapping[tuple[str, str, str], Sequence[float]]
 
-_NAMED_COUNT: Final = 5  # falls that a sentence tells; the examples hold more
+_NAMED_COUNT: Final = 5  # falls that a sentence names; the examples hold more
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ def _against_earlier(
     known = [(value, trend) for value, trend in trends if trend is not None]
     fallen = [(value, trend) for value, trend in known if is_fall(trend, metric, fall)]
     if fallen:
-        told = "; ".join(fall_sentence(value, trend) for value, trend in fallen[:_NAMED_COUNT])
+        falls = "; ".join(fall_sentence(value, trend) for value, trend in fallen[:_NAMED_COUNT])
         more = f"; and {len(fallen) - _NAMED_COUNT} more" if len(fallen) > _NAMED_COUNT else ""
-        check = replace(check, explanation=f"{check.explanation}: {told}{more}")
+        check = replace(check, explanation=f"{check.explanation}: {falls}{more}")
     examples = _examples({**_named(v), "median": t.median, "earlier": list(t.earlier)} for v, t in fallen)
     return Measurement(check, len(known), len(fallen), examples)
 

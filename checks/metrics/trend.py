@@ -31,8 +31,8 @@ class Trend:
 
 def trend_of(value: float, earlier: Sequence[float]) -> Trend | None:
     """The trend of a value against ``earlier`` ones, the latest first; None where they are too few."""
-    seen = tuple(earlier[:EARLIER_RUNS_COUNT])
-    return Trend(value, seen) if len(seen) >= LEAST_EARLIER_RUNS_COUNT else None
+    known = tuple(earlier[:EARLIER_RUNS_COUNT])
+    return Trend(value, known) if len(known) >= LEAST_EARLIER_RUNS_COUNT else None
 
 
 def is_fall(trend: Trend, metric: Metric, max_fall_ratio: float) -> bool:

@@ -68,11 +68,11 @@ def _download(java: str, pinned: Mapping[str, str], folder: Path, advice: Callab
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="ivy-") as scratch_name:
         scratch = Path(scratch_name)
-        said = _run_ivy(java, pinned, scratch)
+        output = _run_ivy(java, pinned, scratch)
         for coordinate in pinned:
             fetched = scratch / "jars" / file_name(coordinate)
             if not fetched.is_file():
-                raise JarsMissing(advice(fetched.name, _reason(said)))
+                raise JarsMissing(advice(fetched.name, _reason(output)))
             os.replace(fetched, folder / fetched.name)
 
 
@@ -136,7 +136,7 @@ def proxy_options(environment: Mapping[str, str]) -> list[str]:
     return [f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}"]
 
 
-def _reason(ivy_said: str) -> str:
+def _reason(ivy_output: str) -> str:
     """`` (REASON)``, or nothing where Ivy gives none."""
-    reason = next((line.strip() for line in ivy_said.splitlines() if "Exception" in line or "ERROR" in line), "")
+    reason = next((line.strip() for line in ivy_output.splitlines() if "Exception" in line or "ERROR" in line), "")
     return f" ({reason[:200]})" if reason else ""

@@ -191,7 +191,7 @@ def sentence(limit: Limit) -> str:
             return f"Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}."
         return f"No {name}{whose} was given: {why}."
     if limit.cause == "unknown_broker":
-        return f"A {name} was given of which nothing tells whose it is: {why} (--broker ID=PATH says whose)."
+        return f"A {name} was given, but nothing shows whose it is: {why} (--broker ID=PATH states it)."
     when = _when(limit)
     if limit.cause == "too_coarse":
         floor = words.visible(limit.level_floor or "")
@@ -205,8 +205,8 @@ def sentence(limit: Limit) -> str:
         return f"No file of the {name}{whose} speaks{when}: nothing was logged, or files are missing; {why}."
     sure = "are most likely missing" if limit.reason == "missing_period" else "are missing"
     reason = _REASONS.get(limit.reason or "", "a gap")
-    told = f"{when[:-1]}; {reason})" if when else f" ({reason})"
-    return f"Lines of the {name}{whose} {sure}{told}: {why}."
+    details = f"{when[:-1]}; {reason})" if when else f" ({reason})"
+    return f"Lines of the {name}{whose} {sure}{details}: {why}."
 
 
 def _brokers(ids: Sequence[int]) -> str:

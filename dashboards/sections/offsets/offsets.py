@@ -35,7 +35,7 @@ from dashboards.source import PARTITION_TYPES, Source, ms, together, top, top_of
 from ingest.lake.tables import gold, silver
 from ingest.lake.tables.silver import PARTITION_KEY
 
-#: A line of a log that says what another line said already follows it within this time.
+#: A line of a log that repeats another follows it within this time.
 _RESTATED_WITHIN_MS: Final = 1000
 _MEASURES: Final = (
     "losses_count",

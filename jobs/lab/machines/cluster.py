@@ -207,16 +207,16 @@ class Cluster:
 
     def wait_for_state(self, partition: Partition, what: str, holds: Callable[[State], bool]) -> State:
         """The partition's state once ``holds`` is true of it; ``what`` says what that means."""
-        seen: list[State | None] = [None]
+        latest: list[State | None] = [None]
 
         def look() -> State | None:
-            seen[0] = self.admin.state(partition)
-            return seen[0] if seen[0] is not None and holds(seen[0]) else None
+            latest[0] = self.admin.state(partition)
+            return latest[0] if latest[0] is not None and holds(latest[0]) else None
 
         try:
             found = wait_for(f"{partition[0]}-{partition[1]} {what}", look)
         except NeverHappened as error:
-            raise NeverHappened(f"{error}; its state is {seen[0]}") from None
+            raise NeverHappened(f"{error}; its state is {latest[0]}") from None
         assert found is not None
         return found
 

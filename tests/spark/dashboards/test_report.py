@@ -116,7 +116,7 @@ def test_limits_bound_what_reaches_the_driver_and_the_page_says_so(made):
     assert "12 of 200 partitions are drawn" in page
     assert "12 lanes show only the latest" in page
     assert "60 of 2,000 intervals are drawn" in page
-    assert "4 of 10 findings are told below" in page
+    assert "4 of 10 findings are shown below" in page
 
 
 def test_counts_over_time_are_exact_where_they_change(gathered):

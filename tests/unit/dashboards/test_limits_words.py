@@ -57,7 +57,7 @@ def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) ->
         ),
         (
             limit("unknown_broker"),
-            "A server.log was given of which nothing tells whose it is: why it matters (--broker ID=PATH says whose).",
+            "A server.log was given, but nothing shows whose it is: why it matters (--broker ID=PATH states it).",
         ),
         (
             limit("not_captured", 2, kind="log_end", from_ms=TEN, to_ms=TEN + 60_000),

@@ -148,7 +148,7 @@ def test_what_is_cut_off_is_said():
     page = render(data(cluster(timelines__partitions=(lane,), findings=found)), "t")
     assert "1 of 5,000 partitions are drawn" in page
     assert "0 of 70,000 intervals are drawn" in page
-    assert "1 of 1,234 findings are told below" in page
+    assert "1 of 1,234 findings are shown below" in page
     assert "gold.divergences" in page
 
 

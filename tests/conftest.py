@@ -10,8 +10,12 @@ import pytest
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-TESTS = Path(__file__).parent
-ROOT = TESTS.parent
+from tests import ROOT
+from tests.support.captures.packed import unpacked
+
+__all__ = ["unpacked"]
+
+TESTS = ROOT / "tests"
 
 _EXAMPLES = DirectoryBasedExampleDatabase(ROOT / ".cache" / "hypothesis")
 # derandomize: the same commit gives the same verdict; "hard" looks further, with new examples every time.

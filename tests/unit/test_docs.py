@@ -28,10 +28,8 @@ from jobs.docs.rules_doc import sections
 from jobs.job import PROGRAM
 from reconstruct.findings.divergences import DivergenceType
 from tests import ROOT
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.support.loops import for_each
-
-__all__ = ["unpacked"]
 
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 SOURCE_PAGES = tuple(page for page in sorted((ROOT / "docs" / "sources").glob("*.md")) if page.name != "README.md")

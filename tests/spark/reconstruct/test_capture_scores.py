@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import WRONG_BY, Given, Sources, lay_out, row_texts, rows_by_cluster
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.truth.alignment import Score
 from tests.support.truth.decisions import Truth, read_truth
 from tests.support.truth.score import (
@@ -31,8 +31,6 @@ from tests.support.truth.score import (
     score_states,
     table,
 )
-
-__all__ = ["unpacked"]
 
 #: The first test pays for the lake of all captures.
 pytestmark = pytest.mark.timeout(1800)

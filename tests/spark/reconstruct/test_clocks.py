@@ -13,10 +13,8 @@ from reconstruct.clocks.spark.evidence import causal_pairs
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
 from reconstruct.time.instants import to_datetime
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.clocks.test_clocks import capture_facts, log_marks, pair_up, znode_marks
-
-__all__ = ["unpacked"]
 
 _EVENTS = (
     "cluster_id string, event_id string, record_id string, file_id string, byte_offset bigint, broker_id int,"

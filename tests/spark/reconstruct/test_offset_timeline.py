@@ -26,7 +26,7 @@ from reconstruct.offsets.spark.context import covered_spans
 from reconstruct.offsets.spark.messages import REPLICA_EVENT_TYPES, statements_of
 from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.support.lakes.offsets import PROBED, WITH_PROBES, OffsetLake
 from tests.support.truth.offsets import (
     CaptureEvidence,
@@ -38,8 +38,6 @@ from tests.support.truth.offsets import (
     read_evidence,
     unmet,
 )
-
-__all__ = ["unpacked"]
 
 #: Each capture, and what it lost: first and last offset by partition, and whose log differed where afterwards.
 CAPTURES: Final[dict[str, dict[Partition, tuple[int, int, list[str]]]]] = {

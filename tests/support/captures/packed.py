@@ -21,8 +21,7 @@ TRUTH: Final = ("zk-version-2", "probes-*.jsonl", "events.jsonl")
 ZNODES: Final = ("znodes",)
 
 Unpacker = Callable[..., Path]
-#: What was unpacked for tests to share, by the session's folder, the capture and what was left out: every module that
-#: uses the fixture has one of its own.
+#: What was unpacked for tests to share, by the session's folder, the capture and what was left out.
 _SHARED: Final[dict[tuple[Path, str, tuple[str, ...]], Path]] = {}
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.shapes import SHAPES, match, match_cause, versions_of
-from tests.support.captures.packed import Unpacker, capture_names, kafka_version, unpacked
-
-__all__ = ["unpacked"]
+from tests.support.captures.packed import Unpacker, capture_names, kafka_version
 
 HEADER = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$]+)\)", re.ASCII)
 EXCEPTION = re.compile(r"kafka\.common\.\w+Exception: |java\.lang\.(?:IllegalState|Assertion)\w+: ", re.ASCII)

@@ -16,10 +16,8 @@ import pytest
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.findings.verdicts import Finding
 from tests.support.bends.checkpoint_files import BENDS, places
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.checkpoints import checkpoint_files, plain_checkpoints, read_checkpoints
-
-__all__ = ["unpacked"]
 
 DAMAGED = "checkpoints-1.1.1"
 BENT_PER_BROKER = 4

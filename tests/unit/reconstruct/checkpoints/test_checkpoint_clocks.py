@@ -14,10 +14,8 @@ from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.checkpoints import plain_checkpoints
-
-__all__ = ["unpacked"]
 
 S = 1_000_000
 SHIFTS = (-40 * S, -3 * S, 3 * S // 2, 3600 * S)

@@ -41,9 +41,7 @@ from reconstruct.clocks.timeline import (
     zone_minutes,
 )
 from reconstruct.time.instants import to_micros
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
-
-__all__ = ["unpacked"]
+from tests.support.captures.packed import Unpacker, capture_names
 
 START = 1_795_230_000_000_000
 SECOND = 1_000_000

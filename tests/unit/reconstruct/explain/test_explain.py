@@ -13,10 +13,8 @@ from reconstruct.explain.story import Chapter
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import PartitionHistory
 from reconstruct.time.instants import to_micros
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
-
-__all__ = ["unpacked"]
 
 
 def span(text: str, seconds: float = 1) -> Span:

@@ -16,9 +16,7 @@ import pytest
 
 from tests.support.bends.clocks import SHIFTS, Named, Read, known_of, measured, shifted, told
 from tests.support.budget import IS_HARD
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
-
-__all__ = ["unpacked"]
+from tests.support.captures.packed import Unpacker, capture_names
 
 A_MINUTE_SLOW, THREE_SECONDS_SLOW, A_LITTLE_FAST, AN_HOUR_FAST = SHIFTS
 #: Each of which misleads where the clock is believed.

@@ -9,7 +9,7 @@ import pytest
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetBounds
 from reconstruct.offsets.losses import find_losses
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.truth.offsets import (
     BoundsByPartition,
     CaptureEvidence,
@@ -20,8 +20,6 @@ from tests.support.truth.offsets import (
     read_evidence,
     unmet,
 )
-
-__all__ = ["unpacked"]
 
 #: What the unclean captures lost, from their probes and producers: first and last offset.
 TRUE_LOSSES = {

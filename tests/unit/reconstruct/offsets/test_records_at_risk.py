@@ -8,10 +8,8 @@ from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.records_at_risk import AssignedReplicas, RecordsAtRisk, Span, records_at_risk
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.support.truth.offsets import bounds_of, read_evidence
-
-__all__ = ["unpacked"]
 
 ASSIGNED = [AssignedReplicas(0, None, (1, 2, 3))]
 

@@ -7,10 +7,8 @@ import pytest
 from tests.support.bends.editing import Subject
 from tests.support.bends.recall import KINDS, Outcome, outcomes, recall_table
 from tests.support.budget import IS_HARD
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
-
-__all__ = ["unpacked"]
 
 LOWEST_RECALL = 0.95
 #: Places of each kind and capture; with HYPOTHESIS_PROFILE=hard many more.

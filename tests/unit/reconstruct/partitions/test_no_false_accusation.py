@@ -12,10 +12,8 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import Partition, plain_evidence
-
-__all__ = ["unpacked"]
 
 Capture = dict[Partition, list[Evidence]]
 

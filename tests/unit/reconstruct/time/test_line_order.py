@@ -20,14 +20,12 @@ from reconstruct.requests.lossy_logs import missing_lines
 from reconstruct.requests.propagation import Request, judge_propagation
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back
 from tests.support.budget import IS_HARD
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.lines import matched_lines
 from tests.support.evidence.partitions import Partition, plain_capture
 from tests.unit.reconstruct.clocks.wrong_clocks import accusations, brokers, decided
 from tests.unit.reconstruct.requests.test_propagation import DONE, START, S, types, view
-
-__all__ = ["unpacked"]
 
 MS, HOUR = 1_000, 3_600 * S
 

@@ -8,10 +8,8 @@ import pytest
 
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.intervals import Interval
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, Which, types
-
-__all__ = ["unpacked"]
 
 #: A partition of which nothing is decided at the end for more than half a minute, a broker that caches, a replica.
 RESTING = {

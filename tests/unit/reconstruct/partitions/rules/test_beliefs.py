@@ -10,11 +10,9 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import BELIEFS, Subject, is_line, read, types
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 RECEIVED = "leader_and_isr_received"
 

@@ -8,11 +8,9 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, read, types
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 CACHED = "metadata_cached"
 ERAS = ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1")

@@ -12,12 +12,10 @@ from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange, v
 from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 from tests.unit.reconstruct.partitions.rules.bent_decisions import DECIDED, Subject
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 Captured = Callable[[str], PlainCapture]
 

@@ -14,12 +14,10 @@ from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.elections.controller_view import BrokerStatus, StateDecision, possible_statuses
 from reconstruct.partitions.elections.judging import JudgedElection, all_elections
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 from tests.unit.reconstruct.partitions.rules.bent_decisions import Subject
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 Captured = Callable[[str], PlainCapture]
 

@@ -12,11 +12,9 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.step import history_rows
 from reconstruct.partitions.timeline import PartitionHistory, fold_partition
 from reconstruct.time.intervals import Interval
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, types
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 
 def shown(history: PartitionHistory) -> list[tuple[int, int, int, int, float | None, str | None]]:

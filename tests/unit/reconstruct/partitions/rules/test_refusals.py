@@ -9,11 +9,9 @@ import pytest
 from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, unpacked
+from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, types
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 IGNORED = "leader_and_isr_ignored"
 FOUND = {"ignored_without_reason"}

@@ -21,7 +21,7 @@ from reconstruct.partitions.reexecution.model_runs import (
 from reconstruct.partitions.reexecution.reexecution import reexecuted_steps
 from reconstruct.partitions.reexecution.surroundings import deletion_hint
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import Partition
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, read
 from tests.unit.reconstruct.partitions.rules.controllers import (
@@ -31,8 +31,6 @@ from tests.unit.reconstruct.partitions.rules.controllers import (
     named,
     with_proven_losses,
 )
-
-__all__ = ["unpacked"]
 
 ERAS = ("lifecycle-0.8.2.2", "lifecycle-1.1.1", "lifecycle-3.9.1")
 LEADER_AND_ISR = "leader_and_isr_sent"

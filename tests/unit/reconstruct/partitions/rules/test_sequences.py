@@ -11,12 +11,10 @@ from reconstruct.findings.verdicts import Finding
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition
-from tests.support.captures.packed import Unpacker, capture_names, unpacked
+from tests.support.captures.packed import Unpacker, capture_names
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, read
 from tests.unit.reconstruct.partitions.rules.controllers import findings
 from tests.unit.reconstruct.partitions.tables import facts
-
-__all__ = ["unpacked"]
 
 ERAS = ("lifecycle-0.8.2.2", "lifecycle-1.1.1", "lifecycle-3.9.1")
 OLD, NEW = v(1, 1, 1), v(3, 9, 1)

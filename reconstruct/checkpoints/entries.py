@@ -16,11 +16,12 @@ from reconstruct.checkpoints.evidence import (
     Replica,
 )
 from reconstruct.checkpoints.restart_effects import FILE_NAMES, describe_restart, named, restart_with
-from reconstruct.checkpoints.starts import ENTRIES_LOST_ON_KILLS_UNTIL, KNOWN_ISSUE
+from reconstruct.checkpoints.starts import KNOWN_ISSUE
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
+from reconstruct.model.versions import ENTRIES_LOST_ON_KILLS_UNTIL
 from reconstruct.time.instants import utc
 
 #: A line and the act it tells of lie within this.

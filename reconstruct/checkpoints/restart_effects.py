@@ -24,23 +24,19 @@ from reconstruct.checkpoints.evidence import (
     Replica,
 )
 from reconstruct.checkpoints.view import BrokerView
-from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.model.versions import (
+    DUPLICATES_PASS_SINCE,
+    HIGH_WATERMARK_KEPT_IN_LOG_SINCE,
     NEWEST,
     OFFLINE_LOG_DIRS_SINCE,
+    OFFSET_CHECKPOINT_SINCE,
     OLDEST,
+    RECOVERY_POINTS_RESET_SINCE,
+    TRUNCATION_BY_LEADER_EPOCH_SINCE,
     KafkaVersion,
     VersionRange,
-    v,
 )
 from reconstruct.time.instants import utc
-
-#: OffsetCheckpoint instead of HighwaterMarkCheckpoint; recovery points (0.8.1).
-OFFSET_CHECKPOINT_SINCE: Final = v(0, 8, 1)
-#: A recovery point checkpoint that cannot be read is a warning (LogManager 0.9.0).
-RECOVERY_POINTS_RESET_SINCE: Final = v(0, 9)
-#: Entries are counted as read, no longer by key: one given twice passes (CheckpointFile 0.11.0).
-DUPLICATES_PASS_SINCE: Final = v(0, 11)
 
 FILE_NAMES: Final[Mapping[str, str]] = {
     kind: kind.replace("_", "-") for kind in (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER)

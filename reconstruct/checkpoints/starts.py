@@ -12,11 +12,9 @@ from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
-from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.versions import ENTRIES_LOST_ON_KILLS_UNTIL
 from reconstruct.time.instants import utc
 
-#: Until then a broker killed soon after a start could lose entries: the file was written before all replicas were made.
-ENTRIES_LOST_ON_KILLS_UNTIL: Final[KafkaVersion] = v(0, 8, 2)
 KNOWN_ISSUE: Final = "KAFKA-1647"
 _FILE: Final = FILE_NAMES[HIGH_WATERMARKS]
 

@@ -11,7 +11,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
+from reconstruct.model.versions import BROKER_EPOCHS_SINCE
 from reconstruct.time.instants import utc
 
 #: A controller takes notice of a change of /brokers/ids within this time, or says something else before.
@@ -58,7 +58,7 @@ def _is_covered(view: ClusterView, begin: int, end: int) -> bool:
 def _not_noticed(broker_id: int, before: RegistrationSpan, after: RegistrationSpan, view: ClusterView) -> Finding:
     gone, back = before.interval.end, after.interval.start
     assert gone is not None
-    by_design = view.version.may_be_before(BOUNCED_BROKERS_SEEN_SINCE)
+    by_design = view.version.may_be_before(BROKER_EPOCHS_SINCE)
     return Divergence(
         DivergenceType.BOUNCE_NOT_NOTICED, "warning" if by_design else "error", back, broker_id=broker_id
     ).explained(

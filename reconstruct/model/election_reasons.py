@@ -9,19 +9,15 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.model.elections import (
-    ALGORITHMS_SINCE,
+from reconstruct.model.elections import Brokers, Elected, ElectionKind, Failure, PartitionView, elect
+from reconstruct.model.versions import (
     ASSIGNMENT_ORDER_SINCE,
+    ASYNC_CONTROLLER_SINCE,
     PREFERRED_NOT_REPEATED_SINCE,
+    REASSIGNMENT_NEEDS_ISR_SINCE,
     SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
-    Brokers,
-    Elected,
-    ElectionKind,
-    Failure,
-    PartitionView,
-    elect,
+    KafkaVersion,
 )
-from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE, KafkaVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def _reassigned(partition: PartitionView, brokers: Brokers, _unclean: bool, vers
 def _preferred(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Iterator[str]:
     preferred = partition.assignment[:1]
     yield f"Only the preferred replica is asked, the first of the assignment: {_list(preferred)}."
-    asks_leader = version < ALGORITHMS_SINCE or version >= PREFERRED_NOT_REPEATED_SINCE
+    asks_leader = version < ASYNC_CONTROLLER_SINCE or version >= PREFERRED_NOT_REPEATED_SINCE
     if asks_leader and preferred and partition.leader == preferred[0]:
         yield f"{preferred[0]}: it leads already."
         return
@@ -91,7 +87,7 @@ def _shutdown(partition: PartitionView, brokers: Brokers, _unclean: bool, versio
         return
     yield f"The assigned replicas are asked in their order: {_list(partition.assignment)}."
     wanted: dict[str, Collection[int]] = {"in the ISR that stays": staying}
-    if version >= ALGORITHMS_SINCE:
+    if version >= ASYNC_CONTROLLER_SINCE:
         wanted = {"live": brokers.live} | wanted
     yield from _ask(partition.assignment, wanted)
 

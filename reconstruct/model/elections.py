@@ -22,7 +22,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from reconstruct.model.versions import SHUTTING_DOWN_TOLD_AGAIN_SINCE, KafkaVersion, v
+from reconstruct.model.versions import (
+    ASSIGNMENT_ORDER_SINCE,
+    ASYNC_CONTROLLER_SINCE,
+    PREFERRED_NOT_REPEATED_SINCE,
+    REASSIGNMENT_NEEDS_ISR_SINCE,
+    SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
+    SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE,
+    KafkaVersion,
+)
 
 
 class ElectionKind(StrEnum):
@@ -70,17 +78,6 @@ class Brokers:
 
     live: frozenset[int]
     shutting_down: frozenset[int] = frozenset()
-
-
-#: From here on leaders are taken in the assignment's order, and an unclean election must be allowed (KAFKA-1028).
-ASSIGNMENT_ORDER_SINCE: Final = v(0, 8, 2)
-#: A controlled shutdown takes the assignment's order from here on.
-SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE: Final = v(0, 10)
-#: Batches and the four algorithms replace the selectors.
-ALGORITHMS_SINCE: Final = v(1, 1)
-#: Preferred elections skip partitions whose leader is preferred already, again.
-PREFERRED_NOT_REPEATED_SINCE: Final = v(2, 2)
-_ISR_ASKED_FOR_SINCE: Final = v(0, 8, 1)
 
 
 def offline_partition_leader_election(
@@ -164,12 +161,12 @@ def _offline(
 def _reassigned(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Elected | Failure:
     live = brokers.live - brokers.shutting_down
     target = partition.assignment if partition.target is None else partition.target
-    if version < _ISR_ASKED_FOR_SINCE:
+    if version < REASSIGNMENT_NEEDS_ISR_SINCE:
         leader = _first(replica for replica in target if replica in live)
         failure = Failure.STATE_CHANGE_FAILED
     else:
         leader = reassign_partition_leader_election(target, partition.isr, live)
-        failure = Failure.NO_REPLICA_ONLINE if version < ALGORITHMS_SINCE else Failure.STATE_CHANGE_FAILED
+        failure = Failure.NO_REPLICA_ONLINE if version < ASYNC_CONTROLLER_SINCE else Failure.STATE_CHANGE_FAILED
     if leader is None:
         return failure
     is_unclean = leader not in partition.isr
@@ -178,7 +175,7 @@ def _reassigned(partition: PartitionView, brokers: Brokers, _unclean: bool, vers
 
 def _preferred(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Elected | Failure:
     preferred = _first(partition.assignment)
-    if partition.leader == preferred and version < ALGORITHMS_SINCE:
+    if partition.leader == preferred and version < ASYNC_CONTROLLER_SINCE:
         return Failure.NOT_NEEDED
     live = brokers.live - brokers.shutting_down
     leader = preferred_replica_partition_leader_election(partition.assignment, partition.isr, live)
@@ -191,12 +188,12 @@ def _controlled_shutdown(
     partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
 ) -> Elected | Failure:
     leaving = set(brokers.shutting_down)
-    if version < _ISR_ASKED_FOR_SINCE:
+    if version < REASSIGNMENT_NEEDS_ISR_SINCE:
         leaving.add(partition.leader)
     isr = tuple(replica for replica in partition.isr if replica not in leaving)
     if version < SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE:
         leader = _first(isr)
-    elif version < ALGORITHMS_SINCE:
+    elif version < ASYNC_CONTROLLER_SINCE:
         leader = _first(replica for replica in partition.assignment if replica in isr)
     else:
         leader = controlled_shutdown_partition_leader_election(
@@ -205,7 +202,7 @@ def _controlled_shutdown(
     if leader is None:
         return Failure.STATE_CHANGE_FAILED
     told = brokers.live
-    if ALGORITHMS_SINCE <= version < SHUTTING_DOWN_TOLD_AGAIN_SINCE:
+    if ASYNC_CONTROLLER_SINCE <= version < SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE:
         told = brokers.live - brokers.shutting_down
     recipients = tuple(replica for replica in partition.assignment if replica in told)
     return Elected(leader, partition.leader_epoch + 1, isr, recipients)

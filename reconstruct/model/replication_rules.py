@@ -8,42 +8,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
-from reconstruct.model.versions import KafkaVersion, v
-
-#: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
-LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
-#: A leader that stays leader in a new epoch keeps what it knew of its followers (0.9.0.0).
-KEEPS_PROGRESS_WHERE_IT_LED_SINCE: Final = v(0, 9)
-#: A caught-up replica outside the ISR holds the high watermark back until it joins (KAFKA-4485).
-CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE: Final = v(0, 10, 2)
-#: KIP-101: a follower truncates to where its last epoch ends on the leader, no longer to its own high watermark.
-TRUNCATION_BY_LEADER_EPOCH_SINCE: Final = v(0, 11)
-#: KIP-279: the leader names the epoch that its answer is about, so that consecutive fast failovers leave no divergence.
-TRUNCATION_BY_EPOCH_LINEAGE_SINCE: Final = v(2, 0)
-#: KAFKA-7128: a replica joins the ISR only once its log end offset reached the start of the leader's epoch.
-JOIN_NEEDS_EPOCH_START_SINCE: Final = v(2, 0, 1)
-#: KAFKA-7415: a leader enters its epoch into the lineage at its election, not at its first append.
-EPOCH_ASSIGNED_AT_ELECTION_SINCE: Final = v(2, 0, 1)
-#: KIP-320: fetches carry the leader epoch; a leader of another epoch refuses them.
-FETCHES_ARE_FENCED_SINCE: Final = v(2, 1)
-#: A follower whose log end offset equals the leader's is never out of sync, however long ago it fetched (KAFKA-7152).
-EQUAL_LOG_END_IS_IN_SYNC_SINCE: Final = v(2, 1)
-#: A follower whose leader only got a new epoch compares its log again: from then on where it missed an epoch between
-#: (KAFKA-7128's release), and from 2.1 on at every new epoch (KIP-320). Before, a known leader was simply followed on.
-REFOLLOWS_AFTER_MISSED_EPOCH_SINCE: Final = v(2, 0, 1)
-REFOLLOWS_EVERY_EPOCH_SINCE: Final = v(2, 1)
-#: KIP-380: the controller tells a broker that bounced from one that stayed.
-BOUNCE_IS_NOTICED_SINCE: Final = v(2, 2)
-#: The log owns the high watermark and keeps it within [log start, log end] (KAFKA-8457).
-HIGH_WATERMARK_KEPT_IN_LOG_SINCE: Final = v(2, 4)
-#: KIP-497: the ISR is changed by the controller on the leader's request; a replica asked for already counts.
-ALTER_ISR_SINCE: Final = v(2, 7)
-#: KIP-595's truncation on fetch: a fetch response names the diverging epoch (inter-broker protocol 2.7).
-TRUNCATION_ON_FETCH_SINCE: Final = v(2, 7)
-#: KIP-966's first part: the high watermark stands still while the ISR is smaller than min.insync.replicas.
-HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE: Final = v(3, 7)
+from reconstruct.model.versions import (
+    ALTER_ISR_SINCE,
+    BROKER_EPOCHS_SINCE,
+    CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE,
+    EPOCH_ASSIGNED_AT_ELECTION_SINCE,
+    EQUAL_LOG_END_IS_IN_SYNC_SINCE,
+    FETCHES_ARE_FENCED_SINCE,
+    HIGH_WATERMARK_KEPT_IN_LOG_SINCE,
+    HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE,
+    JOIN_NEEDS_EPOCH_START_SINCE,
+    KEEPS_PROGRESS_WHERE_IT_LED_SINCE,
+    LAG_MAX_MESSAGES_UNTIL,
+    MISSED_EPOCHS_MADE_UP_SINCE,
+    SAME_LEADER_FOLLOWED_ON_UNTIL,
+    TRUNCATION_BY_EPOCH_LINEAGE_SINCE,
+    TRUNCATION_BY_LEADER_EPOCH_SINCE,
+    TRUNCATION_ON_FETCH_SINCE,
+    KafkaVersion,
+)
 
 
 class Truncation(StrEnum):
@@ -105,11 +89,11 @@ def rules_of(version: KafkaVersion) -> ReplicationRules:
         caught_up_hold_back_high_watermark=version >= CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE,
         join_needs_epoch_start=version >= JOIN_NEEDS_EPOCH_START_SINCE,
         assigns_epoch_at_election=version >= EPOCH_ASSIGNED_AT_ELECTION_SINCE,
-        refollows_after_missed_epoch=version >= REFOLLOWS_AFTER_MISSED_EPOCH_SINCE,
-        refollows_every_epoch=version >= REFOLLOWS_EVERY_EPOCH_SINCE,
+        refollows_after_missed_epoch=version >= MISSED_EPOCHS_MADE_UP_SINCE,
+        refollows_every_epoch=version >= SAME_LEADER_FOLLOWED_ON_UNTIL,
         fences_fetches=version >= FETCHES_ARE_FENCED_SINCE,
         equal_log_end_is_in_sync=version >= EQUAL_LOG_END_IS_IN_SYNC_SINCE,
-        notices_bounce=version >= BOUNCE_IS_NOTICED_SINCE,
+        notices_bounce=version >= BROKER_EPOCHS_SINCE,
         keeps_high_watermark_in_log=version >= HIGH_WATERMARK_KEPT_IN_LOG_SINCE,
         alters_isr_through_controller=version >= ALTER_ISR_SINCE,
         truncates_on_fetch=version >= TRUNCATION_ON_FETCH_SINCE,

@@ -7,18 +7,13 @@ accepted a higher epoch (``ReplicaManager.becomeLeaderOrFollower``, ``stopReplic
 
 from __future__ import annotations
 
-from typing import Final
-
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Verdicts
-from reconstruct.model.versions import v
+from reconstruct.model.versions import REQUESTS_ORDERED_SINCE
 from reconstruct.requests.propagation import REQUEST_KINDS, Request
 from reconstruct.time.instants import utc
-
-#: From here on one lock orders all requests of controllers that a broker handles (``replicaStateChangeLock``).
-REQUESTS_ORDERED_SINCE: Final = v(0, 8, 2)
 
 
 def judge_acceptance(request: Request, cluster: ClusterView, verdicts: Verdicts) -> None:

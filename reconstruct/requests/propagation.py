@@ -21,7 +21,7 @@ from typing import Final
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.versions import v
+from reconstruct.model.versions import BATCHES_COUNTED_SINCE, BROKER_EPOCHS_SINCE
 from reconstruct.time.instants import utc
 
 LEADER_AND_ISR: Final = "LEADER_AND_ISR"
@@ -37,16 +37,12 @@ REQUEST_KINDS: Final = {
 #: A request that has not arrived by then, with nothing else of the kind after it, is taken to be lost: µs. The send
 #: thread tries again after ``controller.socket.timeout.ms`` (30 s) at the latest.
 LOST_AFTER_US: Final = 120_000_000
-#: A request that names the broker's former registration is answered without being handled (KIP-380).
-BROKER_EPOCHS_SINCE: Final = v(2, 2)
 #: A broker that dies may have received what it did not log; it must show that it lived on so long: µs.
 LIVED_ON_US: Final = 10_000_000
 #: A controller may know the former registration of a broker so long: µs.
 OLD_REGISTRATION_US: Final = 20_000_000
 #: A broker that has begun to handle a request says so within this time, or has failed: µs.
 HANDLED_WITHIN_US: Final = 60_000_000
-#: Controllers log how many partitions a request holds; of UpdateMetadata nothing else (KAFKA-8470).
-BATCHES_COUNTED_SINCE: Final = v(2, 6)
 #: Kafka's error codes: the request came from a deposed controller, or names an old registration of the broker.
 STALE_ERRORS: Final = frozenset({11, 77})
 

@@ -77,6 +77,20 @@ def test_the_simulated_replicas_import_the_standard_library_and_the_model_only()
     assert wrong == []
 
 
+def test_releases_of_kafka_are_named_in_one_module():
+    """A gate is a constant of ``model/versions.py``; only the table of known issues names releases of its own."""
+    own = {ROOT / "reconstruct/model/versions.py", ROOT / "reconstruct/findings/known_issues.py"}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for layer in LAYERS
+        for path in modules(layer)
+        if path not in own
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("v", "KafkaVersion")
+    ]
+    assert wrong == []
+
+
 def is_spark_file(path: Path) -> bool:
     """Whether a module of ``reconstruct`` may import pyspark: a room's Spark steps, what they share, the pipeline."""
     place = path.relative_to(ROOT / "reconstruct")

@@ -24,13 +24,7 @@ from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, speaker, text_field
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
-from reconstruct.model.versions import (
-    NEWEST,
-    OLDEST,
-    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
-    KafkaVersion,
-    VersionRange,
-)
+from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE, KafkaVersion, VersionRange
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, TOPIC_CONFIG_PATTERN
 from reconstruct.time.line_order import is_in_order
 

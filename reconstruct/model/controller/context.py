@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from reconstruct.model.controller.values import (
     LeaderIsrAndControllerEpoch,
@@ -25,14 +24,11 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH, PartitionState, ReplicaState
 from reconstruct.model.versions import (
+    LAST_WITH_ZOOKEEPER,
     UNCLEAN_ELECTION_CONFIGURABLE_SINCE,
     UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
     KafkaVersion,
-    v,
 )
-
-#: The last release whose controller uses ZooKeeper.
-LAST_WITH_ZOOKEEPER: Final = v(3, 9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
+    OFFLINE_WITHOUT_LEADER_SENT_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
-    OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
     SHRUNK_ISR_SENT_TO_ALL_SINCE,
     SINGLE_THREADED_CONTROLLER_SINCE,
     TOPIC_DELETION_SINCE,
@@ -159,7 +159,7 @@ class _Work:
             return self._refuse_without_leader(replica)
         if version < OFFLINE_WITHOUT_LEADER_SINCE:
             return None
-        if version >= OFFLINE_WITHOUT_LEADER_TOLD_SINCE:
+        if version >= OFFLINE_WITHOUT_LEADER_SENT_SINCE:
             brokers = self.context.live_or_shutting_down_broker_ids
             self.batch.add_update_metadata(self.context, brokers, (replica.partition,))
         return self._done(replica)

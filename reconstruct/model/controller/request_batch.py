@@ -31,7 +31,7 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import (
-    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
+    BROKER_CHANGE_SENT_TO_ALL_SINCE,
     DELETED_PARTITIONS_RESTATED_UNTIL,
     EMPTY_UPDATE_METADATA_IS_EMPTY_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
@@ -105,7 +105,7 @@ class RequestBatch:
             if broker in self._leader_and_isr
         )
         metadata = _sorted(self._metadata)
-        is_anything_to_tell = metadata or context.version >= BROKER_CHANGE_TOLD_TO_ALL_SINCE
+        is_anything_to_tell = metadata or context.version >= BROKER_CHANGE_SENT_TO_ALL_SINCE
         update_metadata = (
             UpdateMetadataRequest(broker, controller, epoch, metadata, brokers)
             for broker in brokers

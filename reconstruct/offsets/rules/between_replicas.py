@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
+from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState, ReplicaEventKind

@@ -18,8 +18,7 @@ from functools import cached_property
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
-from reconstruct.model.versions import VersionRange
+from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks

@@ -8,8 +8,8 @@ from typing import Final
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.replication_rules import FETCHES_ARE_FENCED_SINCE
 from reconstruct.model.states import NO_LEADER
+from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import DecidedState, ReplicaEvent, ReplicaEventKind

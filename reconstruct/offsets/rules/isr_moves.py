@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
-from reconstruct.model.replication_rules import JOIN_NEEDS_EPOCH_START_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
-from reconstruct.model.versions import v
+from reconstruct.model.versions import (
+    FETCHES_WAIT_FOR_ISR_CHANGE_SINCE,
+    JOIN_NEEDS_EPOCH_START_SINCE,
+    LAG_COUNTS_FROM_ELECTION_SINCE,
+    LEADER_DROPS_REMOVED_REPLICAS_SINCE,
+)
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.role_spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.time.instants import utc
-
-#: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState).
-FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
-#: A leader counts its followers' lag from its election on: replica.resetLastCaughtUpTime in Partition.makeLeader.
-LAG_COUNTS_FROM_ELECTION_SINCE: Final = TRUNCATION_BY_LEADER_EPOCH_SINCE
-#: A member that is no replica (one that a reassignment has removed) is out of sync at once, and its end offset is
-#: printed as "unknown": Partition.isFollowerOutOfSync.
-WHO_IS_NO_REPLICA_LEAVES_SINCE: Final = v(3, 0)
 
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
@@ -115,7 +109,7 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
     if limit is None or elected is None or case.version.may_be_before(LAG_COUNTS_FROM_ELECTION_SINCE):
         verdicts.unjudged("R38")
         return
-    if move.end_offset is None and case.version.may_be_since(WHO_IS_NO_REPLICA_LEAVES_SINCE):
+    if move.end_offset is None and case.version.may_be_since(LEADER_DROPS_REMOVED_REPLICAS_SINCE):
         verdicts.unjudged("R38")
         return
     joined_since = any(

@@ -13,9 +13,7 @@ from itertools import combinations, pairwise
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.replication_rules import (
-    EPOCH_ASSIGNED_AT_ELECTION_SINCE,
-)
+from reconstruct.model.versions import EPOCH_ASSIGNED_AT_ELECTION_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind
 from reconstruct.offsets.rules.case import OffsetCase, names

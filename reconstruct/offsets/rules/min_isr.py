@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
-from reconstruct.model.replication_rules import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
 from reconstruct.model.states import NO_LEADER
+from reconstruct.model.versions import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import DecidedState

@@ -6,7 +6,7 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
+from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind

@@ -16,7 +16,8 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
 from reconstruct.engine.rows import Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.model.replication_rules import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, rules_of
+from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,

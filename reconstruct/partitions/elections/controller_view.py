@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView, LiveView
-from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BOUNCED_BROKERS_SEEN_SINCE
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BROKER_EPOCHS_SINCE
 
 #: How far a decision's time may be from the controller's own where another clock tells it.
 VIEW_SLACK_US: Final = 2_000_000
@@ -155,7 +155,7 @@ def _may_be_worked_off(
     broker_id: int, decision: StateDecision, before: Sequence[LiveView], cluster: ClusterView
 ) -> bool:
     """Since 2.2 the line comes first: then new brokers are taken in, bounced ones taken out and in, dead ones out."""
-    if not before or not cluster.version.may_be_since(BOUNCED_BROKERS_SEEN_SINCE):
+    if not before or not cluster.version.may_be_since(BROKER_EPOCHS_SINCE):
         return False
     latest = before[-1]
     if decision.at - latest.at > _WORKED_OFF_US:

@@ -12,18 +12,16 @@ from itertools import product
 from math import prod
 from typing import Final
 
-from reconstruct.model.elections import (
-    ALGORITHMS_SINCE,
+from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView, elect
+from reconstruct.model.versions import (
     ASSIGNMENT_ORDER_SINCE,
+    ASYNC_CONTROLLER_SINCE,
     PREFERRED_NOT_REPEATED_SINCE,
+    REASSIGNMENT_NEEDS_ISR_SINCE,
     SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
-    Brokers,
-    Elected,
-    ElectionKind,
-    PartitionView,
-    elect,
+    KafkaVersion,
+    VersionRange,
 )
-from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE, KafkaVersion, VersionRange
 from reconstruct.partitions.elections.controller_view import BrokerStatus
 
 NEW_PARTITION: Final = "new_partition"
@@ -34,7 +32,7 @@ _ELECTIONS_CHANGED: Final = (
     REASSIGNMENT_NEEDS_ISR_SINCE,
     ASSIGNMENT_ORDER_SINCE,
     SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
-    ALGORITHMS_SINCE,
+    ASYNC_CONTROLLER_SINCE,
     PREFERRED_NOT_REPEATED_SINCE,
 )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.versions import BOUNCED_BROKERS_SEEN_SINCE
+from reconstruct.model.versions import BROKER_EPOCHS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -73,7 +73,7 @@ def _judge_stranger(
 def _judge_dead(coverage: LogCoverage, step: Step, line: Evidence, broker: int, verdicts: Verdicts) -> None:
     """From 2.2 a request to a broker that is not registered is not even logged; before, it is logged and not sent."""
     cluster = coverage.case.cluster
-    if cluster.version.may_be_before(BOUNCED_BROKERS_SEEN_SINCE):
+    if cluster.version.may_be_before(BROKER_EPOCHS_SINCE):
         return
     metadata = [
         other

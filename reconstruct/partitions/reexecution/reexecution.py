@@ -15,17 +15,17 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.controller.values import without
-from reconstruct.model.elections import SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE
 from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
-    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
+    BROKER_CHANGE_SENT_TO_ALL_SINCE,
     DELETED_PARTITIONS_LEAVE_FIRST_SINCE,
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
+    OFFLINE_WITHOUT_LEADER_SENT_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
-    OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
+    SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
     STOP_REPLICA_PER_PARTITION_SINCE,
     TOPIC_DELETION_SINCE,
     KafkaVersion,
@@ -56,14 +56,14 @@ from reconstruct.time.intervals import as_of
 _GATES: Final = (
     TOPIC_DELETION_SINCE,
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
-    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
+    BROKER_CHANGE_SENT_TO_ALL_SINCE,
     NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE,
     SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
     ASYNC_CONTROLLER_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
     DELETED_PARTITIONS_LEAVE_FIRST_SINCE,
-    OFFLINE_WITHOUT_LEADER_TOLD_SINCE,
+    OFFLINE_WITHOUT_LEADER_SENT_SINCE,
     STOP_REPLICA_PER_PARTITION_SINCE,
 )
 #: Targets that send nothing, and the step that sends nothing.

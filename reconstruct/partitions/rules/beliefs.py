@@ -8,7 +8,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.versions import UPDATE_METADATA_LOCKED_SINCE, VersionRange
+from reconstruct.model.versions import REQUESTS_ORDERED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.roles import LEADER, RoleChange, by_broker, role_changes
@@ -147,7 +147,7 @@ def _judge_controller_epochs(case: Case, broker_id: int, facts: Sequence[Evidenc
 
 def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iterator[Evidence]:
     """Up to 0.8.1 an UpdateMetadata is checked and logged without the lock, so that two may overtake each other."""
-    if version.may_be_before(UPDATE_METADATA_LOCKED_SINCE):
+    if version.may_be_before(REQUESTS_ORDERED_SINCE):
         return
     for fact in facts:
         if fact.kind in _CHECKED and fact.source_kind == "state_change_log" and fact.controller_epoch is not None:

@@ -7,9 +7,9 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.elections import ALGORITHMS_SINCE, ElectionKind
+from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import ReplicaState
-from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, registered_since_list
 from reconstruct.partitions.elections.counterfactuals import what_would_explain
@@ -45,7 +45,7 @@ def judge_elections(case: Case, verdicts: Verdicts) -> None:
 def _judge_leader_was_live(election: JudgedElection, case: Case, verdicts: Verdicts) -> None:
     """R07: by the controller's own lists. Up to 1.0 a controlled shutdown does not ask who is live."""
     leader, inputs = election.observed_leader, election.inputs
-    asks_nobody = case.cluster.version.may_be_before(ALGORITHMS_SINCE) and election.kind in (
+    asks_nobody = case.cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE) and election.kind in (
         ElectionKind.CONTROLLED_SHUTDOWN,
         UNKNOWN_KIND,
     )

@@ -35,14 +35,11 @@ from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
-    BOUNCED_BROKERS_SEEN_SINCE,
-    BROKER_CHANGE_TOLD_TO_ALL_SINCE,
-    DEATH_TOLD_IF_NOTHING_ELSE_SINCE,
+    BROKER_CHANGE_SENT_TO_ALL_SINCE,
+    BROKER_EPOCHS_SINCE,
     EMPTY_UPDATE_METADATA_IS_EMPTY_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
     SHRUNK_ISR_SENT_TO_ALL_SINCE,
-    SHUTDOWN_SKIPS_DELETED_SINCE,
-    STARTING_BROKERS_NOT_TOLD_OF_DELETED_SINCE,
     TOPIC_DELETION_SINCE,
 )
 from tests.oracles.controller import machines, topic_deletion
@@ -60,6 +57,11 @@ from tests.oracles.controller.questions import (
     replicas_on_brokers,
 )
 from tests.oracles.controller.reassignment import resume_reassignments
+from tests.oracles.controller.versions import (
+    DEATH_SENT_IF_NOTHING_ELSE_SINCE,
+    SHUTDOWN_SKIPS_DELETED_SINCE,
+    STARTING_BROKERS_NOT_SENT_DELETED_SINCE,
+)
 from tests.oracles.controller.znodes import broker_epochs
 
 
@@ -71,7 +73,7 @@ def process_broker_change(context: ControllerContext, zookeeper: ZooKeeper) -> R
     new = tuple(sorted(now.keys() - known.keys()))
     dead = tuple(sorted(known.keys() - now.keys()))
     bounced: tuple[int, ...] = ()
-    if context.version >= BOUNCED_BROKERS_SEEN_SINCE:
+    if context.version >= BROKER_EPOCHS_SINCE:
         bounced = tuple(sorted(broker for broker in now.keys() & known.keys() if now[broker] > known[broker]))
     else:
         context = with_live_brokers(context, now)
@@ -113,12 +115,12 @@ def on_broker_startup(context: ControllerContext, zookeeper: ZooKeeper, broker_i
 def _tell_of_new_brokers(result: Result, broker_ids: Collection[int]) -> Result:
     context = result.context
     every = context.live_or_shutting_down_broker_ids
-    if context.version < BROKER_CHANGE_TOLD_TO_ALL_SINCE:
+    if context.version < BROKER_CHANGE_SENT_TO_ALL_SINCE:
         return result.then(send_update_metadata, broker_ids, ())
     if context.version < EMPTY_UPDATE_METADATA_IS_EMPTY_SINCE:
         return result.then(send_update_metadata, every, ())
     partitions: Iterable[TopicPartition] = sorted(context.leadership)
-    if context.version >= STARTING_BROKERS_NOT_TOLD_OF_DELETED_SINCE:
+    if context.version >= STARTING_BROKERS_NOT_SENT_DELETED_SINCE:
         partitions = partitions_with_leaders(context)
     others = tuple(broker for broker in every if broker not in broker_ids)
     return result.then(send_update_metadata, others, ()).then(send_update_metadata, broker_ids, partitions)
@@ -151,10 +153,10 @@ def on_replicas_become_offline(
     if context.version >= TOPIC_DELETION_SINCE:
         result = result.then(topic_deletion.fail_replica_deletion, deleted)
     is_anyone_elected = any(isinstance(outcome, LeaderAndIsr) for outcome in elections.values())
-    if context.version >= DEATH_TOLD_IF_NOTHING_ELSE_SINCE:
+    if context.version >= DEATH_SENT_IF_NOTHING_ELSE_SINCE:
         is_told = not kept and not is_anyone_elected
     else:
-        is_told = context.version >= BROKER_CHANGE_TOLD_TO_ALL_SINCE and not leaderless
+        is_told = context.version >= BROKER_CHANGE_SENT_TO_ALL_SINCE and not leaderless
     brokers = context.live_or_shutting_down_broker_ids
     return result.then(send_update_metadata, brokers, ()) if is_told else result
 
@@ -203,7 +205,7 @@ def controlled_shutdown(
     known = context.live_broker_epochs.get(broker_id)
     if known is None:
         return _refused(context, zookeeper, Reason.BROKER_NOT_AVAILABLE, f"broker {broker_id} does not exist")
-    if broker_epoch is not None and broker_epoch < known and context.version >= BOUNCED_BROKERS_SEEN_SINCE:
+    if broker_epoch is not None and broker_epoch < known and context.version >= BROKER_EPOCHS_SINCE:
         message = f"broker {broker_id} asked with the old epoch {broker_epoch}; its epoch is {known}"
         return _refused(context, zookeeper, Reason.STALE_BROKER_EPOCH, message)
     leaving = replace(context, shutting_down_broker_ids=context.shutting_down_broker_ids | {broker_id})

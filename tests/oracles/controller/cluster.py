@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext, Settings
+from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.outputs import Failure, Request, Result, StopReplicaRequest
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
@@ -28,7 +28,7 @@ from reconstruct.model.controller.zookeeper import (
     topic_path,
 )
 from reconstruct.model.states import PartitionState
-from reconstruct.model.versions import ALTER_ISR_SINCE, KafkaVersion, v
+from reconstruct.model.versions import ALTER_ISR_SINCE, LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import (
     BROKER_IDS_PATH,
     CONTROLLER_PATH,

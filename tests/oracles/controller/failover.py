@@ -27,7 +27,6 @@ from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import Code, ZooKeeper
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
-    METADATA_SENT_BEFORE_MACHINES_SINCE,
     REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
     SINGLE_THREADED_CONTROLLER_SINCE,
     TOPIC_DELETION_SINCE,
@@ -40,6 +39,7 @@ from tests.oracles.controller.metadata import send_update_metadata
 from tests.oracles.controller.questions import all_partitions
 from tests.oracles.controller.reassignment import process_partition_reassignment, resume_reassignments
 from tests.oracles.controller.replica_election import on_replica_election
+from tests.oracles.controller.versions import METADATA_SENT_BEFORE_MACHINES_SINCE
 from tests.oracles.controller.znodes import (
     ISR_CHANGE_NOTIFICATION_PATH,
     LOG_DIR_EVENT_NOTIFICATION_PATH,

@@ -25,16 +25,16 @@ from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeW
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
 from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import (
-    ADDED_PARTITIONS_RESTORED_SINCE,
-    DISABLED_DELETIONS_REMOVED_SINCE,
-    REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
-    TOPIC_IDS_SINCE,
-)
+from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.context_changes import remove_topics
 from tests.oracles.controller.questions import replicas_for_partitions
+from tests.oracles.controller.versions import (
+    ADDED_PARTITIONS_RESTORED_SINCE,
+    DISABLED_DELETIONS_REMOVED_SINCE,
+    TOPIC_IDS_SINCE,
+)
 from tests.oracles.controller.znodes import children
 
 

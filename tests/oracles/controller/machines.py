@@ -15,8 +15,9 @@ from reconstruct.model.controller.outputs import Result
 from reconstruct.model.controller.partition_state_machine import OFFLINE_ELECTION
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState, initial_partition_state, initial_replica_state
-from reconstruct.model.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE, VersionRange
+from reconstruct.model.versions import VersionRange
 from tests.oracles.controller import questions
+from tests.oracles.controller.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE
 
 
 def trigger_online_partition_state_change(

@@ -36,11 +36,7 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import ReplicaState
-from reconstruct.model.versions import (
-    ASYNC_CONTROLLER_SINCE,
-    REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
-    TOPIC_DELETION_SINCE,
-)
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.context_changes import is_being_reassigned, origin_replicas, reassign_to
 from tests.oracles.controller.reassignment_steps import (

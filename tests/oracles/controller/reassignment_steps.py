@@ -25,11 +25,7 @@ from reconstruct.model.controller.values import (
 from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import (
-    EPOCH_BUMP_CACHED_SINCE,
-    REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
-    TOPIC_DELETION_SINCE,
-)
+from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
 from reconstruct.model.znode_paths import REASSIGN_PARTITIONS_PATH
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.context_changes import new_epoch, with_leadership, without_keys

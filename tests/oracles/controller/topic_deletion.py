@@ -29,7 +29,7 @@ from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeW
 from reconstruct.model.controller.values import PartitionAndReplica
 from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, DELETIONS_START_TOGETHER_SINCE
+from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
 from tests.oracles.controller.context_changes import begin_topic_deletion, queue_topic_deletion, remove_topics
 from tests.oracles.controller.metadata import send_update_metadata
@@ -41,6 +41,7 @@ from tests.oracles.controller.questions import (
     replicas_for_topics,
     replicas_in_state,
 )
+from tests.oracles.controller.versions import DELETIONS_START_TOGETHER_SINCE
 from tests.oracles.controller.znodes import delete
 
 

@@ -7,6 +7,7 @@ import re
 from reconstruct.model import versions
 from reconstruct.model.versions import KafkaVersion
 from tests import ROOT
+from tests.oracles.controller import versions as oracle_versions
 
 PAGE = (ROOT / "docs" / "controller-model.md").read_text(encoding="utf-8")
 
@@ -24,7 +25,7 @@ def test_every_gate_is_listed_with_its_release() -> None:
     }
     gates = {
         name: value
-        for name, value in vars(versions).items()
+        for name, value in {**vars(versions), **vars(oracle_versions)}.items()
         if isinstance(value, KafkaVersion) and name.endswith(("_SINCE", "_UNTIL"))
     }
     assert listed == gates

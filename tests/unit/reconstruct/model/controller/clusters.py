@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext, Settings
+from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -15,7 +15,7 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import TopicAssignment, ZooKeeper, partition_state_path, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.versions import LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 
 #: The values of Kafka's own two tests.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from reconstruct.model.controller import replica_state_machine
-from reconstruct.model.controller.context import LAST_WITH_ZOOKEEPER, ControllerContext
+from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.outputs import (
     PartitionTransition,
     ReplicaTransition,
@@ -16,7 +16,7 @@ from reconstruct.model.controller.outputs import (
 from reconstruct.model.controller.values import PartitionAndReplica, TopicPartition
 from reconstruct.model.controller.zookeeper import topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.versions import LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
 from tests.oracles.controller import machines, questions, topic_deletion
 from tests.oracles.controller.context_changes import add_live_brokers, remove_live_brokers

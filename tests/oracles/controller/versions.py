@@ -1,0 +1,36 @@
+"""Version gates of the controller's procedures that the oracle plays; those of the pipeline are in the model."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconstruct.model.versions import v
+
+#: A new controller tells brokers of each other before it starts its machines, no longer after (KAFKA-4443).
+METADATA_SENT_BEFORE_MACHINES_SINCE: Final = v(0, 10, 2)
+#: Requests to delete are taken away where deletion is disabled; before, they wait for ever (KAFKA-3175).
+DISABLED_DELETIONS_REMOVED_SINCE: Final = v(0, 10, 2)
+#: An automatic rebalance elects a broker's partitions together, no longer one by one (KafkaController 2.0.0).
+REBALANCED_TOGETHER_SINCE: Final = v(2, 0)
+#: Partitions added to a topic being deleted are taken out of its znode again (KAFKA-6612).
+ADDED_PARTITIONS_RESTORED_SINCE: Final = v(2, 0)
+#: A controlled shutdown leaves topics being deleted alone (KafkaController 2.1.0).
+SHUTDOWN_SKIPS_DELETED_SINCE: Final = v(2, 1)
+#: A new controller drives dead replicas from their initial state to OfflineReplica (KAFKA-3143).
+DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE: Final = v(2, 3)
+#: Topics eligible for deletion start together, no longer one by one (KAFKA-9499).
+DELETIONS_START_TOGETHER_SINCE: Final = v(2, 5)
+#: An automatic rebalance asks first whether the preferred replica could lead (KAFKA-9866).
+REBALANCE_ASKS_FIRST_SINCE: Final = v(2, 6)
+#: Brokers that start get no metadata of partitions being deleted (KAFKA-10040).
+STARTING_BROKERS_NOT_SENT_DELETED_SINCE: Final = v(2, 7)
+#: KIP-516: topics have ids, which the controller gives (inter-broker protocol 2.8-IV0).
+TOPIC_IDS_SINCE: Final = v(2, 8)
+#: The death of a broker has an UpdateMetadata of its own only where nothing else is sent (KAFKA-13225).
+DEATH_SENT_IF_NOTHING_ELSE_SINCE: Final = v(3, 1)
+#: AlterPartition is answered NOT_CONTROLLER where the leader knows more than the controller (KAFKA-14154).
+LEADER_AHEAD_REFUSED_SINCE: Final = v(3, 3)
+#: The controller refuses an ISR with a member that is offline or shutting down (KIP-841, KAFKA-14140).
+INELIGIBLE_REPLICAS_REFUSED_SINCE: Final = v(3, 3)
+#: An automatic rebalance no longer waits until nothing is reassigned (KAFKA-10149).
+REBALANCE_DURING_REASSIGNMENT_SINCE: Final = v(3, 4)

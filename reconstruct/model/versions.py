@@ -156,7 +156,7 @@ DELETED_PARTITIONS_RESTATED_UNTIL: Final = v(2, 0)
 CONTROLLER_EPOCH_CHECKED_SINCE: Final = v(2, 1)
 #: Partitions become NonExistentPartition when the deletion starts, no longer when it ends (KAFKA-6753).
 DELETED_PARTITIONS_LEAVE_FIRST_SINCE: Final = v(2, 1)
-#: The election of a controlled shutdown is sent to the brokers that are shutting down as well, as up to 1.0 (KAFKA-7482).
+#: The election of a controlled shutdown is sent to the brokers that are shutting down too, as up to 1.0 (KAFKA-7482).
 SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE: Final = v(2, 1)
 #: UpdateMetadata without partitions means none; before, it meant all (KAFKA-7537).
 EMPTY_UPDATE_METADATA_IS_EMPTY_SINCE: Final = v(2, 2)

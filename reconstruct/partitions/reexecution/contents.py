@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
-from reconstruct.model.controller.values import without
 from reconstruct.model.states import NO_LEADER, PartitionState, ReplicaState
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -26,7 +25,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import Leadership
-from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of
+from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of, shrunk
 from reconstruct.partitions.sightings import LEADER_SIDE, Rank
 from reconstruct.time.instants import utc
 
@@ -82,7 +81,7 @@ class Contents:
             if decided is not None and step.cached is not None and not _follows(step.cached, decided):
                 decided = None
             if reexecuted.line.kind == REPLICA and reexecuted.line.to_state == ReplicaState.OFFLINE:
-                decided = _shrunk(step.cached, reexecuted.line.replica_id)
+                decided = shrunk(step.cached, reexecuted.line.replica_id)
             if decided is not None:
                 self.known.setdefault((decided.leader_epoch, decided.leader), set()).add(frozenset(decided.isr))
 
@@ -254,13 +253,6 @@ class Contents:
 def _follows(cached: Leadership, decided: Leadership) -> bool:
     """Whether an election can have raised the cached epoch to this: up to 2.3 a reassignment raises it unseen."""
     return cached.leader_epoch < decided.leader_epoch <= cached.leader_epoch + _MOST_RAISED
-
-
-def _shrunk(cached: Leadership | None, replica_id: int | None) -> Leadership | None:
-    if cached is None or replica_id not in cached.isr:
-        return None
-    leader = NO_LEADER if cached.leader == replica_id else cached.leader
-    return Leadership(leader, cached.leader_epoch + 1, without(cached.isr, (replica_id,)) or cached.isr)
 
 
 def _contradicts(line: Evidence, requested: Leadership, last: Evidence, is_of_its_batch: bool) -> bool:

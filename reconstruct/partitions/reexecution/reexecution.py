@@ -15,7 +15,7 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.controller.values import without
-from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState, ReplicaState
+from reconstruct.model.states import LEADER_DURING_DELETE, NO_LEADER, PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     BROKER_CHANGE_SENT_TO_ALL_SINCE,
@@ -131,6 +131,14 @@ def leadership_of(line: Evidence) -> Leadership | None:
     return Leadership(line.leader, line.leader_epoch, line.isr)
 
 
+def shrunk(cached: Leadership | None, replica_id: int | None) -> Leadership | None:
+    """What a member of the ISR that goes Offline leaves; None where nothing changes."""
+    if cached is None or replica_id not in cached.isr:
+        return None
+    leader = NO_LEADER if cached.leader == replica_id else cached.leader
+    return Leadership(leader, cached.leader_epoch + 1, without(cached.isr, (replica_id,)) or cached.isr)
+
+
 def live_at(cluster: ClusterView, step: Step, line: Evidence) -> frozenset[int] | None:
     """The brokers live at a transition: those that the batch's UpdateMetadata went to, else as the controller listed
     them last; None where nothing says."""
@@ -210,6 +218,8 @@ def _reexecuted(
         result.append(Reexecuted(line, reexecution.required()))
         if line.to_state == PartitionState.ONLINE:
             cached = decided_by(line, step.block) or cached
+        elif line.to_state == ReplicaState.OFFLINE:
+            cached = shrunk(cached, line.replica_id) or cached
     return result
 
 

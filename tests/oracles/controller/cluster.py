@@ -7,11 +7,11 @@ Every event goes to the controller at once. After each one the promises that hol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconstruct.model.controller.context import ControllerContext, Settings
-from reconstruct.model.controller.outputs import Failure, Request, Result, StopReplicaRequest
+from reconstruct.model.controller.outputs import Failure, Output, Request, Result, StopReplicaRequest, ZnodeWrite
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -42,6 +42,16 @@ from tests.oracles.controller.topic_deletion import process_stop_replica_respons
 from tests.oracles.controller.znodes import children, delete
 
 
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """What one event made one controller do, in order; who served it, and the brokers that it took for live."""
+
+    controller_id: int
+    controller_epoch: int
+    live_broker_ids: tuple[int, ...]
+    outputs: tuple[Output, ...]
+
+
 class Cluster:
     """Brokers 0 to ``count`` - 1, all registered; broker 0 is elected controller."""
 
@@ -52,6 +62,9 @@ class Cluster:
         self.requests: list[Request] = []
         self.failures: list[Failure] = []
         self.log: list[Any] = []
+        self.procedures: list[Procedure] = []
+        #: Each partition's replicas, as its topic was created.
+        self.assigned: dict[TopicPartition, tuple[int, ...]] = {}
         self.to_delete: list[PartitionAndReplica] = []
         self.context = ControllerContext(settings=self.settings, is_active=False)
         self.former: list[ControllerContext] = []
@@ -64,7 +77,12 @@ class Cluster:
     def apply(self, step: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
         """The controller takes a step; what it sends and what it refuses is kept."""
         before = self.zookeeper
-        result = failover.maybe_resign(step(self.context, self.zookeeper, *args, **kwargs))
+        result = step(self.context, self.zookeeper, *args, **kwargs)
+        done = result.context
+        self.procedures.append(
+            Procedure(done.settings.broker_id, done.epoch, done.live_or_shutting_down_broker_ids, result.outputs)
+        )
+        result = failover.maybe_resign(result)
         self.context, self.zookeeper = result.context, result.zookeeper
         self.requests.extend(result.requests)
         self.failures.extend(result.failures)
@@ -80,6 +98,11 @@ class Cluster:
         if self.settings.version < ALTER_ISR_SINCE:
             self._fire_isr_watches(result)
         return result
+
+    def note(self, write: ZnodeWrite) -> None:
+        """Somebody else than the controller wrote."""
+        served = self.context
+        self.procedures.append(Procedure(served.settings.broker_id, served.epoch, (), (write,)))
 
     def _fire_isr_watches(self, result: Result) -> None:
         """Up to 2.6 the controller watches the state of each partition that moves, its own writes included."""
@@ -148,6 +171,7 @@ class Cluster:
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Result:
         wanted = {partition: tuple(target) for partition, target in targets.items()}
         self.zookeeper = self.zookeeper.with_znodes({REASSIGN_PARTITIONS_PATH: wanted})
+        self.note(ZnodeWrite(REASSIGN_PARTITIONS_PATH, wanted, 0))
         return self.apply(reassignment.process_partition_reassignment)
 
     def prefer(self, *partitions: TopicPartition) -> Result:
@@ -167,7 +191,10 @@ class Cluster:
             return self.apply(alter_partition.process_alter_partition, request)
         by_leader = LeaderIsrAndControllerEpoch(wanted, known.controller_epoch)
         path = partition_state_path(partition)
-        self.zookeeper, _, _ = self.zookeeper.set(path, by_leader, known.leader_and_isr.partition_epoch)
+        self.zookeeper, _, version = self.zookeeper.set(path, by_leader, known.leader_and_isr.partition_epoch)
+        self.procedures.append(
+            Procedure(known.leader, known.controller_epoch, (), (ZnodeWrite(path, by_leader, version),))
+        )
         return self.apply(reassignment.process_isr_change, partition)
 
     def catch_up(self) -> None:
@@ -246,6 +273,7 @@ class Cluster:
 
     def _write_topic(self, topic: str, assignment: Mapping[int, Iterable[int]], topic_id: str | None = None) -> None:
         partitions = {number: ReplicaAssignment(tuple(replicas)) for number, replicas in assignment.items()}
+        self.assigned.update((TopicPartition(topic, n), found.replicas) for n, found in partitions.items())
         self.zookeeper = self.zookeeper.with_znodes({topic_path(topic): TopicAssignment(partitions, topic_id)})
 
 

@@ -222,6 +222,8 @@ EQUAL_EPOCH_STOPS_SINCE: Final = v(3, 4, 1)
 
 # --- replication: logs, high watermarks, ISRs (reconstruct/model/replication_rules.py) --------------------------------
 
+#: KAFKA-1555: a leader refuses writes with acks=all while its ISR is smaller than min.insync.replicas.
+MIN_ISR_SINCE: Final = v(0, 8, 2)
 #: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
 LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
 #: A leader that stays leader in a new epoch keeps what it knew of its followers (Partition.makeLeader 0.9.0).

@@ -6,8 +6,9 @@ from typing import Final
 
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DATA_LOSS_BOUNDS
 from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
+from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.findings.rule import EvidenceKind, Rule, judges_of
-from reconstruct.model.versions import TRUNCATION_BY_LEADER_EPOCH_SINCE, v
+from reconstruct.model.versions import v
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
 from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
 from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks
@@ -15,9 +16,6 @@ from reconstruct.offsets.rules.isr_moves import judge_joins, judge_leaves
 from reconstruct.offsets.rules.lineage import judge_lineages
 from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
 from reconstruct.offsets.rules.within_replica import judge_order_in_replica
-
-#: KAFKA-1555: a leader refuses writes with acks=all while its ISR is smaller than min.insync.replicas.
-MIN_ISR_SINCE: Final = v(0, 8, 2)
 
 #: In the order of their judges: findings of one partition are listed so.
 RULES: Final = (

@@ -6,9 +6,8 @@ from typing import Final
 
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DATA_LOSS_BOUNDS
 from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
-from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.findings.rule import EvidenceKind, Rule, judges_of
-from reconstruct.model.versions import v
+from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
 from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
 from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks

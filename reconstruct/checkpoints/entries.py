@@ -22,10 +22,9 @@ from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.model.versions import ENTRIES_LOST_ON_KILLS_UNTIL
+from reconstruct.offsets.evidence import LINE_TO_ACT_US
 from reconstruct.time.instants import utc
 
-#: A line and the act it tells of lie within this.
-LINE_TO_ACT_US: Final = 1_000_000
 #: A replica leaves the broker, and its assignment follows, within this.
 LEAVES_WITHIN_US: Final = 10_000_000
 #: An entry that is there so long after its replica left the broker is not just on its way out: recovery points are

@@ -9,12 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reconstruct.model.replication_rules import ReplicationRules
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER, Drop, Fact, Step, lower_steps, step_at, upper_steps
+from reconstruct.offsets.bound_steps import EVER_AFTER, Drop, Fact, Step, interval_at, lower_steps, upper_steps
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
-from reconstruct.offsets.evidence import OffsetEvidence, ReplicaEventKind
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US, RoleSpan
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, OffsetEvidence, ReplicaEventKind
+from reconstruct.offsets.role_spans import RoleSpan
 from reconstruct.offsets.timed_offsets import Key
 
 
@@ -40,11 +39,11 @@ class Facts:
 
 
 def infer_within_replica(
-    facts: Facts, evidence: OffsetEvidence, rules: ReplicationRules, replicas: Sequence[int], roles: Sequence[RoleSpan]
+    facts: Facts, evidence: OffsetEvidence, replicas: Sequence[int], roles: Sequence[RoleSpan], *, is_kept_in_log: bool
 ) -> None:
     """High watermark <= log end offset."""
     for replica in replicas:
-        above = [] if rules.keeps_high_watermark_in_log else _may_be_above(evidence, replica, roles)
+        above = [] if is_kept_in_log else _may_be_above(evidence, replica, roles)
         high_watermark, log_end = (replica, oe.HIGH_WATERMARK), (replica, oe.LOG_END_OFFSET)
         for fact in list(facts.lower.get(high_watermark, ())):
             if not any(start <= fact.at <= end for start, end in above):
@@ -58,15 +57,13 @@ def infer_within_replica(
 
 def _may_be_above(evidence: OffsetEvidence, replica: int, roles: Sequence[RoleSpan]) -> list[tuple[int, int]]:
     """Spans from a truncation to the next proven fetch or start: there the high watermark may be above the log."""
-    events = [event for event in evidence.events if event.replica_id == replica]
     slack = evidence.clocks.slack_us(replica)
-    starts = [event.at for event in events if event.kind is ReplicaEventKind.STARTED]
-    fetched = [role.proven_from for role in roles if role.replica_id == replica and not role.is_leader]
+    starts = [event.at for event in evidence.events_of(replica, ReplicaEventKind.STARTED)]
+    fetched = [role.proven_from for role in roles if role.follows(replica)]
     result = []
-    for cut in events:
-        if cut.kind is ReplicaEventKind.TRUNCATED:
-            healed = [at + slack for at in starts if at > cut.at] + [at for at in fetched if at > cut.at + slack]
-            result.append((cut.at - slack, min(healed, default=EVER_AFTER)))
+    for cut in evidence.events_of(replica, ReplicaEventKind.TRUNCATED):
+        healed = [at + slack for at in starts if at > cut.at] + [at for at in fetched if at > cut.at + slack]
+        result.append((cut.at - slack, min(healed, default=EVER_AFTER)))
     return result
 
 
@@ -106,16 +103,15 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
             if s.leader == role.leader:
                 followed.setdefault(s.replica_id, []).append(s)
         for state in evidence.decided:
-            valid_to = EVER_AFTER if state.valid_to is None else state.valid_to
             if state.leader != role.leader:
-                began = max(began, min(later(valid_to, slack), role.end))
+                began = max(began, min(later(state.end, slack), role.end))
                 continue
-            start, until = max(state.valid_from + slack, began), min(earlier(valid_to, slack), role.end)
+            start, until = max(state.valid_from + slack, began), min(earlier(state.end, slack), role.end)
             for member in set(state.isr) - {role.leader}:
                 fetched = followed.get(member, [])
                 for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
                     since = _heard_of_since(facts, fetched, member, began, fact.at)
-                    known = step_at(committed, since) if since is not None else None
+                    known = interval_at(committed, since) if since is not None else None
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
                 if start >= until:
@@ -125,7 +121,10 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                 log_end = log_ends[member]
                 for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
                     since = _heard_of_since(facts, fetched, member, began, instant)
-                    known, limit = (step_at(committed, since) if since is not None else None), step_at(log_end, instant)
+                    known, limit = (
+                        (interval_at(committed, since) if since is not None else None),
+                        interval_at(log_end, instant),
+                    )
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
                         facts.at_most(key, Fact(instant, higher.offset, higher.evidence))

@@ -7,13 +7,33 @@ back, down to the last drop before it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
 #: Instants are microseconds since the epoch; these two stand for "since ever" and "for ever".
 EVER_BEFORE = -(2**62)
 EVER_AFTER = 2**62
+
+
+class Interval(Protocol):
+    """What holds from ``start`` up to and without ``end``."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+AnyInterval = TypeVar("AnyInterval", bound=Interval)
+
+
+def end_of(valid_to: int | None) -> int:
+    """The end of an interval that may still be open (None)."""
+    return EVER_AFTER if valid_to is None else valid_to
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,17 +78,17 @@ def lower_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
     active: list[Drop] = []
     changes: list[tuple[int, Fact | None]] = []
-    held: Fact | None = None
+    best: Fact | None = None
     for at, _, item in timeline:
         active = [drop for drop in active if drop.end >= at]
         if isinstance(item, Drop):
             active.append(item)
-            held = _capped(held, [item])
+            best = _capped(best, [item])
         else:
             capped = _capped(item, [drop for drop in active if (drop.end, drop.last_offset) != (at, item.offset)])
-            if capped is not None and (held is None or capped.offset > held.offset):
-                held = capped
-        changes.append((at, held))
+            if capped is not None and (best is None or capped.offset > best.offset):
+                best = capped
+        changes.append((at, best))
     return _steps(changes)
 
 
@@ -87,46 +107,45 @@ def upper_steps(facts: Iterable[Fact], drops: Sequence[Drop]) -> list[Step]:
     timeline.sort(key=lambda entry: (entry[0], entry[1]))
     active: list[Drop] = []
     changes: list[tuple[int, Fact | None]] = []
-    held: Fact | None = None
+    best: Fact | None = None
     for at, _, item in timeline:
         active = [drop for drop in active if drop.start < -at]
         if isinstance(item, Drop):
             active.append(item)
-            held = None
-        elif not active and (held is None or item.offset < held.offset):
-            held = item
-        changes.append((at, held))
+            best = None
+        elif not active and (best is None or item.offset < best.offset):
+            best = item
+        changes.append((at, best))
     return [Step(-step.end, -step.start, step.offset, step.evidence) for step in reversed(_steps(changes))]
 
 
 def _steps(changes: Sequence[tuple[int, Fact | None]]) -> list[Step]:
     """Steps between changes; of several at one instant the last holds, equal neighbours are joined."""
     result: list[Step] = []
-    for (start, held), (end, _) in pairwise([*changes, (EVER_AFTER, None)]):
-        if held is None or start == end:
+    for (start, best), (end, _) in pairwise([*changes, (EVER_AFTER, None)]):
+        if best is None or start == end:
             continue
-        if (
-            result
-            and result[-1].end == start
-            and (result[-1].offset, result[-1].evidence)
-            == (
-                held.offset,
-                held.evidence,
-            )
-        ):
-            result[-1] = Step(result[-1].start, end, held.offset, held.evidence)
-        else:
-            result.append(Step(start, end, held.offset, held.evidence))
+        last = result[-1] if result else None
+        if last is not None and (last.end, last.offset, last.evidence) == (start, best.offset, best.evidence):
+            start = result.pop().start
+        result.append(Step(start, end, best.offset, best.evidence))
     return result
 
 
-def step_at(steps: Sequence[Step], instant: int) -> Step | None:
-    """The step that holds at ``instant``."""
-    low, high = 0, len(steps)
-    while low < high:
-        middle = (low + high) // 2
-        if steps[middle].end <= instant:
-            low = middle + 1
-        else:
-            high = middle
-    return steps[low] if low < len(steps) and steps[low].start <= instant else None
+def interval_at(intervals: Sequence[AnyInterval], instant: int) -> AnyInterval | None:
+    """The one that holds at ``instant``, of intervals in order and without overlaps."""
+    index = bisect_right(intervals, instant, key=lambda interval: interval.end)
+    return intervals[index] if index < len(intervals) and intervals[index].start <= instant else None
+
+
+def intervals_over(intervals: Sequence[AnyInterval], first: int, last: int) -> list[AnyInterval]:
+    """Those that hold at an instant from ``first`` to ``last``, both inclusive; none where there is a gap."""
+    result: list[AnyInterval] = []
+    reached = first
+    for interval in intervals[bisect_right(intervals, first, key=lambda interval: interval.end) :]:
+        if reached > last or interval.start > reached:
+            break
+        if interval.end > interval.start:
+            result.append(interval)
+            reached = interval.end
+    return result if reached > last else []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from reconstruct.offsets.bound_steps import end_of
 from reconstruct.offsets.clocks import OffsetClocks
 
 HIGH_WATERMARK = "high_watermark"
@@ -27,6 +28,11 @@ FILE_SOURCES = frozenset(
 
 #: Source whose sighting is a broker's own answer: the value was true at some instant between asking and answering.
 PROBE = "probe"
+
+#: A line and the act it tells of lie within this; nothing in a log says how far apart they are.
+LINE_TO_ACT_US = 1_000_000
+#: A line that prints an offset prints it as of an instant this close to its own time.
+LINE_TO_VALUE_US = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,20 @@ class OffsetObservation:
     written_after: int | None = None
     is_minimum: bool = False
     evidence_id: str = ""
+
+    @property
+    def until(self) -> int:
+        """The last instant at which it may have been made."""
+        return self.observed_at if self.observed_at_upper is None else self.observed_at_upper
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether a line prints it: neither a copied file's content nor an answer."""
+        return self.source not in FILE_SOURCES and self.observed_at_upper is None
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        return (self.evidence_id,) if self.evidence_id else ()
 
 
 class ReplicaEventKind(StrEnum):
@@ -85,6 +105,10 @@ class DecidedState:
     leader_epoch: int
     isr: tuple[int, ...]
 
+    @property
+    def end(self) -> int:
+        return end_of(self.valid_to)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSchedule:
@@ -110,12 +134,28 @@ class OffsetEvidence:
     how far lines, copies and decided states may be off each other in time.
     """
 
-    sightings: Sequence[OffsetObservation] = ()
+    observations: Sequence[OffsetObservation] = ()
     events: Sequence[ReplicaEvent] = ()
     decided: Sequence[DecidedState] = ()
     covered: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
     clocks: OffsetClocks = field(default_factory=OffsetClocks)
+
+    def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> list[ReplicaEvent]:
+        """What a replica did; of all ``kinds`` where none is given."""
+        return [e for e in self.events if e.replica_id == replica_id and (not kinds or e.kind in kinds)]
+
+    def in_order(self) -> OffsetEvidence:
+        """The same, in an order that does not depend on the one given."""
+        return replace(
+            self,
+            observations=sorted(
+                self.observations,
+                key=lambda o: (o.replica_id, o.offset_kind, o.observed_at, o.source, o.evidence_id, o.offset),
+            ),
+            events=sorted(self.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
+            decided=sorted(self.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +176,11 @@ class OffsetBounds:
     log_start_offset_lower: int | None = None
     recovery_point_lower: int | None = None
     evidence: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> int:
+        return self.valid_from
+
+    @property
+    def end(self) -> int:
+        return end_of(self.valid_to)

@@ -19,7 +19,7 @@ from typing import Final
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.model.states import NO_LEADER
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER, intervals_over
 from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import (
     DecidedState,
@@ -133,12 +133,11 @@ def _judge(
 def _leadership(evidence: OffsetEvidence, state: DecidedState) -> ReplicaEvent | None:
     """The new leader's own line of its becoming leader, the first after the decision."""
     slack = evidence.clocks.between_us(state.leader, DECISIONS)
-    since, until = state.valid_from + slack, earlier(_end(state), slack)
+    since, until = state.valid_from + slack, earlier(state.end, slack)
     found = [
         event
-        for event in evidence.events
-        if (event.replica_id, event.kind) == (state.leader, ReplicaEventKind.LEADS)
-        and (event.leader_epoch == state.leader_epoch or since <= event.at < until)
+        for event in evidence.events_of(state.leader, ReplicaEventKind.LEADS)
+        if (event.leader_epoch == state.leader_epoch or since <= event.at < until)
     ]
     return min(found, key=lambda event: event.at, default=None)
 
@@ -153,7 +152,7 @@ def _epoch_start(
     """
     named = [
         s
-        for s in evidence.sightings
+        for s in evidence.observations
         if s.replica_id == state.leader
         and s.leader_epoch == state.leader_epoch
         and s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET)
@@ -176,43 +175,30 @@ def _epoch_start(
 
 
 def _loaded_before(evidence: OffsetEvidence, began: ReplicaEvent) -> OffsetObservation | None:
-    roles = [e.at for e in evidence.events if e.replica_id == began.replica_id and e.kind in _ROLES and e.at < began.at]
-    since = max(roles, default=0)
-    found = [
-        s
-        for s in evidence.sightings
-        if s.replica_id == began.replica_id
-        and s.offset_kind == oe.LOG_END_OFFSET
-        and since < s.observed_at <= began.at
-        and s.source not in oe.FILE_SOURCES
-        and s.observed_at_upper is None
+    since = max((e.at for e in evidence.events_of(began.replica_id, *_ROLES) if e.at < began.at), default=0)
+    found = _printed_log_ends(evidence, began.replica_id, since + 1, began.at)
+    return max(found, key=lambda o: o.observed_at, default=None)
+
+
+def _printed_log_ends(evidence: OffsetEvidence, replica: int, first: int, last: int) -> list[OffsetObservation]:
+    """The log ends that lines of the replica's broker print from ``first`` to ``last``, both inclusive."""
+    return [
+        o
+        for o in evidence.observations
+        if (o.replica_id, o.offset_kind) == (replica, oe.LOG_END_OFFSET)
+        and o.is_printed
+        and first <= o.observed_at <= last
     ]
-    return max(found, key=lambda s: s.observed_at, default=None)
 
 
 def _rows_about(rows: Sequence[OffsetBounds], replica: int, instant: int, slack: int) -> list[OffsetBounds]:
     """The bounds at every instant that ``instant`` may have been; none where there are none at any of them."""
-    first, last = instant - slack, instant + slack
-    found = []
-    reached = first
-    for row in rows:
-        until = EVER_AFTER if row.valid_to is None else row.valid_to
-        if row.replica_id != replica or until <= first or row.valid_from > last or row.valid_from == row.valid_to:
-            continue
-        if row.valid_from > reached:
-            return []
-        found.append(row)
-        reached = until
-    return found if reached > last else []
+    return intervals_over([row for row in rows if row.replica_id == replica], instant - slack, instant + slack)
 
 
 def _least_log_end(over: Sequence[OffsetBounds]) -> int | None:
     least = [row.log_end_offset_lower for row in over if row.log_end_offset_lower is not None]
     return min(least) if least and len(least) == len(over) else None
-
-
-def _end(state: DecidedState) -> int:
-    return EVER_AFTER if state.valid_to is None else state.valid_to
 
 
 def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int) -> tuple[int | None, tuple[str, ...]]:
@@ -223,7 +209,7 @@ def _committed(rows: Sequence[OffsetBounds], leader: int, since: int, until: int
         if row.replica_id == leader
         and row.valid_from < until
         and row.high_watermark_lower is not None
-        and (row.valid_to is None or row.valid_to > max(since, row.valid_from))
+        and row.end > max(since, row.valid_from)
     ]
     best = max(reached, key=lambda row: (row.high_watermark_lower or 0, -row.valid_from), default=None)
     return (None, ()) if best is None else (best.high_watermark_lower, best.evidence)
@@ -236,33 +222,23 @@ def _log_end(evidence: OffsetEvidence, leader: int, decided_at: int) -> int | No
     is exact.
     """
     slack = evidence.clocks.between_us(leader, DECISIONS)
-    starts = sorted(e.at for e in evidence.events if (e.replica_id, e.kind) == (leader, ReplicaEventKind.STARTED))
+    starts = sorted(event.at for event in evidence.events_of(leader, ReplicaEventKind.STARTED))
     since = next((at for at in starts if at + slack >= decided_at), None)
     if since is None or since - slack < decided_at:
         return None  # it did not return, or nobody knows whether it did
-    acts = [e.at for e in evidence.events if e.replica_id == leader and e.kind in _ROLES and e.at > since]
-    until = min(acts, default=EVER_AFTER)
-    loaded = [
-        s.offset
-        for s in evidence.sightings
-        if s.replica_id == leader
-        and s.offset_kind == oe.LOG_END_OFFSET
-        and since <= s.observed_at <= until
-        and s.source not in oe.FILE_SOURCES
-        and s.observed_at_upper is None
-    ]
-    return max(loaded, default=None)
+    until = min((event.at for event in evidence.events_of(leader, *_ROLES) if event.at > since), default=EVER_AFTER)
+    return max((o.offset for o in _printed_log_ends(evidence, leader, since, until)), default=None)
 
 
 def _diverging(
     evidence: OffsetEvidence, rows: Sequence[OffsetBounds], state: DecidedState, start: int
 ) -> Iterable[DivergingReplica]:
     """Replicas that followed the new leader with records of their own above where its epoch began."""
-    until = _end(state)
+    until = state.end
     replicas = sorted({event.replica_id for event in evidence.events} - {state.leader})
     for replica in replicas:
         slack = evidence.clocks.between_us(replica, DECISIONS)
-        acts = [e for e in evidence.events if e.replica_id == replica and e.at >= state.valid_from - slack]
+        acts = [e for e in evidence.events_of(replica) if e.at >= state.valid_from - slack]
         follows = next(
             (
                 e

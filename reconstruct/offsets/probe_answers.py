@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Final
 
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetBounds, OffsetObservation
 
 #: The bounds of each offset that a probe asks for and that is bounded from both sides.
@@ -26,51 +25,38 @@ _BOUNDS: Final = {
 
 
 def with_probe_answers(
-    replica: int, rows: Sequence[OffsetBounds], sightings: Iterable[OffsetObservation]
+    replica: int, rows: Sequence[OffsetBounds], observations: Iterable[OffsetObservation]
 ) -> list[OffsetBounds]:
-    """``rows`` of one replica, in order and each of some length, with its probes among ``sightings`` shown.
+    """``rows`` of one replica, in order and each of some length, with its probes among ``observations`` shown.
 
     An answer that the bounds contradict at every instant between asking and answering is left out.
     """
-    starts, ends = [row.valid_from for row in rows], [_end(row) for row in rows]
-    shown: dict[int, list[OffsetBounds]] = {}
-    for answer in sorted(_answers(replica, sightings), key=_order):
+    starts, ends = [row.valid_from for row in rows], [row.end for row in rows]
+    answers = (o for o in observations if o.replica_id == replica and o.source == oe.PROBE and o.offset_kind in _BOUNDS)
+    at_instant: dict[int, list[OffsetBounds]] = {}
+    for answer in sorted(answers, key=_order):
         # an answer that came at the instant at which a row begins may be of that row
-        near = rows[bisect_right(ends, answer.observed_at) : bisect_right(starts, _until(answer))]
+        near = rows[bisect_right(ends, answer.observed_at) : bisect_right(starts, answer.until)]
         lower, upper = _BOUNDS[answer.offset_kind]
         if any(getattr(row, lower) == answer.offset == getattr(row, upper) for row in near):
             continue
         instant = _instant(answer, near)
         if instant is not None:
-            row = next((row for row in near if row.valid_from <= instant < _end(row)), OffsetBounds(replica, 0, 0))
+            row = next((row for row in near if row.valid_from <= instant < row.end), OffsetBounds(replica, 0, 0))
             values = {lower: answer.offset, upper: answer.offset}
-            ids = tuple(sorted({*row.evidence, *([answer.evidence_id] if answer.evidence_id else [])}))
+            ids = tuple(sorted({*row.evidence, *answer.evidence}))
             here = replace(row, valid_from=instant, valid_to=instant, evidence=ids, **values)
-            shown.setdefault(instant, []).append(here)
-    return list(_merged(rows, shown))
-
-
-def _answers(replica: int, sightings: Iterable[OffsetObservation]) -> Iterator[OffsetObservation]:
-    for sighting in sightings:
-        if sighting.replica_id == replica and sighting.source == oe.PROBE and sighting.offset_kind in _BOUNDS:
-            yield sighting
+            at_instant.setdefault(instant, []).append(here)
+    return list(_merged(rows, at_instant))
 
 
 def _order(answer: OffsetObservation) -> tuple[int, int, str, int, str]:
-    return answer.observed_at, _until(answer), answer.offset_kind, answer.offset, answer.evidence_id
-
-
-def _until(answer: OffsetObservation) -> int:
-    return answer.observed_at if answer.observed_at_upper is None else answer.observed_at_upper
-
-
-def _end(row: OffsetBounds) -> int:
-    return EVER_AFTER if row.valid_to is None else row.valid_to
+    return answer.observed_at, answer.until, answer.offset_kind, answer.offset, answer.evidence_id
 
 
 def _instant(answer: OffsetObservation, near: Sequence[OffsetBounds]) -> int | None:
     """The instant nearest to the middle of asking and answering at which the offset may have been the answer."""
-    asked, answered = answer.observed_at, _until(answer)
+    asked, answered = answer.observed_at, answer.until
     middle = (asked + answered + 1) // 2
     lower, upper = _BOUNDS[answer.offset_kind]
     candidates = []
@@ -87,25 +73,25 @@ def _spans(asked: int, answered: int, near: Sequence[OffsetBounds]) -> Iterator[
     for row in near:
         if row.valid_from > reached:
             yield reached, row.valid_from - 1, None
-        yield max(reached, row.valid_from), min(answered, _end(row) - 1), row
-        reached = _end(row)
+        yield max(reached, row.valid_from), min(answered, row.end - 1), row
+        reached = row.end
     if reached <= answered:
         yield reached, answered, None
 
 
-def _merged(rows: Sequence[OffsetBounds], shown: dict[int, list[OffsetBounds]]) -> Iterator[OffsetBounds]:
+def _merged(rows: Sequence[OffsetBounds], at_instant: dict[int, list[OffsetBounds]]) -> Iterator[OffsetBounds]:
     """Both in order; a row with answers inside is divided at them."""
-    instants = sorted(shown)
+    instants = sorted(at_instant)
     done = 0
     for row in rows:
         start = row.valid_from
-        while done < len(instants) and instants[done] < _end(row):
+        while done < len(instants) and instants[done] < row.end:
             at = instants[done]
             if at > start:
                 yield replace(row, valid_from=start, valid_to=at)
                 start = at
-            yield from shown[at]
+            yield from at_instant[at]
             done += 1
         yield replace(row, valid_from=start)
     for at in instants[done:]:
-        yield from shown[at]
+        yield from at_instant[at]

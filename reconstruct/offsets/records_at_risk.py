@@ -17,14 +17,14 @@ some stay in their logs, where the new leader has others, and are never served a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from reconstruct.model.replication_rules import rules_of
+from reconstruct.model.replication_rules import truncation_of
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import VersionRange
-from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER, end_of, interval_at
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 
 Span = tuple[int, int | None]
@@ -80,31 +80,30 @@ def records_at_risk(
     known: a broker without any counts as live.
     """
     by_replica: dict[int, list[OffsetBounds]] = {}
-    for row in sorted(bounds, key=lambda row: (row.replica_id, row.valid_from, _end(row.valid_to))):
+    for row in sorted(bounds, key=lambda row: (row.replica_id, row.start, row.end)):
         by_replica.setdefault(row.replica_id, []).append(row)
-    states = sorted(decided, key=lambda state: (state.valid_from, _end(state.valid_to)))
+    states = sorted(decided, key=lambda state: (state.valid_from, state.end))
     cuts = _instants(states, by_replica, assigned, live)
-    cursors = {replica: _Cursor(rows) for replica, rows in by_replica.items()}
-    truncations = {rules_of(v).truncation.value for v in (version.low, version.high)}
+    truncations = {truncation_of(v).value for v in (version.low, version.high)}
     truncation = truncations.pop() if len(truncations) == 1 else None
     result: list[RecordsAtRisk] = []
     last: tuple[int, OffsetBounds | None] | None = None
     place = 0
     for start, end in pairwise(cuts):
-        while place < len(states) and _end(states[place].valid_to) <= start:
+        while place < len(states) and states[place].end <= start:
             place += 1
         if place == len(states):
             break
         state = states[place]
         if state.valid_from > start:
             continue
-        held = {replica: now for replica, cursor in cursors.items() if (now := cursor.at(start)) is not None}
+        known = {replica: now for replica, rows in by_replica.items() if (now := interval_at(rows, start)) is not None}
         if state.leader != NO_LEADER:
-            last = (state.leader, held.get(state.leader))
+            last = (state.leader, known.get(state.leader))
         if last is None:
             continue
-        replicas = next((a.replicas for a in assigned if a.start <= start < _end(a.end)), None)
-        risk = _risk(state, last, held, replicas, {b for b, spans in live.items() if not _is_live(spans, start)})
+        replicas = next((a.replicas for a in assigned if a.start <= start < end_of(a.end)), None)
+        risk = _risk(state, last, known, replicas, {b for b, spans in live.items() if not _is_live(spans, start)})
         _append(result, replace(risk, valid_from=start, valid_to=_open(end), truncation=truncation))
     return result
 
@@ -112,7 +111,7 @@ def records_at_risk(
 def _risk(
     state: DecidedState,
     last: tuple[int, OffsetBounds | None],
-    held: Mapping[int, OffsetBounds],
+    known: Mapping[int, OffsetBounds],
     replicas: tuple[int, ...] | None,
     dead: set[int],
 ) -> RecordsAtRisk:
@@ -123,24 +122,24 @@ def _risk(
     order = [*(replicas or ()), *sorted(set(state.isr) - set(replicas or ()))]
     candidates = [replica for replica in order if replica in state.isr and replica != leader and replica not in dead]
     # one that is down may be the first to come back
-    outside = [r for r in (replicas or sorted(held)) if r not in state.isr and r != leader]
+    outside = [r for r in (replicas or sorted(known)) if r not in state.isr and r != leader]
     next_leader = candidates[0] if candidates and replicas is not None else None
-    clean = [held.get(next_leader)] if next_leader is not None else [held.get(replica) for replica in candidates]
-    worst = _shortest(outside, held)
-    shortest = None if worst is None else held.get(worst)
+    clean = [known.get(next_leader)] if next_leader is not None else [known.get(replica) for replica in candidates]
+    worst = _shortest(outside, known)
+    shortest = None if worst is None else known.get(worst)
     used = [own, *(row for row in (*clean, shortest) if row is not None)]
     return replace(
         risk,
         uncommitted_lower=_less(own.log_end_offset_lower, own.high_watermark_upper),
         uncommitted_upper=_less(own.log_end_offset_upper, own.high_watermark_lower),
-        held_by=_holders(held, own.high_watermark_upper),
+        held_by=_holders(known, own.high_watermark_upper),
         next_leader=next_leader,
-        clean_from_offset=_least(row.log_end_offset_lower if row else None for row in clean),
-        clean_lost_lower=_least(
-            _less(own.log_end_offset_lower, row.log_end_offset_upper if row else None) or 0 for row in clean
+        clean_from_offset=_of_all(min, [row.log_end_offset_lower if row else None for row in clean]),
+        clean_lost_lower=_of_all(
+            min, [_less(own.log_end_offset_lower, row.log_end_offset_upper if row else None) or 0 for row in clean]
         ),
-        clean_lost_upper=_most(
-            _less(own.log_end_offset_upper, row.log_end_offset_lower if row else None) for row in clean
+        clean_lost_upper=_of_all(
+            max, [_less(own.log_end_offset_upper, row.log_end_offset_lower if row else None) for row in clean]
         ),
         worst_replica=worst,
         unclean_from_offset=shortest.log_end_offset_lower if shortest else None,
@@ -154,20 +153,20 @@ def _risk(
     )
 
 
-def _shortest(outside: Sequence[int], held: Mapping[int, OffsetBounds]) -> int | None:
+def _shortest(outside: Sequence[int], known: Mapping[int, OffsetBounds]) -> int | None:
     """The replica that may have the shortest log; None where one's is not bounded from below: it may be shorter."""
-    ends = [(row.log_end_offset_lower if (row := held.get(replica)) else None, replica) for replica in outside]
-    known = [(end, replica) for end, replica in ends if end is not None]
-    return min(known)[1] if known and len(known) == len(ends) else None
+    ends = [(row.log_end_offset_lower if (row := known.get(replica)) else None, replica) for replica in outside]
+    bounded = [(end, replica) for end, replica in ends if end is not None]
+    return min(bounded)[1] if bounded and len(bounded) == len(ends) else None
 
 
-def _holders(held: Mapping[int, OffsetBounds], committed: int | None) -> tuple[int, ...]:
+def _holders(known: Mapping[int, OffsetBounds], committed: int | None) -> tuple[int, ...]:
     """Replicas proven to hold every committed record."""
     if committed is None:
         return ()
     return tuple(
         replica
-        for replica, row in sorted(held.items())
+        for replica, row in sorted(known.items())
         if row.log_end_offset_lower is not None and row.log_end_offset_lower >= committed
     )
 
@@ -176,32 +175,11 @@ def _less(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else max(one - other, 0)
 
 
-def _least(values: Iterable[int | None]) -> int | None:
-    """The least of all; None where there is none, or one is not bounded."""
+def _of_all(pick: Callable[[Iterable[int]], int], values: Iterable[int | None]) -> int | None:
+    """The least (``min``) or most (``max``) of all; None where there is none, or one is not bounded."""
     every = list(values)
     known = [value for value in every if value is not None]
-    return min(known) if known and len(known) == len(every) else None
-
-
-def _most(values: Iterable[int | None]) -> int | None:
-    every = list(values)
-    known = [value for value in every if value is not None]
-    return max(known) if known and len(known) == len(every) else None
-
-
-class _Cursor:
-    """The row of one replica at instants that rise."""
-
-    def __init__(self, rows: Sequence[OffsetBounds]) -> None:
-        self._rows = rows
-        self._place = 0
-
-    def at(self, instant: int) -> OffsetBounds | None:
-        while self._place < len(self._rows) and _end(self._rows[self._place].valid_to) <= instant:
-            self._place += 1
-        if self._place == len(self._rows) or self._rows[self._place].valid_from > instant:
-            return None
-        return self._rows[self._place]
+    return pick(known) if known and len(known) == len(every) else None
 
 
 def _instants(
@@ -216,7 +194,7 @@ def _instants(
     spans += [(a.start, a.end) for a in assigned]
     spans += [span for registered in live.values() for span in registered]
     first = states[0].valid_from if states else EVER_AFTER
-    return sorted({at for start, end in spans for at in (start, _end(end)) if at >= first})
+    return sorted({at for start, end in spans for at in (start, end_of(end)) if at >= first})
 
 
 def _append(result: list[RecordsAtRisk], risk: RecordsAtRisk) -> None:
@@ -231,11 +209,7 @@ def _append(result: list[RecordsAtRisk], risk: RecordsAtRisk) -> None:
 
 
 def _is_live(spans: Sequence[Span], instant: int) -> bool:
-    return not spans or instant < spans[0][0] or any(start <= instant < _end(end) for start, end in spans)
-
-
-def _end(instant: int | None) -> int:
-    return EVER_AFTER if instant is None else instant
+    return not spans or instant < spans[0][0] or any(start <= instant < end_of(end) for start, end in spans)
 
 
 def _open(instant: int) -> int | None:

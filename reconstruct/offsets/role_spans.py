@@ -14,40 +14,27 @@ role span is narrowed by that to what surely was one, a drop widened to what may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
-from reconstruct.offsets.evidence import DecidedState, OffsetEvidence, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import (
+    LINE_TO_ACT_US,
+    DecidedState,
+    OffsetEvidence,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+from reconstruct.offsets.timed_offsets import Key, TimedOffset
 
 #: The leader of a span of following whose line does not name it: nothing is proven in it.
 UNKNOWN_LEADER: Final = -1
-#: A line and the act it tells of lie within this; nothing in a log says how far apart they are.
-LINE_TO_ACT_US: Final = 1_000_000
-#: A line that prints an offset prints it as of an instant this close to its own time.
-LINE_TO_VALUE_US: Final = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class TimedOffset:
-    """One value that a quantity had at some instant of ``[earliest, latest]``.
-
-    Of a line, ``slack_us`` is by how much its broker's clock widened that, on either side.
-    """
-
-    earliest: int
-    latest: int
-    offset: int
-    is_minimum: bool = False
-    evidence: tuple[str, ...] = ()
-    slack_us: int = 0
-
-    def may_cross(self, drop: Drop) -> bool:
-        """Whether it may be of before the drop's end or of after its begin; two lines of one log keep their order."""
-        slack = min(self.slack_us, drop.slack_us)
-        return drop.end - slack > self.earliest + slack and drop.start + slack < self.latest - slack
+#: After one of these a leader is another one, even if it leads again and its followers never heard of it.
+_ENDS_REIGN: Final = (ReplicaEventKind.STARTED, ReplicaEventKind.FOLLOWS, ReplicaEventKind.DELETED)
+_CHANGES_ROLE: Final = (*_ENDS_REIGN, ReplicaEventKind.LEADS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +59,16 @@ class RoleSpan:
     def is_leader(self) -> bool:
         return self.replica_id == self.leader
 
+    def follows(self, replica_id: int) -> bool:
+        """Whether it is of ``replica_id`` as a follower."""
+        return self.replica_id == replica_id and not self.is_leader
 
-def find_role_spans(evidence: OffsetEvidence, high_watermarks: Mapping[int, Sequence[TimedOffset]]) -> list[RoleSpan]:
+
+def find_role_spans(evidence: OffsetEvidence, values: Mapping[Key, Sequence[TimedOffset]]) -> list[RoleSpan]:
     """Every role span of every replica. A follower's ends with its leader's, or when another leader is decided, too."""
-    by_replica = _by_replica(evidence.events)
     result: list[RoleSpan] = []
-    for replica, events in by_replica.items():
+    for replica in dict.fromkeys(event.replica_id for event in evidence.events):
+        events = evidence.events_of(replica, *_CHANGES_ROLE)
         slack = evidence.clocks.slack_us(replica)
         for event in events:
             if event.kind not in (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS):
@@ -86,8 +77,8 @@ def find_role_spans(evidence: OffsetEvidence, high_watermarks: Mapping[int, Sequ
             if role.is_leader or role.leader == UNKNOWN_LEADER:
                 result.append(role)
                 continue
-            seen = high_watermarks.get(replica, ())
-            result += [_proven(piece, seen) for piece in _pieces(role, by_replica, evidence)]
+            own = values.get((replica, oe.HIGH_WATERMARK), ())
+            result += [_proven(piece, own) for piece in _pieces(role, evidence)]
     return sorted(result, key=lambda role: (role.start, role.replica_id))
 
 
@@ -101,15 +92,13 @@ def _role_of(event: ReplicaEvent, events: Sequence[ReplicaEvent], slack: int) ->
     return RoleSpan(event.replica_id, *ends, UNKNOWN_LEADER if event.leader is None else event.leader, *widest, start)
 
 
-def _pieces(
-    role: RoleSpan, by_replica: Mapping[int, Sequence[ReplicaEvent]], evidence: OffsetEvidence
-) -> Iterator[RoleSpan]:
+def _pieces(role: RoleSpan, evidence: OffsetEvidence) -> Iterator[RoleSpan]:
     """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was decided."""
     slack = evidence.clocks.slack_us(role.leader)
     breaks = [
-        at
-        for at in _ends_of_reign(by_replica.get(role.leader, ()))
-        if role.begun < at + slack and at - slack < role.ended
+        event.at
+        for event in evidence.events_of(role.leader, *_ENDS_REIGN)
+        if role.begun < event.at + slack and event.at - slack < role.ended
     ]
     begins = [(role.start, role.begun)]
     begins += [(max(role.start, at + slack), max(role.begun, at - slack)) for at in breaks]
@@ -119,35 +108,14 @@ def _pieces(
         yield _cut(piece, evidence.decided, evidence.clocks.slack_us(DECISIONS))
 
 
-def _by_replica(events: Sequence[ReplicaEvent]) -> dict[int, list[ReplicaEvent]]:
-    result: dict[int, list[ReplicaEvent]] = {}
-    for event in events:
-        result.setdefault(event.replica_id, []).append(event)
-    return result
-
-
-_CHANGES_ROLE: Final = (
-    ReplicaEventKind.STARTED,
-    ReplicaEventKind.LEADS,
-    ReplicaEventKind.FOLLOWS,
-    ReplicaEventKind.DELETED,
-)
-
-
 def _span(event: ReplicaEvent, events: Sequence[ReplicaEvent]) -> tuple[int, int]:
     """From ``event`` to the replica's next change of role: less what a line may be late, but for a new process."""
-    following = [e for e in events[events.index(event) + 1 :] if e.kind in _CHANGES_ROLE]
-    for follower in following:
-        if (follower.kind, follower.leader) == (event.kind, event.leader):
+    for change in events[events.index(event) + 1 :]:
+        if (change.kind, change.leader) == (event.kind, event.leader):
             continue  # the same role again, in a new epoch
-        late = 0 if follower.kind is ReplicaEventKind.STARTED else LINE_TO_ACT_US
-        return event.at, max(event.at, follower.at - late)
+        late = 0 if change.kind is ReplicaEventKind.STARTED else LINE_TO_ACT_US
+        return event.at, max(event.at, change.at - late)
     return event.at, EVER_AFTER
-
-
-def _ends_of_reign(events: Sequence[ReplicaEvent]) -> list[int]:
-    """Instants after which a leader is another one, even if it leads again and its followers never heard of it."""
-    return [event.at for event in events if event.kind in _CHANGES_ROLE and event.kind is not ReplicaEventKind.LEADS]
 
 
 def _cut(role: RoleSpan, decided: Sequence[DecidedState], slack: int) -> RoleSpan:
@@ -172,58 +140,65 @@ def _cut(role: RoleSpan, decided: Sequence[DecidedState], slack: int) -> RoleSpa
     return replace(role, end=min(role.end, min(others) - slack), ended=min(role.ended, min(others) + slack))
 
 
-def _proven(role: RoleSpan, seen: Sequence[TimedOffset]) -> RoleSpan:
+def _proven(role: RoleSpan, high_watermarks: Sequence[TimedOffset]) -> RoleSpan:
     """With the earliest proof: a value, and a higher one after it."""
     lowest: TimedOffset | None = None
-    proof: RoleSpan = role
-    for held in sorted(seen, key=lambda h: (h.earliest, h.latest, h.offset)):
-        if held.earliest < role.start or held.latest >= role.end or held.is_minimum:
+    proof = role
+    for value in sorted(high_watermarks, key=lambda v: (v.earliest, v.latest, v.offset)):
+        if value.earliest < role.start or value.latest >= role.end or value.is_minimum:
             continue
-        if lowest is not None and held.offset > lowest.offset:
-            over = max(held.latest, lowest.latest)
+        if lowest is not None and value.offset > lowest.offset:
+            over = max(value.latest, lowest.latest)
             if over < proof.proven_from:
-                proof = replace(role, proven_from=over, proven_offset=held.offset if over == held.latest else None)
-        if lowest is None or held.offset < lowest.offset:
-            lowest = held
+                proof = replace(role, proven_from=over, proven_offset=value.offset if over == value.latest else None)
+        if lowest is None or value.offset < lowest.offset:
+            lowest = value
     return proof
 
 
-def log_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:
-    """When the replica's log end offset may fall."""
-    drops = _common_drops(evidence, replica)
-    drops += [_cut_drop(evidence, cut) for cut in _cuts(evidence, replica)]
-    return sorted(drops, key=lambda drop: (drop.start, drop.end))
-
-
-def high_watermark_drops(
+def drops_of(
     evidence: OffsetEvidence,
-    replica: int,
+    replicas: Iterable[int],
     roles: Sequence[RoleSpan],
     floors: Mapping[tuple[int, int], int],
     *,
     is_kept_in_log: bool,
-) -> list[Drop]:
-    """When the replica's high watermark may fall; ``floors`` by (leader, begin of following it): its then."""
-    drops = _common_drops(evidence, replica)
-    cuts, slack = _cuts(evidence, replica), evidence.clocks.slack_us(replica)
-    if is_kept_in_log:
-        drops += [_cut_drop(evidence, cut) for cut in cuts]
-    for role in roles:
-        if role.replica_id != replica or role.is_leader:
-            continue
-        proven = _first_proof(roles, role)
-        begin, end = role.begun - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, replica, role))
-        proof = proven.proven_offset if end == proven.proven_from else None
-        floor = floors.get((role.leader, role.begun))
-        for cut in cuts:
-            if floor is not None and begin <= cut.at + slack and cut.at - slack <= end:
-                floor = None if cut.offset is None else min(floor, cut.offset)
-        drops.append(Drop(begin, end, floor, proof))
-    return sorted(drops, key=lambda drop: (drop.start, drop.end))
+) -> dict[Key, list[Drop]]:
+    """When each offset of each replica may fall.
+
+    ``floors`` by (leader, begin of following it) is the leader's high watermark then. ``is_kept_in_log``: a truncation
+    takes the high watermark along (since 2.4).
+    """
+    result: dict[Key, list[Drop]] = {}
+    for replica in replicas:
+        common, cuts = _common_drops(evidence, replica), evidence.events_of(replica, ReplicaEventKind.TRUNCATED)
+        of_log = [*common, *(_cut_drop(evidence, cut) for cut in cuts)]
+        of_follower = [
+            _first_fetch_drop(evidence, role, roles, floors, cuts) for role in roles if role.follows(replica)
+        ]
+        of_high_watermark = [*(of_log if is_kept_in_log else common), *of_follower]
+        for quantity in (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT):
+            result[replica, quantity] = sorted(of_log, key=lambda drop: (drop.start, drop.end))
+        result[replica, oe.HIGH_WATERMARK] = sorted(of_high_watermark, key=lambda drop: (drop.start, drop.end))
+    return result
 
 
-def _cuts(evidence: OffsetEvidence, replica: int) -> list[ReplicaEvent]:
-    return [e for e in evidence.events if e.replica_id == replica and e.kind is ReplicaEventKind.TRUNCATED]
+def _first_fetch_drop(
+    evidence: OffsetEvidence,
+    role: RoleSpan,
+    roles: Sequence[RoleSpan],
+    floors: Mapping[tuple[int, int], int],
+    cuts: Sequence[ReplicaEvent],
+) -> Drop:
+    """A follower's first fetch from its leader, with which it takes the leader's high watermark."""
+    slack = evidence.clocks.slack_us(role.replica_id)
+    proven = _first_proof(roles, role)
+    begin, end = role.begun - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, role))
+    floor = floors.get((role.leader, role.begun))
+    for cut in cuts:
+        if floor is not None and begin <= cut.at + slack and cut.at - slack <= end:
+            floor = None if cut.offset is None else min(floor, cut.offset)
+    return Drop(begin, end, floor, proven.proven_offset if end == proven.proven_from else None)
 
 
 def _cut_drop(evidence: OffsetEvidence, cut: ReplicaEvent) -> Drop:
@@ -233,18 +208,16 @@ def _cut_drop(evidence: OffsetEvidence, cut: ReplicaEvent) -> Drop:
 
 def _first_proof(roles: Sequence[RoleSpan], role: RoleSpan) -> RoleSpan:
     """Of the role spans from ``role`` on, the one whose first fetch is proven first: it was over then in all before."""
-    following = [s for s in roles if s.replica_id == role.replica_id and not s.is_leader and s.start >= role.start]
+    following = [s for s in roles if s.follows(role.replica_id) and s.start >= role.start]
     return min(following, key=lambda s: (s.proven_from, s.start), default=role)
 
 
-def _next_role(evidence: OffsetEvidence, replica: int, role: RoleSpan) -> int:
+def _next_role(evidence: OffsetEvidence, role: RoleSpan) -> int:
     """When an unproven follower certainly was no follower of that leader any more."""
     later_roles = [
-        event.at + evidence.clocks.slack_us(replica)
-        for event in evidence.events
-        if event.replica_id == replica
-        and event.at > max(role.logged_at, role.begun)
-        and event.kind in _CHANGES_ROLE
+        event.at + evidence.clocks.slack_us(role.replica_id)
+        for event in evidence.events_of(role.replica_id, *_CHANGES_ROLE)
+        if event.at > max(role.logged_at, role.begun)
         and not (event.kind is ReplicaEventKind.FOLLOWS and event.leader == role.leader)
     ]
     return min(later_roles, default=EVER_AFTER)
@@ -260,12 +233,7 @@ def _common_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:
         end = max(end, until)
     if end < EVER_AFTER:
         drops.append(Drop(earlier(end, slack), EVER_AFTER, slack_us=slack))
-    for event in evidence.events:
-        if event.replica_id != replica:
-            continue
-        if event.kind is ReplicaEventKind.STARTED:
-            drops.append(Drop(event.at - slack, event.at + slack, slack_us=slack))
-        elif event.kind is ReplicaEventKind.DELETED:
-            widest = (event.at - LINE_TO_ACT_US - slack, event.at + LINE_TO_ACT_US + slack)
-            drops.append(Drop(*widest, slack_us=slack))
+    for event in evidence.events_of(replica, ReplicaEventKind.STARTED, ReplicaEventKind.DELETED):
+        either_way = slack + (LINE_TO_ACT_US if event.kind is ReplicaEventKind.DELETED else 0)
+        drops.append(Drop(event.at - either_way, event.at + either_way, slack_us=slack))
     return drops

@@ -21,51 +21,42 @@ lines belong as exactly as their broker's clock is known (:mod:`reconstruct.offs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Final
 
-from reconstruct.model.replication_rules import ReplicationRules
+from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, KafkaVersion
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_inference import Facts, infer_between_replicas, infer_over_isr, infer_within_replica
-from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, step_at
-from reconstruct.offsets.evidence import (
-    OffsetBounds,
-    OffsetEvidence,
-)
+from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, interval_at
+from reconstruct.offsets.evidence import LINE_TO_VALUE_US, OffsetBounds, OffsetEvidence
 from reconstruct.offsets.probe_answers import with_probe_answers
-from reconstruct.offsets.role_spans import (
-    LINE_TO_VALUE_US,
-    RoleSpan,
-    TimedOffset,
-    find_role_spans,
-    high_watermark_drops,
-    log_drops,
-)
-from reconstruct.offsets.timed_offsets import Key, timed_offsets
+from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
+from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
 
 _ROUNDS: Final = 2
 
 
-def bound_offsets(evidence: OffsetEvidence, rules: ReplicationRules) -> list[OffsetBounds]:
+def bound_offsets(evidence: OffsetEvidence, version: KafkaVersion) -> list[OffsetBounds]:
     """The bounds of every replica that any evidence is about, by replica and time; contiguous while anything is known.
 
     A probe's answer is shown where the bounds do not meet anyway (:mod:`reconstruct.offsets.probe_answers`). Where
     bounds contradict each other once the probes are among the evidence, as they do where the prober's clock is wrong,
     they are made without the probes.
 
-    The same evidence in any order gives the same bounds.
+    They hold by the rules of ``version``. The same evidence in any order gives the same bounds.
     """
-    evidence = _in_order(evidence)
-    by_replica = _proven(evidence, rules)
+    is_kept_in_log = version >= HIGH_WATERMARK_KEPT_IN_LOG_SINCE
+    evidence = evidence.in_order()
+    by_replica = _proven(evidence, is_kept_in_log=is_kept_in_log)
     if any(map(_is_contradiction, chain.from_iterable(by_replica.values()))):
-        others = [sighting for sighting in evidence.sightings if sighting.source != oe.PROBE]
-        if len(others) < len(evidence.sightings):
-            without = _proven(replace(evidence, sightings=others), rules)
+        others = [observation for observation in evidence.observations if observation.source != oe.PROBE]
+        if len(others) < len(evidence.observations):
+            without = _proven(replace(evidence, observations=others), is_kept_in_log=is_kept_in_log)
             by_replica = {replica: without.get(replica, []) for replica in by_replica}
     return [
-        row for replica, rows in by_replica.items() for row in with_probe_answers(replica, rows, evidence.sightings)
+        row for replica, rows in by_replica.items() for row in with_probe_answers(replica, rows, evidence.observations)
     ]
 
 
@@ -76,20 +67,19 @@ def _is_contradiction(row: OffsetBounds) -> bool:
     )
 
 
-def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list[OffsetBounds]]:
+def _proven(evidence: OffsetEvidence, *, is_kept_in_log: bool) -> dict[int, list[OffsetBounds]]:
     """By replica, ascending: the bounds at every instant of which anything is known."""
-    held = timed_offsets(evidence)
-    replicas = sorted({replica for replica, _ in held} | {event.replica_id for event in evidence.events})
-    high_watermarks = {replica: held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
-    roles = find_role_spans(evidence, high_watermarks)
+    values = timed_offsets(evidence)
+    replicas = sorted({replica for replica, _ in values} | {event.replica_id for event in evidence.events})
+    roles = find_role_spans(evidence, values)
     floors: dict[tuple[int, int], int] = {}
     facts = Facts()
     for _ in range(_ROUNDS):
-        facts = Facts(drops=_drops(evidence, rules, replicas, roles, floors))
-        for key, values in held.items():
-            _add_held(facts, key, values)
+        facts = Facts(drops=drops_of(evidence, replicas, roles, floors, is_kept_in_log=is_kept_in_log))
+        for key, of_key in values.items():
+            _add_values(facts, key, of_key)
         for _ in range(_ROUNDS):
-            infer_within_replica(facts, evidence, rules, replicas, roles)
+            infer_within_replica(facts, evidence, replicas, roles, is_kept_in_log=is_kept_in_log)
             infer_between_replicas(facts, roles)
             infer_over_isr(facts, evidence, roles)
         floors = _floors(facts, roles)
@@ -97,57 +87,24 @@ def _proven(evidence: OffsetEvidence, rules: ReplicationRules) -> dict[int, list
     return {replica: _bounds_of(replica, facts) if timed(replica) else [] for replica in replicas}
 
 
-def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
-    return replace(
-        evidence,
-        sightings=sorted(
-            evidence.sightings, key=lambda s: (s.replica_id, s.offset_kind, s.observed_at, s.source, s.evidence_id)
-        ),
-        events=sorted(evidence.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
-        decided=sorted(evidence.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
-    )
+# --- facts that stop at drops ---------------------------------------------------------------------------------------
 
 
-# --- drops, and facts that stop at them -----------------------------------------------------------------------------
-
-
-def _drops(
-    evidence: OffsetEvidence,
-    rules: ReplicationRules,
-    replicas: Sequence[int],
-    roles: Sequence[RoleSpan],
-    floors: Mapping[tuple[int, int], int],
-) -> dict[Key, list[Drop]]:
-    result: dict[Key, list[Drop]] = {}
-    for replica in replicas:
-        in_log = log_drops(evidence, replica)
-        for quantity in (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT):
-            result[replica, quantity] = in_log
-        result[replica, oe.HIGH_WATERMARK] = high_watermark_drops(
-            evidence, replica, roles, floors, is_kept_in_log=rules.keeps_high_watermark_in_log
-        )
-    return result
-
-
-def _add_held(facts: Facts, key: Key, values: Iterable[TimedOffset]) -> None:
+def _add_values(facts: Facts, key: Key, values: Iterable[TimedOffset]) -> None:
     """A value that may be of before or after a drop is at most of use down to the drop's floor."""
     drops = facts.drops.get(key, ())
-    for held in values:
-        crossed = [drop for drop in drops if held.may_cross(drop)]
-        offset: int | None = held.offset
-        for drop in crossed:
-            if (drop.end, drop.last_offset) == (held.latest, held.offset):
-                continue  # this value is what shows that the drop was over
-            offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
-        by_latest, by_earliest = (
-            ([], []) if not held.slack_us else (_over(drops, held.latest), _over(drops, held.earliest))
-        )
-        for drop in by_latest:
+    for value in values:
+        crossed = [drop for drop in drops if value.may_cross(drop)]
+        at_latest, at_earliest = [_over(drops, at) if value.slack_us else [] for at in (value.latest, value.earliest)]
+        # a drop that this value shows to be over does not lower it
+        lowering = [drop for drop in crossed if (drop.end, drop.last_offset) != (value.latest, value.offset)]
+        offset: int | None = value.offset
+        for drop in (*lowering, *at_latest):
             offset = None if offset is None or drop.floor is None else min(offset, drop.floor)
         if offset is not None:
-            facts.at_least(key, Fact(held.latest, offset, held.evidence))
-        if not crossed and not by_earliest and not held.is_minimum and held.earliest > EVER_BEFORE:
-            facts.at_most(key, Fact(held.earliest, held.offset, held.evidence))
+            facts.at_least(key, Fact(value.latest, offset, value.evidence))
+        if not crossed and not at_earliest and not value.is_minimum and value.earliest > EVER_BEFORE:
+            facts.at_most(key, Fact(value.earliest, value.offset, value.evidence))
 
 
 def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
@@ -163,7 +120,7 @@ def _floors(facts: Facts, roles: Sequence[RoleSpan]) -> dict[tuple[int, int], in
             continue
         key = (role.leader, oe.HIGH_WATERMARK)
         begin = role.begun - 2 * LINE_TO_VALUE_US
-        known = step_at(facts.lower_of(key), begin)
+        known = interval_at(facts.lower_of(key), begin)
         falls = any(drop.end >= begin and drop.start < role.ended for drop in facts.drops.get(key, ()))
         if known is not None and not falls:
             result[role.leader, role.begun] = known.offset
@@ -187,7 +144,7 @@ def _bounds_of(replica: int, facts: Facts) -> list[OffsetBounds]:
     for start, end in pairwise(instants):
         if start == EVER_BEFORE:
             continue
-        steps = {name: step for name, curve in curves.items() if (step := step_at(curve, start)) is not None}
+        steps = {name: step for name, curve in curves.items() if (step := interval_at(curve, start)) is not None}
         if not steps:
             continue
         row = OffsetBounds(

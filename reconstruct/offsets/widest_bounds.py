@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.bound_steps import EVER_AFTER, interval_at
 from reconstruct.offsets.evidence import OffsetBounds
 
 _LOWER: Final = ("high_watermark_lower", "log_end_offset_lower", "log_start_offset_lower", "recovery_point_lower")
@@ -26,7 +26,7 @@ def widest_bounds(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) ->
             for is_shown in (False, True)
         )
         found = [*_of_replica(*lasting), *_of_answers(*shown)]
-        result += sorted(found, key=lambda row: (row.valid_from, _end(row)))
+        result += sorted(found, key=lambda row: (row.valid_from, row.end))
     return result
 
 
@@ -42,19 +42,12 @@ def _of_answers(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> I
 
 
 def _of_replica(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> Iterable[OffsetBounds]:
-    instants = sorted({at for row in (*one, *other) for at in (row.valid_from, _end(row))})
-    first = second = 0
+    instants = sorted({at for row in (*one, *other) for at in (row.start, row.end)})
     for start, end in pairwise(instants):
-        while first < len(one) and _end(one[first]) <= start:
-            first += 1
-        while second < len(other) and _end(other[second]) <= start:
-            second += 1
-        if first == len(one) or second == len(other):
-            return
-        a, b = one[first], other[second]
-        if max(a.valid_from, b.valid_from) > start:
+        first, second = interval_at(one, start), interval_at(other, start)
+        if first is None or second is None:
             continue
-        row = _widened(a, b, start, None if end == EVER_AFTER else end)
+        row = _widened(first, second, start, None if end == EVER_AFTER else end)
         if any(getattr(row, name) is not None for name in (*_LOWER, *_UPPER)):
             yield row
 
@@ -68,7 +61,3 @@ def _widened(one: OffsetBounds, other: OffsetBounds, start: int, end: int | None
 
 def _wider(one: int | None, other: int | None, widest: Callable[[int, int], int]) -> int | None:
     return None if one is None or other is None else widest(one, other)
-
-
-def _end(row: OffsetBounds) -> int:
-    return EVER_AFTER if row.valid_to is None else row.valid_to

@@ -78,7 +78,7 @@ def measure_played(played: Played) -> Measured:
     bounds = bounds_of(read_evidence(played.capture))
     with_probes = read_evidence(played.capture, with_probes=True)
     lost = {
-        partition: tuple(find_losses(evidence, bound_offsets(evidence, with_probes.rules)))
+        partition: tuple(find_losses(evidence, bound_offsets(evidence, with_probes.version)))
         for partition, evidence in with_probes.partitions.items()
     }
     logs_alone = plain_capture(played.capture, znodes=False)

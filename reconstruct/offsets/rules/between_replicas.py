@@ -11,16 +11,16 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
-from reconstruct.offsets.evidence import DecidedState, ReplicaEventKind
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US, TimedOffset
-from reconstruct.offsets.rules.case import Extreme, IsrMoveKind, OffsetCase, end_of, names
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState, ReplicaEventKind
+from reconstruct.offsets.rules.case import Extreme, IsrMoveKind, OffsetCase, names
+from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
 
 
 def judge_followers(case: OffsetCase, verdicts: Verdicts) -> None:
     """R32: once its first fetch is over, a follower's high watermark is one that its leader had already."""
     curves = case.curves
-    for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
+    for replica_id in curves.replicas_with(oe.HIGH_WATERMARK):
         is_reported = False
         for value in curves.of(replica_id, oe.HIGH_WATERMARK):
             role = curves.following(replica_id, value.earliest, value.latest)
@@ -58,7 +58,7 @@ def judge_isr_members(case: OffsetCase, verdicts: Verdicts) -> None:
     states = sorted(case.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
     slack = case.clocks.slack_us(DECISIONS)
     begins = [state.valid_from + slack for state in states]
-    for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.LOG_END_OFFSET}):
+    for replica_id in curves.replicas_with(oe.LOG_END_OFFSET):
         reported: DecidedState | None = None
         for value in curves.of(replica_id, oe.LOG_END_OFFSET):
             at = bisect_right(begins, value.earliest) - 1
@@ -85,7 +85,7 @@ def _is_member(case: OffsetCase, state: DecidedState, replica_id: int, value: Ti
     A change of the ISR may be known only from a snapshot, later than it was: so the leader's own log must be complete
     from the state's begin on and show neither that it took the replica out nor that it began another epoch.
     """
-    ends = earlier(end_of(state.valid_to), case.clocks.slack_us(DECISIONS))
+    ends = earlier(state.end, case.clocks.slack_us(DECISIONS))
     if state.leader == replica_id or replica_id not in state.isr or ends <= value.latest:
         return False
     if not case.is_covered(state.leader, state.valid_from, value.latest, DECISIONS):

@@ -12,22 +12,18 @@ times of their lines, and compared with anything of another clock within the sla
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
-from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, upper_steps
+from reconstruct.offsets.bound_steps import EVER_BEFORE, Drop, Fact, Step, intervals_over, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks
 from reconstruct.offsets.evidence import OffsetEvidence, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.losses import OffsetLoss
-from reconstruct.offsets.role_spans import RoleSpan, TimedOffset, find_role_spans, high_watermark_drops, log_drops
-from reconstruct.offsets.timed_offsets import Key, timed_offsets
-
-_LOG_QUANTITIES: Final = (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT)
+from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
+from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
 
 
 class IsrMoveKind(StrEnum):
@@ -76,8 +72,7 @@ class OffsetCase:
 
     def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> list[ReplicaEvent]:
         """What a replica did, in the order of time; of all ``kinds`` where none is given."""
-        found = [e for e in self.evidence.events if e.replica_id == replica_id and (not kinds or e.kind in kinds)]
-        return sorted(found, key=lambda e: (e.at, e.kind, e.evidence_id))
+        return sorted(self.evidence.events_of(replica_id, *kinds), key=lambda e: (e.at, e.kind, e.evidence_id))
 
     @property
     def clocks(self) -> OffsetClocks:
@@ -109,31 +104,28 @@ class Extreme:
 
 
 class Curves:
-    """Each replica's own sightings, as values held and as bounds over time; and the spans of its roles."""
+    """Each replica's own observations, as values and as bounds over time; and the spans of its roles."""
 
     def __init__(self, case: OffsetCase) -> None:
-        evidence = _in_order(case.evidence)
-        self.held: dict[Key, list[TimedOffset]] = {
-            key: sorted(values, key=lambda h: (h.earliest, h.latest, h.offset, h.evidence))
+        evidence = case.evidence.in_order()
+        self.values: dict[Key, list[TimedOffset]] = {
+            key: sorted(values, key=lambda v: (v.earliest, v.latest, v.offset, v.evidence))
             for key, values in timed_offsets(evidence).items()
         }
-        replicas = sorted({replica for replica, _ in self.held})
-        high_watermarks = {replica: self.held.get((replica, oe.HIGH_WATERMARK), []) for replica in replicas}
-        self.roles: list[RoleSpan] = find_role_spans(evidence, high_watermarks)
-        self.drops: dict[Key, list[Drop]] = {}
+        replicas = sorted({replica for replica, _ in self.values})
+        self.roles: list[RoleSpan] = find_role_spans(evidence, self.values)
         is_kept_in_log = case.version.may_be_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE)
-        for replica in replicas:
-            for quantity in _LOG_QUANTITIES:
-                self.drops[replica, quantity] = log_drops(evidence, replica)
-            self.drops[replica, oe.HIGH_WATERMARK] = high_watermark_drops(
-                evidence, replica, self.roles, {}, is_kept_in_log=is_kept_in_log
-            )
+        self.drops: dict[Key, list[Drop]] = drops_of(evidence, replicas, self.roles, {}, is_kept_in_log=is_kept_in_log)
         self._lower: dict[Key, list[Step]] = {}
         self._upper: dict[Key, list[Step]] = {}
 
     def of(self, replica_id: int, quantity: str) -> Sequence[TimedOffset]:
-        """The values that a replica's quantity held, by the earliest instant each may be of."""
-        return self.held.get((replica_id, quantity), ())
+        """The values that a replica's quantity had, by the earliest instant each may be of."""
+        return self.values.get((replica_id, quantity), ())
+
+    def replicas_with(self, quantity: str) -> list[int]:
+        """The replicas of which a value of ``quantity`` is known."""
+        return sorted({replica for replica, known in self.values if known == quantity})
 
     def least(self, replica_id: int, quantity: str, start: int, end: int) -> Extreme | None:
         """What the quantity was at least, at every instant from ``start`` to ``end``; None: not bounded somewhere."""
@@ -141,12 +133,12 @@ class Curves:
         if key not in self._lower:
             drops = self.drops.get(key, ())
             facts = {
-                Fact(h.latest, h.offset, h.evidence)
-                for h in self.held.get(key, ())
-                if not _crosses(h, drops, is_proof=True)
+                Fact(v.latest, v.offset, v.evidence)
+                for v in self.values.get(key, ())
+                if not _crosses(v, drops, is_proof=True)
             }
             self._lower[key] = lower_steps(facts, drops)
-        over = _over(self._lower[key], start, end)
+        over = intervals_over(self._lower[key], start, end)
         lowest = min(over, key=lambda step: (step.offset, step.start), default=None)
         return None if lowest is None else Extreme(lowest.offset, lowest.evidence)
 
@@ -156,26 +148,27 @@ class Curves:
         if key not in self._upper:
             drops = self.drops.get(key, ())
             facts = {
-                Fact(h.earliest, h.offset, h.evidence)
-                for h in self.held.get(key, ())
-                if not h.is_minimum and h.earliest > EVER_BEFORE and not _crosses(h, drops)
+                Fact(v.earliest, v.offset, v.evidence)
+                for v in self.values.get(key, ())
+                if not v.is_minimum and v.earliest > EVER_BEFORE and not _crosses(v, drops)
             }
             self._upper[key] = upper_steps(facts, drops)
-        over = _over(self._upper[key], start, end)
+        over = intervals_over(self._upper[key], start, end)
         highest = max(over, key=lambda step: (step.offset, -step.start), default=None)
         return None if highest is None else Extreme(highest.offset, highest.evidence)
 
     def following(self, replica_id: int, start: int, end: int) -> RoleSpan | None:
         """The span in which the replica followed one leader, its first fetch over, from ``start`` to ``end``."""
-        for role in self.roles:
-            if role.replica_id == replica_id and not role.is_leader and role.proven_from <= start and end < role.end:
-                return role
-        return None
+        return self._role(replica_id, start, end, is_leader=False)
 
     def leading(self, replica_id: int, start: int, end: int) -> RoleSpan | None:
         """The span in which the replica led from ``start`` to ``end``."""
+        return self._role(replica_id, start, end, is_leader=True)
+
+    def _role(self, replica_id: int, start: int, end: int, *, is_leader: bool) -> RoleSpan | None:
         for role in self.roles:
-            if role.replica_id == replica_id and role.is_leader and role.start <= start and end < role.end:
+            since = role.start if is_leader else role.proven_from
+            if (role.replica_id, role.is_leader) == (replica_id, is_leader) and since <= start and end < role.end:
                 return role
         return None
 
@@ -185,48 +178,10 @@ def names(*groups: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({name for group in groups for name in group if name}))
 
 
-def _crosses(held: TimedOffset, drops: Sequence[Drop], *, is_proof: bool = False) -> bool:
+def _crosses(value: TimedOffset, drops: Sequence[Drop], *, is_proof: bool = False) -> bool:
     """A value that may be of before or after a drop bounds nothing here; but for ``is_proof``, where just this value
     shows that the drop was over."""
     return any(
-        held.may_cross(drop) and not (is_proof and (drop.end, drop.last_offset) == (held.latest, held.offset))
+        value.may_cross(drop) and not (is_proof and (drop.end, drop.last_offset) == (value.latest, value.offset))
         for drop in drops
     )
-
-
-def _over(steps: Sequence[Step], start: int, end: int) -> list[Step]:
-    """The steps from ``start`` to ``end``, both inclusive; none where there is a gap among them."""
-    low, high = 0, len(steps)
-    while low < high:
-        middle = (low + high) // 2
-        if steps[middle].end <= start:
-            low = middle + 1
-        else:
-            high = middle
-    result: list[Step] = []
-    reached = start
-    for step in steps[low:]:
-        if step.start > reached:
-            return []
-        result.append(step)
-        reached = step.end
-        if reached > end:
-            return result
-    return []
-
-
-def _in_order(evidence: OffsetEvidence) -> OffsetEvidence:
-    return replace(
-        evidence,
-        sightings=sorted(
-            evidence.sightings,
-            key=lambda s: (s.replica_id, s.offset_kind, s.observed_at, s.source, s.evidence_id, s.offset),
-        ),
-        events=sorted(evidence.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
-        decided=sorted(evidence.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
-    )
-
-
-def end_of(valid_to: int | None) -> int:
-    """The end of an interval that may still be open."""
-    return EVER_AFTER if valid_to is None else valid_to

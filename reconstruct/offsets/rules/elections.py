@@ -12,9 +12,13 @@ from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS
-from reconstruct.offsets.evidence import DecidedState, ReplicaEvent, ReplicaEventKind
-from reconstruct.offsets.losses import SAME_LEADER, UNCLEAN_ELECTION, DivergingReplica, OffsetLoss
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.losses import (
+    SAME_LEADER,
+    UNCLEAN_ELECTION,
+    DivergingReplica,
+    OffsetLoss,
+)
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
 from reconstruct.time.instants import utc
 
@@ -29,7 +33,7 @@ def judge_losses(case: OffsetCase, verdicts: Verdicts) -> None:
     lost = {loss.leader_epoch: loss for loss in case.losses}
     begun = {
         (s.replica_id, s.leader_epoch)
-        for s in case.evidence.sightings
+        for s in case.evidence.observations
         if s.offset_kind in (oe.EPOCH_START, oe.LOG_END_OFFSET) and s.leader_epoch is not None
     }
     for epoch, state in sorted(_elections(case).items()):

@@ -8,9 +8,9 @@ from typing import Final
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.evidence import ReplicaEvent, ReplicaEventKind
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US, TimedOffset
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.rules.case import Curves, OffsetCase, names
+from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
 
 #: What lowers a high watermark by design.
@@ -24,7 +24,7 @@ _EXPLANATIONS: Final = {
 def judge_high_watermarks(case: OffsetCase, verdicts: Verdicts) -> None:
     """R30, of every replica: each value against the highest that was surely before it."""
     curves = case.curves
-    for replica_id in sorted({replica for replica, quantity in curves.held if quantity == oe.HIGH_WATERMARK}):
+    for replica_id in curves.replicas_with(oe.HIGH_WATERMARK):
         highest: TimedOffset | None = None
         recent: list[tuple[int, int, TimedOffset]] = []
         for number, value in enumerate(curves.of(replica_id, oe.HIGH_WATERMARK)):

@@ -11,8 +11,13 @@ from reconstruct.model.versions import (
     LEADER_DROPS_REMOVED_REPLICAS_SINCE,
 )
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US, LINE_TO_VALUE_US
+from reconstruct.offsets.evidence import (
+    LINE_TO_ACT_US,
+    LINE_TO_VALUE_US,
+    OffsetObservation,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.time.instants import utc
 
@@ -39,10 +44,10 @@ def _printed(case: OffsetCase) -> dict[tuple[str, int], dict[str, OffsetObservat
     """By (record, broker): the offsets that its line prints."""
     wanted = {(move.evidence_id, move.leader) for move in case.isr_moves}
     found: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
-    for sighting in case.evidence.sightings:
-        key = (sighting.evidence_id, sighting.replica_id)
+    for observation in case.evidence.observations:
+        key = (observation.evidence_id, observation.replica_id)
         if key in wanted:
-            found.setdefault(key, {})[sighting.offset_kind] = sighting
+            found.setdefault(key, {})[observation.offset_kind] = observation
     return found
 
 
@@ -136,7 +141,7 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
 
 def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
     """The leader's own line that prints where its epoch begins, if it kept its role from then to ``move``."""
-    printed = {s.evidence_id for s in case.evidence.sightings if s.offset_kind == oe.LOG_END_OFFSET}
+    printed = {s.evidence_id for s in case.evidence.observations if s.offset_kind == oe.LOG_END_OFFSET}
     events = case.events_of(move.leader, ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED)
     found: ReplicaEvent | None = None
     for event in events:
@@ -184,7 +189,7 @@ def _epoch_begin(case: OffsetCase, move: IsrMove) -> Extreme | None:
     if case.version.may_be_before(JOIN_NEEDS_EPOCH_START_SINCE):
         return None
     elected = _last_election(case, move)
-    lines = {s.evidence_id: s for s in case.evidence.sightings if s.offset_kind == oe.LOG_END_OFFSET}
+    lines = {s.evidence_id: s for s in case.evidence.observations if s.offset_kind == oe.LOG_END_OFFSET}
     if elected is None or elected.evidence_id not in lines:
         return None
     return Extreme(lines[elected.evidence_id].offset, (elected.evidence_id,))

@@ -92,11 +92,11 @@ def _otherwise_timed(case: OffsetCase, slack: int) -> Iterator[OffsetCase]:
         for by in (-slack, slack):
             evidence = replace(
                 case.evidence,
-                sightings=[
+                observations=[
                     replace(s, observed_at=s.observed_at + by)
                     if s.replica_id == broker and s.observed_at_upper is None and s.observed_at
                     else s
-                    for s in case.evidence.sightings
+                    for s in case.evidence.observations
                 ],
                 events=[replace(e, at=e.at + by) if e.replica_id == broker else e for e in case.evidence.events],
             )

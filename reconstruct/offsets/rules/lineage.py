@@ -27,7 +27,7 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
     leads = {(e.replica_id, e.evidence_id) for e in case.evidence.events if e.kind is ReplicaEventKind.LEADS}
     began: dict[int | None, OffsetObservation] = {
         s.leader_epoch: s
-        for s in sorted(case.evidence.sightings, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
+        for s in sorted(case.evidence.observations, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
         if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
     }  # a follower's line prints the epoch too, and where its own log ended
     latest: dict[int, Lineage] = {}
@@ -47,9 +47,9 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
 def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetObservation]]]:
     """((copied at, replica), entries by epoch), in that order."""
     found: dict[tuple[int, int], set[OffsetObservation]] = {}
-    for sighting in case.evidence.sightings:
-        if sighting.offset_kind == oe.EPOCH_START and sighting.leader_epoch is not None:
-            found.setdefault((sighting.observed_at, sighting.replica_id), set()).add(sighting)
+    for observation in case.evidence.observations:
+        if observation.offset_kind == oe.EPOCH_START and observation.leader_epoch is not None:
+            found.setdefault((observation.observed_at, observation.replica_id), set()).add(observation)
     return [(key, sorted(found[key], key=lambda s: (s.leader_epoch, s.offset, s.evidence_id))) for key in sorted(found)]
 
 

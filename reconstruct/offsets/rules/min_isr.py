@@ -12,9 +12,8 @@ from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
-from reconstruct.offsets.evidence import DecidedState
-from reconstruct.offsets.role_spans import LINE_TO_ACT_US
-from reconstruct.offsets.rules.case import OffsetCase, end_of, names
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState
+from reconstruct.offsets.rules.case import OffsetCase, names
 from reconstruct.time.instants import utc
 
 
@@ -89,7 +88,7 @@ def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
             continue
         # the leader knows of the change within this; its log, where it is complete, tells when the ISR grew again
         slack = case.clocks.slack_us(DECISIONS)
-        start, end = state.valid_from + slack + LINE_TO_ACT_US, earlier(end_of(state.valid_to), slack) - LINE_TO_ACT_US
+        start, end = state.valid_from + slack + LINE_TO_ACT_US, earlier(state.end, slack) - LINE_TO_ACT_US
         values = [
             value
             for value in curves.of(state.leader, oe.HIGH_WATERMARK)

@@ -10,8 +10,8 @@ from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind
-from reconstruct.offsets.role_spans import TimedOffset
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
+from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
 
 _WORDS: Final = {
@@ -33,7 +33,7 @@ def judge_order_in_replica(case: OffsetCase, verdicts: Verdicts) -> None:
     """R31, of every replica: each value of the lower quantity against the most the upper one can have been then, and
     each of the upper one against the least that the lower one was."""
     curves = case.curves
-    for replica_id in sorted({replica for replica, _ in curves.held}):
+    for replica_id in sorted({replica for replica, _ in curves.values}):
         for divergence_type, lower, upper in _ORDERS:
             found: tuple[TimedOffset, Extreme] | None = None
             for value in curves.of(replica_id, lower):
@@ -119,9 +119,11 @@ def _finding(
 def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
     """Offsets that one line prints are of one instant."""
     lines: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
-    for sighting in case.evidence.sightings:
-        if sighting.source not in oe.FILE_SOURCES and sighting.observed_at_upper is None and sighting.evidence_id:
-            lines.setdefault((sighting.evidence_id, sighting.replica_id), {})[sighting.offset_kind] = sighting
+    for observation in case.evidence.observations:
+        if observation.is_printed and observation.evidence_id:
+            lines.setdefault((observation.evidence_id, observation.replica_id), {})[observation.offset_kind] = (
+                observation
+            )
     for (evidence_id, replica_id), printed in sorted(lines.items()):
         for divergence_type, lower, upper in _ORDERS:
             if lower not in printed or upper not in printed:

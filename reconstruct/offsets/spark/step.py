@@ -16,7 +16,6 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
 from reconstruct.engine.rows import Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets.evidence import (
     DecidedState,
@@ -75,11 +74,10 @@ def offset_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> I
 
 def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
     """What holds by the rules of every version that the cluster may be of."""
-    low, high = rules_of(view.version.low), rules_of(view.version.high)
-    bounds = bound_offsets(evidence, high)
+    bounds = bound_offsets(evidence, view.version.high)
     since = HIGH_WATERMARK_KEPT_IN_LOG_SINCE  # the one gate that the bounds ask for
     if view.version.may_be_before(since) and view.version.may_be_since(since):
-        return widest_bounds(bounds, bound_offsets(evidence, low))
+        return widest_bounds(bounds, bound_offsets(evidence, view.version.low))
     return bounds
 
 

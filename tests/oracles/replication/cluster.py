@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
 from tests.oracles.replication import events as e
 from tests.oracles.replication import follower as f
 from tests.oracles.replication import leader as ld
 from tests.oracles.replication.log import Record
 from tests.oracles.replication.replica import NO_LEADER, LeaderAndIsr, Replica, Role
+from tests.oracles.replication.rules import ReplicationConfig, ReplicationRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconstruct.model.replication_rules import ReplicationRules, Truncation
+from reconstruct.model.replication_rules import Truncation
 from tests.oracles.replication.leader import FetchResponse
 from tests.oracles.replication.log import (
     UNDEFINED_EPOCH,
@@ -24,6 +24,7 @@ from tests.oracles.replication.log import (
     truncate_to,
 )
 from tests.oracles.replication.replica import LeaderAndIsr, Replica, Role
+from tests.oracles.replication.rules import ReplicationRules
 
 
 def become_follower(rules: ReplicationRules, replica: Replica, request: LeaderAndIsr) -> Replica:

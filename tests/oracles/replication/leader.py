@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules
 from tests.oracles.replication.log import (
     EpochEndOffset,
     Record,
@@ -23,6 +22,7 @@ from tests.oracles.replication.log import (
     end_offset_for,
 )
 from tests.oracles.replication.replica import FollowerProgress, LeaderAndIsr, Leadership, Replica, Role
+from tests.oracles.replication.rules import ReplicationConfig, ReplicationRules
 
 
 @dataclass(frozen=True, slots=True)

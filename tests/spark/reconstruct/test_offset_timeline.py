@@ -145,13 +145,13 @@ def _plain_evidence(folder: Path, *, with_probes: bool = False) -> CaptureEviden
         for broker in folder.glob("broker-*")
     }
 
-    def bounded(sighting: OffsetObservation) -> OffsetObservation:
-        later = [ms * 1000 for ms in rounds[sighting.replica_id] if ms * 1000 > sighting.observed_at]
-        is_copy = sighting.source in FILE_SOURCES and sighting.observed_at_upper is not None
-        return replace(sighting, observed_at_upper=later[0]) if is_copy and later else sighting
+    def bounded(observation: OffsetObservation) -> OffsetObservation:
+        later = [ms * 1000 for ms in rounds[observation.replica_id] if ms * 1000 > observation.observed_at]
+        is_copy = observation.source in FILE_SOURCES and observation.observed_at_upper is not None
+        return replace(observation, observed_at_upper=later[0]) if is_copy and later else observation
 
     for partition, evidence in found.partitions.items():
-        found.partitions[partition] = replace(evidence, sightings=[bounded(s) for s in evidence.sightings])
+        found.partitions[partition] = replace(evidence, observations=[bounded(s) for s in evidence.observations])
     return found
 
 

@@ -12,8 +12,7 @@ from typing import Final
 from ingest.shapes import match
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
-from reconstruct.model.replication_rules import ReplicationRules
-from reconstruct.model.versions import VersionRange
+from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
 from reconstruct.offsets.losses import find_losses
@@ -66,7 +65,7 @@ def judged_of(
         findings = (
             before[1]
             if before is not None and before[0] == inputs
-            else _judge(partition[0], inputs, found.rules, None if bounds is None else bounds[partition])
+            else _judge(partition[0], inputs, found.version, None if bounds is None else bounds[partition])
         )
         if known is not None:
             known.setdefault(partition, (inputs, findings))
@@ -74,9 +73,9 @@ def judged_of(
     return result
 
 
-def _judge(topic: str, inputs: Inputs, rules: ReplicationRules, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
+def _judge(topic: str, inputs: Inputs, version: KafkaVersion, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
     evidence = inputs.evidence
-    losses = find_losses(evidence, bound_offsets(evidence, rules) if bounds is None else bounds)
+    losses = find_losses(evidence, bound_offsets(evidence, version) if bounds is None else bounds)
     decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
     case = OffsetCase(topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, decided)
     verdicts = Verdicts()

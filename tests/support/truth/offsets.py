@@ -26,7 +26,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ingest.shapes import match
-from reconstruct.model.replication_rules import ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -67,10 +66,6 @@ class CaptureEvidence:
     version: KafkaVersion
     partitions: dict[Partition, OffsetEvidence] = field(default_factory=dict)
 
-    @property
-    def rules(self) -> ReplicationRules:
-        return rules_of(self.version)
-
 
 @dataclass(frozen=True, slots=True)
 class Probe:
@@ -89,28 +84,28 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     """Everything but the probes, unless asked for them too; ``clocks`` are taken as given."""
     version = KafkaVersion.parse(capture.name.removesuffix("-info"))
     assert version is not None, f"{capture.name} does not end in a version"
-    sightings: dict[Partition, list[OffsetObservation]] = {}
+    observations: dict[Partition, list[OffsetObservation]] = {}
     events: dict[Partition, list[ReplicaEvent]] = {}
     covered: dict[int, list[tuple[int, int]]] = {}
     starts: dict[int, list[int]] = {}
     for broker in sorted(capture.glob("broker-*")):
         broker_id = int(broker.name.removeprefix("broker-"))
         for file, kind in _KINDS.items():
-            for partition, sighting in _checkpoints(broker, broker_id, file, kind):
-                sightings.setdefault(partition, []).append(sighting)
-        for partition, sighting in _epoch_checkpoints(broker, broker_id):
-            sightings.setdefault(partition, []).append(sighting)
+            for partition, observation in _checkpoints(broker, broker_id, file, kind):
+                observations.setdefault(partition, []).append(observation)
+        for partition, observation in _epoch_checkpoints(broker, broker_id):
+            observations.setdefault(partition, []).append(observation)
         lines = list(_lines(broker))
         covered[broker_id] = [(lines[0][0], EVER_AFTER)]
         starts[broker_id] = [at for at, _, kind, _ in lines if kind == "broker_server_starting"]
         for at, evidence_id, kind, fields in lines:
             for partition, event in logged_replica_events(broker_id, at, evidence_id, kind, fields):
                 events.setdefault(partition, []).append(event)
-            for partition, sighting in printed_offsets(broker_id, at, evidence_id, kind, fields):
-                sightings.setdefault(partition, []).append(sighting)
+            for partition, observation in printed_offsets(broker_id, at, evidence_id, kind, fields):
+                observations.setdefault(partition, []).append(observation)
     if with_probes:
         for probe in probes(capture):
-            sightings.setdefault(probe.partition, []).append(
+            observations.setdefault(probe.partition, []).append(
                 OffsetObservation(
                     probe.replica_id,
                     probe.quantity,
@@ -123,10 +118,10 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
             )
     decided = _decided(capture, version)
     found = CaptureEvidence(version)
-    for partition in sorted(sightings.keys() | events.keys()):
+    for partition in sorted(observations.keys() | events.keys()):
         began = [ReplicaEvent(b, ReplicaEventKind.STARTED, at) for b, instants in starts.items() for at in instants]
         found.partitions[partition] = OffsetEvidence(
-            sightings.get(partition, []),
+            observations.get(partition, []),
             events.get(partition, []) + began,
             decided.get(partition, []),
             covered,
@@ -313,7 +308,7 @@ BoundsByPartition = Mapping[Partition, Sequence[OffsetBounds]]
 
 def bounds_of(found: CaptureEvidence) -> dict[Partition, list[OffsetBounds]]:
     """The bounds of every partition of a capture."""
-    return {partition: bound_offsets(evidence, found.rules) for partition, evidence in found.partitions.items()}
+    return {partition: bound_offsets(evidence, found.version) for partition, evidence in found.partitions.items()}
 
 
 def measure(capture: Path, made: BoundsByPartition) -> Measure:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 from tests.oracles.replication.cluster import Cluster, new_cluster, run
 from tests.oracles.replication.events import (
@@ -28,6 +27,7 @@ from tests.oracles.replication.events import (
 )
 from tests.oracles.replication.invariants import INVARIANTS
 from tests.oracles.replication.replica import NO_LEADER
+from tests.oracles.replication.rules import ReplicationConfig, rules_of
 
 VERSIONS = ("0.8.2.2", "0.9.0.1", "0.10.2.2", "0.11.0.3", "1.1.1", "2.0.0", "2.0.1", "2.1.1", "2.8.2", "3.9.1")
 CUTS_TO_HIGH_WATERMARK = ("0.8.2.2", "0.9.0.1", "0.10.2.2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 from tests.oracles.replication.cluster import Cluster, new_cluster, run, step
 from tests.oracles.replication.events import (
@@ -25,6 +24,7 @@ from tests.oracles.replication.events import (
     ShrinkIsr,
 )
 from tests.oracles.replication.leader import is_acknowledged
+from tests.oracles.replication.rules import ReplicationConfig, rules_of
 
 VERSIONS = ("0.8.2.2", "0.10.2.2", "1.1.1", "2.8.2", "3.9.1")
 HOLDS_BACK = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1")

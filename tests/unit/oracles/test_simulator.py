@@ -13,11 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from reconstruct.model.replication_rules import ReplicationConfig, ReplicationRules, rules_of
 from reconstruct.model.versions import KafkaVersion
 from tests.oracles.replication import events as e
 from tests.oracles.replication.cluster import Cluster, new_cluster, step
 from tests.oracles.replication.invariants import INVARIANTS
+from tests.oracles.replication.rules import ReplicationConfig, ReplicationRules, rules_of
 from tests.support.budget import IS_HARD
 
 RUNS = 10_000 if IS_HARD else 25

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -19,7 +18,7 @@ from reconstruct.offsets.probe_answers import with_probe_answers
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.offsets.widest_bounds import widest_bounds
 
-OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
+OLD, NEW = v(0, 8, 2), v(3, 9)
 
 
 def answer(

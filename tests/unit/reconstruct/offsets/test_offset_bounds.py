@@ -8,10 +8,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconstruct.model.replication_rules import rules_of
 from reconstruct.model.versions import v
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop, Fact, Step, lower_steps, step_at, upper_steps
+from reconstruct.offsets.bound_steps import (
+    EVER_AFTER,
+    EVER_BEFORE,
+    Drop,
+    Fact,
+    Step,
+    interval_at,
+    lower_steps,
+    upper_steps,
+)
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
@@ -25,7 +33,7 @@ from reconstruct.offsets.messages import logged_replica_events, printed_offsets
 from reconstruct.offsets.timeline import bound_offsets
 
 S = 1_000_000
-OLD, NEW = rules_of(v(0, 8, 2)), rules_of(v(3, 9))
+OLD, NEW = v(0, 8, 2), v(3, 9)
 COVERED = {broker: [(0, EVER_AFTER)] for broker in (1, 2, 3)}
 
 
@@ -44,8 +52,8 @@ LEADER = [event(1, "started", 0), event(1, "leads", 1)]
 FOLLOWER = [event(2, "started", 0), event(2, "follows", 1, leader=1)]
 
 
-def rows(evidence: OffsetEvidence, replica: int = 1, rules=NEW) -> list[OffsetBounds]:
-    return [row for row in bound_offsets(evidence, rules) if row.replica_id == replica]
+def rows(evidence: OffsetEvidence, replica: int = 1, version=NEW) -> list[OffsetBounds]:
+    return [row for row in bound_offsets(evidence, version) if row.replica_id == replica]
 
 
 def high_watermark_at(bounds: list[OffsetBounds], second: float) -> tuple[int | None, int | None]:
@@ -84,7 +92,7 @@ def test_steps_are_what_each_instant_says_on_its_own(seen: list[tuple[int, int]]
         after = min((d.start for d in drops if d.start > instant), default=99)
         least = max((f.offset for f in facts if before <= f.at <= instant), default=None)
         most = min((f.offset for f in facts if instant <= f.at < after), default=None)
-        found_lower, found_upper = step_at(lower, instant), step_at(upper, instant)
+        found_lower, found_upper = interval_at(lower, instant), interval_at(upper, instant)
         assert (found_lower.offset if found_lower else None) == least
         assert (found_upper.offset if found_upper else None) == most
 
@@ -118,15 +126,15 @@ def test_the_first_copy_may_be_of_an_earlier_process_and_proves_nothing_of_this_
 
 
 def test_a_start_ends_what_was_proven() -> None:
-    sightings = [checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
-    bounds = rows(OffsetEvidence(sightings, [*LEADER, event(1, "started", 10)], (), COVERED))
+    observations = [checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
+    bounds = rows(OffsetEvidence(observations, [*LEADER, event(1, "started", 10)], (), COVERED))
     assert [high_watermark_at(bounds, s)[0] for s in (9, 10)] == [20, None]
 
 
 def test_where_the_log_does_not_cover_a_replica_nothing_is_carried_on() -> None:
-    sightings = [checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
-    assert rows(OffsetEvidence(sightings, LEADER, (), {1: [(0, 8 * S)]}))[-1].valid_to == 8 * S
-    assert rows(OffsetEvidence(sightings, LEADER, (), {})) == []
+    observations = [checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
+    assert rows(OffsetEvidence(observations, LEADER, (), {1: [(0, 8 * S)]}))[-1].valid_to == 8 * S
+    assert rows(OffsetEvidence(observations, LEADER, (), {})) == []
 
 
 # --- followers ------------------------------------------------------------------------------------------------------
@@ -136,23 +144,23 @@ def test_a_followers_high_watermark_counts_for_its_leader_only_once_it_surely_fe
     """It starts with 300 of an earlier leader; only a rise after the begin of the role span shows a fetch."""
     stale = [checkpoint(2, 290, 0), checkpoint(2, 300, 2)]
     proven = [*stale, checkpoint(2, 61, 4), checkpoint(2, 80, 6)]
-    for sightings, expected in ((stale, None), (proven, 80)):
-        evidence = OffsetEvidence(sightings, [*LEADER, *FOLLOWER], (), COVERED)
+    for observations, expected in ((stale, None), (proven, 80)):
+        evidence = OffsetEvidence(observations, [*LEADER, *FOLLOWER], (), COVERED)
         assert high_watermark_at(rows(evidence), 8)[0] == expected
 
 
 def test_a_follower_is_not_above_its_leader() -> None:
-    sightings = [checkpoint(2, offset, second) for offset, second in ((1, 2), (5, 3), (9, 4))]
-    sightings += [checkpoint(1, offset, second) for offset, second in ((2, 6), (30, 7), (31, 8))]
-    evidence = OffsetEvidence(sightings, [*LEADER, *FOLLOWER], (), COVERED)
+    observations = [checkpoint(2, offset, second) for offset, second in ((1, 2), (5, 3), (9, 4))]
+    observations += [checkpoint(1, offset, second) for offset, second in ((2, 6), (30, 7), (31, 8))]
+    evidence = OffsetEvidence(observations, [*LEADER, *FOLLOWER], (), COVERED)
     assert high_watermark_at(rows(evidence, 2), 5.5) == (9, 30)
 
 
 def test_a_member_of_the_isr_has_what_the_leader_committed_in_its_reign() -> None:
     shrunk = OffsetObservation(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
-    sightings = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
+    observations = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6)]
     decided = [DecidedState(S, 12 * S, 1, 0, (1, 2)), DecidedState(12 * S, None, 1, 0, (1,))]
-    evidence = OffsetEvidence(sightings, [*LEADER, *FOLLOWER], decided, COVERED)
+    evidence = OffsetEvidence(observations, [*LEADER, *FOLLOWER], decided, COVERED)
     assert log_end_at(rows(evidence, 2), 9) == (20, None)
     assert rows(evidence, 3) == []
 
@@ -162,10 +170,10 @@ def test_what_a_dying_leader_committed_is_in_the_log_with_which_a_member_of_its_
     shrunk = OffsetObservation(1, oe.HIGH_WATERMARK, 0, int(1.2 * S), source="log_record")
     begins = OffsetObservation(2, oe.LOG_END_OFFSET, 42, 12 * S, leader_epoch=1, source="log_record")
     events = [*LEADER, *FOLLOWER, event(2, "leads", 12)]
-    sightings = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6), begins]
+    observations = [shrunk, checkpoint(1, 10, 5), checkpoint(1, 20, 6), begins]
     for isr, known in (((1, 2), 42), ((1,), None)):
         decided = [DecidedState(S, int(11.5 * S), 1, 0, isr), DecidedState(int(11.5 * S), None, 2, 1, (2,))]
-        evidence = OffsetEvidence(sightings, events, decided, COVERED)
+        evidence = OffsetEvidence(observations, events, decided, COVERED)
         assert high_watermark_at(rows(evidence), 9) == (20, known)
 
 
@@ -201,35 +209,35 @@ def test_of_equal_facts_the_same_one_is_named_whatever_their_order() -> None:
 
 
 def test_a_truncation_leaves_at_least_its_offset() -> None:
-    sightings = [OffsetObservation(2, oe.LOG_END_OFFSET, 306, 2 * S, source="log_record")]
+    observations = [OffsetObservation(2, oe.LOG_END_OFFSET, 306, 2 * S, source="log_record")]
     events = [event(2, "started", 0), event(2, "truncated", 4, 289)]
-    bounds = rows(OffsetEvidence(sightings, events, (), COVERED), 2, OLD)
+    bounds = rows(OffsetEvidence(observations, events, (), COVERED), 2, OLD)
     assert [log_end_at(bounds, s) for s in (3, 4.5, 9)] == [(306, None), (289, None), (289, None)]
 
 
 def test_before_2_4_a_truncation_may_leave_the_high_watermark_above_the_log() -> None:
-    sightings = [checkpoint(2, 290, 0), checkpoint(2, 300, 2), checkpoint(2, 299, 7), checkpoint(2, 301, 8)]
+    observations = [checkpoint(2, 290, 0), checkpoint(2, 300, 2), checkpoint(2, 299, 7), checkpoint(2, 301, 8)]
     events = [event(2, "started", 0), event(2, "truncated", 6, 68)]
-    for rules, expected in ((OLD, 68), (NEW, 301)):
-        assert log_end_at(rows(OffsetEvidence(sightings, events, (), COVERED), 2, rules), 10)[0] == expected
+    for version, expected in ((OLD, 68), (NEW, 301)):
+        assert log_end_at(rows(OffsetEvidence(observations, events, (), COVERED), 2, version), 10)[0] == expected
 
 
 def test_a_probe_meets_the_bounds() -> None:
     probe = OffsetObservation(1, oe.HIGH_WATERMARK, 42, 5 * S, 5 * S)
-    sightings = [checkpoint(1, 10, 2), checkpoint(1, 20, 3), probe, checkpoint(1, 70, 8), checkpoint(1, 80, 9)]
-    bounds = rows(OffsetEvidence(sightings, LEADER, (), COVERED))
+    observations = [checkpoint(1, 10, 2), checkpoint(1, 20, 3), probe, checkpoint(1, 70, 8), checkpoint(1, 80, 9)]
+    bounds = rows(OffsetEvidence(observations, LEADER, (), COVERED))
     assert (high_watermark_at(bounds, 4.999)[1], high_watermark_at(bounds, 5)[0]) == (42, 42)
 
 
 def test_the_order_of_the_evidence_does_not_matter() -> None:
-    sightings = [checkpoint(b, 10 * s + b, s) for b in (1, 2) for s in range(3, 20)]
+    observations = [checkpoint(b, 10 * s + b, s) for b in (1, 2) for s in range(3, 20)]
     events = [*LEADER, *FOLLOWER, event(2, "truncated", 3, 0)]
-    expected = bound_offsets(OffsetEvidence(sightings, events, (), COVERED), NEW)
+    expected = bound_offsets(OffsetEvidence(observations, events, (), COVERED), NEW)
     for seed in range(5):
         source = random.Random(seed)
-        source.shuffle(sightings)
+        source.shuffle(observations)
         source.shuffle(events)
-        assert bound_offsets(OffsetEvidence(sightings, events, (), COVERED), NEW) == expected
+        assert bound_offsets(OffsetEvidence(observations, events, (), COVERED), NEW) == expected
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------
@@ -237,15 +245,15 @@ def test_the_order_of_the_evidence_does_not_matter() -> None:
 
 def unclean(cut_to: int, *, isr: tuple[int, ...] = (1,)) -> OffsetEvidence:
     """1 leads alone and dies at 306 with a checkpoint of 289; 2, at 74, is elected; 1 returns and cuts its log."""
-    sightings = [checkpoint(1, 280, 4), checkpoint(1, 289, 6)]
-    sightings += [
+    observations = [checkpoint(1, 280, 4), checkpoint(1, 289, 6)]
+    observations += [
         OffsetObservation(2, oe.LOG_END_OFFSET, 74, 20 * S, source="log_record"),
         OffsetObservation(1, oe.LOG_END_OFFSET, 306, 30 * S, source="log_record"),
     ]
     events = [*LEADER, event(2, "started", 19), event(2, "leads", 21), event(1, "started", 29)]
     events += [event(1, "truncated", 32, cut_to), event(1, "follows", 33, leader=2)]
     decided = [DecidedState(S, 21 * S, 1, 0, isr), DecidedState(21 * S, None, 2, 1, (2,))]
-    return OffsetEvidence(sightings, events, decided, COVERED)
+    return OffsetEvidence(observations, events, decided, COVERED)
 
 
 def test_an_unclean_election_loses_at_least_what_was_checkpointed_and_at_most_the_old_leaders_log() -> None:
@@ -271,8 +279,8 @@ def test_a_member_of_the_isr_that_lacks_committed_records_is_a_loss_of_a_clean_e
 
 def test_a_leader_that_has_everything_loses_nothing() -> None:
     evidence = unclean(306)
-    kept = [replace(s, offset=306) if (s.replica_id, s.offset) == (2, 74) else s for s in evidence.sightings]
-    assert find_losses(replace(evidence, sightings=kept), bound_offsets(evidence, OLD)) == []
+    kept = [replace(s, offset=306) if (s.replica_id, s.offset) == (2, 74) else s for s in evidence.observations]
+    assert find_losses(replace(evidence, observations=kept), bound_offsets(evidence, OLD)) == []
 
 
 # --- messages -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reconstruct.model.replication_rules import ReplicationConfig, rules_of
 from reconstruct.model.versions import KafkaVersion
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -31,6 +30,7 @@ from reconstruct.offsets.timeline import bound_offsets
 from tests.oracles.replication import events as e
 from tests.oracles.replication.cluster import Cluster, new_cluster, step
 from tests.oracles.replication.replica import Replica, Role
+from tests.oracles.replication.rules import ReplicationConfig, rules_of
 from tests.support.budget import IS_HARD
 
 SECOND = 1_000_000
@@ -43,7 +43,7 @@ STEPS = 100
 class Witness:
     """Writes down what the brokers' logs, the copies of their files and the controller would show."""
 
-    sightings: list[OffsetObservation] = field(default_factory=list)
+    observations: list[OffsetObservation] = field(default_factory=list)
     events: list[ReplicaEvent] = field(default_factory=list)
     decided: list[DecidedState] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class Witness:
 
     def _started(self, broker: int, replica: Replica, at: int) -> None:
         self.events.append(ReplicaEvent(broker, ReplicaEventKind.STARTED, at))
-        self.sightings.append(
+        self.observations.append(
             OffsetObservation(broker, oe.LOG_END_OFFSET, replica.log_end_offset, at + 100, source="log_record")
         )
 
@@ -68,7 +68,7 @@ class Witness:
             epoch = replica.leader_epoch
             self.events.append(ReplicaEvent(broker, ReplicaEventKind.LEADS, at, None, broker, epoch))
             end = was.log_end_offset
-            self.sightings.append(
+            self.observations.append(
                 OffsetObservation(broker, oe.LOG_END_OFFSET, end, at, leader_epoch=epoch, source="log_record")
             )
         follows_anew = replica.leader != was.leader or was.role is not Role.FOLLOWER or replica.is_truncating
@@ -84,7 +84,7 @@ class Witness:
     def copy_files(self, cluster: Cluster, at: int) -> None:
         for broker, replica in cluster.replicas.items():
             if replica.checkpointed_high_watermark is not None:
-                self.sightings.append(
+                self.observations.append(
                     OffsetObservation(
                         broker,
                         oe.HIGH_WATERMARK,
@@ -107,7 +107,7 @@ class Witness:
             if replica.role is Role.LEADER:
                 answers.append((oe.HIGH_WATERMARK, replica.high_watermark))
             for kind, offset in answers:
-                self.sightings.append(OffsetObservation(broker, kind, offset, asked, answered, source=oe.PROBE))
+                self.observations.append(OffsetObservation(broker, kind, offset, asked, answered, source=oe.PROBE))
 
     def decide(self, cluster: Cluster, at: int) -> None:
         if self.decided:
@@ -118,7 +118,7 @@ class Witness:
 
     def evidence(self) -> OffsetEvidence:
         covered = {broker: [(0, EVER_AFTER)] for broker in (1, 2, 3)}
-        return OffsetEvidence(self.sightings, self.events, self.decided, covered)
+        return OffsetEvidence(self.observations, self.events, self.decided, covered)
 
 
 def some_events(source: random.Random, cluster: Cluster) -> list[e.Event]:
@@ -164,9 +164,9 @@ def as_timed(evidence: OffsetEvidence, source: random.Random, uncertain: Mapping
         decided.append(replace(state, valid_from=told))
     return replace(
         evidence,
-        sightings=[
+        observations=[
             s if s.observed_at_upper is not None else replace(s, observed_at=s.observed_at + wrong[s.replica_id])
-            for s in evidence.sightings
+            for s in evidence.observations
         ],
         events=[replace(event, at=event.at + wrong[event.replica_id]) for event in evidence.events],
         decided=decided,
@@ -204,7 +204,7 @@ def play(
                 witness.probe(source, before, cluster, at)
             at += 3 * SECOND
     evidence = witness.evidence()
-    return states, bound_offsets(as_timed(evidence, source, uncertain) if uncertain else evidence, rules)
+    return states, bound_offsets(as_timed(evidence, source, uncertain) if uncertain else evidence, parsed)
 
 
 @pytest.mark.parametrize("with_probes", [False, True], ids=["without probes", "with probes"])

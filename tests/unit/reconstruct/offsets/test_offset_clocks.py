@@ -134,7 +134,7 @@ def printed(second: float, offset: int) -> OffsetObservation:
 def test_two_lines_of_one_log_keep_their_order(slack: int, known_from: float) -> None:
     """What a broker loads after its start is of after its start, whatever its clock showed."""
     evidence = led(event(1, "started", 16), slack=slack)
-    bounds = rows(replace(evidence, sightings=[printed(16.1, 7)]))
+    bounds = rows(replace(evidence, observations=[printed(16.1, 7)]))
     assert log_end_at(bounds, known_from)[0] == 7
     assert log_end_at(bounds, known_from - 0.1)[0] is None
 
@@ -143,7 +143,7 @@ def test_nothing_is_claimed_of_a_replica_whose_clock_nothing_bounds_but_what_it_
     evidence = replace(led(slack=0), clocks=OffsetClocks({1: UNBOUNDED_US}))
     assert rows(evidence) == []
     answer = OffsetObservation(1, oe.LOG_END_OFFSET, 40, 30 * S, 30 * S + 10, source=oe.PROBE, evidence_id="p")
-    (row,) = rows(replace(evidence, sightings=[*evidence.sightings, answer]))
+    (row,) = rows(replace(evidence, observations=[*evidence.observations, answer]))
     assert (row.valid_from, row.log_end_offset_lower, row.log_end_offset_upper) == (row.valid_to, 40, 40)
 
 

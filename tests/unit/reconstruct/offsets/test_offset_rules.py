@@ -42,11 +42,11 @@ def started(replica: int, at: float) -> ReplicaEvent:
 
 
 def case(
-    *sightings: OffsetObservation, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
+    *observations: OffsetObservation, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
 ) -> OffsetCase:
     view = ClusterView("c", VersionRange.exactly(KafkaVersion.parse(version) or pytest.fail(version)))
     evidence = OffsetEvidence(
-        sightings, [LEADS, FOLLOWS, *events], [BOTH_IN_SYNC], {1: [(0, EVER_AFTER)], 2: [(0, EVER_AFTER)]}
+        observations, [LEADS, FOLLOWS, *events], [BOTH_IN_SYNC], {1: [(0, EVER_AFTER)], 2: [(0, EVER_AFTER)]}
     )
     return replace(OffsetCase("t", view, evidence), **more)  # type: ignore[arg-type]
 
@@ -95,9 +95,9 @@ def test_a_log_end_below_a_high_watermark_seen_before_is_an_error() -> None:
 
 
 def test_a_recovery_point_above_the_log_end_of_later_is_an_error_unless_the_broker_started_between() -> None:
-    sightings = (seen(1, oe.RECOVERY_POINT, 10, 5), seen(1, oe.LOG_END_OFFSET, 9, 8))
-    assert said(case(*sightings)) == [("recovery_point_above_log_end", "error")]
-    assert said(case(*sightings, events=[started(1, 6)])) == []
+    observations = (seen(1, oe.RECOVERY_POINT, 10, 5), seen(1, oe.LOG_END_OFFSET, 9, 8))
+    assert said(case(*observations)) == [("recovery_point_above_log_end", "error")]
+    assert said(case(*observations, events=[started(1, 6)])) == []
 
 
 FOLLOWER_FETCHES = (seen(2, oe.HIGH_WATERMARK, 1, 2), seen(2, oe.HIGH_WATERMARK, 2, 3))
@@ -293,6 +293,8 @@ def test_of_an_unknown_version_the_mildest_is_said() -> None:
 def test_the_order_of_the_evidence_changes_nothing() -> None:
     first = case(*HIGH_FALLS, *FOLLOWER_FETCHES, *PRINTED, **shrink(9))
     turned = replace(
-        first.evidence, sightings=list(reversed(first.evidence.sightings)), events=list(reversed(first.evidence.events))
+        first.evidence,
+        observations=list(reversed(first.evidence.observations)),
+        events=list(reversed(first.evidence.events)),
     )
     assert verdicts_of(replace(first, evidence=turned)).findings == verdicts_of(first).findings

@@ -2,5 +2,5 @@
 
 The program does not call it: it is the oracle that the bounds of offsets are tested against. ``log`` is what a log and
 its lineage of epochs are, ``leader`` and ``follower`` what each side does, ``cluster`` plays whole histories of
-``events``, ``invariants`` judges them. The rules of every version are :mod:`reconstruct.model.replication_rules`.
+``events``, ``invariants`` judges them. ``rules`` are those of every version.
 """

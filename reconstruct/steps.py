@@ -1,0 +1,185 @@
+"""The steps of a run, each from tables to tables, and what they hand to each other. What they do is in the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables import bronze as b
+from ingest.lake.tables import silver as s
+from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
+from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
+from reconstruct.checkpoints.spark.step import checkpoint_findings
+from reconstruct.cluster.spark.incarnations import incarnation_rows
+from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
+from reconstruct.cluster.view import ClusterView
+from reconstruct.coverage.spark.step import evidence_coverage
+from reconstruct.engine.folds import rows_of
+from reconstruct.engine.judgement import Judgement
+from reconstruct.engine.publication import Audit, Publication
+from reconstruct.engine.staging import Staging
+from reconstruct.events.spark.line_order import jumps_of_files
+from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
+from reconstruct.events.spark.unrecognised import unrecognised_templates
+from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.inputs import Inputs, shared_inputs
+from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
+from reconstruct.offsets.spark.evidence import offset_evidence
+from reconstruct.offsets.spark.observations import offset_observations
+from reconstruct.offsets.spark.records_at_risk import fold_risks
+from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
+from reconstruct.partitions.spark.evidence import evidence_of_partitions
+from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
+from reconstruct.requests.spark.evidence import controller_requests
+from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.rule_book import RULES
+
+
+class Run:
+    """One run: the lake it reads and writes, what its steps found, and what a step leaves for those after it."""
+
+    inputs: Inputs
+    observations: DataFrame
+    histories: Sequence[ClusterHistory]
+    contexts: dict[str, OffsetContext]
+
+    def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit) -> None:
+        self.lake, self.stage, self.run_id, self.audit = lake, stage, run_id, audit
+        self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
+        self.refused: tuple[str, ...] = ()
+
+    def read(self, *specs: TableSpec) -> list[DataFrame]:
+        """Tables of the lake as they are by now."""
+        return [self.lake.read(spec) for spec in specs]
+
+    @property
+    def views(self) -> dict[str, ClusterView]:
+        """Each cluster as it is known by now, by its id."""
+        return {history.cluster_id: history.view for history in self.histories}
+
+    def write_and_offer(self, folded: DataFrame, specs: Sequence[TableSpec]) -> None:
+        """Of the rows of several tables those of silver are written, those of gold offered."""
+        self.lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in specs if spec.schema != "gold"])
+        for spec in specs:
+            if spec.schema == "gold":
+                self.gold.offer(spec, rows_of(folded, spec))
+
+
+def write_znode_changes(run: Run) -> None:
+    """``silver.znode_changes``, by which everything else is placed."""
+    run.lake.overwrite(znode_changes(*run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)), s.ZNODE_CHANGES)
+
+
+def share_inputs(run: Run) -> None:
+    """Clocks, corrected records and incarnations: made once, for all steps."""
+    run.inputs = shared_inputs(run.lake, run.stage)
+
+
+def write_events(run: Run) -> None:
+    """The typed events, and the observations of offsets."""
+    records, incarnations = run.inputs.records, run.inputs.incarnations
+    checkpoints, lineages, segments, probes = run.read(
+        b.OFFSET_CHECKPOINTS, b.LEADER_EPOCH_CHECKPOINTS, b.LOG_SEGMENTS, b.OFFSET_PROBES
+    )
+    made = offset_observations(checkpoints, lineages, segments, incarnations, run.inputs.statements, probes)
+    run.observations = run.stage.keep(made, "offset_observations")
+    run.lake.overwrite_all(
+        [
+            (s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)),
+            (s.STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
+            (s.CONTROLLER_EVENTS, controller_events(records, incarnations)),
+            (s.REPLICATION_EVENTS, replication_events(records, incarnations)),
+            (s.OFFSET_OBSERVATIONS, run.observations.select(*s.OFFSET_OBSERVATIONS.column_names)),
+        ]
+    )
+
+
+def write_cluster_timelines(run: Run) -> None:
+    """Controllers and brokers of each cluster, and the view of it that every partition is given."""
+    run.histories = cluster_histories(run.lake)
+    run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
+    run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
+
+
+def judge_requests(run: Run) -> None:
+    """How requests spread; and which logs are proven to lack lines, for the clusters' views."""
+    events, files = run.read(s.STATE_CHANGE_EVENTS, b.INGESTED_FILES)
+    requests = run.stage.keep(controller_requests(events, files, run.views), "controller_requests")
+    lossy = lossy_logs(requests, run.views)
+    for history in run.histories:
+        history.view = with_lossy_logs(history.view, lossy)
+    judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
+    run.write_and_offer(judged, (PROPAGATION_DELAYS,))
+
+
+def fold_each_partition(run: Run) -> None:
+    """The timelines of every partition, its elections, and what the rules say of them."""
+    evidence = evidence_of_partitions(run.lake, run.inputs.incarnations)
+    folded = run.judgement.keep(fold_partitions(evidence, run.views), "partition_histories")
+    run.write_and_offer(folded, [spec for spec in FOLDED_TABLES if spec is not DIVERGENCES])
+
+
+def bound_offsets(run: Run) -> None:
+    """What is proven of each replica's offsets, and what elections lost."""
+    events, snapshots, configs = run.read(s.REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.BROKER_CONFIGS)
+    run.contexts = offset_contexts(run.views, events, snapshots, configs, run.inputs.clocks)
+    files, decided = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE)
+    inputs = run.inputs
+    evidence = offset_evidence(run.observations, files, inputs.statements, inputs.incarnations, decided, events)
+    run.write_and_offer(run.judgement.keep(fold_offsets(evidence, run.contexts), "offset_histories"), OFFSET_TABLES)
+
+
+def judge_checkpoints(run: Run) -> None:
+    """The checkpoint files of each broker, and what damage to them did."""
+    files, rejected, events = run.read(b.INGESTED_FILES, b.REJECTED_RECORDS, s.REPLICATION_EVENTS)
+    assigned, offsets = run.read(s.ASSIGNMENT_TIMELINE, s.REPLICA_OFFSET_TIMELINE)
+    judged = checkpoint_findings(
+        files, rejected, run.observations, events, run.inputs.records, assigned, offsets, run.contexts
+    )
+    run.judgement.keep(judged, "checkpoint_findings")
+
+
+def weigh_risks(run: Run) -> None:
+    """What the death of each leader would cost."""
+    offsets, decided, assigned = run.read(s.REPLICA_OFFSET_TIMELINE, s.LEADER_AND_ISR_TIMELINE, s.ASSIGNMENT_TIMELINE)
+    risks = fold_risks(offsets, decided, assigned, run.views)
+    run.gold.offer(RECORDS_AT_RISK, run.stage.keep(risks, "records_at_risk"))
+
+
+def publish_gold(run: Run) -> None:
+    """All findings of all steps, and gold as a whole, if its audit finds nothing."""
+    run.gold.offer(DIVERGENCES, run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()}))
+    run.refused = run.gold.publish(run.audit)
+
+
+def write_coverage(run: Run) -> None:
+    """What the evidence covers, and the messages that no shape knows."""
+    records, files, missed = run.read(b.LOG_RECORDS, b.INGESTED_FILES, b.CAPTURE_GAPS)
+    covered = evidence_coverage(files, run.inputs.clocks, jumps_of_files(run.inputs.records), missed)
+    run.lake.overwrite_all(
+        [(EVIDENCE_COVERAGE, covered), (UNRECOGNISED_TEMPLATES, unrecognised_templates(records, files))]
+    )
+
+
+def append_metrics(run: Run) -> None:
+    """Verdicts by rule and the share of records typed, by cluster: what a trend is drawn from."""
+    typed = (
+        run.lake.read(b.LOG_RECORDS)
+        .groupBy("cluster_id", "source_kind")
+        .agg(F.avg(F.col("shape_id").isNotNull().cast("double")).alias("share"))
+        .collect()
+    )
+    # verdicts belong to the findings beside them
+    counts = {} if run.refused else run.judgement.counts
+    rows = [
+        (run.run_id, cluster_id, f"rule_{verdict}_count", rule_id, float(times))
+        for (cluster_id, rule_id, verdict), times in sorted(counts.items())
+    ]
+    rows += [(run.run_id, row["cluster_id"], "typed_records_ratio", row["source_kind"], row["share"]) for row in typed]
+    names = "run_id string, cluster_id string, metric string, subject string, value double"
+    frame = run.lake.spark.createDataFrame(rows, names).withColumn("run_at", F.current_timestamp())
+    run.lake.append(frame, RUN_METRICS)

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from reconstruct.engine.folds import select_evidence, union
 from reconstruct.model.rules_version import MODEL_VERSION
 from reconstruct.offsets.evidence import PROBE
 
@@ -17,6 +18,19 @@ _SEGMENT: Final = r"^[0-9]{20}\.log$"
 _LATEST: Final = -1
 _EARLIEST: Final = -2
 _CONSUMER: Final = -1
+_REPLICA: Final = ("cluster_id", "topic", "partition_id", "broker_id")
+_COLUMNS: Final = {
+    "offset_kind": "string",
+    "offset": "bigint",
+    "leader_epoch": "int",
+    "captured_at": "timestamp",
+    "captured_at_upper": "timestamp",
+    "record_id": "string",
+    "source": "string",
+    "file_id": "string",
+    "ordinal": "int",
+    "topic_id": "string",
+}
 
 
 def offset_observations(
@@ -24,12 +38,12 @@ def offset_observations(
     epochs: DataFrame,
     segments: DataFrame,
     incarnations: DataFrame,
-    said: DataFrame | None = None,
+    statements: DataFrame | None = None,
     probes: DataFrame | None = None,
 ) -> DataFrame:
     """``bronze.offset_checkpoints``, ``leader_epoch_checkpoints``, ``log_segments`` and ``offset_probes``, and what log
-    records ``said`` (:func:`offset_statements`), as ``silver.offset_observations``; and ``file_id`` of the copy that a
-    row is of (NULL for what no copied checkpoint holds).
+    records say (``statements``, of :func:`offset_statements`), as ``silver.offset_observations``; and ``file_id`` of
+    the copy that a row is of (NULL for what no copied checkpoint holds).
 
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
     """
@@ -38,67 +52,48 @@ def offset_observations(
         .when(F.col("source_kind") == "recovery_point_offset_checkpoint", "recovery_point")
         .when(F.col("source_kind") == "log_start_offset_checkpoint", "log_start_offset")
     )
-    offsets = (
-        checkpoints.withColumn("offset_kind", kind)
-        .where("offset_kind IS NOT NULL")
-        .select(
-            "cluster_id",
-            "topic",
-            "partition_id",
-            "broker_id",
-            "offset_kind",
-            "offset",
-            F.lit(None).cast("int").alias("leader_epoch"),
-            "captured_at",
-            "captured_at_upper",
-            "record_id",
-            F.col("source_kind").alias("source"),
-            "file_id",
-        )
-    )
-    # a directory that waits for its deletion has another name
-    of_log = epochs.where(F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string")))
-    starts = of_log.select(
-        "cluster_id",
-        "topic",
-        "partition_id",
-        "broker_id",
-        F.lit("epoch_start").alias("offset_kind"),
-        F.col("start_offset").alias("offset"),
-        "leader_epoch",
-        "captured_at",
-        "captured_at_upper",
-        "record_id",
-        F.lit("leader_epoch_checkpoint").alias("source"),
-    )
-    sightings = offsets.unionByName(starts, allowMissingColumns=True).unionByName(
-        _log_ends(segments), allowMissingColumns=True
-    )
-    if said is None:
-        sightings = sightings.withColumn("ordinal", F.lit(None).cast("int"))
-    else:
-        sightings = sightings.unionByName(_printed(said), allowMissingColumns=True)
-    if probes is not None:
-        sightings = sightings.unionByName(_answered(probes), allowMissingColumns=True)
-    return _placed(sightings, incarnations)
+    parts = [
+        _observed(checkpoints, kind, source="source_kind", file_id="file_id"),
+        # a directory that waits for its deletion has another name
+        _observed(
+            epochs.where(F.col("directory") == _log_name()),
+            F.lit("epoch_start"),
+            offset="start_offset",
+            leader_epoch="leader_epoch",
+            source=F.lit("leader_epoch_checkpoint"),
+        ),
+        _log_ends(segments),
+    ]
+    parts += [] if statements is None else [_printed(statements)]
+    parts += [] if probes is None else [_answered(probes)]
+    return _placed(union(parts), incarnations)
 
 
-def _printed(said: DataFrame) -> DataFrame:
+def _log_name() -> Column:
+    """The directory of a partition's log in use."""
+    return F.concat_ws("-", "topic", F.col("partition_id").cast("string"))
+
+
+def _observed(rows: DataFrame, offset_kind: Column, /, **given: Column | str) -> DataFrame:
+    """Observations of one source: those of its rows that have an ``offset_kind``, and their columns as ``given``."""
+    own: dict[str, Column | str] = {name: name for name in ("captured_at", "captured_at_upper", "record_id")}
+    of_kind = rows.withColumn("offset_kind", offset_kind).where("offset_kind IS NOT NULL")
+    return select_evidence(
+        of_kind, _REPLICA, _COLUMNS, **{**own, "offset": "`offset`", **given}, offset_kind="offset_kind"
+    )
+
+
+def _printed(statements: DataFrame) -> DataFrame:
     """Offsets that log records print: sighted at the time of their lines."""
     at = F.timestamp_micros("at_us")
-    return said.where("is_sighting").select(
-        "cluster_id",
-        "topic",
-        "partition_id",
-        F.col("replica_id").alias("broker_id"),
-        F.col("kind").alias("offset_kind"),
-        "offset",
-        "leader_epoch",
-        at.alias("captured_at"),
-        at.alias("captured_at_upper"),
-        "record_id",
-        "source",
-        "ordinal",
+    return _observed(
+        statements.where("is_sighting").withColumnRenamed("replica_id", "broker_id"),
+        F.col("kind"),
+        leader_epoch="leader_epoch",
+        captured_at=at,
+        captured_at_upper=at,
+        source="source",
+        ordinal="ordinal",
     )
 
 
@@ -116,20 +111,8 @@ def _answered(probes: DataFrame) -> DataFrame:
         .when(is_latest & is_consumer & (F.col("isolation_level") == 0), "high_watermark")
         .when(is_latest & ~is_consumer, "log_end_offset")
     )
-    answers = probes.withColumn("offset_kind", kind).where("offset_kind IS NOT NULL AND offset IS NOT NULL")
-    return answers.select(
-        "cluster_id",
-        "topic",
-        "partition_id",
-        "broker_id",
-        "offset_kind",
-        "offset",
-        F.lit(None).cast("int").alias("leader_epoch"),
-        F.col("sent_at").alias("captured_at"),
-        F.col("received_at").alias("captured_at_upper"),
-        "record_id",
-        F.lit(PROBE).alias("source"),
-    )
+    answers = probes.where("offset IS NOT NULL")
+    return _observed(answers, kind, captured_at="sent_at", captured_at_upper="received_at", source=F.lit(PROBE))
 
 
 def _log_ends(segments: DataFrame) -> DataFrame:
@@ -139,30 +122,20 @@ def _log_ends(segments: DataFrame) -> DataFrame:
     copy that moves between the directories of one broker, this replica's log. A listing shows no end.
     """
     copy = ("cluster_id", "broker_id", "captured_at", "captured_at_upper", "topic", "partition_id", "directory")
-    is_whole = F.col("directory") == F.concat_ws("-", "topic", F.col("partition_id").cast("string"))
+    is_whole = F.col("directory") == _log_name()
     of_log = segments.where(
         is_whole & ((F.col("file_kind") == "partition_metadata") | F.col("file_name").rlike(_SEGMENT))
     )
     is_segment = F.col("file_kind") == "log_segment"
     place = F.when(is_segment, F.struct("base_offset", "is_read", "next_offset", "record_id"))
-    return (
-        of_log.groupBy(*copy)
-        .agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
-        .where("last.is_read AND last.next_offset IS NOT NULL")
-        .select(
-            "cluster_id",
-            "topic",
-            "partition_id",
-            "broker_id",
-            F.lit("log_end_offset").alias("offset_kind"),
-            F.col("last.next_offset").alias("offset"),
-            F.lit(None).cast("int").alias("leader_epoch"),
-            "captured_at",
-            "captured_at_upper",
-            F.col("last.record_id").alias("record_id"),
-            F.lit("log_segment").alias("source"),
-            "topic_id",
-        )
+    ends = of_log.groupBy(*copy).agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
+    return _observed(
+        ends.where("last.is_read AND last.next_offset IS NOT NULL"),
+        F.lit("log_end_offset"),
+        offset="last.next_offset",
+        record_id="last.record_id",
+        source=F.lit("log_segment"),
+        topic_id="topic_id",
     )
 
 

@@ -29,8 +29,11 @@ from reconstruct.requests.spark.matching import (
 )
 
 _FACTS: Final = ("lines", "received_lines", "started", "completed", "applied_lines", "failed", "ignored", "skipped")
-#: What only the receiving side says, with the type.
-_HANDLED: Final = {
+#: What either side says of a request, with the type.
+_KNOWN: Final = {
+    "partitions": "int",
+    **dict.fromkeys(("decided_at", "sent_at", "received_at"), "bigint"),
+    **dict.fromkeys(("sent_ref", "received_ref"), "string"),
     "applied_at": "bigint",
     "applied_ref": "string",
     **dict.fromkeys(_FACTS, "int"),
@@ -74,43 +77,25 @@ def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) ->
 def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     """The marks of both sides; what is known of a request stands in the first of its marks."""
     connection = connection_of(*_CONNECTION, "api")
-    of_sending: list[str | Column] = [
-        *_CONNECTION,
-        "api",
-        "correlation_id",
-        F.coalesce("batch", "lines").alias("partitions"),
-        "decided_at",
-        "sent_at",
-        F.lit(None).cast("bigint").alias("received_at"),
-        "sent_ref",
-        F.lit(None).cast("string").alias("received_ref"),
-        *(_none(name, type_) for name, type_ in _HANDLED.items()),
-    ]
-    of_receipt: list[str | Column] = [
-        *_CONNECTION,
-        "api",
-        "correlation_id",
-        F.coalesce("batch", F.nullif("lines", F.lit(0))).alias("partitions"),
-        _none("decided_at", "bigint"),
-        _none("sent_at", "bigint"),
-        "received_at",
-        _none("sent_ref", "string"),
-        "received_ref",
-        F.col("applied.at").alias("applied_at"),
-        F.col("applied.record_id").alias("applied_ref"),
-        *_FACTS,
-        "known_epoch",
-        "is_refused",
-        _is_accepted().alias("accepts"),
-        "accepted_before",
-    ]
+    of_sending = {
+        "partitions": F.coalesce("batch", "lines"),
+        **{name: F.col(name) for name in ("decided_at", "sent_at", "sent_ref")},
+    }
+    of_receipt = {
+        "partitions": F.coalesce("batch", F.nullif("lines", F.lit(0))),
+        "applied_at": F.col("applied.at"),
+        "applied_ref": F.col("applied.record_id"),
+        "accepts": _is_accepted(),
+        **{name: F.col(name) for name in ("received_at", "received_ref", *_FACTS, "known_epoch", "is_refused")},
+        "accepted_before": F.col("accepted_before"),
+    }
     sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref")
 
     def exploded(
-        requests: DataFrame, is_receipt: bool, ref: Column, carried: Column, facts: list[str | Column]
+        requests: DataFrame, is_receipt: bool, ref: Column, carried: Column, given: dict[str, Column]
     ) -> DataFrame:
         return (
-            requests.withColumns({"connection": connection, "ref": ref, "known": F.struct(*facts)})
+            requests.withColumns({"connection": connection, "ref": ref, "known": _facts(given)})
             .select("*", F.posexplode("marks").alias("number", "mark"))
             .select(
                 "connection",
@@ -129,8 +114,10 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     )
 
 
-def _none(name: str, type_: str) -> Column:
-    return F.lit(None).cast(type_).alias(name)
+def _facts(given: dict[str, Column]) -> Column:
+    """What one side knows of a request; the other side's columns are NULL."""
+    columns = (given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _KNOWN.items())
+    return F.struct(*_CONNECTION, "api", "correlation_id", *columns)
 
 
 def _requests(matched: DataFrame) -> DataFrame:

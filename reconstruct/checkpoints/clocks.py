@@ -13,13 +13,13 @@ from reconstruct.checkpoints.evidence import BrokerCheckpoints
 from reconstruct.offsets.clocks import UNBOUNDED_US
 
 
-def comparable_parts(seen: BrokerCheckpoints) -> list[BrokerCheckpoints]:
+def comparable_parts(evidence: BrokerCheckpoints) -> list[BrokerCheckpoints]:
     """The evidence in parts, within each of which instants may be compared: all of it where the clocks agree."""
-    if seen.decided_slack_us >= UNBOUNDED_US:
-        seen = replace(seen, assigned={}, proven={}, decided_slack_us=0)
-    if not seen.clock_slack_us:
-        return [seen]
+    if evidence.decided_slack_us >= UNBOUNDED_US:
+        evidence = replace(evidence, assigned={}, proven={}, decided_slack_us=0)
+    if not evidence.clock_slack_us:
+        return [evidence]
     # a file is stale only where no line tells of a new leader or a truncation: without lines none is
-    copies = replace(seen, lines=(), starts=(), covered=(), sessions=())
-    lines = replace(seen, copies=(), entries=(), assigned={}, proven={}, sessions=())
+    copies = replace(evidence, lines=(), starts=(), covered=(), sessions=())
+    lines = replace(evidence, copies=(), entries=(), assigned={}, proven={}, sessions=())
     return [copies, lines]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
 from reconstruct.checkpoints.evidence import (
@@ -13,7 +13,6 @@ from reconstruct.checkpoints.evidence import (
     CheckpointCopy,
     CheckpointEntry,
     LineKind,
-    Replica,
 )
 from reconstruct.checkpoints.restart_effects import FILE_NAMES, describe_restart, named, restart_with
 from reconstruct.checkpoints.starts import KNOWN_ISSUE
@@ -36,50 +35,52 @@ _ACTS: Final = (LineKind.ROLE, LineKind.TRUNCATED, LineKind.DELETED, LineKind.CR
 
 
 @dataclass(frozen=True, slots=True)
-class _Odd:
+class _OddEntry:
     """One odd entry: what it is called, how bad, when, the value before and the entry (None: it is missing)."""
 
     divergence_type: DivergenceType
     severity: str
-    directory: str
-    kind: str
     at: int
     start: int | None
     why: str
-    replica: Replica
     before: CheckpointEntry
-    found: CheckpointEntry | None
+    found: CheckpointEntry | None = None
     after: CheckpointEntry | None = None
+
+    @property
+    def subject(self) -> tuple[int, str, str, str, str, str, int]:
+        """What the odd entries of one finding have in common."""
+        file = (self.before.directory, self.before.kind)
+        return (self.at, *file, self.divergence_type, self.severity, self.why, self.start or 0)
 
 
 def judge_entries(view: BrokerView, out: CheckpointVerdicts) -> None:
     """Every series of entries; what several replicas of a file show at the same copy is one finding."""
-    odd: list[_Odd] = []
-    for (directory, kind, replica), series in sorted(view.series.items()):
+    odd: list[_OddEntry] = []
+    for (_, kind, _), series in sorted(view.series.items()):
         if kind not in _OF_EVERY_REPLICA:
             continue
         for before, entry in pairwise(series):
             if entry.begins_run:
-                odd += _missing(view, directory, kind, replica, before, out)
+                odd += _missing(view, before, out)
             elif entry.offset == 0 and before.offset > 0:
                 odd += _zero(view, before, entry, out)
-        odd += _missing(view, directory, kind, replica, series[-1], out)
+        odd += _missing(view, series[-1], out)
         for before, entry, after in zip(series, series[1:], series[2:], strict=False):
             if not (entry.begins_run or after.begins_run):
                 odd += _between(view, before, entry, after, out)
-    groups: dict[tuple[object, ...], list[_Odd]] = {}
-    for one in odd:
-        key = (one.at, one.directory, one.kind, one.divergence_type, one.severity, one.why, one.start or 0)
-        groups.setdefault(key, []).append(one)
-    for _, together in sorted(groups.items(), key=lambda item: item[0]):
-        _report(view, together, out)
+    odd.sort(key=lambda one: one.subject)
+    for _, together in groupby(odd, key=lambda one: one.subject):
+        _report(view, list(together), out)
     _judge_assigned(view, out)
 
 
-def _zero(view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, out: CheckpointVerdicts) -> list[_Odd]:
+def _zero(
+    view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, out: CheckpointVerdicts
+) -> list[_OddEntry]:
     until = view.round_after(entry.directory, entry.taken_at)
     start = view.start_between(before.taken_at, until)
-    if start is not None and (entry.replica, start) in out.told:
+    if start is not None and (entry.replica, start) in out.reported:
         return []
     acts = view.lines_in(before.taken_at - LINE_TO_ACT_US, until, *_ACTS, replica=entry.replica)
     is_covered = view.is_covered(before.taken_at - LINE_TO_ACT_US, until)
@@ -91,25 +92,12 @@ def _zero(view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, out
         severity, why = "info", "a start or a new leader, of which the logs that were given say nothing, explain it"
     else:
         severity, why = "warning", "no start, new leader or truncation explains it"
-    return [
-        _Odd(
-            DivergenceType.CHECKPOINT_ZERO,
-            severity,
-            entry.directory,
-            entry.kind,
-            entry.taken_at,
-            start,
-            why,
-            entry.replica,
-            before,
-            entry,
-        )
-    ]
+    return [_OddEntry(DivergenceType.CHECKPOINT_ZERO, severity, entry.taken_at, start, why, before, entry)]
 
 
 def _between(
     view: BrokerView, before: CheckpointEntry, entry: CheckpointEntry, after: CheckpointEntry, out: CheckpointVerdicts
-) -> list[_Odd]:
+) -> list[_OddEntry]:
     """One value out of line, of a series that else only rises; what stays fallen is no matter of the checkpoint."""
     is_between = before.offset <= entry.offset <= after.offset
     if is_between or before.offset > after.offset or entry.offset == 0:
@@ -120,27 +108,14 @@ def _between(
     if not view.is_covered(begin, until):
         out.verdicts.unjudged(RULE)
         return []
-    return [
-        _Odd(
-            DivergenceType.CHECKPOINT_OUT_OF_BOUNDS,
-            "warning",
-            entry.directory,
-            entry.kind,
-            entry.taken_at,
-            None,
-            "no start, new leader or truncation explains it",
-            entry.replica,
-            before,
-            entry,
-            after,
-        )
-    ]
+    why = "no start, new leader or truncation explains it"
+    kind = DivergenceType.CHECKPOINT_OUT_OF_BOUNDS
+    return [_OddEntry(kind, "warning", entry.taken_at, None, why, before, entry, after)]
 
 
-def _missing(
-    view: BrokerView, directory: str, kind: str, replica: Replica, last: CheckpointEntry, out: CheckpointVerdicts
-) -> list[_Odd]:
+def _missing(view: BrokerView, last: CheckpointEntry, out: CheckpointVerdicts) -> list[_OddEntry]:
     """After ``last``, the next copy of the file is whole and has no entry for the replica that it should have."""
+    directory, kind, replica = last.directory, last.kind, last.replica
     copy = view.next_copy(directory, kind, last.taken_at)
     if copy is None or copy.taken_at is None or copy.bad or not copy.entry_count:
         return []
@@ -153,7 +128,7 @@ def _missing(
     )
     leaves = view.lines_in(last.taken_at - LINE_TO_ACT_US, until + LEAVES_WITHIN_US, LineKind.DELETED, replica=replica)
     start = view.start_between(last.taken_at, until)
-    if elsewhere or leaves or (start is not None and (replica, start) in out.told):
+    if elsewhere or leaves or (start is not None and (replica, start) in out.reported):
         return []
     failed = view.lines_in(last.taken_at, until, LineKind.DIRECTORY_FAILED)
     if failed or not view.is_assigned(replica, last.taken_at, until + LEAVES_WITHIN_US):
@@ -165,42 +140,38 @@ def _missing(
         severity, why = "info", "a start or a deletion, of which the logs that were given say nothing, explain it"
     else:
         severity, why = "warning", "the broker neither started nor deleted the log in between"
-    return [
-        _Odd(
-            DivergenceType.CHECKPOINT_MISSING, severity, directory, kind, copy.taken_at, start, why, replica, last, None
-        )
-    ]
+    return [_OddEntry(DivergenceType.CHECKPOINT_MISSING, severity, copy.taken_at, start, why, last)]
 
 
-def _report(view: BrokerView, together: list[_Odd], out: CheckpointVerdicts) -> None:
+def _report(view: BrokerView, together: list[_OddEntry], out: CheckpointVerdicts) -> None:
     first = together[0]
-    replicas = [one.replica for one in together]
-    had = {one.replica: one.before.offset for one in together}
-    name = FILE_NAMES[first.kind]
-    found = {one.replica: one.found.offset for one in together if one.found is not None}
-    later = {one.replica: one.after.offset for one in together if one.after is not None}
+    replicas = [one.before.replica for one in together]
+    had = {one.before.replica: one.before.offset for one in together}
+    name = FILE_NAMES[first.before.kind]
+    found = {one.before.replica: one.found.offset for one in together if one.found is not None}
+    later = {one.before.replica: one.after.offset for one in together if one.after is not None}
     evidence = [e.evidence_id for one in together[:4] for e in (one.before, one.found, one.after) if e is not None]
     shows = f"{named(found, found)}" if found else f"no entry for {named(replicas)}"
-    tale = ""
+    restart_text = ""
     if first.start is not None:
-        told = describe_restart(view, first.start, had)
-        tale = f" What the start did: {told.text}." if told.text else ""
-        evidence += told.evidence
+        effects = describe_restart(view, first.start, had)
+        restart_text = f" What the start did: {effects.text}." if effects.text else ""
+        evidence += effects.evidence
     lowest = min(found.values(), default=None)
     expected = f"{named(had, had)} or more" + (f", at most {named(later, later)}" if later else "")
-    is_lost = first.start is not None and view.seen.version.may_be_before(ENTRIES_LOST_ON_KILLS_UNTIL)
-    out.found(
+    is_lost = first.start is not None and view.version.may_be_before(ENTRIES_LOST_ON_KILLS_UNTIL)
+    out.report(
         first.divergence_type,
         first.severity,
         first.at,
         expected,
         shows,
-        f"Broker {view.seen.broker_id}'s {name} had {named(had, had)} ({utc(first.before.taken_at)}) and then, copied"
+        f"Broker {view.broker_id}'s {name} had {named(had, had)} ({utc(first.before.taken_at)}) and then, copied"
         f" at {utc(first.at)}, {shows}{f', and later {named(later, later)} again' if later else ''}: {first.why}. A"
-        f" hard restart with it: {restart_with(first.kind, lowest, view.seen.version)}.{tale}",
+        f" hard restart with it: {restart_with(first.before.kind, lowest, view.version)}.{restart_text}",
         evidence,
         replicas,
-        known_issue(KNOWN_ISSUE, view.seen.version) if is_lost and not found else None,
+        known_issue(KNOWN_ISSUE, view.version) if is_lost and not found else None,
     )
 
 
@@ -224,13 +195,13 @@ def _judge_assigned(view: BrokerView, out: CheckpointVerdicts) -> None:
         replicas = [entry.replica for entry in entries]
         values = {entry.replica: entry.offset for entry in entries}
         does = "ignores it" if kind == HIGH_WATERMARKS else "loads its log, which takes space and is led by nobody"
-        out.found(
+        out.report(
             DivergenceType.CHECKPOINT_UNASSIGNED_ENTRY,
             "warning" if written else "info",
             entries[-1].taken_at,
             "entries of assigned replicas only",
             f"entries of {named(replicas, values)}",
-            f"Broker {view.seen.broker_id}'s {FILE_NAMES[kind]} has entries of {named(replicas, values)}, which it is"
+            f"Broker {view.broker_id}'s {FILE_NAMES[kind]} has entries of {named(replicas, values)}, which it is"
             f" not assigned (copied at {utc(entries[-1].taken_at)}). "
             + (
                 "It was written since they left: the broker still has them."

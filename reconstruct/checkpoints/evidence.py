@@ -7,7 +7,7 @@ copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -45,6 +45,11 @@ class CheckpointCopy:
     entry_count: int
     bad: tuple[RejectedEntry, ...] = ()
     content: str = ""
+
+    @property
+    def at(self) -> int:
+        """When it was made; 0 where nothing says."""
+        return self.taken_at or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,33 +195,3 @@ def lines_of(
     offset = int(text) if text.isdigit() else None
     for topic, partition_id in partitions_of(fields):
         yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)
-
-
-def mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[CheckpointEntry]) -> list[CheckpointEntry]:
-    """Set ``begins_run`` of every entry of dated copies; all entries must be given."""
-    rounds: dict[tuple[str, str], list[int]] = {}
-    for copy in copies:
-        if copy.taken_at is not None:
-            rounds.setdefault((copy.directory, copy.kind), []).append(copy.taken_at)
-    number = {
-        (place, at): index for place, instants in rounds.items() for index, at in enumerate(sorted(set(instants)))
-    }
-    last: dict[tuple[str, str, Replica], int] = {}
-    result = []
-    for entry in sorted(entries, key=lambda e: e.taken_at):
-        place = (entry.directory, entry.kind)
-        index = number[place, entry.taken_at]
-        before = last.get((*place, entry.replica))
-        last[*place, entry.replica] = index
-        result.append(
-            CheckpointEntry(
-                entry.directory,
-                entry.kind,
-                entry.replica,
-                entry.taken_at,
-                entry.offset,
-                entry.evidence_id,
-                before is None or before < index - 1,
-            )
-        )
-    return result

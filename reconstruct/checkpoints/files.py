@@ -12,10 +12,8 @@ from reconstruct.checkpoints.evidence import (
     HIGH_WATERMARKS,
     BrokerLine,
     CheckpointCopy,
-    CheckpointEntry,
     LineKind,
     RejectedEntry,
-    Replica,
 )
 from reconstruct.checkpoints.restart_effects import (
     FILE_NAMES,
@@ -45,6 +43,10 @@ class Absence:
     after: CheckpointCopy | None
     #: the copy was there and held nothing: what a start makes of a file that is missing.
     is_empty: bool = False
+
+    def start_within(self, view: BrokerView) -> int | None:
+        """The first start of the process while the file was not there."""
+        return view.start_between(self.before.at, view.last_known_instant if self.after is None else self.after.at)
 
 
 def absences_of(view: BrokerView, out: CheckpointVerdicts) -> list[Absence]:
@@ -88,48 +90,37 @@ def _may_be_taken_for_another(view: BrokerView, directory: str, kind: str, at: i
 def judge_absences(view: BrokerView, absences: Iterable[Absence], out: CheckpointVerdicts) -> None:
     """Each absence that no start's finding tells of already."""
     for absence in absences:
-        until = view.seen_until if absence.after is None else absence.after.taken_at or 0
-        start = view.start_between(absence.before.taken_at or 0, until)
-        entries = last_entries(view, absence.directory, absence.kind, absence.rounds[0])
-        if absence.kind == HIGH_WATERMARKS and start and any((r, start) in out.told for r in entries):
+        start = absence.start_within(view)
+        last = view.last_entries(absence.kind, absence.rounds[0])
+        of_directory = (entry for entry in last if entry.directory == absence.directory)
+        entries = {entry.replica: entry for entry in sorted(of_directory, key=lambda entry: entry.replica)}
+        if absence.kind == HIGH_WATERMARKS and start and any((r, start) in out.reported for r in entries):
             continue
         values = {replica: entry.offset for replica, entry in entries.items()}
         what = "held nothing" if absence.is_empty else "was not there"
         name = FILE_NAMES[absence.kind]
-        later = (
-            f"it was there again at {utc(absence.after.taken_at or 0)}" if absence.after else "it was not seen again"
-        )
+        later = f"it was there again at {utc(absence.after.at)}" if absence.after else "it was not seen again"
         ran = (
             f"the broker started meanwhile ({utc(start)}): without it"
             if start
             else "a broker that ran through it has written it anew; had it started meanwhile:"
         )
         whose = named(values, values) or f"{absence.before.entry_count} replicas"
-        out.found(
+        out.report(
             DivergenceType.CHECKPOINT_MISSING,
             "warning",
             absence.rounds[0],
             f"{name} with entries for {whose}",
             f"in {len(absence.rounds)} rounds it {what}, other files of the directory were",
-            f"Broker {view.seen.broker_id}'s {name} had {absence.before.entry_count} entries at"
-            f" {utc(absence.before.taken_at or 0)} and {what} at {utc(absence.rounds[0])}; {later}. Kafka never removes"
-            f" it. For a replica, {ran} {restart_with(absence.kind, None, view.seen.version)}.",
+            f"Broker {view.broker_id}'s {name} had {absence.before.entry_count} entries at"
+            f" {utc(absence.before.at)} and {what} at {utc(absence.rounds[0])}; {later}. Kafka never removes"
+            f" it. For a replica, {ran} {restart_with(absence.kind, None, view.version)}.",
             [
                 *(entry.evidence_id for entry in list(entries.values())[:8]),
                 *(view.start_evidence(start) if start else ()),
             ],
             entries,
         )
-
-
-def last_entries(view: BrokerView, directory: str, kind: str, before: int) -> dict[Replica, CheckpointEntry]:
-    """The last entry of each replica in a file's copies before an instant."""
-    result = {}
-    for (place, of, replica), series in sorted(view.series.items()):
-        earlier = [entry for entry in series if entry.taken_at < before]
-        if place == directory and of == kind and earlier:
-            result[replica] = earlier[-1]
-    return result
 
 
 def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> None:
@@ -145,7 +136,7 @@ def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> None:
     for copy in view.undated:
         if copy.bad:
             explained |= _damage(view, copy.directory, copy.kind, copy, copy, out)
-    _judge_said(view, explained, out)
+    _judge_unreadable(view, explained, out)
 
 
 def _content(copy: CheckpointCopy) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -158,47 +149,47 @@ def _damage(
     """The findings of one damaged content, copied from ``first`` to ``last``; gives the lines that it explains."""
     twice = [bad for bad in first.bad if bad.reason.startswith(_DUPLICATE)]
     broken = [bad for bad in first.bad if not bad.reason.startswith(_DUPLICATE)]
-    at = view.seen_until if first.taken_at is None else first.taken_at
+    at = view.last_known_instant if first.taken_at is None else first.taken_at
     name, when = FILE_NAMES[kind], f" at {utc(at)}" if first.taken_at is not None else ""
-    whose = f"Broker {view.seen.broker_id}'s {name}"
+    whose = f"Broker {view.broker_id}'s {name}"
     if twice:
-        out.found(
+        out.report(
             DivergenceType.CHECKPOINT_DUPLICATE_ENTRY,
             "warning",
             at,
             "one entry for each replica",
-            f"{len(twice)} entries given twice: {_shown(twice)}",
-            f"{whose} was copied{when} with {len(twice)} entries that a later one repeats: {_shown(twice)}. Kafka"
+            f"{len(twice)} entries given twice: {_quoted(twice)}",
+            f"{whose} was copied{when} with {len(twice)} entries that a later one repeats: {_quoted(twice)}. Kafka"
             " writes each replica once. A restart with this file"
-            f" {restart_with_duplicate(kind, view.seen.version)}.",
+            f" {restart_with_duplicate(kind, view.version)}.",
             [bad.evidence_id for bad in twice],
         )
     if not broken:
         return set()
-    said = _said_of(view, directory, kind, first, last)
+    lines = _unreadable_lines(view, directory, kind, first, last)
     healed = None if last.taken_at is None else view.next_copy(directory, kind, last.taken_at)
-    if said:
-        tale = "What the broker did: " + "; ".join(dict.fromkeys(_told(line) for line in said)) + "."
+    if lines:
+        aftermath = "What the broker did: " + "; ".join(dict.fromkeys(_describe(line) for line in lines)) + "."
     elif healed is not None and not healed.bad:
-        tale = f"It was whole again at {utc(healed.taken_at or 0)}."
+        aftermath = f"It was whole again at {utc(healed.at)}."
     else:
-        tale = "No line of the broker's log tells of it."
-    by_rule = restart_with_unreadable(kind, view.seen.version)
-    out.found(
+        aftermath = "No line of the broker's log tells of it."
+    by_rule = restart_with_unreadable(kind, view.version)
+    out.report(
         DivergenceType.CHECKPOINT_MALFORMED,
-        "error" if said else "warning",
+        "error" if lines else "warning",
         at,
         f"a {name} that Kafka can read",
         f"{len(broken)} lines that it cannot: {broken[0].reason}",
         f"{whose} was copied{when} with {len(broken)} lines that Kafka cannot read: {broken[0].reason}."
-        f" A restart with this file: {by_rule}. {tale}"
-        + ("" if said else " Kafka writes the file whole and renames it: the copy may be what is damaged."),
-        [*(bad.evidence_id for bad in broken[:6]), *(line.evidence_id for line in said[:6])],
+        f" A restart with this file: {by_rule}. {aftermath}"
+        + ("" if lines else " Kafka writes the file whole and renames it: the copy may be what is damaged."),
+        [*(bad.evidence_id for bad in broken[:6]), *(line.evidence_id for line in lines[:6])],
     )
-    return {line.evidence_id for line in said}
+    return {line.evidence_id for line in lines}
 
 
-def _said_of(
+def _unreadable_lines(
     view: BrokerView, directory: str, kind: str, first: CheckpointCopy, last: CheckpointCopy
 ) -> list[BrokerLine]:
     """Lines that name the file as unreadable while it was so, and the failures of its directory right after them."""
@@ -220,20 +211,20 @@ def _names(line: BrokerLine, kind: str) -> bool:
     return FILE_NAMES[kind] in line.path or FILE_NAMES[kind] in line.cause
 
 
-def _told(line: BrokerLine) -> str:
+def _describe(line: BrokerLine) -> str:
     if line.kind is LineKind.UNREADABLE:
         return f"it could not read the file ({utc(line.at)}{f': {line.cause}' if line.cause else ''})"
     return f"log directory {line.path} failed ({utc(line.at)})"
 
 
-def _shown(bad: Sequence[RejectedEntry]) -> str:
-    shown = ", ".join(repr(entry.text.strip()) for entry in bad[:3])
-    return shown + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
+def _quoted(bad: Sequence[RejectedEntry]) -> str:
+    listed = ", ".join(repr(entry.text.strip()) for entry in bad[:3])
+    return listed + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
 
 
-def _judge_said(view: BrokerView, explained: set[str], out: CheckpointVerdicts) -> None:
+def _judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerdicts) -> None:
     """Files that the broker could not read, of which no damaged copy was given: one finding per start and file."""
-    seen: set[tuple[int | None, str]] = set()
+    reported: set[tuple[int | None, str]] = set()
     for line in view.lines_in(0, None, LineKind.UNREADABLE):
         kind = next((kind for kind in CHECKPOINT_KINDS if _names(line, kind)), None)
         if kind is None:
@@ -241,19 +232,19 @@ def _judge_said(view: BrokerView, explained: set[str], out: CheckpointVerdicts) 
         life = view.next_start(line.at)
         if any(line.at >= at and view.next_start(at) == life for at in _explained_at(view, explained, kind)):
             continue
-        if (life, kind) in seen:
+        if (life, kind) in reported:
             continue
-        seen.add((life, kind))
+        reported.add((life, kind))
         failed = [f for f in view.lines_in(line.at, life, LineKind.DIRECTORY_FAILED) if f.path]
         name = FILE_NAMES[kind]
-        out.found(
+        out.report(
             DivergenceType.CHECKPOINT_MALFORMED,
             "error",
             line.at,
             f"a {name} that Kafka can read",
             line.cause or "one that it cannot",
-            f"Broker {view.seen.broker_id} could not read its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
-            f" By the rules: {restart_with_unreadable(kind, view.seen.version)}."
+            f"Broker {view.broker_id} could not read its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
+            f" By the rules: {restart_with_unreadable(kind, view.version)}."
             + "".join(f" Log directory {f.path} failed ({utc(f.at)})." for f in failed[:2]),
             [line.evidence_id, *(f.evidence_id for f in failed[:4])],
         )

@@ -45,7 +45,8 @@ FILE_NAMES: Final[Mapping[str, str]] = {
 NAMED_AT_MOST: Final = 4
 _EPOCHS: Final = TRUNCATION_BY_LEADER_EPOCH_SINCE
 
-_ByVersion = Sequence[tuple[KafkaVersion, KafkaVersion | None, str]]
+#: Texts in the order of versions: each holds from its version on, up to the next one's.
+_ByVersion = Sequence[tuple[KafkaVersion, str]]
 _NOTHING_LEADS: Final = (
     "no replica in the directory becomes leader or follower: each LeaderAndIsr request that names one fails"
 )
@@ -53,34 +54,29 @@ _OFFLINE: Final = "the log directory goes offline with all its replicas, and a b
 
 _UNREADABLE: Final[Mapping[str, _ByVersion]] = {
     HIGH_WATERMARKS: (
-        (OLDEST, OFFSET_CHECKPOINT_SINCE, f"{_NOTHING_LEADS}, or the broker stops where the version is unknown"),
-        (OFFSET_CHECKPOINT_SINCE, OFFLINE_LOG_DIRS_SINCE, _NOTHING_LEADS),
-        (OFFLINE_LOG_DIRS_SINCE, None, _OFFLINE),
+        (OLDEST, f"{_NOTHING_LEADS}, or the broker stops where the version is unknown"),
+        (OFFSET_CHECKPOINT_SINCE, _NOTHING_LEADS),
+        (OFFLINE_LOG_DIRS_SINCE, _OFFLINE),
     ),
     RECOVERY_POINTS: (
-        (OLDEST, RECOVERY_POINTS_RESET_SINCE, "the broker does not start"),
-        (RECOVERY_POINTS_RESET_SINCE, OFFLINE_LOG_DIRS_SINCE, "every log is recovered from its first segment on"),
-        (OFFLINE_LOG_DIRS_SINCE, None, _OFFLINE),
+        (OLDEST, "the broker does not start"),
+        (RECOVERY_POINTS_RESET_SINCE, "every log is recovered from its first segment on"),
+        (OFFLINE_LOG_DIRS_SINCE, _OFFLINE),
     ),
     LOG_STARTS: (
-        (OLDEST, OFFLINE_LOG_DIRS_SINCE, "logs begin at their first segment: deleted records are seen again"),
-        (OFFLINE_LOG_DIRS_SINCE, None, _OFFLINE),
+        (OLDEST, "logs begin at their first segment: deleted records are seen again"),
+        (OFFLINE_LOG_DIRS_SINCE, _OFFLINE),
     ),
-    CLEANER: (
-        (OLDEST, OFFLINE_LOG_DIRS_SINCE, "the log cleaner stops"),
-        (OFFLINE_LOG_DIRS_SINCE, None, _OFFLINE),
-    ),
+    CLEANER: ((OLDEST, "the log cleaner stops"), (OFFLINE_LOG_DIRS_SINCE, _OFFLINE)),
 }
 _CUTS: Final[_ByVersion] = (
     (
         OLDEST,
-        _EPOCHS,
         "as a follower it cuts its log down to that and fetches again what it cut; if its leader fails first, those"
         " records are gone with it (KIP-101)",
     ),
     (
         _EPOCHS,
-        None,
         "no record is cut where leader epochs are known (KIP-101); as a leader it shows consumers nothing above that"
         " until the ISR has fetched",
     ),
@@ -99,12 +95,10 @@ def restart_with_unreadable(kind: str, version: VersionRange) -> str:
 
 def restart_with_duplicate(kind: str, version: VersionRange) -> str:
     """What a restart does with a file that has an entry twice."""
-    refused: list[tuple[KafkaVersion, KafkaVersion | None, str]] = [
-        (since, min(until or DUPLICATES_PASS_SINCE, DUPLICATES_PASS_SINCE), f"refuses the file: {text}")
-        for since, until, text in _UNREADABLE[kind]
-        if since < DUPLICATES_PASS_SINCE
+    refused = [
+        (since, f"refuses the file: {text}") for since, text in _UNREADABLE[kind] if since < DUPLICATES_PASS_SINCE
     ]
-    return _by_version([*refused, (DUPLICATES_PASS_SINCE, None, "takes the later entry, silently")], version)
+    return _by_version([*refused, (DUPLICATES_PASS_SINCE, "takes the later entry, silently")], version)
 
 
 def restart_with(kind: str, offset: int | None, version: VersionRange) -> str:
@@ -113,26 +107,21 @@ def restart_with(kind: str, offset: int | None, version: VersionRange) -> str:
         return _WITHOUT[kind]
     begins = str(offset or 0)
     if not offset:
-        begins = _by_version(
-            (
-                (OLDEST, HIGH_WATERMARK_KEPT_IN_LOG_SINCE, "0"),
-                (HIGH_WATERMARK_KEPT_IN_LOG_SINCE, None, "its log start offset"),
-            ),
-            version,
-        )
+        begins = _by_version(((OLDEST, "0"), (HIGH_WATERMARK_KEPT_IN_LOG_SINCE, "its log start offset")), version)
     return f"it begins with high watermark {begins}; {_by_version(_CUTS, version)}"
 
 
 def _by_version(texts: _ByVersion, version: VersionRange) -> str:
     """The text of the version; where it is not known, of each that it may be, with its range."""
-    held = [
+    untils = [*(since for since, _ in texts[1:]), None]
+    matching = [
         (since, until, text)
-        for since, until, text in texts
+        for (since, text), until in zip(texts, untils, strict=True)
         if version.may_be_since(since) and (until is None or version.may_be_before(until))
     ]
-    if len({text for _, _, text in held}) == 1:
-        return held[0][2]
-    return "; ".join(f"{_range(since, until)}: {text}" for since, until, text in held)
+    if len({text for _, _, text in matching}) == 1:
+        return matching[0][2]
+    return "; ".join(f"{_range(since, until)}: {text}" for since, until, text in matching)
 
 
 def _range(since: KafkaVersion, until: KafkaVersion | None) -> str:
@@ -152,13 +141,13 @@ class RestartEffects:
 def describe_restart(view: BrokerView, start: int, before: Mapping[Replica, int]) -> RestartEffects:
     """What the start at ``start`` did to the replicas ``before``, whose checkpointed high watermark is given."""
     end = view.next_start(start)
-    said: list[str] = []
+    sentences: list[str] = []
     evidence: list[str] = list(view.start_evidence(start))
     without = {line.replica: line for line in view.lines_in(start, end, LineKind.NO_ENTRY) if line.replica in before}
     loaded = {line.replica: line for line in view.lines_in(start, end, LineKind.LOADED) if line.replica in before}
     if without:
         ends = {replica: loaded[replica].offset for replica in without if replica in loaded}
-        said.append(
+        sentences.append(
             f"the broker started ({utc(start)}) and found no high watermark for {named(without)}: each began at"
             f" {_initial(view, start, end, without)}" + (f", with a log up to {_values(ends)}" if ends else "")
         )
@@ -170,20 +159,20 @@ def describe_restart(view: BrokerView, start: int, before: Mapping[Replica, int]
         if line.replica in before and line.offset is not None and _is_cut(line.offset, loaded.get(line.replica))
     ]
     if cuts:
-        said.append("cut were " + ", ".join(f"{_name(c.replica)} to {c.offset}" for c in cuts[:NAMED_AT_MOST]))
+        sentences.append("cut were " + ", ".join(f"{_name(c.replica)} to {c.offset}" for c in cuts[:NAMED_AT_MOST]))
         evidence += [line.evidence_id for line in cuts[:NAMED_AT_MOST]]
-    elif loaded and not view.seen.version.may_be_before(_EPOCHS):
-        said.append("no log was cut, as far as the lines say")
+    elif loaded and not view.version.may_be_before(_EPOCHS):
+        sentences.append("no log was cut, as far as the lines say")
     fell = _fell(view, start, end, before)
     if fell is not None:
-        said.append(fell[0])
+        sentences.append(fell[0])
         evidence += fell[1]
-    return RestartEffects("; ".join(said), tuple(dict.fromkeys(evidence)))
+    return RestartEffects("; ".join(sentences), tuple(dict.fromkeys(evidence)))
 
 
 def _initial(view: BrokerView, start: int, end: int | None, replicas: Iterable[Replica | None]) -> str:
     """Since 2.4 a line says the initial high watermark; before, one without entry begins at 0."""
-    if view.seen.version.is_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE):
+    if view.version.is_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE):
         lines = view.lines_in(start, end, LineKind.INITIAL)
         found = {line.replica: line.offset for line in lines if line.replica in set(replicas)}
         if found:
@@ -224,12 +213,12 @@ def _name(replica: Replica | None) -> str:
 def named(replicas: Iterable[Replica | None], values: Mapping[Replica, object] | None = None) -> str:
     """``orders-0 (61), orders-1 (62) and 3 more``."""
     every = sorted({replica for replica in replicas if replica is not None})
-    shown = [
+    listed = [
         _name(replica) + (f" ({values[replica]})" if values is not None and replica in values else "")
         for replica in every[:NAMED_AT_MOST]
     ]
-    more = len(every) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    more = len(every) - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
 def _values(offsets: Mapping[Replica, int | None] | Mapping[Replica | None, int | None]) -> str:

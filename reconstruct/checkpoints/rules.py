@@ -32,10 +32,10 @@ from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.rule import EvidenceKind, Rule
 
 
-def judge_checkpoints(seen: BrokerCheckpoints) -> CheckpointVerdicts:
+def judge_checkpoints(evidence: BrokerCheckpoints) -> CheckpointVerdicts:
     """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
-    out = CheckpointVerdicts(seen.broker_id)
-    for part in comparable_parts(seen):
+    out = CheckpointVerdicts(evidence.broker_id)
+    for part in comparable_parts(evidence):
         _judge(BrokerView(part), out)
     return out
 
@@ -44,8 +44,7 @@ def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
     absences = absences_of(view, out)
     before_start: dict[int, tuple[int, ...]] = {}
     for absence in absences:
-        until = view.seen_until if absence.after is None else absence.after.taken_at or 0
-        start = view.start_between(absence.before.taken_at or 0, until)
+        start = absence.start_within(view)
         if absence.kind == HIGH_WATERMARKS and start is not None:
             before_start[start] = absence.rounds
     judge_starts(view, before_start, out)

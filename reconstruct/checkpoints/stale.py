@@ -14,7 +14,7 @@ from reconstruct.time.instants import utc
 
 def judge_stale(view: BrokerView, out: CheckpointVerdicts) -> None:
     """High watermark files that a running broker did not write while a high watermark is proven to have risen."""
-    within = view.seen.written_within
+    within = view.evidence.written_within
     for (directory, kind), copies in sorted(view.copies.items()):
         if kind != HIGH_WATERMARKS:
             continue
@@ -23,7 +23,7 @@ def judge_stale(view: BrokerView, out: CheckpointVerdicts) -> None:
             first, last = unchanged[0], unchanged[-1]
             if within is None or last - first < within:
                 continue
-            if not any(begin <= first and last <= end for begin, end in view.seen.sessions):
+            if not any(begin <= first and last <= end for begin, end in view.evidence.sessions):
                 out.verdicts.unjudged(RULE)
                 continue
             _judge_unwritten(view, directory, first, last, last - within, out)
@@ -32,7 +32,7 @@ def judge_stale(view: BrokerView, out: CheckpointVerdicts) -> None:
 def _judge_unwritten(
     view: BrokerView, directory: str, first: int, last: int, written_by: int, out: CheckpointVerdicts
 ) -> None:
-    held: dict[Replica, int] = {}
+    stale: dict[Replica, int] = {}
     proven: dict[Replica, int] = {}
     evidence: list[str] = []
     for (place, kind, replica), series in sorted(view.series.items()):
@@ -45,26 +45,26 @@ def _judge_unwritten(
             continue
         higher = [
             row
-            for row in view.seen.proven.get(replica, ())
+            for row in view.evidence.proven.get(replica, ())
             if row.offset > entries[-1].offset and first <= row.start <= written_by and (row.end or last) > written_by
         ]
         if higher:
-            held[replica], proven[replica] = entries[-1].offset, higher[0].offset
+            stale[replica], proven[replica] = entries[-1].offset, higher[0].offset
             evidence += [entries[-1].evidence_id, *higher[0].evidence[:2]]
-    if not held:
+    if not stale:
         out.verdicts.kept(RULE)
         return
     name = FILE_NAMES[HIGH_WATERMARKS]
-    out.found(
+    out.report(
         DivergenceType.CHECKPOINT_STALE,
         "warning",
         last,
         f"a {name} that was written after {utc(written_by)}",
         f"the same content from {utc(first)} to {utc(last)}",
-        f"Broker {view.seen.broker_id} ran, and its {name} stayed the same from {utc(first)} to {utc(last)}, with"
-        f" {named(held, held)}, though the high watermarks had reached {named(proven, proven)} by {utc(written_by)}: it"
-        " did not write the file. After a restart now a replica would fall back that far:"
-        f" {restart_with(HIGH_WATERMARKS, min(held.values()), view.seen.version)}.",
+        f"Broker {view.broker_id} ran, and its {name} stayed the same from {utc(first)} to {utc(last)}, with"
+        f" {named(stale, stale)}, though the high watermarks had reached {named(proven, proven)} by {utc(written_by)}:"
+        " it did not write the file. After a restart now a replica would fall back that far:"
+        f" {restart_with(HIGH_WATERMARKS, min(stale.values()), view.version)}.",
         evidence,
-        held,
+        stale,
     )

@@ -23,9 +23,9 @@ class CheckpointVerdicts:
     verdicts: Verdicts = field(default_factory=Verdicts)
     replicas: list[Replica | None] = field(default_factory=list)
     #: (replica, start of the process): what this start did to this replica is said by a finding.
-    told: set[tuple[Replica, int]] = field(default_factory=set)
+    reported: set[tuple[Replica, int]] = field(default_factory=set)
 
-    def found(
+    def report(
         self,
         divergence_type: DivergenceType,
         severity: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 
 from reconstruct.checkpoints.evidence import (
@@ -13,19 +14,20 @@ from reconstruct.checkpoints.evidence import (
     LineKind,
     Replica,
 )
+from reconstruct.model.versions import VersionRange
 
 
 class BrokerView:
     """The evidence of one broker, looked up."""
 
-    def __init__(self, seen: BrokerCheckpoints) -> None:
-        self.seen = seen
-        self.starts = sorted(seen.starts)
+    def __init__(self, evidence: BrokerCheckpoints) -> None:
+        self.evidence = evidence
+        self.starts = sorted(evidence.starts)
         self._start_instants = [at for at, _ in self.starts]
-        self.lines = sorted(seen.lines, key=lambda line: (line.at, line.evidence_id))
+        self.lines = sorted(evidence.lines, key=lambda line: (line.at, line.evidence_id))
         self.copies: dict[tuple[str, str], list[CheckpointCopy]] = {}
         self.undated: list[CheckpointCopy] = []
-        for copy in seen.copies:
+        for copy in evidence.copies:
             if copy.taken_at is None:
                 self.undated.append(copy)
             else:
@@ -33,27 +35,34 @@ class BrokerView:
         self._taken: dict[tuple[str, str], list[int]] = {}
         self._whole: dict[tuple[str, str], list[int]] = {}
         for file, copies in self.copies.items():
-            copies.sort(key=lambda copy: copy.taken_at or 0)
-            self._taken[file] = [copy.taken_at or 0 for copy in copies]
-            self._whole[file] = [copy.taken_at or 0 for copy in copies if copy.entry_count and not copy.bad]
+            copies.sort(key=lambda copy: copy.at)
+            self._taken[file] = [copy.at for copy in copies]
+            self._whole[file] = [copy.at for copy in copies if copy.entry_count and not copy.bad]
         self.series: dict[tuple[str, str, Replica], list[CheckpointEntry]] = {}
-        for entry in sorted(seen.entries, key=lambda e: (e.taken_at, e.evidence_id)):
+        for entry in sorted(evidence.entries, key=lambda e: (e.taken_at, e.evidence_id)):
             self.series.setdefault((entry.directory, entry.kind, entry.replica), []).append(entry)
         self.rounds: dict[str, list[int]] = {}
         for (directory, _), copies in sorted(self.copies.items()):
-            instants = {copy.taken_at for copy in copies if copy.taken_at is not None}
-            self.rounds[directory] = sorted(instants | set(self.rounds.get(directory, ())))
+            self.rounds[directory] = sorted({*(copy.at for copy in copies), *self.rounds.get(directory, ())})
         self._by_replica: dict[Replica, list[BrokerLine]] = {}
         for line in self.lines:
             if line.replica is not None:
                 self._by_replica.setdefault(line.replica, []).append(line)
 
     @property
-    def seen_until(self) -> int:
+    def broker_id(self) -> int:
+        return self.evidence.broker_id
+
+    @property
+    def version(self) -> VersionRange:
+        return self.evidence.version
+
+    @property
+    def last_known_instant(self) -> int:
         """The last instant of which anything of the broker is known, else of the cluster."""
         instants = [at for rounds in self.rounds.values() for at in rounds[-1:]]
         known = [*instants, *(line.at for line in self.lines[-1:]), *self._start_instants[-1:]]
-        return max(known, default=self.seen.known_until)
+        return max(known, default=self.evidence.known_until)
 
     @property
     def directories(self) -> list[str]:
@@ -83,6 +92,13 @@ class BrokerView:
         index = bisect_right(whole, after)
         return index < len(whole) and whole[index] < before
 
+    def last_entries(self, kind: str, before: int) -> Iterator[CheckpointEntry]:
+        """The last entry of each replica in each file of ``kind`` that was copied before an instant."""
+        for (_, of, _), series in self.series.items():
+            index = bisect_left(series, before, key=lambda entry: entry.taken_at)
+            if of == kind and index:
+                yield series[index - 1]
+
     def round_after(self, directory: str, at: int) -> int:
         """By when a copy of round ``at`` was made: the next round; after the last, as long as the longest took."""
         rounds = self.rounds.get(directory, [at])
@@ -96,20 +112,20 @@ class BrokerView:
     ) -> list[BrokerLine]:
         """The broker's lines of ``kinds`` in [``start``, ``end``), of one replica or of all."""
         lines = self.lines if replica is None else self._by_replica.get(replica, [])
-        first = bisect_left(lines, start, key=_instant)
-        last = len(lines) if end is None else bisect_left(lines, end, key=_instant)
+        first = bisect_left(lines, start, key=lambda line: line.at)
+        last = len(lines) if end is None else bisect_left(lines, end, key=lambda line: line.at)
         return [line for line in lines[first:last] if line.kind in kinds]
 
     def is_covered(self, start: int, end: int) -> bool:
         """Whether the broker's server.log is complete from ``start`` to ``end``."""
-        return any(begin <= start and end <= until for begin, until in self.seen.covered)
+        return any(begin <= start and end <= until for begin, until in self.evidence.covered)
 
     def is_assigned(self, replica: Replica, start: int, end: int) -> bool | None:
         """Whether it was a replica of the broker all the time, or never (False); None where neither is known."""
-        start, end = start - self.seen.decided_slack_us, end + self.seen.decided_slack_us
+        start, end = start - self.evidence.decided_slack_us, end + self.evidence.decided_slack_us
         spans = [
             span
-            for span in self.seen.assigned.get(replica, ())
+            for span in self.evidence.assigned.get(replica, ())
             if span.start <= end and (span.end is None or span.end > start)
         ]
         if not spans or spans[0].start > start:
@@ -121,12 +137,8 @@ class BrokerView:
     def left_at(self, replica: Replica, at: int) -> int:
         """Since when, at the latest, a replica that is not the broker's at ``at`` has not been."""
         left = at
-        for span in sorted(self.seen.assigned.get(replica, ()), key=lambda span: span.start, reverse=True):
+        for span in sorted(self.evidence.assigned.get(replica, ()), key=lambda span: span.start, reverse=True):
             if span.is_assigned:
                 break
             left = min(left, span.start)
-        return min(at, left + self.seen.decided_slack_us)
-
-
-def _instant(line: BrokerLine) -> int:
-    return line.at
+        return min(at, left + self.evidence.decided_slack_us)

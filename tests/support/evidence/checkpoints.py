@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +24,6 @@ from reconstruct.checkpoints.evidence import (
     RejectedEntry,
     Replica,
     lines_of,
-    mark_runs,
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -69,7 +69,7 @@ def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[Checkpoin
                     RejectedEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}")
                 )
         copies.append(CheckpointCopy(directory, kind, at, kept, tuple(bad), hashlib.sha256(content).hexdigest()))
-    return copies, mark_runs(copies, entries)
+    return copies, _mark_runs(copies, entries)
 
 
 @lru_cache(maxsize=100_000)
@@ -156,3 +156,23 @@ def plain_checkpoints(capture: Path) -> Iterator[BrokerCheckpoints]:
 
 def _item(name: str, kind: str, size: int) -> WorkItem:
     return WorkItem(name, None, name, kind, "c", None, "f", "f", size)
+
+
+def _mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[CheckpointEntry]) -> list[CheckpointEntry]:
+    """Set ``begins_run`` of every entry of dated copies; all entries must be given."""
+    rounds: dict[tuple[str, str], list[int]] = {}
+    for copy in copies:
+        if copy.taken_at is not None:
+            rounds.setdefault((copy.directory, copy.kind), []).append(copy.taken_at)
+    number = {
+        (place, at): index for place, instants in rounds.items() for index, at in enumerate(sorted(set(instants)))
+    }
+    last: dict[tuple[str, str, Replica], int] = {}
+    result = []
+    for entry in sorted(entries, key=lambda e: e.taken_at):
+        place = (entry.directory, entry.kind)
+        index = number[place, entry.taken_at]
+        before = last.get((*place, entry.replica))
+        last[*place, entry.replica] = index
+        result.append(replace(entry, begins_run=before is None or before < index - 1))
+    return result

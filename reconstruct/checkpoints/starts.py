@@ -202,8 +202,8 @@ def _judge_beyond_log(view: BrokerView, start: int, previous: StatesBefore, out:
             f"a log up to {line.offset}",
             f"Broker {view.broker_id} had checkpointed high watermark {before.offset} of"
             f" {named([replica])} ({utc(before.observed_at)}) and loaded a log that ends at {line.offset} when it"
-            f" started ({utc(start)}): {before.offset - line.offset} committed records are gone from its disk, and it began"
-            f" with high watermark {line.offset}. Records that the operating system had not written when the"
+            f" started ({utc(start)}): {before.offset - line.offset} committed records are gone from its disk, and it"
+            f" began with high watermark {line.offset}. Records that the operating system had not written when the"
             " machine failed explain it"
             + ("." if is_covered else "; so does a truncation of which the logs that were given say nothing."),
             [before.evidence_id, line.evidence_id, *view.start_evidence(start)],

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 #: Instants are microseconds since the epoch; these two stand for "since ever" and "for ever".
 EVER_BEFORE = -(2**62)
@@ -36,8 +36,7 @@ def end_of(valid_to: int | None) -> int:
     return EVER_AFTER if valid_to is None else valid_to
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Fact:
+class Fact(NamedTuple):
     """The quantity was at least (or at most) ``offset`` at the instant ``at``; ``evidence`` says whence."""
 
     at: int

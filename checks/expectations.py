@@ -120,7 +120,7 @@ def example_table(examples: list[str]) -> tuple[list[str], list[list[str]]]:
     """
     parsed = [_parsed(example) for example in examples]
     header = list(dict.fromkeys(name for row in parsed for name in row))
-    return [html.escape(name) for name in header], [[_shown(row.get(name)) for name in header] for row in parsed]
+    return [html.escape(name) for name in header], [[_formatted(row.get(name)) for name in header] for row in parsed]
 
 
 def _parsed(example: str) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _parsed(example: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"example": example}
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if value is None:
         return "NULL"
     return html.escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -127,13 +127,13 @@ def _number(value: Any, where: str) -> float | None:
     if value is False:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ThresholdError(f"{where} is {_shown(value)}: give a number, or false for none")
+        raise ThresholdError(f"{where} is {_formatted(value)}: give a number, or false for none")
     return float(value)
 
 
 def _table(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ThresholdError(f"{where} is {_shown(value)}: give a table")
+        raise ThresholdError(f"{where} is {_formatted(value)}: give a table")
     return value
 
 
@@ -148,7 +148,7 @@ def _instead(name: str, known: Mapping[str, Metric]) -> str:
     return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "a table" if isinstance(value, dict) else repr(value)

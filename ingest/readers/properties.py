@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from ingest.readers.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
-from ingest.readers.secrets import shown_value
+from ingest.readers.secrets import masked_value
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: So many properties, or bytes of them, are held to find keys that are set twice: more than any real file has.
@@ -25,7 +25,7 @@ _META_IDS: Final = ("broker.id", "node.id")
 
 
 def read(
-    item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str] = shown_value
+    item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str] = masked_value
 ) -> Iterator[Kept | Rejected]:
     """The properties of one file; comments and blank lines are no records. ``show`` gives what may be shown of a value.
 

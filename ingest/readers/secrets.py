@@ -26,14 +26,14 @@ _SECRET_ZNODE: Final = re.compile(r"/config/users/|/delegation_token/tokens/")
 _CONFIG_ZNODE: Final = "/config/"
 
 
-def shown_value(key: str, value: str) -> str:
+def masked_value(key: str, value: str) -> str:
     """A property's value, or :data:`HIDDEN` where it is, or may be, a secret."""
     if (_SECRET.search(key) and not _NO_SECRET.search(key)) or _SECRET_VALUE.search(value):
         return HIDDEN
     return _URI_SECRET.sub(rf"\1{HIDDEN}@", value)
 
 
-def shown_znode(path: str | None, data: str | None) -> str | None:
+def masked_znode(path: str | None, data: str | None) -> str | None:
     """A znode's data without what is secret; data that holds none is given as it is."""
     if path is None or not data or "/" not in path:
         return data
@@ -44,7 +44,7 @@ def shown_znode(path: str | None, data: str | None) -> str | None:
     try:
         entry = json.loads(data)
         config: dict[str, Any] = entry["config"]
-        shown = {key: shown_value(key, value) if isinstance(value, str) else value for key, value in config.items()}
+        shown = {key: masked_value(key, value) if isinstance(value, str) else value for key, value in config.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return data
     return data if shown == config else json.dumps(entry | {"config": shown}, separators=(",", ":"))

@@ -61,7 +61,7 @@ QUESTIONS: Final[Mapping[int, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class AvailableEvidence:
     """Evidence that there is: one kind of source of one broker (-1: of none, or of one that nothing tells)."""
 
     broker_id: int
@@ -181,12 +181,12 @@ _STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
 
 
 def limits(
-    brokers: Collection[int], held: Sequence[Held], holes: Sequence[Hole], versions: Sequence[str] = ()
+    brokers: Collection[int], evidence: Sequence[AvailableEvidence], holes: Sequence[Hole], versions: Sequence[str] = ()
 ) -> list[Limit]:
     """What cannot be said of a cluster with these brokers, in the order of :data:`CAUSES` and of time. What is so of
     several brokers, for one reason and at one time, is one limit. ``versions`` are Kafka's, as the files state them."""
     there: dict[str, set[int]] = {}
-    for one in held:
+    for one in evidence:
         there.setdefault(one.source_kind, set()).add(one.broker_id)
     for stands, kinds in _STANDS_FOR.items():
         there[stands] = {broker for kind in kinds for broker in there.get(kind, ())}
@@ -194,9 +194,9 @@ def limits(
         *_missing(sorted(brokers), there, versions),
         *_of_no_known_broker(there),
         *_of_cluster(there),
-        *_holes(held, holes),
+        *_holes(evidence, holes),
         *_not_captured(there, holes),
-        *_coarse_streams(held, holes),
+        *_coarse_streams(evidence, holes),
     ]
     return _grouped(found)
 
@@ -249,8 +249,8 @@ def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
     return _WITHOUT[kind]
 
 
-def _holes(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
-    spans = {(one.broker_id, one.source_kind): (one.from_ms, one.to_ms) for one in held}
+def _holes(evidence: Sequence[AvailableEvidence], holes: Sequence[Hole]) -> Iterator[Limit]:
+    spans = {(one.broker_id, one.source_kind): (one.from_ms, one.to_ms) for one in evidence}
     gaps = [hole for hole in holes if hole.cause == "gap"]
     for hole in holes:
         is_told = hole.cause == "not_captured" or (hole.cause == "silence" and _is_explained(hole, gaps))
@@ -295,10 +295,10 @@ def _is_explained(silence: Hole, gaps: Sequence[Hole]) -> bool:
     )
 
 
-def _coarse_streams(held: Sequence[Held], holes: Sequence[Hole]) -> Iterator[Limit]:
+def _coarse_streams(evidence: Sequence[AvailableEvidence], holes: Sequence[Hole]) -> Iterator[Limit]:
     """Logs that came with others in one stream, whose own level no file shows."""
     told = {(hole.broker_id, hole.source_kind) for hole in holes if hole.cause == "too_coarse"}
-    for one in held:
+    for one in evidence:
         if (one.broker_id, one.source_kind) not in told and hides(one.source_kind, one.level_floor):
             made = _limit(
                 "too_coarse", one.broker_id, one.source_kind, _need_of("too_coarse", one.source_kind, one.level_floor)

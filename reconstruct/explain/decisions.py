@@ -60,7 +60,7 @@ def _election(
             section("What the controller had", _inputs(case, election, before)),
             section("What the rules give", _reasoning(election)),
             section("What was decided", [_state(state.value), *_by_whom(case, election)]),
-            section("What came of it", _told(case, state)),
+            section("What came of it", _who_received(case, state)),
             _found(findings, {election.at, election.decision.at}),
         ),
     )
@@ -215,7 +215,7 @@ def _state(state: LeaderAndIsrState) -> str:
     return f"leader {state.leader}, leader epoch {state.leader_epoch}, ISR {ids(state.isr)}{version}"
 
 
-def _told(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
+def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """Who was told, and who acted, in the order of the brokers."""
     until = min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
     epoch, since = state.value.leader_epoch, state.start - 1_000_000

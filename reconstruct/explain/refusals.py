@@ -10,8 +10,8 @@ from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.model.broker_requests import (
     Answer,
     BrokerState,
-    HeldReplica,
-    ToldState,
+    HostedReplica,
+    LeaderAndIsrPartitionState,
     handle_leader_and_isr,
     handle_stop_replica,
     handle_update_metadata,
@@ -92,8 +92,8 @@ def _answers(case: Case, fact: Evidence) -> set[Answer]:
         return {handle_update_metadata(broker, fact.controller_epoch).answer}
     if fact.known_leader_epoch is None or fact.leader_epoch is None:
         return set()
-    broker = BrokerState(own, replicas={name: HeldReplica(None, fact.known_leader_epoch)})
-    told = ToldState(own, fact.leader_epoch, (own,))
+    broker = BrokerState(own, replicas={name: HostedReplica(None, fact.known_leader_epoch)})
+    told = LeaderAndIsrPartitionState(own, fact.leader_epoch, (own,))
     return {
         handle_stop_replica(broker, 0, name, fact.leader_epoch, bool(fact.is_delete), version).answer
         if fact.kind == EventType.STOP_REPLICA_IGNORED

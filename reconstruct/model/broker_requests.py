@@ -70,7 +70,7 @@ STEPS: Final[Mapping[Answer, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class HeldReplica:
+class HostedReplica:
     """A replica as its broker holds it; ``leader`` None where it was never told of one."""
 
     leader: int | None
@@ -84,13 +84,13 @@ class BrokerState:
 
     broker_id: int
     controller_epoch: int = 0
-    replicas: Mapping[tuple[str, int], HeldReplica] = field(default_factory=dict)
+    replicas: Mapping[tuple[str, int], HostedReplica] = field(default_factory=dict)
     live_brokers: frozenset[int] = frozenset()
     is_shutting_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ToldState:
+class LeaderAndIsrPartitionState:
     """One partition of a LeaderAndIsr request."""
 
     leader: int
@@ -114,7 +114,11 @@ def is_stale(broker: BrokerState, controller_epoch: int) -> bool:
 
 
 def handle_leader_and_isr(
-    broker: BrokerState, controller_epoch: int, partition: tuple[str, int], told: ToldState, version: KafkaVersion
+    broker: BrokerState,
+    controller_epoch: int,
+    partition: tuple[str, int],
+    told: LeaderAndIsrPartitionState,
+    version: KafkaVersion,
 ) -> Handled:
     """One partition of a LeaderAndIsr request."""
     if is_stale(broker, controller_epoch):
@@ -129,7 +133,7 @@ def handle_leader_and_isr(
     is_older = held is not None and told.partition_epoch < held.partition_epoch
     if version >= PARTITION_EPOCH_CHECKED_SINCE and is_older:
         return Handled(broker, Answer.OLDER_PARTITION_EPOCH)
-    after = _with(broker, partition, HeldReplica(told.leader, told.leader_epoch, told.partition_epoch))
+    after = _with(broker, partition, HostedReplica(told.leader, told.leader_epoch, told.partition_epoch))
     if told.leader == broker.broker_id:
         return Handled(after, Answer.BECAME_LEADER, STEPS[Answer.BECAME_LEADER])
     if told.leader not in broker.live_brokers:
@@ -178,18 +182,20 @@ def _goes_on(epochs: int, version: KafkaVersion) -> bool:
     return epochs == 1 or version < MISSED_EPOCHS_MADE_UP_SINCE
 
 
-def _without_leader(broker: BrokerState, partition: tuple[str, int], told: ToldState, version: KafkaVersion) -> Handled:
+def _without_leader(
+    broker: BrokerState, partition: tuple[str, int], told: LeaderAndIsrPartitionState, version: KafkaVersion
+) -> Handled:
     """The new leader is not among the live brokers that it knows: nobody is fetched from."""
     if version < ASSIGNED_REPLICAS_CHECKED_SINCE:
         return Handled(broker, Answer.LEADER_UNAVAILABLE)
     if version < REPLICA_MADE_WITHOUT_LEADER_SINCE:
-        after = _with(broker, partition, HeldReplica(told.leader, told.leader_epoch, told.partition_epoch))
+        after = _with(broker, partition, HostedReplica(told.leader, told.leader_epoch, told.partition_epoch))
         return Handled(after, Answer.LEADER_UNAVAILABLE, STEPS[Answer.BECAME_FOLLOWER][:-1])
     if partition in broker.replicas:
         return Handled(broker, Answer.LEADER_UNAVAILABLE)
-    made = _with(broker, partition, HeldReplica(None, NO_EPOCH, told.partition_epoch))
+    made = _with(broker, partition, HostedReplica(None, NO_EPOCH, told.partition_epoch))
     return Handled(made, Answer.LEADER_UNAVAILABLE, STEPS[Answer.LEADER_UNAVAILABLE])
 
 
-def _with(broker: BrokerState, partition: tuple[str, int], replica: HeldReplica) -> BrokerState:
+def _with(broker: BrokerState, partition: tuple[str, int], replica: HostedReplica) -> BrokerState:
     return replace(broker, replicas={**broker.replicas, partition: replica})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.model.elections import Brokers, Elected, ElectionKind, Failure, PartitionView, elect
+from reconstruct.model.elections import Brokers, Elected, ElectionFailure, ElectionKind, PartitionView, elect
 from reconstruct.model.versions import (
     ASSIGNMENT_ORDER_SINCE,
     ASYNC_CONTROLLER_SINCE,
@@ -25,7 +25,7 @@ class Reasoning:
     """The questions and answers in their order, and what the election gave."""
 
     steps: tuple[str, ...]
-    result: Elected | Failure
+    result: Elected | ElectionFailure
 
 
 def reasons(
@@ -104,8 +104,8 @@ def _ask(candidates: Sequence[int], wanted: Mapping[str, Collection[int]]) -> Ge
     return None
 
 
-def _outcome(result: Elected | Failure) -> str:
-    if isinstance(result, Failure):
+def _outcome(result: Elected | ElectionFailure) -> str:
+    if isinstance(result, ElectionFailure):
         return f"No leader is elected ({result.value})."
     unclean = ", uncleanly" if result.is_unclean else ""
     return (

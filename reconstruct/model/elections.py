@@ -42,7 +42,7 @@ class ElectionKind(StrEnum):
     CONTROLLED_SHUTDOWN = "controlled_shutdown"
 
 
-class Failure(StrEnum):
+class ElectionFailure(StrEnum):
     """Why an election gave no leader, by the exception Kafka throws."""
 
     NO_REPLICA_ONLINE = "NoReplicaOnlineException"
@@ -117,18 +117,18 @@ def controlled_shutdown_partition_leader_election(
 
 def elect(
     kind: ElectionKind, partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     """What the version's own election gives. ``brokers.live`` includes those shutting down, as Kafka's
     ``liveOrShuttingDownBrokerIds``; the other elections leave those out, as its ``liveBrokerIds``."""
     is_filtered_before = kind is ElectionKind.PREFERRED_REPLICA and version >= PREFERRED_NOT_REPEATED_SINCE
     if is_filtered_before and partition.leader == _first(partition.assignment):
-        return Failure.NOT_NEEDED
+        return ElectionFailure.NOT_NEEDED
     return select_leader(kind, partition, brokers, unclean_enabled, version)
 
 
 def select_leader(
     kind: ElectionKind, partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     """The selector or algorithm itself: the same, but for partitions that since 2.2 are left out before it is asked."""
     return _ELECTIONS[kind](partition, brokers, unclean_enabled, version)
 
@@ -141,7 +141,7 @@ def select_no_op(partition: PartitionView) -> Elected:
 
 def _offline(
     partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     live = brokers.live - brokers.shutting_down
     recipients = tuple(replica for replica in partition.assignment if replica in live)
     live_isr = tuple(replica for replica in partition.isr if replica in live)
@@ -152,41 +152,49 @@ def _offline(
     else:
         leader = offline_partition_leader_election(partition.assignment, partition.isr, live, unclean_enabled)
     if leader is None:
-        return Failure.NO_REPLICA_ONLINE
+        return ElectionFailure.NO_REPLICA_ONLINE
     is_unclean = leader not in partition.isr
     isr = (leader,) if is_unclean else live_isr
     return Elected(leader, partition.leader_epoch + 1, isr, recipients, is_unclean)
 
 
-def _reassigned(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Elected | Failure:
+def _reassigned(
+    partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
+) -> Elected | ElectionFailure:
     live = brokers.live - brokers.shutting_down
     target = partition.assignment if partition.target is None else partition.target
     if version < REASSIGNMENT_NEEDS_ISR_SINCE:
         leader = _first(replica for replica in target if replica in live)
-        failure = Failure.STATE_CHANGE_FAILED
+        failure = ElectionFailure.STATE_CHANGE_FAILED
     else:
         leader = reassign_partition_leader_election(target, partition.isr, live)
-        failure = Failure.NO_REPLICA_ONLINE if version < ASYNC_CONTROLLER_SINCE else Failure.STATE_CHANGE_FAILED
+        failure = (
+            ElectionFailure.NO_REPLICA_ONLINE
+            if version < ASYNC_CONTROLLER_SINCE
+            else ElectionFailure.STATE_CHANGE_FAILED
+        )
     if leader is None:
         return failure
     is_unclean = leader not in partition.isr
     return Elected(leader, partition.leader_epoch + 1, partition.isr, tuple(target), is_unclean)
 
 
-def _preferred(partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion) -> Elected | Failure:
+def _preferred(
+    partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
+) -> Elected | ElectionFailure:
     preferred = _first(partition.assignment)
     if partition.leader == preferred and version < ASYNC_CONTROLLER_SINCE:
-        return Failure.NOT_NEEDED
+        return ElectionFailure.NOT_NEEDED
     live = brokers.live - brokers.shutting_down
     leader = preferred_replica_partition_leader_election(partition.assignment, partition.isr, live)
     if leader is None:
-        return Failure.STATE_CHANGE_FAILED
+        return ElectionFailure.STATE_CHANGE_FAILED
     return Elected(leader, partition.leader_epoch + 1, partition.isr, partition.assignment)
 
 
 def _controlled_shutdown(
     partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     leaving = set(brokers.shutting_down)
     if version < REASSIGNMENT_NEEDS_ISR_SINCE:
         leaving.add(partition.leader)
@@ -200,7 +208,7 @@ def _controlled_shutdown(
             partition.assignment, partition.isr, brokers.live, brokers.shutting_down
         )
     if leader is None:
-        return Failure.STATE_CHANGE_FAILED
+        return ElectionFailure.STATE_CHANGE_FAILED
     told = brokers.live
     if ASYNC_CONTROLLER_SINCE <= version < SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE:
         told = brokers.live - brokers.shutting_down

@@ -15,7 +15,7 @@ from dashboards.rows import by_cluster
 from dashboards.section import Cluster, Section
 from dashboards.source import Source, ms, top, top_of_cluster
 from ingest.lake.tables import bronze, quality
-from reconstruct.coverage.limits import QUESTIONS, Held, Hole, Limit, limits
+from reconstruct.coverage.limits import QUESTIONS, AvailableEvidence, Hole, Limit, limits
 from reconstruct.rule_book import RULES
 
 #: So many sentences are shown of a cluster; the others are counted.
@@ -54,7 +54,7 @@ class CountedHole(Hole):
 class EvidenceLimits:
     """The kinds of evidence that there are, and the longest holes in them."""
 
-    held: tuple[Held, ...] = ()
+    evidence: tuple[AvailableEvidence, ...] = ()
     holes: tuple[CountedHole, ...] = ()
 
 
@@ -78,8 +78,8 @@ class LimitsView:
 
 def gather(source: Source) -> Mapping[str, EvidenceLimits]:
     """The evidence of each cluster and the holes in it."""
-    held, holes = held_evidence(source), evidence_holes(source)
-    return {cluster: EvidenceLimits(found, holes.get(cluster, ())) for cluster, found in held.items()}
+    evidence, holes = available_evidence(source), evidence_holes(source)
+    return {cluster: EvidenceLimits(found, holes.get(cluster, ())) for cluster, found in evidence.items()}
 
 
 def view(cluster: Cluster, data: EvidenceLimits) -> LimitsView:
@@ -91,9 +91,9 @@ def cannot_be_said(
     data: EvidenceLimits, brokers: Sequence[int], versions: Sequence[str], has_files: bool = True
 ) -> LimitsView:
     """The limits of evidence about these brokers of these versions, the first :data:`MOST_SENTENCES` as sentences."""
-    if not data.held:
+    if not data.evidence:
         return LimitsView(has_files=has_files)
-    found = limits(brokers, data.held, data.holes, versions)
+    found = limits(brokers, data.evidence, data.holes, versions)
     totals = {row.cause: row.total for row in data.holes}
     sentences = tuple(
         LimitSentence(
@@ -107,7 +107,7 @@ def cannot_be_said(
     return LimitsView(sentences, more, has_files)
 
 
-def held_evidence(source: Source) -> dict[str, tuple[Held, ...]]:
+def available_evidence(source: Source) -> dict[str, tuple[AvailableEvidence, ...]]:
     """Kinds of source by broker, with the lowest level and the span: of logs by their records, since one stream may
     hold several of them; of everything else by files."""
     broker = F.coalesce("broker_id", F.lit(-1)).alias("broker_id")
@@ -133,7 +133,7 @@ def held_evidence(source: Source) -> dict[str, tuple[Held, ...]]:
         )
     )
     order = [F.col("broker_id"), F.col("source_kind")]
-    return by_cluster(Held, top_of_cluster(logs.unionByName(files), order, _MOST_KINDS))
+    return by_cluster(AvailableEvidence, top_of_cluster(logs.unionByName(files), order, _MOST_KINDS))
 
 
 def evidence_holes(source: Source) -> dict[str, tuple[CountedHole, ...]]:

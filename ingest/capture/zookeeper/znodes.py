@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final, NamedTuple, Protocol
 
-from ingest.readers.secrets import HIDDEN, shown_znode
+from ingest.readers.secrets import HIDDEN, masked_znode
 
 #: Credentials lie below these: their stat is read, their data never is.
 _SECRET: Final = re.compile(r"/(?:config/users|delegation_token/tokens)/")
@@ -76,7 +76,7 @@ def child(parent: str, name: str) -> str:
 def line_tail(path: str, data: bytes | None, stat: Stat) -> bytes:
     """A snapshot's line behind ``{"captured_at":MS,``; data that are secret are hidden, as the ingest does it."""
     text = None if not data else data.decode("utf-8", "backslashreplace")
-    return _tail(path, shown_znode(path, text), stat)
+    return _tail(path, masked_znode(path, text), stat)
 
 
 def hidden_line_tail(path: str, stat: Stat) -> bytes:

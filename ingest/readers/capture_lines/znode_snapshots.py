@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ingest.readers.capture_lines import json_lines
 from ingest.readers.capture_lines.json_lines import bounded, is_text, micros
-from ingest.readers.secrets import shown_znode
+from ingest.readers.secrets import masked_znode
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: JSON key of the znode's stat -> column.
@@ -49,7 +49,7 @@ def _znode(place: Place, entry: Mapping[str, Any], chroot: str) -> Kept | Reject
             "captured_at": micros(entry["captured_at"]),
             "snapshot_zxid": None,
             "path": path[len(chroot) :] or "/",
-            "data": shown_znode(path, data if data is None or isinstance(data, str) else json.dumps(data)),
+            "data": masked_znode(path, data if data is None or isinstance(data, str) else json.dumps(data)),
             "ctime": micros(entry.get("ctime")),
             "mtime": micros(entry.get("mtime")),
         }

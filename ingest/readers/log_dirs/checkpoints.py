@@ -50,12 +50,12 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     if version is None:
         return
     if version.data.strip() != b"0":
-        yield Rejected(version, f"version {_shown(version)} of the checkpoint format is not known: only 0 is")
+        yield Rejected(version, f"version {_excerpt(version)} of the checkpoint format is not known: only 0 is")
         for place in places:
             yield Rejected(place, "an entry of a checkpoint whose version is not known")
         return
     if version.data.rstrip(b"\r\n") != b"0":
-        yield Rejected(version, f"white space around the version, {_shown(version)}: Kafka refuses such a file")
+        yield Rejected(version, f"white space around the version, {_excerpt(version)}: Kafka refuses such a file")
     count = next(places, None)
     if count is None:
         return
@@ -126,7 +126,7 @@ class _Entries:
 
     def _parsed(self, place: Place) -> tuple[Any, ...] | _Bad:
         if place.length > MAX_LINE_BYTES:
-            return _Bad(f"a malformed entry, longer than any can be: {_shown(place)}")
+            return _Bad(f"a malformed entry, longer than any can be: {_excerpt(place)}")
         parts = _WHITE_SPACE.split(place.data.decode("utf-8", "replace"))
         while parts and not parts[-1]:
             parts.pop()
@@ -141,13 +141,13 @@ def _count(place: Place) -> tuple[int | None, str | None]:
     text = place.data[:120].decode("utf-8", "replace")
     number = text.strip()
     if not _INT.match(number) or place.length > 120:
-        return None, f"the number of entries is not a number: {_shown(place)}"
+        return None, f"the number of entries is not a number: {_excerpt(place)}"
     if int(number) < 0:
-        return None, f"the number of entries is negative: {_shown(place)}"
+        return None, f"the number of entries is negative: {_excerpt(place)}"
     if int(number) not in _INT32:
-        return None, f"the number of entries is more than a file can have: {_shown(place)}"
+        return None, f"the number of entries is more than a file can have: {_excerpt(place)}"
     if text.rstrip("\r\n") != number:
-        return int(number), f"white space around the number of entries, {_shown(place)}: Kafka refuses such a file"
+        return int(number), f"white space around the number of entries, {_excerpt(place)}: Kafka refuses such a file"
     return int(number), None
 
 
@@ -162,25 +162,25 @@ def _places(item: WorkItem, source: Iterable[bytes]) -> Iterator[Place]:
 
 def _offset_entry(parts: Sequence[str], place: Place) -> tuple[str, int, int] | _Bad:
     if len(parts) != 3 or not parts[0]:
-        return _Bad(f"a malformed entry, not TOPIC PARTITION OFFSET: {_shown(place)}")
+        return _Bad(f"a malformed entry, not TOPIC PARTITION OFFSET: {_excerpt(place)}")
     partition, offset = _number(parts[1], _INT32), _number(parts[2], _INT64)
     if partition is None or offset is None:
-        return _Bad(f"a malformed entry, its partition or offset is not a number in range: {_shown(place)}")
+        return _Bad(f"a malformed entry, its partition or offset is not a number in range: {_excerpt(place)}")
     if partition < 0:
-        return _Bad(f"a malformed entry, its partition is negative: {_shown(place)}")
+        return _Bad(f"a malformed entry, its partition is negative: {_excerpt(place)}")
     if not _TOPIC.match(parts[0]):
-        return _Bad(f"a malformed entry, no topic can have that name: {_shown(place)}")
+        return _Bad(f"a malformed entry, no topic can have that name: {_excerpt(place)}")
     return parts[0], partition, offset
 
 
 def _epoch_entry(parts: Sequence[str], place: Place) -> tuple[int, int] | _Bad:
     if len(parts) != 2:
-        return _Bad(f"a malformed entry, not EPOCH OFFSET: {_shown(place)}")
+        return _Bad(f"a malformed entry, not EPOCH OFFSET: {_excerpt(place)}")
     epoch, start = _number(parts[0], _INT32), _number(parts[1], _INT64)
     if epoch is None or start is None:
-        return _Bad(f"a malformed entry, its epoch or offset is not a number in range: {_shown(place)}")
+        return _Bad(f"a malformed entry, its epoch or offset is not a number in range: {_excerpt(place)}")
     if epoch < 0 or start < 0:
-        return _Bad(f"a malformed entry, its epoch or offset is negative: {_shown(place)}")
+        return _Bad(f"a malformed entry, its epoch or offset is negative: {_excerpt(place)}")
     return epoch, start
 
 
@@ -189,5 +189,5 @@ def _number(text: str, among: range) -> int | None:
     return number if number is not None and number in among else None
 
 
-def _shown(place: Place) -> str:
+def _excerpt(place: Place) -> str:
     return repr(place.data[:120].decode("utf-8", "replace").rstrip("\r\n"))

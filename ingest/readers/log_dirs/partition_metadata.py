@@ -33,19 +33,19 @@ def partition_metadata(source: Iterable[bytes]) -> PartitionMetadata:
     rows = head.split(b"\n")
     version = _VERSION.match(rows[0])
     if version is None:
-        return PartitionMetadata(size, None, f"line 1 is no version: {_shown(rows[0])}")
+        return PartitionMetadata(size, None, f"line 1 is no version: {_excerpt(rows[0])}")
     if int(version.group(1)) < 0:
         return PartitionMetadata(
             size, None, f"version {int(version.group(1))} of the file is not known: it begins at 0"
         )
     topic_id = _TOPIC_ID.match(rows[1]) if len(rows) > 1 else None
     if topic_id is None:
-        found = _shown(rows[1]) if len(rows) > 1 else "the file ends there"
+        found = _excerpt(rows[1]) if len(rows) > 1 else "the file ends there"
         return PartitionMetadata(size, None, f"line 2 is no topic id: {found}")
     if topic_id.group(1) == _NO_TOPIC_ID:
         return PartitionMetadata(size, None, "the topic id is all zeros, which no topic has")
     return PartitionMetadata(size, topic_id.group(1).decode(), None)
 
 
-def _shown(row: bytes) -> str:
+def _excerpt(row: bytes) -> str:
     return repr(row[:80].decode("utf-8", "replace").rstrip("\r\n"))

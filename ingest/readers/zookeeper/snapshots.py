@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ingest.readers.secrets import shown_znode
+from ingest.readers.secrets import masked_znode
 from ingest.readers.work import RAW_BYTES, Kept, Place, Rejected, WorkItem
 from ingest.readers.zookeeper.columns import below_chroot, micros, session_owner, text
 from ingest.readers.zookeeper.snapshot_format import Ending, SnapshotNode, SnapshotParser, node_of, snapshot_zxid
@@ -134,7 +134,7 @@ def _values(node: SnapshotNode, path: str, child_count: int | None, zxid: int | 
     return {
         "snapshot_zxid": zxid,
         "path": path,
-        "data": shown_znode(node.path, text(node.data)),
+        "data": masked_znode(node.path, text(node.data)),
         "czxid": node.czxid,
         "mzxid": node.mzxid,
         "pzxid": node.pzxid,

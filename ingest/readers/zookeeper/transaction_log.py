@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ingest.readers.secrets import shown_znode
+from ingest.readers.secrets import masked_znode
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 from ingest.readers.zookeeper.columns import below_chroot, micros, text
 from ingest.readers.zookeeper.jute import JuteError
@@ -80,7 +80,7 @@ def _values(operation: Operation, chroot: str) -> dict[str, Any]:
         "operation": operation.op.value,
         "path": below_chroot(operation.path, chroot),
         "full_path": operation.path,
-        "data": shown_znode(operation.path, text(operation.data)),
+        "data": masked_znode(operation.path, text(operation.data)),
         "version": operation.version,
         "is_ephemeral": operation.ephemeral if is_create else None,
         "ttl_ms": operation.ttl_ms,

@@ -39,13 +39,13 @@ class Guard:
         with self._lock:
             if self._process is None:
                 self._process = _begun()
-            _tell(self._process, "+", group)
+            _notify(self._process, "+", group)
 
     def ended(self, group: int) -> None:
         """Its leader was waited for: the id may be another's from now on."""
         with self._lock:
             if self._process is not None:
-                _tell(self._process, "-", group)
+                _notify(self._process, "-", group)
 
     def close(self) -> None:
         """Kill what is left, and end."""
@@ -67,7 +67,7 @@ def _begun() -> subprocess.Popen[str]:
     )
 
 
-def _tell(process: subprocess.Popen[str], change: str, group: int) -> None:
+def _notify(process: subprocess.Popen[str], change: str, group: int) -> None:
     assert process.stdin is not None
     process.stdin.write(f"{change} {group}\n")
     process.stdin.flush()

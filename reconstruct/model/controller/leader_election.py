@@ -18,8 +18,8 @@ from reconstruct.model.controller.values import LeaderAndIsr, LeaderIsrAndContro
 from reconstruct.model.elections import (
     Brokers,
     Elected,
+    ElectionFailure,
     ElectionKind,
-    Failure,
     PartitionView,
     select_leader,
     select_no_op,
@@ -53,7 +53,7 @@ class Choice:
         """The next decision, or why there is none."""
         view = partition_view(self.context, self.partition, current)
         outcome = _outcome(self.context, self.partition, view, self.election)
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, ElectionFailure):
             return Refusal(_reason(outcome, self.context), _message(self.partition, self.election, view, outcome))
         self.recipients = outcome.recipients
         if self.election.kind is None:
@@ -84,7 +84,7 @@ def partition_view(
     return PartitionView(assignment.replicas, current.isr, leader, current.leader_and_isr.leader_epoch, target)
 
 
-def brokers_seen(context: ControllerContext, partition: TopicPartition, view: PartitionView) -> Brokers:
+def eligible_brokers(context: ControllerContext, partition: TopicPartition, view: PartitionView) -> Brokers:
     """The brokers that matter to the partition, those with its failed log directory left out."""
     asked = {*view.assignment, *view.isr, *(view.target or ())}
     sees_log_dirs = context.version >= OFFLINE_LOG_DIRS_SINCE
@@ -99,24 +99,24 @@ def brokers_seen(context: ControllerContext, partition: TopicPartition, view: Pa
 
 def _outcome(
     context: ControllerContext, partition: TopicPartition, view: PartitionView, election: Election
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     if election.kind is None:
         return select_no_op(view)
     is_unclean_allowed = election.allow_unclean or context.settings.is_unclean_allowed(partition.topic)
-    brokers = brokers_seen(context, partition, view)
+    brokers = eligible_brokers(context, partition, view)
     return select_leader(election.kind, view, brokers, is_unclean_allowed, context.version)
 
 
-def _reason(failure: Failure, context: ControllerContext) -> Reason:
-    if failure is Failure.NOT_NEEDED:
+def _reason(failure: ElectionFailure, context: ControllerContext) -> Reason:
+    if failure is ElectionFailure.NOT_NEEDED:
         return Reason.ELECTION_NOT_NEEDED
-    if failure is Failure.NO_REPLICA_ONLINE and context.version < ASYNC_CONTROLLER_SINCE:
+    if failure is ElectionFailure.NO_REPLICA_ONLINE and context.version < ASYNC_CONTROLLER_SINCE:
         return Reason.NO_REPLICA_ONLINE
     return Reason.STATE_CHANGE_FAILED
 
 
-def _message(partition: TopicPartition, election: Election, view: PartitionView, failure: Failure) -> str:
-    if failure is Failure.NOT_NEEDED:
+def _message(partition: TopicPartition, election: Election, view: PartitionView, failure: ElectionFailure) -> str:
+    if failure is ElectionFailure.NOT_NEEDED:
         return f"replica {view.leader} is preferred and leads {partition} already"
     seen = f"assigned {list(view.assignment)}, ISR {list(view.isr)}, leader {view.leader}"
     return f"no leader can be elected for {partition} by {election.kind}: {seen}"

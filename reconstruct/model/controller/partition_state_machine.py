@@ -137,7 +137,7 @@ class _Work:
         decision = create_state(self.context, self.zookeeper, partition, info)
         if not self._took(partition, PartitionState.NEW, decision):
             return None
-        self._tell(partition, decision, live, is_new=True)
+        self._add_leader_and_isr(partition, decision, live, is_new=True)
         return self.move(partition, PartitionState.ONLINE)
 
     def elect_all(self, election: Election | None) -> None:
@@ -169,7 +169,7 @@ class _Work:
             # Up to 1.0 the selector's refusal is swallowed, and the partition counts as moved.
             self.move(partition, PartitionState.ONLINE)
         elif self._took(partition, current, decision) and decision.info is not None:
-            self._tell(partition, decision, chosen.recipients, is_new=False)
+            self._add_leader_and_isr(partition, decision, chosen.recipients, is_new=False)
             self.move(partition, PartitionState.ONLINE)
             self.elected[partition] = decision.info.leader_and_isr
         return True
@@ -196,7 +196,9 @@ class _Work:
         if failure.partition is not None:
             self.elected[failure.partition] = failure
 
-    def _tell(self, partition: TopicPartition, decision: Decision, brokers: Iterable[int], is_new: bool) -> None:
+    def _add_leader_and_isr(
+        self, partition: TopicPartition, decision: Decision, brokers: Iterable[int], is_new: bool
+    ) -> None:
         if decision.info is None:
             return
         self.leadership[partition] = decision.info

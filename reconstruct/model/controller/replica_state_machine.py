@@ -111,7 +111,7 @@ class _Work:
             logged = ReplicaState.OFFLINE if is_misnamed else self.target
             return self.refuse(replica, Reason.STATE_CHANGE_FAILED, message, logged)
         if info is not None:
-            self._tell(replica, (replica.replica_id,), info, is_new=True)
+            self._add_leader_and_isr(replica, (replica.replica_id,), info, is_new=True)
         return self._done(replica)
 
     def _leader_for_new(self, replica: PartitionAndReplica) -> LeaderIsrAndControllerEpoch | None:
@@ -127,7 +127,7 @@ class _Work:
             if replica.replica_id not in assignment.replicas:
                 self.assignments[replica.partition] = assignment.add_replica(replica.replica_id)
         elif info is not None:
-            self._tell(replica, (replica.replica_id,), info, is_new=False)
+            self._add_leader_and_isr(replica, (replica.replica_id,), info, is_new=False)
         is_silent = self.before.version < ASYNC_CONTROLLER_SINCE and current is not ReplicaState.NEW and info is None
         self._done(replica, is_logged=not is_silent)
 
@@ -143,7 +143,7 @@ class _Work:
         self.outputs.extend(decision.outputs)
         if decision.info is not None:
             self.leadership[replica.partition] = decision.info
-            self._tell_shrunk_isr(replica, decision.info)
+            self._send_shrunk_isr(replica, decision.info)
             return self._done(replica)
         self.has_moved = decision.has_moved
         if decision.refusal is None:
@@ -171,12 +171,12 @@ class _Work:
         message = f"{replica} cannot move to OfflineReplica because its partition has no leader and ISR in ZooKeeper"
         return self.refuse(replica, Reason.STATE_CHANGE_FAILED, message)
 
-    def _tell_shrunk_isr(self, replica: PartitionAndReplica, info: LeaderIsrAndControllerEpoch) -> None:
+    def _send_shrunk_isr(self, replica: PartitionAndReplica, info: LeaderIsrAndControllerEpoch) -> None:
         if self.before.version < SHRUNK_ISR_SENT_TO_ALL_SINCE:
-            self._tell(replica, (info.leader,), info, is_new=False)
+            self._add_leader_and_isr(replica, (info.leader,), info, is_new=False)
         elif not self.before.is_queued_for_deletion(replica.topic):
             others = without(self.context.replicas(replica.partition), (replica.replica_id,))
-            self._tell(replica, others, info, is_new=False)
+            self._add_leader_and_isr(replica, others, info, is_new=False)
 
     def _to_non_existent(self, replica: PartitionAndReplica) -> None:
         if self.before.version < TOPIC_DELETION_SINCE:
@@ -185,7 +185,7 @@ class _Work:
         self.assignments[replica.partition] = assignment.remove_replica(replica.replica_id)
         self._done(replica)
 
-    def _tell(
+    def _add_leader_and_isr(
         self, replica: PartitionAndReplica, brokers: Iterable[int], info: LeaderIsrAndControllerEpoch, is_new: bool
     ) -> None:
         assignment = self.context.assignment(replica.partition)

@@ -53,7 +53,7 @@ def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetObservat
     return [(key, sorted(found[key], key=lambda s: (s.leader_epoch, s.offset, s.evidence_id))) for key in sorted(found)]
 
 
-def _seen_at(case: OffsetCase, *entries: OffsetObservation) -> int:
+def _observed_at(case: OffsetCase, *entries: OffsetObservation) -> int:
     """When the copies were made; where nothing says, the last instant that anything is known of the partition."""
     copied = max(entry.observed_at for entry in entries)
     if copied > 0:
@@ -93,7 +93,7 @@ def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetObse
             Divergence(
                 DivergenceType.EPOCH_LINEAGE_CONFLICT,
                 "error",
-                _seen_at(case, following),
+                _observed_at(case, following),
                 broker_id=replica_id,
                 replica_id=replica_id,
             ).explained(
@@ -112,7 +112,7 @@ def _before_its_leader(
     return Divergence(
         DivergenceType.EPOCH_LINEAGE_CONFLICT,
         "error",
-        _seen_at(case, entry),
+        _observed_at(case, entry),
         broker_id=replica_id,
         replica_id=replica_id,
     ).explained(
@@ -146,7 +146,7 @@ def _judge_pair(
 
 def _differ(case: OffsetCase, epoch: int, early: OffsetObservation, late: OffsetObservation) -> Finding:
     return Divergence(
-        DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", _seen_at(case, early, late), replica_id=late.replica_id
+        DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", _observed_at(case, early, late), replica_id=late.replica_id
     ).explained(
         f"leader epoch {epoch} begins at one offset on all replicas",
         f"{early.offset} on replica {early.replica_id}, {late.offset} on replica {late.replica_id}",
@@ -173,7 +173,7 @@ def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdic
             Divergence(
                 DivergenceType.EPOCH_LINEAGE_CONFLICT,
                 "warning",
-                _seen_at(case, entry, held),
+                _observed_at(case, entry, held),
                 replica_id=held.replica_id,
             ).explained(
                 f"leader epoch {epoch} from {entry.offset} on",

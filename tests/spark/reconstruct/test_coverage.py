@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.sections.coverage.limits import EvidenceLimits, cannot_be_said, evidence_holes, held_evidence
+from dashboards.sections.coverage.limits import EvidenceLimits, available_evidence, cannot_be_said, evidence_holes
 from dashboards.sections.timelines import evidence
 from dashboards.source import Limits, Source
 from ingest.lake.delta import Lake
@@ -239,7 +239,7 @@ def test_the_report_gathers_it_and_says_it(lake):
         "unread_file",
         NOT_CAPTURED,
     }
-    held, holes = held_evidence(source), evidence_holes(source)
+    held, holes = available_evidence(source), evidence_holes(source)
     floors = {(row.broker_id, row.source_kind): row.level_floor for row in held["c"]}
     assert floors[2, "state_change_log"] == "INFO"
     assert floors[-1, "znode_snapshot"] is None

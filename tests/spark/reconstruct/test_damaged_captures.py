@@ -282,7 +282,7 @@ def lay_out(folder: Path) -> tuple[Path, dict[str, Path]]:
 
 def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     """What is said of each cluster."""
-    from dashboards.sections.coverage.limits import evidence_holes, held_evidence
+    from dashboards.sections.coverage.limits import available_evidence, evidence_holes
     from dashboards.source import Limits, Source
     from ingest.lake.delta import PinnedLake
     from ingest.lake.tables import TABLES
@@ -298,7 +298,7 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
         for example in json.loads(result.examples or "[]") if result.verdict == "broken" else ():
             told[example["cluster_id"]].broken[result.check_id] = result.severity
     source = Source(lake, Limits(), tuple(sorted(told)))
-    held, holes = held_evidence(source), evidence_holes(source)
+    held, holes = available_evidence(source), evidence_holes(source)
     for cluster_id, rows in held.items():
         told[cluster_id].limits = limits(
             _BROKERS,

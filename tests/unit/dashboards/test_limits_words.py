@@ -17,7 +17,7 @@ from dashboards.sections.coverage.limits import (
 )
 from dashboards.source import FileTotals
 from ingest.lake.tables.quality import GAP_REASONS
-from reconstruct.coverage.limits import Held, Limit
+from reconstruct.coverage.limits import AvailableEvidence, Limit
 from tests.unit.dashboards.test_render import cluster, data
 
 #: 2026-11-21 10:00 UTC
@@ -26,7 +26,7 @@ HOUR = 3_600_000
 
 
 def held(broker: int, kind: str, floor: str | None = None, begin: float = TEN, end: float = TEN + HOUR):
-    return Held(broker, kind, floor, begin, end)
+    return AvailableEvidence(broker, kind, floor, begin, end)
 
 
 def hole(cause: str, broker: int, **values: Any) -> CountedHole:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ingest.readers.secrets import HIDDEN, shown_value, shown_znode
+from ingest.readers.secrets import HIDDEN, masked_value, masked_znode
 
 
 @pytest.mark.parametrize(
@@ -21,18 +21,18 @@ from ingest.readers.secrets import HIDDEN, shown_value, shown_znode
     ],
 )
 def test_values(key: str, value: str, shown: str) -> None:
-    assert shown_value(key, value) == shown
+    assert masked_value(key, value) == shown
 
 
 def test_credentials_in_znodes_are_hidden_whole() -> None:
-    assert shown_znode("/config/users/alice", '{"config":{"SCRAM-SHA-256":"salt=x"}}') == HIDDEN
-    assert shown_znode("/kafka/delegation_token/tokens/abc", "anything") == HIDDEN
-    assert shown_znode("/config/users", None) is None
+    assert masked_znode("/config/users/alice", '{"config":{"SCRAM-SHA-256":"salt=x"}}') == HIDDEN
+    assert masked_znode("/kafka/delegation_token/tokens/abc", "anything") == HIDDEN
+    assert masked_znode("/config/users", None) is None
 
 
 def test_of_a_config_only_what_is_secret_is_hidden() -> None:
     data = '{"version":1,"config":{"ssl.key.password":"x","min.insync.replicas":"2"}}'
-    assert json.loads(shown_znode("/config/brokers/1", data) or "") == {
+    assert json.loads(masked_znode("/config/brokers/1", data) or "") == {
         "version": 1,
         "config": {"ssl.key.password": HIDDEN, "min.insync.replicas": "2"},
     }
@@ -40,8 +40,8 @@ def test_of_a_config_only_what_is_secret_is_hidden() -> None:
 
 @pytest.mark.parametrize("data", ['{"version":1,"config":{"min.insync.replicas":"2"}}', "no json", '{"config":3}', ""])
 def test_data_without_secrets_is_left_as_it_is(data: str) -> None:
-    assert shown_znode("/config/topics/t", data) == data
+    assert masked_znode("/config/topics/t", data) == data
 
 
 def test_other_znodes_are_left_as_they_are() -> None:
-    assert shown_znode("/brokers/ids/1", '{"config":{"password":"x"}}') == '{"config":{"password":"x"}}'
+    assert masked_znode("/brokers/ids/1", '{"config":{"password":"x"}}') == '{"config":{"password":"x"}}'

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.coverage.limits import CAUSES, QUESTIONS, Held, Hole, Limit, limits
+from reconstruct.coverage.limits import CAUSES, QUESTIONS, AvailableEvidence, Hole, Limit, limits
 from reconstruct.rule_book import RULES
 
 LOGS = ("state_change_log", "controller_log", "server_log")
 #: Everything that a broker may leave.
 WHOLE = (*LOGS, "replication_offset_checkpoint", "leader_epoch_checkpoint", "log_segment", "server_properties")
 FLOORS = {"state_change_log": "TRACE", "controller_log": "DEBUG", "server_log": "INFO"}
-ZNODES = [Held(-1, "znode_snapshot"), Held(-1, "znode_transaction_log")]
+ZNODES = [AvailableEvidence(-1, "znode_snapshot"), AvailableEvidence(-1, "znode_transaction_log")]
 
 
-def held(*brokers: int, without: tuple[str, ...] = ()) -> list[Held]:
-    return [Held(b, kind, FLOORS.get(kind), 0, 1000) for b in brokers for kind in WHOLE if kind not in without]
+def held(*brokers: int, without: tuple[str, ...] = ()) -> list[AvailableEvidence]:
+    return [
+        AvailableEvidence(b, kind, FLOORS.get(kind), 0, 1000) for b in brokers for kind in WHOLE if kind not in without
+    ]
 
 
 def told(found: list[Limit]) -> list[tuple[str, tuple[int, ...], str]]:
@@ -56,7 +58,7 @@ def test_a_broker_that_is_only_named_lacks_everything():
 def test_probes_or_segments_tell_where_logs_ended():
     evidence = [*held(1, without=("log_segment",)), *ZNODES]
     assert told(limits([1], evidence, [])) == [("missing", (1,), "log_end")]
-    assert limits([1], [*evidence, Held(1, "offset_probe")], []) == []
+    assert limits([1], [*evidence, AvailableEvidence(1, "offset_probe")], []) == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_leader_epochs_are_not_missed_where_kafka_kept_none(versions, is_told):
 
 
 def test_a_log_of_no_known_broker_is_not_called_missing():
-    evidence = [*held(1, without=("server_log",)), Held(-1, "server_log", "INFO"), *ZNODES]
+    evidence = [*held(1, without=("server_log",)), AvailableEvidence(-1, "server_log", "INFO"), *ZNODES]
     assert told(limits([1, 2], [*evidence, *held(2)], [])) == [("unknown_broker", (), "server_log")]
 
 
@@ -83,7 +85,7 @@ def test_znodes_are_missed_by_the_cluster(znodes, kind):
 
 
 def test_a_level_throughout_is_told_without_a_span_and_for_all_brokers():
-    coarse = [Held(b, "state_change_log", "INFO", 10 * b, 900 + b) for b in (1, 2)]
+    coarse = [AvailableEvidence(b, "state_change_log", "INFO", 10 * b, 900 + b) for b in (1, 2)]
     holes = [Hole("too_coarse", b, "state_change_log", 10 * b, 900 + b, "INFO") for b in (1, 2)]
     [limit] = limits([1, 2], [*held(1, 2, without=("state_change_log",)), *coarse, *ZNODES], holes)
     assert told([limit]) == [("too_coarse", (1, 2), "state_change_log")]
@@ -101,7 +103,7 @@ def test_a_level_for_a_while_is_told_with_its_span():
 
 
 def test_a_log_in_a_stream_with_others_has_a_level_of_its_own():
-    stream = [Held(1, "state_change_log", "INFO", 0, 10)]
+    stream = [AvailableEvidence(1, "state_change_log", "INFO", 0, 10)]
     [limit] = limits([1], [*held(1, without=("state_change_log",)), *stream, *ZNODES], [])
     assert told([limit]) == [("too_coarse", (1,), "state_change_log")]
 
@@ -127,16 +129,18 @@ def test_a_silence_leaves_no_rule_open_by_itself_and_gives_way_to_a_gap():
 
 def test_every_rule_and_question_named_exists_and_every_question_is_named():
     holes = [Hole("too_coarse", 1, "state_change_log", 1, 2, "INFO")]
-    evidence = [*held(1, without=()), Held(9, "server_log")]
-    found = [*limits([1, 9], evidence, holes), *limits([1], [Held(1, kind) for kind in LOGS[:1]], [])]
-    found += limits([1], [Held(1, "server_log"), ZNODES[0]], []) + limits([5], [Held(1, "meta_properties")], [])
+    evidence = [*held(1, without=()), AvailableEvidence(9, "server_log")]
+    found = [*limits([1, 9], evidence, holes), *limits([1], [AvailableEvidence(1, kind) for kind in LOGS[:1]], [])]
+    found += limits([1], [AvailableEvidence(1, "server_log"), ZNODES[0]], []) + limits(
+        [5], [AvailableEvidence(1, "meta_properties")], []
+    )
     assert {limit.cause for limit in found} <= set(CAUSES)
     assert {rule for limit in found for rule in limit.rules} <= set(RULES)
     assert {question for limit in found for question in limit.questions} == set(QUESTIONS)
 
 
 def test_the_order_of_the_evidence_does_not_matter():
-    evidence = [*held(1), *held(2, 3, without=("server_log",)), Held(-1, "znode_snapshot")]
+    evidence = [*held(1), *held(2, 3, without=("server_log",)), AvailableEvidence(-1, "znode_snapshot")]
     holes = [Hole("gap", 1, "server_log", 5, 6, reason="unread_file"), Hole("silence", 2, "controller_log", 7, 9)]
     assert limits([3, 2, 1], evidence[::-1], holes[::-1]) == limits([1, 2, 3], evidence, holes)
 

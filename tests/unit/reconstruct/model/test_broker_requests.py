@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reconstruct.model.broker_requests import (
     Answer,
     BrokerState,
-    HeldReplica,
-    ToldState,
+    HostedReplica,
+    LeaderAndIsrPartitionState,
     handle_leader_and_isr,
     handle_stop_replica,
     handle_update_metadata,
@@ -25,12 +25,12 @@ VERSIONS = [v(0, 8, 0), v(0, 8, 1), v(0, 8, 2), v(1, 1), v(2, 0, 1), v(2, 3), v(
 
 
 def follower(leader_epoch: int = 4, **more: object) -> BrokerState:
-    state = BrokerState(2, 3, {P: HeldReplica(1, leader_epoch, 7)}, frozenset({1, 2, 3}))
+    state = BrokerState(2, 3, {P: HostedReplica(1, leader_epoch, 7)}, frozenset({1, 2, 3}))
     return replace(state, **more)  # type: ignore[arg-type]
 
 
-def told(leader: int, leader_epoch: int, partition_epoch: int = 8) -> ToldState:
-    return ToldState(leader, leader_epoch, (1, 2, 3), partition_epoch)
+def told(leader: int, leader_epoch: int, partition_epoch: int = 8) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(leader, leader_epoch, (1, 2, 3), partition_epoch)
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
@@ -58,7 +58,7 @@ def test_only_a_higher_leader_epoch_is_taken(epoch: int, answer: Answer, version
 
 
 def test_who_is_not_assigned_says_so_since_0_8_1() -> None:
-    elsewhere = ToldState(1, 9, (1, 3))
+    elsewhere = LeaderAndIsrPartitionState(1, 9, (1, 3))
     assert handle_leader_and_isr(follower(), 3, P, elsewhere, v(0, 8, 1)).answer is Answer.NOT_ASSIGNED
     assert handle_leader_and_isr(follower(), 3, P, elsewhere, v(0, 8, 0)).answer is Answer.BECAME_FOLLOWER
 
@@ -86,7 +86,7 @@ def test_since_0_8_2_the_replica_of_a_leader_that_is_not_live_is_made() -> None:
     old = handle_leader_and_isr(empty, 3, P, told(3, 5), v(0, 8, 0)).broker
     new = handle_leader_and_isr(empty, 3, P, told(3, 5), v(0, 8, 2)).broker
     assert P not in old.replicas
-    assert new.replicas[P] == HeldReplica(None, NO_EPOCH, 8)
+    assert new.replicas[P] == HostedReplica(None, NO_EPOCH, 8)
     live = replace(new, live_brokers=frozenset({2, 3}))
     assert handle_leader_and_isr(live, 3, P, told(3, 5), v(0, 8, 2)).answer is Answer.BECAME_FOLLOWER
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from reconstruct.model.elections import (
     Brokers,
     Elected,
+    ElectionFailure,
     ElectionKind,
-    Failure,
     PartitionView,
     controlled_shutdown_partition_leader_election,
     elect,
@@ -99,7 +99,9 @@ def test_an_unclean_election_must_be_allowed_from_0_8_2(
 ) -> None:
     partition = PartitionView(assignment=(1, 2), isr=(1,), leader=1, leader_epoch=4)
     result = elect(OFFLINE, partition, brokers({2}), allowed, version)
-    expected = Failure.NO_REPLICA_ONLINE if leader is None else Elected(leader, 5, (leader,), (2,), is_unclean=True)
+    expected = (
+        ElectionFailure.NO_REPLICA_ONLINE if leader is None else Elected(leader, 5, (leader,), (2,), is_unclean=True)
+    )
     assert result == expected
 
 
@@ -108,7 +110,7 @@ def test_0_8_0_elected_for_a_reassignment_outside_the_isr() -> None:
     assert elect(REASSIGNED, partition, brokers({3, 4}), False, v(0, 8, 0)) == Elected(
         3, 5, (1,), (3, 4), is_unclean=True
     )
-    assert elect(REASSIGNED, partition, brokers({3, 4}), False, v(0, 8, 1)) is Failure.NO_REPLICA_ONLINE
+    assert elect(REASSIGNED, partition, brokers({3, 4}), False, v(0, 8, 1)) is ElectionFailure.NO_REPLICA_ONLINE
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_0_8_0_elected_for_a_reassignment_outside_the_isr() -> None:
 def test_a_preferred_leader_is_elected_again_only_from_1_1_to_2_1(version: KafkaVersion, is_repeated: bool) -> None:
     partition = PartitionView(assignment=(1, 2), isr=(2, 1), leader=1, leader_epoch=4)
     result = elect(PREFERRED, partition, brokers({1, 2}), False, version)
-    assert result == (Elected(1, 5, (2, 1), (1, 2)) if is_repeated else Failure.NOT_NEEDED)
+    assert result == (Elected(1, 5, (2, 1), (1, 2)) if is_repeated else ElectionFailure.NOT_NEEDED)
 
 
 @pytest.mark.parametrize(("version", "leader"), [(v(0, 8, 2), 3), (v(0, 10), 2), (v(3, 9), 2)])
@@ -130,7 +132,7 @@ def test_the_order_of_a_controlled_shutdown_changed_with_0_10(version: KafkaVers
 def test_a_shutdown_that_takes_the_whole_isr_changes_nothing() -> None:
     partition = PartitionView(assignment=(1, 2), isr=(1,), leader=1, leader_epoch=4)
     for version in (v(0, 8, 0), v(0, 8, 2), v(0, 10), v(3, 9)):
-        assert elect(SHUTDOWN, partition, brokers({1, 2}, {1}), True, version) is Failure.STATE_CHANGE_FAILED
+        assert elect(SHUTDOWN, partition, brokers({1, 2}, {1}), True, version) is ElectionFailure.STATE_CHANGE_FAILED
 
 
 ids = st.integers(1, 6)
@@ -150,7 +152,7 @@ def test_whatever_is_elected_is_sound(
 ) -> None:
     partition = PartitionView(assignment, isr, leader=9, leader_epoch=7)
     result = elect(kind, partition, Brokers(frozenset(live), frozenset(shutting_down)), unclean, version)
-    if isinstance(result, Failure):
+    if isinstance(result, ElectionFailure):
         return
     assert result.leader_epoch == 8
     assert result.is_unclean == (result.leader not in isr)

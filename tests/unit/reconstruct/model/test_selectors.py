@@ -7,8 +7,8 @@ import pytest
 from reconstruct.model.elections import (
     Brokers,
     Elected,
+    ElectionFailure,
     ElectionKind,
-    Failure,
     PartitionView,
     elect,
     select_leader,
@@ -27,7 +27,7 @@ def brokers(*live: int, leaving: tuple[int, ...] = ()) -> Brokers:
 
 def select(
     kind: ElectionKind, view: PartitionView, seen: Brokers, unclean: bool = False, version: KafkaVersion = ARTICLE
-) -> Elected | Failure:
+) -> Elected | ElectionFailure:
     return select_leader(kind, view, seen, unclean, version)
 
 
@@ -44,28 +44,28 @@ def test_offline_partition_takes_the_live_isr_first() -> None:
 def test_offline_partition_reduces_the_isr_to_an_unclean_leader() -> None:
     view = PartitionView(assignment=(1, 2, 3), isr=(1,), leader=1, leader_epoch=7)
     assert select(OFFLINE, view, brokers(2, 3), unclean=True) == Elected(2, 8, (2,), (2, 3), is_unclean=True)
-    assert select(OFFLINE, view, brokers(2, 3)) is Failure.NO_REPLICA_ONLINE
-    assert select(OFFLINE, view, brokers(), unclean=True) is Failure.NO_REPLICA_ONLINE
+    assert select(OFFLINE, view, brokers(2, 3)) is ElectionFailure.NO_REPLICA_ONLINE
+    assert select(OFFLINE, view, brokers(), unclean=True) is ElectionFailure.NO_REPLICA_ONLINE
 
 
 def test_reassigned_partition_takes_the_first_of_the_new_that_is_live_and_in_sync_and_tells_the_new() -> None:
     view = PartitionView(assignment=(1, 2), isr=(1, 4), leader=1, leader_epoch=7, target=(3, 4))
     assert select(REASSIGNED, view, brokers(1, 3, 4)) == Elected(4, 8, (1, 4), (3, 4))
-    assert select(REASSIGNED, view, brokers(1, 3)) is Failure.NO_REPLICA_ONLINE
+    assert select(REASSIGNED, view, brokers(1, 3)) is ElectionFailure.NO_REPLICA_ONLINE
 
 
 def test_preferred_replica_must_not_lead_already_and_must_be_live_and_in_sync() -> None:
     view = PartitionView(assignment=(1, 2), isr=(2, 1), leader=2, leader_epoch=7)
     assert select(PREFERRED, view, brokers(1, 2)) == Elected(1, 8, (2, 1), (1, 2))
-    assert select(PREFERRED, view, brokers(2)) is Failure.STATE_CHANGE_FAILED
+    assert select(PREFERRED, view, brokers(2)) is ElectionFailure.STATE_CHANGE_FAILED
     led = PartitionView(assignment=(1, 2), isr=(1, 2), leader=1, leader_epoch=7)
-    assert select(PREFERRED, led, brokers(1, 2)) is Failure.NOT_NEEDED
+    assert select(PREFERRED, led, brokers(1, 2)) is ElectionFailure.NOT_NEEDED
 
 
 def test_controlled_shutdown_takes_another_of_the_isr_and_tells_every_live_replica() -> None:
     view = PartitionView(assignment=(1, 2, 3), isr=(1, 3), leader=1, leader_epoch=7)
     assert select(SHUTDOWN, view, brokers(1, 2, 3, leaving=(1,))) == Elected(3, 8, (3,), (1, 2, 3))
-    assert select(SHUTDOWN, view, brokers(1, 2, 3, leaving=(1, 3))) is Failure.STATE_CHANGE_FAILED
+    assert select(SHUTDOWN, view, brokers(1, 2, 3, leaving=(1, 3))) is ElectionFailure.STATE_CHANGE_FAILED
 
 
 @pytest.mark.parametrize(

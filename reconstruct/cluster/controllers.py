@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
-from reconstruct.cluster.generations import GenerationFact, generation_starts
+from reconstruct.cluster.generations import RECREATION_US, GenerationFact, generation_starts
 from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
@@ -15,8 +15,6 @@ from reconstruct.time.instants import utc
 
 #: /controller is written before /controller_epoch is raised: how much later its time may be, one clock against another.
 _SKEW_US: Final = 2_000_000
-#: In less time no cluster is stopped, created again and through several elections.
-_RECREATION_US: Final = 30_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -
 
 def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -> str:
     """A cluster created again, of which the logs lack the first elections, explains claims that lie far apart."""
-    return "error" if epoch > 1 and second.at - first.at <= _RECREATION_US else "warning"
+    return "error" if epoch > 1 and second.at - first.at <= RECREATION_US else "warning"
 
 
 def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[TenureSpan], verdicts: Verdicts) -> None:

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 #: ``/controller_epoch`` of a new cluster after its first election.
 FIRST_EPOCH: Final = 1
+#: In less time no cluster is stopped, created again and through several elections, µs.
+RECREATION_US: Final = 30_000_000
 
 
 class GenerationFact(NamedTuple):

@@ -240,6 +240,18 @@ def test_a_cluster_created_again_counts_its_epochs_anew() -> None:
     assert types(STALE, replace(view(), tenures=tenures)) == []
 
 
+def test_files_of_one_folder_may_be_of_one_cluster_after_the_other() -> None:
+    """As in public folders whose ZooKeeper was wiped between days of a quickstart, their logs rolled by the hour."""
+    earlier = replace(STALE, accepted_at_before=START - 86_400 * S)
+    started = replace(with_successor(view()), process_starts={2: ((START - 90_000 * S, "start-2"),)})
+    day = replace(started, logs={**view().logs, 2: (LogSpan(START - 90_000 * S, START + 100 * S, "TRACE"),)})
+    assert types(earlier, day) == [("accepted_stale_controller", "error")]
+    hours = (LogSpan(START - 90_000 * S, START - 86_000 * S, "TRACE"), LogSpan(START, START + 100 * S, "TRACE"))
+    rolled = replace(started, logs={**view().logs, 2: hours})
+    assert types(earlier, rolled) == []
+    assert counts(earlier, rolled)["R12", "cannot_be_judged"] == 1
+
+
 def test_a_refusal_must_name_a_higher_epoch() -> None:
     refused = replace(DONE, is_refused=True, accepts=False, known_epoch=5, completed=0, started=0, applied_lines=0)
     assert counts(refused, view()) == {("R23", "kept"): 1, ("R21", "kept"): 1}

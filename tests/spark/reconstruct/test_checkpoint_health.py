@@ -65,7 +65,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
             lake.read(LEADER_EPOCH_CHECKPOINTS),
             lake.read(LOG_SEGMENTS),
             inputs.incarnations,
-            inputs.said,
+            inputs.statements,
         )
         contexts = offset_contexts(
             views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)

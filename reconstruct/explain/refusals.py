@@ -9,14 +9,11 @@ from ingest.shapes.event_types import EventType
 from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.model.broker_requests import (
     Answer,
-    BrokerState,
-    HostedReplica,
-    LeaderAndIsrPartitionState,
-    handle_leader_and_isr,
-    handle_stop_replica,
-    handle_update_metadata,
+    answer_by_controller_epoch,
+    answer_to_leader_and_isr,
+    answer_to_stop_replica,
 )
-from reconstruct.model.states import NO_EPOCH, ReplicaState
+from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TOPIC_DELETION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import StateDecision, possible_statuses
@@ -86,18 +83,14 @@ def _judgement(case: Case, fact: Evidence) -> Iterator[str]:
 
 def _answers(case: Case, fact: Evidence) -> set[Answer]:
     """By the lowest and the highest version that the cluster may be of."""
-    name, own = (case.topic, 0), fact.broker_id if fact.broker_id is not None else NO_EPOCH
     if fact.known_controller_epoch is not None and fact.controller_epoch is not None:
-        broker = BrokerState(own, fact.known_controller_epoch)
-        return {handle_update_metadata(broker, fact.controller_epoch).answer}
+        return {answer_by_controller_epoch(fact.controller_epoch, fact.known_controller_epoch)}
     if fact.known_leader_epoch is None or fact.leader_epoch is None:
         return set()
-    broker = BrokerState(own, replicas={name: HostedReplica(None, fact.known_leader_epoch)})
-    told = LeaderAndIsrPartitionState(own, fact.leader_epoch, (own,))
+    if fact.kind != EventType.STOP_REPLICA_IGNORED:
+        return {answer_to_leader_and_isr(fact.leader_epoch, fact.known_leader_epoch)}
     return {
-        handle_stop_replica(broker, 0, name, fact.leader_epoch, bool(fact.is_delete), version).answer
-        if fact.kind == EventType.STOP_REPLICA_IGNORED
-        else handle_leader_and_isr(broker, 0, name, told, version).answer
+        answer_to_stop_replica(fact.leader_epoch, fact.known_leader_epoch, version)
         for version in (case.cluster.version.low, case.cluster.version.high)
     }
 

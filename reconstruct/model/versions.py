@@ -201,35 +201,17 @@ LEADER_RECOVERY_STATE_SINCE: Final = v(3, 2)
 
 # --- brokers: what they do with requests (reconstruct/model/broker_requests.py) ---------------------------------------
 
-#: A broker asks whether it is assigned before it takes a partition of a LeaderAndIsr request (ReplicaManager 0.8.1).
-ASSIGNED_REPLICAS_CHECKED_SINCE: Final = v(0, 8, 1)
-#: A follower whose new leader is not live makes its replica and keeps its epoch (KAFKA-1647).
-REPLICA_MADE_WITHOUT_LEADER_SINCE: Final = v(0, 8, 2)
 #: One lock orders all requests of controllers that a broker handles: it checks, caches and logs an UpdateMetadata under
 #: the lock that its LeaderAndIsr requests take. Before, two requests may overtake each other between the check and the
 #: line (ReplicaManager.replicaStateChangeLock, maybeUpdateMetadataCache).
 REQUESTS_ORDERED_SINCE: Final = v(0, 8, 2)
-#: A follower that missed a leader epoch of the same leader goes through all steps and compares its log again
-#: (Partition.makeFollower 2.0.1).
-MISSED_EPOCHS_MADE_UP_SINCE: Final = v(2, 0, 1)
-#: Until then a follower that already follows the new leader skips its steps; later it compares its log at every new
-#: epoch (KIP-320, Partition.makeFollower 2.1.0).
-SAME_LEADER_FOLLOWED_ON_UNTIL: Final = v(2, 1)
-#: A replica that is at a newer partition epoch is left as it is (Partition.makeLeader, makeFollower 3.3.0).
-PARTITION_EPOCH_CHECKED_SINCE: Final = v(3, 3)
 #: A StopReplica with the leader epoch that the replica has is taken (KAFKA-13972).
 EQUAL_EPOCH_STOPS_SINCE: Final = v(3, 4, 1)
 
-# --- replication: logs, high watermarks, ISRs (reconstruct/model/replication_rules.py) --------------------------------
+# --- replication: logs, high watermarks, ISRs -------------------------------------------------------------------------
 
 #: KAFKA-1555: a leader refuses writes with acks=all while its ISR is smaller than min.insync.replicas.
 MIN_ISR_SINCE: Final = v(0, 8, 2)
-#: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
-LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
-#: A leader that stays leader in a new epoch keeps what it knew of its followers (Partition.makeLeader 0.9.0).
-KEEPS_PROGRESS_WHERE_IT_LED_SINCE: Final = v(0, 9)
-#: A caught-up replica outside the ISR holds the high watermark back until it joins (KAFKA-4485).
-CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE: Final = v(0, 10, 2)
 #: KIP-101: leader epochs are checkpointed; a follower truncates to where its last epoch ends on the leader, no longer
 #: to its own high watermark.
 TRUNCATION_BY_LEADER_EPOCH_SINCE: Final = v(0, 11)
@@ -244,15 +226,11 @@ JOIN_NEEDS_EPOCH_START_SINCE: Final = v(2, 0, 1)
 EPOCH_ASSIGNED_AT_ELECTION_SINCE: Final = v(2, 0, 1)
 #: KIP-320: fetches carry the leader epoch; a leader of another epoch refuses them.
 FETCHES_ARE_FENCED_SINCE: Final = v(2, 1)
-#: A follower whose log end offset equals the leader's is never out of sync, however long ago it fetched (KAFKA-7152).
-EQUAL_LOG_END_IS_IN_SYNC_SINCE: Final = v(2, 1)
 #: The log owns the high watermark and keeps it within [log start, log end] (KAFKA-8457).
 HIGH_WATERMARK_KEPT_IN_LOG_SINCE: Final = v(2, 4)
 #: KIP-497: the controller writes the ISR for the leader (AlterIsr; inter-broker protocol 2.7-IV2); a replica that the
 #: leader asked for counts already.
 ALTER_ISR_SINCE: Final = v(2, 7)
-#: KIP-595's truncation on fetch: a fetch response names the diverging epoch (inter-broker protocol 2.7).
-TRUNCATION_ON_FETCH_SINCE: Final = v(2, 7)
 #: A leader takes a replica that a reassignment has removed out of its ISR at once, and prints its end offset as
 #: "unknown"; before, it kept it until it heard of the new assignment (KAFKA-9672, Partition.isFollowerOutOfSync).
 LEADER_DROPS_REMOVED_REPLICAS_SINCE: Final = v(3, 0)

@@ -28,7 +28,7 @@ from reconstruct.model.versions import LEADER_RECOVERY_STATE_SINCE
 from tests.oracles.controller.context_changes import equals_but_for_an_older_partition_epoch, with_leadership
 from tests.oracles.controller.metadata import send_update_metadata
 from tests.oracles.controller.reassignment import process_isr_change
-from tests.oracles.controller.versions import INELIGIBLE_REPLICAS_REFUSED_SINCE, LEADER_AHEAD_REFUSED_SINCE
+from tests.oracles.versions import INELIGIBLE_REPLICAS_REFUSED_SINCE, LEADER_AHEAD_REFUSED_SINCE
 
 
 @dataclass(frozen=True, slots=True)

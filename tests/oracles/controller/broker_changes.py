@@ -57,12 +57,12 @@ from tests.oracles.controller.questions import (
     replicas_on_brokers,
 )
 from tests.oracles.controller.reassignment import resume_reassignments
-from tests.oracles.controller.versions import (
+from tests.oracles.controller.znodes import broker_epochs
+from tests.oracles.versions import (
     DEATH_SENT_IF_NOTHING_ELSE_SINCE,
     SHUTDOWN_SKIPS_DELETED_SINCE,
     STARTING_BROKERS_NOT_SENT_DELETED_SINCE,
 )
-from tests.oracles.controller.znodes import broker_epochs
 
 
 def process_broker_change(context: ControllerContext, zookeeper: ZooKeeper) -> Result:

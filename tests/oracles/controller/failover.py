@@ -39,7 +39,6 @@ from tests.oracles.controller.metadata import send_update_metadata
 from tests.oracles.controller.questions import all_partitions
 from tests.oracles.controller.reassignment import process_partition_reassignment, resume_reassignments
 from tests.oracles.controller.replica_election import on_replica_election
-from tests.oracles.controller.versions import METADATA_SENT_BEFORE_MACHINES_SINCE
 from tests.oracles.controller.znodes import (
     ISR_CHANGE_NOTIFICATION_PATH,
     LOG_DIR_EVENT_NOTIFICATION_PATH,
@@ -49,6 +48,7 @@ from tests.oracles.controller.znodes import (
     preferred_elections,
     reassignments,
 )
+from tests.oracles.versions import METADATA_SENT_BEFORE_MACHINES_SINCE
 
 #: The epoch of the first controller.
 INITIAL_CONTROLLER_EPOCH = 1

@@ -30,12 +30,12 @@ from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.context_changes import remove_topics
 from tests.oracles.controller.questions import replicas_for_partitions
-from tests.oracles.controller.versions import (
+from tests.oracles.controller.znodes import children
+from tests.oracles.versions import (
     ADDED_PARTITIONS_RESTORED_SINCE,
     DISABLED_DELETIONS_REMOVED_SINCE,
     TOPIC_IDS_SINCE,
 )
-from tests.oracles.controller.znodes import children
 
 
 def process_topic_change(

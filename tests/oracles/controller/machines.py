@@ -17,7 +17,7 @@ from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState, initial_partition_state, initial_replica_state
 from reconstruct.model.versions import VersionRange
 from tests.oracles.controller import questions
-from tests.oracles.controller.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE
+from tests.oracles.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE
 
 
 def trigger_online_partition_state_change(

@@ -29,12 +29,12 @@ from reconstruct.model.versions import PREFERRED_NOT_REPEATED_SINCE, SINGLE_THRE
 from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.questions import all_partitions
-from tests.oracles.controller.versions import (
+from tests.oracles.controller.znodes import preferred_elections
+from tests.oracles.versions import (
     REBALANCE_ASKS_FIRST_SINCE,
     REBALANCE_DURING_REASSIGNMENT_SINCE,
     REBALANCED_TOGETHER_SINCE,
 )
-from tests.oracles.controller.znodes import preferred_elections
 
 #: leader.imbalance.per.broker.percentage, as a ratio.
 DEFAULT_IMBALANCE_RATIO = 0.1

@@ -41,8 +41,8 @@ from tests.oracles.controller.questions import (
     replicas_for_topics,
     replicas_in_state,
 )
-from tests.oracles.controller.versions import DELETIONS_START_TOGETHER_SINCE
 from tests.oracles.controller.znodes import delete
+from tests.oracles.versions import DELETIONS_START_TOGETHER_SINCE
 
 
 def init(

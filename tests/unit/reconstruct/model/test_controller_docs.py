@@ -7,7 +7,7 @@ import re
 from reconstruct.model import versions
 from reconstruct.model.versions import KafkaVersion
 from tests import ROOT
-from tests.oracles.controller import versions as oracle_versions
+from tests.oracles import versions as oracle_versions
 
 PAGE = (ROOT / "docs" / "controller-model.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconstruct.model.broker_requests import (
+from reconstruct.model import broker_requests as program
+from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH
+from reconstruct.model.versions import KafkaVersion, v
+from tests.oracles.broker_requests import (
     Answer,
     BrokerState,
     HostedReplica,
@@ -17,8 +20,6 @@ from reconstruct.model.broker_requests import (
     handle_stop_replica,
     handle_update_metadata,
 )
-from reconstruct.model.states import EPOCH_DURING_DELETE, NO_EPOCH
-from reconstruct.model.versions import KafkaVersion, v
 
 P = ("t", 0)
 VERSIONS = [v(0, 8, 0), v(0, 8, 1), v(0, 8, 2), v(1, 1), v(2, 0, 1), v(2, 3), v(2, 6), v(3, 3), v(3, 4, 1), v(3, 9)]
@@ -159,3 +160,24 @@ def test_a_broker_never_goes_back(requests: list[tuple[int, int, int]], version:
             assert handled.broker.replicas[P].leader_epoch >= held.leader_epoch
         assert bool(handled.steps) <= (handled.broker != broker)
         broker = handled.broker
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+def test_the_program_takes_and_refuses_what_the_oracle_does(version: KafkaVersion) -> None:
+    refused = {answer.value for answer in program.Answer} - {program.Answer.TAKEN}
+    for epoch in range(-2, 7):
+        pairs = [
+            (program.answer_by_controller_epoch(epoch, 3), handle_update_metadata(follower(), epoch)),
+            (
+                program.answer_to_stop_replica(epoch, 4, version),
+                handle_stop_replica(follower(), 3, P, epoch, True, version),
+            ),
+            (
+                program.answer_to_leader_and_isr(epoch, 4),
+                handle_leader_and_isr(follower(), 3, P, told(2, epoch), version),
+            ),
+        ]
+        for answer, handled in pairs:
+            assert (answer.value if answer is not program.Answer.TAKEN else None) == (
+                handled.answer.value if handled.answer.value in refused else None
+            )

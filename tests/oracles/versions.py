@@ -1,10 +1,12 @@
-"""Version gates of the controller's procedures that the oracle plays; those of the pipeline are in the model."""
+"""Version gates of what only the oracles play; those that the pipeline asks are in the model."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from reconstruct.model.versions import v
+
+# --- the controller's procedures --------------------------------------------------------------------------------------
 
 #: A new controller tells brokers of each other before it starts its machines, no longer after (KAFKA-4443).
 METADATA_SENT_BEFORE_MACHINES_SINCE: Final = v(0, 10, 2)
@@ -34,3 +36,31 @@ LEADER_AHEAD_REFUSED_SINCE: Final = v(3, 3)
 INELIGIBLE_REPLICAS_REFUSED_SINCE: Final = v(3, 3)
 #: An automatic rebalance no longer waits until nothing is reassigned (KAFKA-10149).
 REBALANCE_DURING_REASSIGNMENT_SINCE: Final = v(3, 4)
+
+# --- brokers: what they do with requests ------------------------------------------------------------------------------
+
+#: A broker asks whether it is assigned before it takes a partition of a LeaderAndIsr request (ReplicaManager 0.8.1).
+ASSIGNED_REPLICAS_CHECKED_SINCE: Final = v(0, 8, 1)
+#: A follower whose new leader is not live makes its replica and keeps its epoch (KAFKA-1647).
+REPLICA_MADE_WITHOUT_LEADER_SINCE: Final = v(0, 8, 2)
+#: A replica that is at a newer partition epoch is left as it is (Partition.makeLeader, makeFollower 3.3.0).
+PARTITION_EPOCH_CHECKED_SINCE: Final = v(3, 3)
+#: A follower that missed a leader epoch of the same leader goes through all steps and compares its log again
+#: (Partition.makeFollower 2.0.1).
+MISSED_EPOCHS_MADE_UP_SINCE: Final = v(2, 0, 1)
+#: Until then a follower that already follows the new leader skips its steps; later it compares its log at every new
+#: epoch (KIP-320, Partition.makeFollower 2.1.0).
+SAME_LEADER_FOLLOWED_ON_UNTIL: Final = v(2, 1)
+
+# --- replication: logs, high watermarks, ISRs -------------------------------------------------------------------------
+
+#: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
+LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
+#: A leader that stays leader in a new epoch keeps what it knew of its followers (Partition.makeLeader 0.9.0).
+KEEPS_PROGRESS_WHERE_IT_LED_SINCE: Final = v(0, 9)
+#: A caught-up replica outside the ISR holds the high watermark back until it joins (KAFKA-4485).
+CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE: Final = v(0, 10, 2)
+#: A follower whose log end offset equals the leader's is never out of sync, however long ago it fetched (KAFKA-7152).
+EQUAL_LOG_END_IS_IN_SYNC_SINCE: Final = v(2, 1)
+#: KIP-595's truncation on fetch: a fetch response names the diverging epoch (inter-broker protocol 2.7).
+TRUNCATION_ON_FETCH_SINCE: Final = v(2, 7)

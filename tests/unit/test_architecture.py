@@ -67,7 +67,7 @@ def test_the_model_imports_the_standard_library_only():
 
 def test_the_simulated_replicas_import_the_standard_library_and_the_model_only():
     """They are the oracle of the bounds of offsets: sharing code with these, they would share its mistakes."""
-    own = ("reconstruct.model", "tests.oracles.replication")
+    own = ("reconstruct.model", "tests.oracles.replication", "tests.oracles.versions")
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules("tests/oracles/replication")

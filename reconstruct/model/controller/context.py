@@ -43,7 +43,6 @@ class Settings:
     broker_id: int = 0
     unclean_leader_election_enable: bool | None = None
     topic_unclean: Mapping[str, bool] = field(default_factory=dict)
-    delete_topic_enable: bool = True
     inter_broker_protocol: KafkaVersion | None = None
 
     @property
@@ -65,8 +64,6 @@ class ControllerContext:
     """The cache of one controller. Methods return a new one; none raises on what it does not know."""
 
     settings: Settings = field(default_factory=Settings)
-    #: Whether this broker believes that it is the controller.
-    is_active: bool = True
     #: Up to 0.10.2 a machine that was not started refuses all work.
     machines_started: bool = True
     epoch: int = 0
@@ -76,20 +73,15 @@ class ControllerContext:
     live_broker_epochs: Mapping[int, int] = field(default_factory=dict)
     shutting_down_broker_ids: frozenset[int] = frozenset()
     all_topics: frozenset[str] = frozenset()
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
     assignments: Mapping[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
     leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch] = field(default_factory=dict)
     partition_states: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
     replica_states: Mapping[PartitionAndReplica, ReplicaState] = field(default_factory=dict)
     #: Partition: the replicas it is to have.
     partitions_being_reassigned: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    #: Up to 0.10.2 only; such an election holds up a deletion.
-    partitions_undergoing_preferred_election: frozenset[TopicPartition] = frozenset()
     #: Broker: its replicas on failed log directories.
     replicas_on_offline_dirs: Mapping[int, frozenset[TopicPartition]] = field(default_factory=dict)
     topics_to_be_deleted: frozenset[str] = frozenset()
-    topics_with_deletion_started: frozenset[str] = frozenset()
-    topics_ineligible_for_deletion: frozenset[str] = frozenset()
 
     @property
     def version(self) -> KafkaVersion:

@@ -1,16 +1,15 @@
 """What a step of the controller leaves behind besides its new state: effects as data, in the order they happen.
 
 Requests say to whom and with what; znode writes say what ZooKeeper accepted; transitions are what state-change.log
-tells (each era in its own words); steps are the milestones of a longer procedure. A failure is an answer, never an
-exception: it names what was tried, why it was refused, and it changed nothing.
+tells (each era in its own words). A failure is an answer, never an exception: it names what was tried, why it was
+refused, and it changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Concatenate, ParamSpec
 
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.values import (
@@ -21,8 +20,6 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import Content, ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState
-
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +107,11 @@ class ReplicaTransition:
     is_logged: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A milestone, in the words of controller.log."""
-
-    text: str
-
-
-Output = Request | ZnodeWrite | PartitionTransition | ReplicaTransition | Step
+Output = Request | ZnodeWrite | PartitionTransition | ReplicaTransition
 
 
 class Reason(StrEnum):
-    """Why something was refused, by the exception Kafka throws or the error it answers."""
+    """Why something was refused, by the exception Kafka throws."""
 
     ILLEGAL_STATE = "IllegalStateException"
     ILLEGAL_ARGUMENT = "IllegalArgumentException"
@@ -132,18 +122,6 @@ class Reason(StrEnum):
     NO_NODE = "NoNodeException"
     CONNECTION_LOSS = "ConnectionLossException"
     CONTROLLER_MOVED = "ControllerMovedException"
-    BROKER_NOT_AVAILABLE = "BrokerNotAvailableException"
-    STALE_BROKER_EPOCH = "StaleBrokerEpochException"
-    NOT_CONTROLLER = "NOT_CONTROLLER"
-    UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-    INVALID_TOPIC = "INVALID_TOPIC_EXCEPTION"
-    INVALID_REPLICA_ASSIGNMENT = "INVALID_REPLICA_ASSIGNMENT"
-    NO_REASSIGNMENT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
-    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
-    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
-    INVALID_REQUEST = "INVALID_REQUEST"
-    INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
-    REQUEST_IGNORED = "ignored"
 
 
 State = PartitionState | ReplicaState
@@ -156,7 +134,7 @@ class Failure:
     ``logged_to_state`` differs from ``to_state`` where Kafka since 1.1 logs another state than it tried for.
     """
 
-    reason: Reason
+    reason: StrEnum
     message: str
     partition: TopicPartition | None = None
     replica_id: int | None = None
@@ -169,9 +147,8 @@ class Failure:
 class Result:
     """The new context and ZooKeeper, what was done on the way, and what was refused.
 
-    ``elected`` holds the outcome of each election asked for. ``is_aborted`` is True where Kafka throws out of a longer
-    procedure: its remaining steps are not done, until :meth:`caught`. ``has_moved`` is True once a newer controller was
-    met: then nothing further is done, and the broker resigns.
+    ``elected`` holds the outcome of each election asked for. ``has_moved`` is True once a newer controller was met:
+    then nothing further is done, and the broker resigns.
     """
 
     context: ControllerContext
@@ -179,38 +156,7 @@ class Result:
     outputs: tuple[Output, ...] = ()
     failures: tuple[Failure, ...] = ()
     elected: Mapping[TopicPartition, LeaderAndIsr | Failure] = field(default_factory=dict)
-    is_aborted: bool = False
     has_moved: bool = False
-
-    def then(
-        self,
-        step: Callable[Concatenate[ControllerContext, ZooKeeper, P], Result],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> Result:
-        """Go on with the next step, if there is to be one; effects add up, ``elected`` is the last step's."""
-        if self.is_over:
-            return self
-        result = step(self.context, self.zookeeper, *args, **kwargs)
-        return replace(result, outputs=self.outputs + result.outputs, failures=self.failures + result.failures)
-
-    def change(self, change: Callable[[ControllerContext], ControllerContext]) -> Result:
-        """Change the context only."""
-        return self if self.is_over else replace(self, context=change(self.context))
-
-    def note(self, text: str) -> Result:
-        return self if self.is_over else replace(self, outputs=(*self.outputs, Step(text)))
-
-    def caught(self) -> Result:
-        """The procedure that was aborted ends here; what comes next is another."""
-        return replace(self, is_aborted=False)
-
-    @property
-    def is_over(self) -> bool:
-        return self.has_moved or self.is_aborted
-
-    def fail(self, *failures: Failure) -> Result:
-        return replace(self, failures=self.failures + failures)
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -223,11 +169,3 @@ class Result:
     @property
     def transitions(self) -> tuple[PartitionTransition | ReplicaTransition, ...]:
         return tuple(o for o in self.outputs if isinstance(o, PartitionTransition | ReplicaTransition))
-
-    @property
-    def writes(self) -> tuple[ZnodeWrite, ...]:
-        return tuple(output for output in self.outputs if isinstance(output, ZnodeWrite))
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        return tuple(output.text for output in self.outputs if isinstance(output, Step))

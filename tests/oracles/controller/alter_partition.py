@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
-from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -25,8 +28,13 @@ from reconstruct.model.controller.values import (
 )
 from reconstruct.model.controller.zookeeper import Code, ZooKeeper, partition_state_path
 from reconstruct.model.versions import LEADER_RECOVERY_STATE_SINCE
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import equals_but_for_an_older_partition_epoch, with_leadership
 from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
 from tests.oracles.controller.reassignment import process_isr_change
 from tests.oracles.versions import INELIGIBLE_REPLICAS_REFUSED_SINCE, LEADER_AHEAD_REFUSED_SINCE
 
@@ -43,10 +51,10 @@ class AlterPartitionRequest:
 def process_alter_partition(context: ControllerContext, zookeeper: ZooKeeper, request: AlterPartitionRequest) -> Result:
     """``Result.elected`` holds the answer for each partition: the state in force or the error."""
     if not context.is_active:
-        return _refused(context, zookeeper, Reason.NOT_CONTROLLER, "this broker is not the controller")
+        return _refused(context, zookeeper, RequestError.NOT_CONTROLLER, "this broker is not the controller")
     if context.live_broker_epochs.get(request.broker_id) != request.broker_epoch:
         message = f"broker {request.broker_id} asks with epoch {request.broker_epoch}"
-        return _refused(context, zookeeper, Reason.STALE_BROKER_EPOCH, message)
+        return _refused(context, zookeeper, RequestError.STALE_BROKER_EPOCH, message)
     result = Result(context, zookeeper)
     answers: dict[TopicPartition, LeaderAndIsr | Failure] = {}
     for partition, wanted in sorted(request.partitions.items(), key=lambda item: item[0]):
@@ -72,23 +80,23 @@ def judge(context: ControllerContext, partition: TopicPartition, wanted: LeaderA
     """The answer that needs no write: a refusal, or the state in force where that is what is wanted; None to write."""
     info = context.leadership.get(partition)
     if info is None:
-        return Failure(Reason.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} has no leader", partition)
+        return Failure(RequestError.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} has no leader", partition)
     current = info.leader_and_isr
     version = context.version
     reason: Reason | None = None
     is_ahead = wanted.partition_epoch > current.partition_epoch or wanted.leader_epoch > current.leader_epoch
     if is_ahead and version >= LEADER_AHEAD_REFUSED_SINCE:
-        reason = Reason.NOT_CONTROLLER
+        reason = RequestError.NOT_CONTROLLER
     elif wanted.leader_epoch < current.leader_epoch:
-        reason = Reason.FENCED_LEADER_EPOCH
+        reason = RequestError.FENCED_LEADER_EPOCH
     elif equals_but_for_an_older_partition_epoch(wanted, current):
         return current
     elif version >= LEADER_AHEAD_REFUSED_SINCE and wanted.partition_epoch < current.partition_epoch:
-        reason = Reason.INVALID_UPDATE_VERSION
+        reason = RequestError.INVALID_UPDATE_VERSION
     elif version >= LEADER_RECOVERY_STATE_SINCE and _is_impossible_recovery(current, wanted):
-        reason = Reason.INVALID_REQUEST
+        reason = RequestError.INVALID_REQUEST
     elif version >= INELIGIBLE_REPLICAS_REFUSED_SINCE and not all(map(context.is_live_broker, wanted.isr)):
-        reason = Reason.INELIGIBLE_REPLICA
+        reason = RequestError.INELIGIBLE_REPLICA
     if reason is None:
         return None
     return Failure(reason, f"{partition} stays as it is: wanted {wanted}, in force {current}", partition)
@@ -110,7 +118,7 @@ def _write(context: ControllerContext, zookeeper: ZooKeeper, partition: TopicPar
         outputs = (ZnodeWrite(path, written, version),)
         known = with_leadership(context, {partition: written})
         return Result(known, after, outputs, elected={partition: written.leader_and_isr})
-    reasons = {Code.BADVERSION: Reason.INVALID_UPDATE_VERSION, Code.CONTROLLER_MOVED: Reason.CONTROLLER_MOVED}
+    reasons = {Code.BADVERSION: RequestError.INVALID_UPDATE_VERSION, Code.CONTROLLER_MOVED: Reason.CONTROLLER_MOVED}
     failure = Failure(reasons.get(code, Reason.CONNECTION_LOSS), f"{partition} was not written: {code}", partition)
     is_moved = code is Code.CONTROLLER_MOVED
     return Result(context, after, failures=(failure,), elected={partition: failure}, has_moved=is_moved)

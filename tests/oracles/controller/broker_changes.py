@@ -24,10 +24,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
-from reconstruct.model.controller.outputs import Failure, Reason, Result
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+)
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import LeaderAndIsr, PartitionAndReplica, TopicPartition
 from reconstruct.model.controller.zookeeper import ZooKeeper
@@ -42,7 +43,8 @@ from reconstruct.model.versions import (
     SHRUNK_ISR_SENT_TO_ALL_SINCE,
     TOPIC_DELETION_SINCE,
 )
-from tests.oracles.controller import machines, topic_deletion
+from tests.oracles.controller import machines, partition_state_machine, replica_state_machine, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import (
     add_live_brokers,
     remove_live_brokers,
@@ -50,6 +52,10 @@ from tests.oracles.controller.context_changes import (
     without_keys,
 )
 from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
 from tests.oracles.controller.questions import (
     partition_leaders_on_broker,
     partitions_on_broker,
@@ -204,10 +210,10 @@ def controlled_shutdown(
         return _refused(context, zookeeper, Reason.CONTROLLER_MOVED, "this broker is not the controller")
     known = context.live_broker_epochs.get(broker_id)
     if known is None:
-        return _refused(context, zookeeper, Reason.BROKER_NOT_AVAILABLE, f"broker {broker_id} does not exist")
+        return _refused(context, zookeeper, RequestError.BROKER_NOT_AVAILABLE, f"broker {broker_id} does not exist")
     if broker_epoch is not None and broker_epoch < known and context.version >= BROKER_EPOCHS_SINCE:
         message = f"broker {broker_id} asked with the old epoch {broker_epoch}; its epoch is {known}"
-        return _refused(context, zookeeper, Reason.STALE_BROKER_EPOCH, message)
+        return _refused(context, zookeeper, RequestError.STALE_BROKER_EPOCH, message)
     leaving = replace(context, shutting_down_broker_ids=context.shutting_down_broker_ids | {broker_id})
     result = Result(leaving, zookeeper).note(f"Shutting down broker {broker_id}")
     partitions = _partitions_to_move(leaving, broker_id)

@@ -10,8 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconstruct.model.controller.context import ControllerContext, Settings
-from reconstruct.model.controller.outputs import Failure, Output, Request, Result, StopReplicaRequest, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Output,
+    Request,
+    StopReplicaRequest,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -38,6 +43,10 @@ from reconstruct.model.znode_paths import (
 )
 from tests.oracles.controller import alter_partition, broker_changes, failover, listeners, reassignment
 from tests.oracles.controller import replica_election as elections
+from tests.oracles.controller.context import ControllerContext, Settings
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 from tests.oracles.controller.topic_deletion import process_stop_replica_response
 from tests.oracles.controller.znodes import children, delete
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -17,6 +16,7 @@ from reconstruct.model.controller.values import (
     TopicPartition,
     without,
 )
+from tests.oracles.controller.context import ControllerContext
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

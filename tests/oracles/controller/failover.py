@@ -21,8 +21,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.outputs import Failure, Output, Reason, Result, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Output,
+    Reason,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import Code, ZooKeeper
 from reconstruct.model.versions import (
@@ -33,9 +37,13 @@ from reconstruct.model.versions import (
 )
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, DELETE_TOPICS_PATH, TOPICS_PATH
 from tests.oracles.controller import machines, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import is_being_reassigned, reset
 from tests.oracles.controller.listeners import read_topics, topics_with_changes_under_way
 from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 from tests.oracles.controller.questions import all_partitions
 from tests.oracles.controller.reassignment import process_partition_reassignment, resume_reassignments
 from tests.oracles.controller.replica_election import on_replica_election

@@ -18,17 +18,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
-from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
 from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
-from tests.oracles.controller import topic_deletion
+from tests.oracles.controller import partition_state_machine, replica_state_machine, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import remove_topics
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
 from tests.oracles.controller.questions import replicas_for_partitions
 from tests.oracles.controller.znodes import children
 from tests.oracles.versions import (
@@ -128,7 +135,7 @@ def _refuse_added(
     if not added:
         return Result(context, zookeeper)
     failures = tuple(
-        Failure(Reason.INVALID_TOPIC, f"{partition} was not added: its topic is being deleted", partition)
+        Failure(RequestError.INVALID_TOPIC, f"{partition} was not added: its topic is being deleted", partition)
         for partition in sorted(added)
     )
     result = Result(context, zookeeper, failures=failures)

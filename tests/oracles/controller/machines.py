@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.outputs import Result
-from reconstruct.model.controller.partition_state_machine import OFFLINE_ELECTION
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState, initial_partition_state, initial_replica_state
 from reconstruct.model.versions import VersionRange
-from tests.oracles.controller import questions
+from tests.oracles.controller import partition_state_machine, questions, replica_state_machine
+from tests.oracles.controller.context import ControllerContext
+from tests.oracles.controller.outcomes import (
+    Result,
+)
+from tests.oracles.controller.partition_state_machine import OFFLINE_ELECTION
 from tests.oracles.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE
 
 

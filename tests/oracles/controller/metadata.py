@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.outputs import Result
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import ZooKeeper
+from tests.oracles.controller.context import ControllerContext
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 
 
 def send_update_metadata(

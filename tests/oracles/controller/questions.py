@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.values import (
     LeaderIsrAndControllerEpoch,
     PartitionAndReplica,
@@ -18,6 +17,7 @@ from reconstruct.model.controller.values import (
     TopicPartition,
 )
 from reconstruct.model.states import PartitionState, ReplicaState
+from tests.oracles.controller.context import ControllerContext
 
 #: The states of a replica whose topic is being deleted (``replicasInDeletionStates``).
 DELETION_STATES = frozenset(

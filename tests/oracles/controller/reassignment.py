@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller import replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.outputs import Failure, Reason, Result
+from reconstruct.model.controller.outputs import (
+    Failure,
+)
 from reconstruct.model.controller.values import (
     PartitionAndReplica,
     ReplicaAssignment,
@@ -37,8 +37,13 @@ from reconstruct.model.controller.values import (
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
-from tests.oracles.controller import topic_deletion
+from tests.oracles.controller import replica_state_machine, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import is_being_reassigned, origin_replicas, reassign_to
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
 from tests.oracles.controller.reassignment_steps import (
     finish,
     move_leader_if_required,
@@ -70,12 +75,12 @@ def alter_partition_reassignments(
     """The AlterPartitionReassignments request (2.4); None cancels what is under way."""
     result = Result(context, zookeeper)
     if not context.is_active:
-        return result.fail(Failure(Reason.NOT_CONTROLLER, "this broker is not the controller"))
+        return result.fail(Failure(RequestError.NOT_CONTROLLER, "this broker is not the controller"))
     for partition, target in sorted(targets.items()):
         current = result.context.assignment(partition)
         invalid = None if target is None else _invalid_target(result.context, partition, target)
         if target is None and not is_being_reassigned(current):
-            invalid = refusal(partition, Reason.NO_REASSIGNMENT_IN_PROGRESS, "is not being reassigned")
+            invalid = refusal(partition, RequestError.NO_REASSIGNMENT_IN_PROGRESS, "is not being reassigned")
         if invalid is not None:
             result = result.fail(invalid)
             continue
@@ -93,7 +98,7 @@ def _invalid_target(context: ControllerContext, partition: TopicPartition, targe
         message = f"cannot be reassigned to {list(target)}: brokers {list(dead)} are not alive"
     else:
         return None
-    return refusal(partition, Reason.INVALID_REPLICA_ASSIGNMENT, message)
+    return refusal(partition, RequestError.INVALID_REPLICA_ASSIGNMENT, message)
 
 
 def initiate_reassignment(
@@ -114,16 +119,18 @@ def initiate_reassignment(
 
 def _why_not(context: ControllerContext, partition: TopicPartition, target: tuple[int, ...]) -> Failure | None:
     if context.version >= TOPIC_DELETION_SINCE and context.is_queued_for_deletion(partition.topic):
-        return refusal(partition, Reason.UNKNOWN_TOPIC_OR_PARTITION, "belongs to a topic being deleted")
+        return refusal(partition, RequestError.UNKNOWN_TOPIC_OR_PARTITION, "belongs to a topic being deleted")
     assigned = context.replicas(partition)
     if not assigned:
-        return refusal(partition, Reason.UNKNOWN_TOPIC_OR_PARTITION, "does not exist")
+        return refusal(partition, RequestError.UNKNOWN_TOPIC_OR_PARTITION, "does not exist")
     if context.version >= REASSIGNMENT_IN_TOPIC_ZNODE_SINCE:
         return None
     if assigned == target:
-        return refusal(partition, Reason.REQUEST_IGNORED, f"is assigned to {list(target)} already")
+        return refusal(partition, RequestError.REQUEST_IGNORED, f"is assigned to {list(target)} already")
     if context.version < ASYNC_CONTROLLER_SINCE and not all(context.is_live_broker(broker) for broker in target):
-        return refusal(partition, Reason.REQUEST_IGNORED, f"cannot move to {list(target)}: not all of them are alive")
+        return refusal(
+            partition, RequestError.REQUEST_IGNORED, f"cannot move to {list(target)}: not all of them are alive"
+        )
     return None
 
 

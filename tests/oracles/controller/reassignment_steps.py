@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
 from reconstruct.model.controller.leader_writes import checked_epoch_version, decide_until_written
-from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import (
     LeaderIsrAndControllerEpoch,
@@ -27,9 +29,13 @@ from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
 from reconstruct.model.znode_paths import REASSIGN_PARTITIONS_PATH
-from tests.oracles.controller import topic_deletion
+from tests.oracles.controller import partition_state_machine, replica_state_machine, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import new_epoch, with_leadership, without_keys
 from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 from tests.oracles.controller.znodes import reassignments
 
 REASSIGNMENT_ELECTION = Election(ElectionKind.REASSIGNED_PARTITION)

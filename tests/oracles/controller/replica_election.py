@@ -17,10 +17,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum
 
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_election import Election
-from reconstruct.model.controller.outputs import Failure, Reason, Result
-from reconstruct.model.controller.partition_state_machine import handle_state_changes
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+)
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import ElectionKind, preferred_replica_partition_leader_election
@@ -28,6 +29,12 @@ from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import PREFERRED_NOT_REPEATED_SINCE, SINGLE_THREADED_CONTROLLER_SINCE
 from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
 from tests.oracles.controller import topic_deletion
+from tests.oracles.controller.context import ControllerContext
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
+from tests.oracles.controller.partition_state_machine import handle_state_changes
 from tests.oracles.controller.questions import all_partitions
 from tests.oracles.controller.znodes import preferred_elections
 from tests.oracles.versions import (
@@ -62,7 +69,7 @@ def process_replica_leader_election(
 ) -> Result:
     """A request; ``partitions`` None takes those of ``/admin/preferred_replica_election``."""
     if not context.is_active:
-        failure = Failure(Reason.NOT_CONTROLLER, "this broker is not the controller")
+        failure = Failure(RequestError.NOT_CONTROLLER, "this broker is not the controller")
         return Result(context, zookeeper, failures=(failure,))
     asked = sorted(preferred_elections(zookeeper) if partitions is None else partitions)
     refused = {partition: _refusal(context, partition, election_type) for partition in asked}
@@ -75,9 +82,9 @@ def _refusal(context: ControllerContext, partition: TopicPartition, election_typ
     replicas = context.replicas(partition)
     info = context.leadership.get(partition)
     if not replicas:
-        return Failure(Reason.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} does not exist", partition)
+        return Failure(RequestError.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} does not exist", partition)
     if context.is_queued_for_deletion(partition.topic):
-        return Failure(Reason.INVALID_TOPIC, f"the topic of {partition} is being deleted", partition)
+        return Failure(RequestError.INVALID_TOPIC, f"the topic of {partition} is being deleted", partition)
     if info is None or context.version < PREFERRED_NOT_REPEATED_SINCE:
         return None
     if election_type is ElectionType.UNCLEAN:

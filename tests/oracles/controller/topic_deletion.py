@@ -22,17 +22,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.leader_writes import checked_epoch_version
-from reconstruct.model.controller.outputs import Failure, Reason, Result, ZnodeWrite
+from reconstruct.model.controller.outputs import (
+    Failure,
+    Reason,
+    ZnodeWrite,
+)
 from reconstruct.model.controller.values import PartitionAndReplica
 from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
+from tests.oracles.controller import partition_state_machine, replica_state_machine
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import begin_topic_deletion, queue_topic_deletion, remove_topics
 from tests.oracles.controller.metadata import send_update_metadata
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 from tests.oracles.controller.questions import (
     are_all_replicas_for_topic_deleted,
     is_any_replica_in_state,

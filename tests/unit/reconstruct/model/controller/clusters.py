@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -17,6 +16,7 @@ from reconstruct.model.controller.zookeeper import TopicAssignment, ZooKeeper, p
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller.context import ControllerContext, Settings
 
 #: The values of Kafka's own two tests.
 BROKER, CONTROLLER_EPOCH = 5, 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
 from reconstruct.model.versions import KafkaVersion, v
 from tests.oracles.controller import questions
+from tests.oracles.controller.context import ControllerContext, Settings
 from tests.oracles.controller.context_changes import (
     is_being_reassigned,
     queue_topic_deletion,

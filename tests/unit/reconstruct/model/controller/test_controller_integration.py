@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller.outputs import LeaderAndIsrRequest, Reason, Result, UpdateMetadataRequest
+from reconstruct.model.controller.outputs import (
+    LeaderAndIsrRequest,
+    Reason,
+    UpdateMetadataRequest,
+)
 from reconstruct.model.controller.values import LeaderRecoveryState, ReplicaAssignment, TopicPartition
 from reconstruct.model.controller.zookeeper import TopicAssignment, topic_path
 from reconstruct.model.versions import KafkaVersion, v
@@ -20,6 +24,10 @@ from reconstruct.model.znode_paths import (
 from tests.oracles.controller import broker_changes, listeners
 from tests.oracles.controller.alter_partition import AlterPartitionRequest, process_alter_partition
 from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.outcomes import (
+    RequestError,
+    Result,
+)
 from tests.oracles.controller.reassignment import process_partition_reassignment
 from tests.oracles.controller.replica_election import (
     ElectionType,
@@ -298,7 +306,7 @@ def test_controller_reject_controlled_shutdown_request_with_stale_broker_epoch()
     before = cluster.context
     epoch = before.live_broker_epochs[1]
     result = cluster.apply(broker_changes.controlled_shutdown, 1, epoch - 1)
-    assert [failure.reason for failure in result.failures] == [Reason.STALE_BROKER_EPOCH]
+    assert [failure.reason for failure in result.failures] == [RequestError.STALE_BROKER_EPOCH]
     assert cluster.context == before
 
 
@@ -382,7 +390,7 @@ def test_shutdown_broker_not_added_to_isr() -> None:
     cluster = Cluster(2)
     cluster.create("t", {0: [0, 1]})
     cluster.kill(1)
-    assert [failure.reason for failure in alter(cluster, [0, 1]).failures] == [Reason.INELIGIBLE_REPLICA]
+    assert [failure.reason for failure in alter(cluster, [0, 1]).failures] == [RequestError.INELIGIBLE_REPLICA]
     assert cluster.leader_and_isr(TP)[1] == (0,)
     cluster.start(1)
     cluster.catch_up()
@@ -395,15 +403,15 @@ RECOVERING = LeaderRecoveryState.RECOVERING
 @pytest.mark.parametrize(
     ("isr", "change", "reason"),
     [
-        ([0], {"partition_epoch": -1}, Reason.INVALID_UPDATE_VERSION),
-        ([0, 1], {"partition_epoch": 1}, Reason.NOT_CONTROLLER),
-        ([0, 1], {"leader_epoch": -1}, Reason.FENCED_LEADER_EPOCH),
-        ([0, 1], {"leader_epoch": 1}, Reason.NOT_CONTROLLER),
-        ([0, 1], {"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
-        ([0], {"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
-        ([0, 1], {"leader_recovery_state": RECOVERING, "partition_epoch": -1}, Reason.INVALID_UPDATE_VERSION),
-        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": -1}, Reason.FENCED_LEADER_EPOCH),
-        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": 1}, Reason.NOT_CONTROLLER),
+        ([0], {"partition_epoch": -1}, RequestError.INVALID_UPDATE_VERSION),
+        ([0, 1], {"partition_epoch": 1}, RequestError.NOT_CONTROLLER),
+        ([0, 1], {"leader_epoch": -1}, RequestError.FENCED_LEADER_EPOCH),
+        ([0, 1], {"leader_epoch": 1}, RequestError.NOT_CONTROLLER),
+        ([0, 1], {"leader_recovery_state": RECOVERING}, RequestError.INVALID_REQUEST),
+        ([0], {"leader_recovery_state": RECOVERING}, RequestError.INVALID_REQUEST),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "partition_epoch": -1}, RequestError.INVALID_UPDATE_VERSION),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": -1}, RequestError.FENCED_LEADER_EPOCH),
+        ([0, 1], {"leader_recovery_state": RECOVERING, "leader_epoch": 1}, RequestError.NOT_CONTROLLER),
     ],
 )
 def test_alter_partition_errors(isr: list[int], change: dict[str, int], reason: Reason) -> None:
@@ -423,11 +431,13 @@ def test_alter_partition_errors_of_the_whole_request() -> None:
     cluster = Cluster(2)
     cluster.create("t", {0: [0, 1]})
     known = cluster.state(TP).leader_and_isr
-    assert alter(cluster, [0], broker_epoch=0).failures[0].reason is Reason.STALE_BROKER_EPOCH
+    assert alter(cluster, [0], broker_epoch=0).failures[0].reason is RequestError.STALE_BROKER_EPOCH
     unknown = AlterPartitionRequest(99, 1, {TP: known})
-    assert cluster.apply(process_alter_partition, unknown).failures[0].reason is Reason.STALE_BROKER_EPOCH
+    assert cluster.apply(process_alter_partition, unknown).failures[0].reason is RequestError.STALE_BROKER_EPOCH
     elsewhere = AlterPartitionRequest(0, 1, {TP1: known})
-    assert cluster.apply(process_alter_partition, elsewhere).failures[0].reason is Reason.UNKNOWN_TOPIC_OR_PARTITION
+    assert (
+        cluster.apply(process_alter_partition, elsewhere).failures[0].reason is RequestError.UNKNOWN_TOPIC_OR_PARTITION
+    )
 
 
 def test_alter_partition_errors_after_unclean_election() -> None:
@@ -441,10 +451,10 @@ def test_alter_partition_errors_after_unclean_election() -> None:
     known = cluster.state(TP).leader_and_isr
     assert (known.leader, known.isr, known.leader_recovery_state) == (1, (1,), RECOVERING)
     for changes, reason in (
-        ({"partition_epoch": known.partition_epoch - 1}, Reason.INVALID_UPDATE_VERSION),
-        ({"partition_epoch": known.partition_epoch + 1}, Reason.NOT_CONTROLLER),
-        ({"leader_epoch": known.leader_epoch - 1}, Reason.FENCED_LEADER_EPOCH),
-        ({"leader_recovery_state": RECOVERING}, Reason.INVALID_REQUEST),
+        ({"partition_epoch": known.partition_epoch - 1}, RequestError.INVALID_UPDATE_VERSION),
+        ({"partition_epoch": known.partition_epoch + 1}, RequestError.NOT_CONTROLLER),
+        ({"leader_epoch": known.leader_epoch - 1}, RequestError.FENCED_LEADER_EPOCH),
+        ({"leader_recovery_state": RECOVERING}, RequestError.INVALID_REQUEST),
     ):
         assert alter(cluster, [1, 2], **changes).failures[0].reason is reason
     alter(cluster, [1], leader_recovery_state=LeaderRecoveryState.RECOVERED)
@@ -515,7 +525,7 @@ def test_each_listener_does_nothing_where_this_broker_is_not_the_controller() ->
     ):
         assert listener(idle, zk) == Result(idle, zk)
     assert listeners.process_partition_modifications(idle, zk, "t") == Result(idle, zk)
-    assert process_replica_leader_election(idle, zk).failures[0].reason is Reason.NOT_CONTROLLER
+    assert process_replica_leader_election(idle, zk).failures[0].reason is RequestError.NOT_CONTROLLER
 
 
 def test_a_request_to_delete_an_unknown_topic_is_taken_away() -> None:
@@ -634,11 +644,11 @@ def test_a_reassignment_can_be_replaced_and_cancelled() -> None:
     assert cluster.context.partitions_being_reassigned == {}
     refused = cluster.apply(alter_partition_reassignments, {TP: None, TP1: (0, 1)})
     assert [failure.reason for failure in refused.failures] == [
-        Reason.NO_REASSIGNMENT_IN_PROGRESS,
-        Reason.UNKNOWN_TOPIC_OR_PARTITION,
+        RequestError.NO_REASSIGNMENT_IN_PROGRESS,
+        RequestError.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     invalid = cluster.apply(alter_partition_reassignments, {TP: (0, 9)})
-    assert [failure.reason for failure in invalid.failures] == [Reason.INVALID_REPLICA_ASSIGNMENT]
+    assert [failure.reason for failure in invalid.failures] == [RequestError.INVALID_REPLICA_ASSIGNMENT]
 
 
 @pytest.mark.parametrize("version", [v(0, 8, 2), v(1, 1), v(2, 3), v(3, 9)], ids=str)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconstruct.model.controller import partition_state_machine, replica_state_machine
-from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.leader_election import Election
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
@@ -25,7 +23,9 @@ from reconstruct.model.states import (
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller import partition_state_machine, replica_state_machine
 from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.context import ControllerContext, Settings
 from tests.oracles.controller.replica_election import check_and_trigger_auto_leader_rebalance
 from tests.oracles.controller.znodes import broker_epochs, controller_id, reassignments
 from tests.unit.reconstruct.model.controller.clusters import ERAS

@@ -6,15 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller.context import ControllerContext, Settings
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
     Output,
     PartitionTransition,
     Reason,
     ReplicaTransition,
-    Result,
-    Step,
     UpdateMetadataRequest,
 )
 from reconstruct.model.controller.values import TopicPartition
@@ -24,7 +21,12 @@ from reconstruct.model.versions import KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_PATH, DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH
 from tests.oracles.controller import broker_changes, failover
 from tests.oracles.controller.cluster import Cluster
+from tests.oracles.controller.context import ControllerContext, Settings
 from tests.oracles.controller.context_changes import remove_live_brokers, reset
+from tests.oracles.controller.outcomes import (
+    Result,
+    Step,
+)
 from tests.oracles.controller.znodes import children, controller_id, delete
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import ERAS

@@ -7,8 +7,11 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.model.controller.leader_election import Election
-from reconstruct.model.controller.outputs import LeaderAndIsrRequest, Reason, Result, UpdateMetadataRequest
-from reconstruct.model.controller.partition_state_machine import OFFLINE_ELECTION, handle_state_changes
+from reconstruct.model.controller.outputs import (
+    LeaderAndIsrRequest,
+    Reason,
+    UpdateMetadataRequest,
+)
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -30,6 +33,10 @@ from tests.oracles.controller.machines import (
     stop_partition_state_machine,
     trigger_online_partition_state_change,
 )
+from tests.oracles.controller.outcomes import (
+    Result,
+)
+from tests.oracles.controller.partition_state_machine import OFFLINE_ELECTION, handle_state_changes
 from tests.oracles.controller.topic_deletion import enqueue_topics_for_deletion
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (

@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
     Reason,
     ReplicaTransition,
-    Result,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from reconstruct.model.controller.replica_state_machine import handle_state_changes
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import (
     LeaderAndIsr,
@@ -28,8 +25,13 @@ from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_pa
 from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import queue_topic_deletion
 from tests.oracles.controller.machines import start_replica_state_machine, stop_replica_state_machine
+from tests.oracles.controller.outcomes import (
+    Result,
+)
+from tests.oracles.controller.replica_state_machine import handle_state_changes
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from reconstruct.model.controller import replica_state_machine
-from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.outputs import (
     PartitionTransition,
     ReplicaTransition,
-    Result,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
@@ -18,8 +15,12 @@ from reconstruct.model.controller.zookeeper import topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
-from tests.oracles.controller import machines, questions, topic_deletion
+from tests.oracles.controller import machines, questions, replica_state_machine, topic_deletion
+from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import add_live_brokers, remove_live_brokers
+from tests.oracles.controller.outcomes import (
+    Result,
+)
 from tests.oracles.controller.topic_deletion import (
     complete_replica_deletion,
     enqueue_topics_for_deletion,

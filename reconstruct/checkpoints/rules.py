@@ -29,15 +29,12 @@ from reconstruct.checkpoints.stale import judge_stale
 from reconstruct.checkpoints.starts import judge_starts
 from reconstruct.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
-from reconstruct.findings.rule import EvidenceKind, Rule
+from reconstruct.findings.rule import EvidenceKind, Rule, judge
 
 
-def judge_checkpoints(evidence: BrokerCheckpoints) -> CheckpointVerdicts:
-    """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
-    out = CheckpointVerdicts(evidence.broker_id)
+def _judge_broker(evidence: BrokerCheckpoints, out: CheckpointVerdicts) -> None:
     for part in comparable_parts(evidence):
         _judge(BrokerView(part), out)
-    return out
 
 
 def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
@@ -61,6 +58,13 @@ RULES: Final = (
         "kafka.server.ReplicaManager.checkpointHighWatermarks, OffsetCheckpoint since 0.8.0",
         OFFSET_OBSERVATIONS.full_name,
         needs=(EvidenceKind.HIGH_WATERMARK_CHECKPOINT,),
-        judges=(judge_checkpoints,),
+        judges=(_judge_broker,),
     ),
 )
+
+
+def judge_checkpoints(evidence: BrokerCheckpoints) -> CheckpointVerdicts:
+    """All findings of R37 about one broker, in a fixed order, and how often the rule was kept or not judged."""
+    out = CheckpointVerdicts(evidence.broker_id)
+    judge(RULES, evidence, out)
+    return out

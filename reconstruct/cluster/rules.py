@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from ingest.lake.tables.silver import CONTROLLER_EPOCH_TIMELINE, REPLICA_STATE_TIMELINE
 from reconstruct.cluster.bounces import judge_bounces
-from reconstruct.cluster.controllers import judge_controller_epochs
+from reconstruct.cluster.brokers import BrokerFact, RegistrationSpan
+from reconstruct.cluster.controllers import ControllerFact, TenureSpan, judge_controller_epochs
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.rule import EvidenceKind, Rule
+from reconstruct.findings.verdicts import Verdicts
+
+
+class ClusterCase(NamedTuple):
+    """The facts about controllers and brokers of one cluster, the timelines made of them, and its view."""
+
+    controllers: Sequence[ControllerFact]
+    brokers: Sequence[BrokerFact]
+    tenures: Sequence[TenureSpan]
+    registrations: Mapping[int, Sequence[RegistrationSpan]]
+    view: ClusterView
+
+
+def _judge_tenures(case: ClusterCase, verdicts: Verdicts) -> None:
+    judge_controller_epochs(case.controllers, case.tenures, verdicts)
+
+
+def _judge_registrations(case: ClusterCase, verdicts: Verdicts) -> None:
+    judge_bounces(case.registrations, case.brokers, case.view, verdicts)
+
 
 CONTROLLER_EPOCHS: Final = Rule(
     "R11",
@@ -15,7 +38,7 @@ CONTROLLER_EPOCHS: Final = Rule(
     "kafka.controller.KafkaController.incrementControllerEpoch since 0.8.0",
     CONTROLLER_EPOCH_TIMELINE.full_name,
     needs=(EvidenceKind.CONTROLLER_LOG,),
-    judges=(judge_controller_epochs,),
+    judges=(_judge_tenures,),
 )
 PROCEDURES: Final = Rule(
     "R16",
@@ -25,6 +48,7 @@ PROCEDURES: Final = Rule(
     needs=(EvidenceKind.STATE_CHANGE_LOG, EvidenceKind.CONTROLLER_LOG),
     reads_trace=True,
     reads_line_order=True,
-    judges=(judge_bounces,),
+    judges=(_judge_registrations,),
 )
+#: Their judges take (ClusterCase, Verdicts).
 RULES: Final = (CONTROLLER_EPOCHS, PROCEDURES)

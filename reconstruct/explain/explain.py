@@ -9,8 +9,8 @@ from typing import Final
 from reconstruct.explain.decisions import decisions
 from reconstruct.explain.refusals import refusals
 from reconstruct.explain.story import Chapter, text
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.timeline import PartitionHistory
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
@@ -28,7 +28,7 @@ class Span:
 
 def explanation(
     heading: str,
-    history: PartitionHistory,
+    history: Case,
     span: Span,
     of_no_partition: Sequence[Evidence] = (),
     described: Chapter | None = None,
@@ -39,7 +39,7 @@ def explanation(
     brokers told a client of it, the last chapter.
     """
     told = sorted(
-        [*decisions(history.case, history.verdicts.findings), *refusals(history.case, of_no_partition)],
+        [*decisions(history, history.verdicts.findings), *refusals(history, of_no_partition)],
         key=lambda chapter: chapter.at,
     )
     chosen = [chapter for chapter in told if span.start <= chapter.at < span.end]
@@ -67,8 +67,8 @@ def description_only(heading: str, described: Chapter) -> str:
     )
 
 
-def _in_force(history: PartitionHistory, span: Span) -> list[str]:
-    state = as_of(history.leader_and_isr, span.end - 1)
+def _in_force(history: Case, span: Span) -> list[str]:
+    state = as_of(history.decided, span.end - 1)
     if state is None:
         return []
     value = state.value

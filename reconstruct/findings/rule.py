@@ -64,6 +64,8 @@ class Rule:
         return replace(self, judges=judges)
 
 
-def judges_of(rules: Iterable[Rule]) -> tuple[Judge, ...]:
-    """The judges of a room, each once, in the order of its rules."""
-    return tuple(dict.fromkeys(judge for rule in rules for judge in rule.judges))
+def judge(rules: Iterable[Rule], evidence: Any, *beside: Any) -> None:
+    """Call the judges of a room's rules, each once, in the order of the rules, with what the room judges and with the
+    verdicts that they add to."""
+    for one in dict.fromkeys(judge for rule in rules for judge in rule.judges):
+        one(evidence, *beside)

@@ -1,39 +1,88 @@
-"""All that is known of one partition incarnation when its rules are judged."""
+"""All that is known of one partition incarnation, and what its rules say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
+from reconstruct.findings.verdicts import Verdicts
+from reconstruct.model.states import PartitionState
 from reconstruct.partitions.assignment import Assignment
-from reconstruct.partitions.availability import Window
+from reconstruct.partitions.availability import Unavailability, Window
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.leader_and_isr import LeaderAndIsrHistory, LeaderAndIsrState
-from reconstruct.partitions.roles import Role
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
+from reconstruct.partitions.roles import Role, RoleChange, by_broker, role_changes
+from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.partitions.state_timelines import MachineState
 from reconstruct.time.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
-    """One partition incarnation: its evidence in order, what was made of it, and its cluster."""
+    """One partition incarnation: its evidence in order, its timelines, its cluster, and the verdicts of the rules."""
 
     topic: str
     facts: Sequence[Evidence]
     cluster: ClusterView
-    history: LeaderAndIsrHistory
+    #: what shows a decided state; and what was not believed, each with the reason.
+    sightings: Sequence[Sighting]
+    discarded: Sequence[tuple[Sighting, str]]
     decided: Sequence[Interval[LeaderAndIsrState]]
     assignments: Sequence[Interval[Assignment]]
     #: when a reassignment was under way.
     reassigning: Sequence[Window]
-    elections: Sequence[JudgedElection]
+    #: unclean.leader.election.enable of the topic; None where it is not known.
+    unclean_setting: bool | None
+    #: those included that chose the leader there was.
+    all_elections: Sequence[JudgedElection]
     partition_states: Sequence[Interval[MachineState]]
     replica_states: Mapping[int, Sequence[Interval[MachineState]]]
     #: by broker: as what it acted, and what its metadata cache held.
     roles: Mapping[int, Sequence[Interval[Role]]]
     caches: Mapping[int, Sequence[Interval[Role]]]
+    availability: Sequence[Unavailability]
     #: when the incarnation ended, µs since the epoch; None while it lasts.
     deleted_at: int | None = None
     is_only_incarnation: bool = True
+    verdicts: Verdicts = field(default_factory=Verdicts)
+
+    @property
+    def elections(self) -> list[JudgedElection]:
+        """The changes of leader, and the choice of the first, in their order."""
+        return [election for election in self.all_elections if election.observed_leader != election.previous_leader]
+
+    @cached_property
+    def overlaps(self) -> list[LeadershipOverlap]:
+        return leadership_overlaps(self.roles, self.facts, self.cluster)
+
+    @cached_property
+    def facts_of_brokers(self) -> dict[int, list[Evidence]]:
+        """What each broker logged of the partition as a broker, in order; by broker, in the order of their ids."""
+        return dict(sorted(by_broker(self.facts).items()))
+
+    @cached_property
+    def role_changes(self) -> list[RoleChange]:
+        """Every completed become-leader and become-follower whose leader epoch the broker's log tells."""
+        return role_changes(self.facts, self.cluster.process_starts)
+
+    @cached_property
+    def recreated_at(self) -> list[int]:
+        """The instants at which a line tells of the topic's deletion or creation: its epochs may begin anew."""
+        ends = (PartitionState.NEW, PartitionState.NON_EXISTENT)
+        return sorted(
+            fact.at
+            for fact in self.facts
+            if fact.kind == EventType.METADATA_DELETED
+            or (fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state in ends)
+        )
+
+    def severity(self, *sightings: Sighting) -> str:
+        """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong; a
+        znode is not."""
+        is_certain = bool(sightings) and all(sighting.rank is Rank.WRITTEN for sighting in sightings)
+        return "error" if self.is_only_incarnation or is_certain else "warning"

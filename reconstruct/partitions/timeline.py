@@ -6,76 +6,33 @@ partition (:mod:`reconstruct.partitions.spark.step`); tests, and small incidents
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
-from reconstruct.findings.verdicts import Verdicts
+from reconstruct.findings.rule import judge
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.assignment import (
-    Assignment,
     assigned_intervals,
     assignment_timeline,
     deletion_windows,
     reassignment_windows,
 )
-from reconstruct.partitions.availability import Unavailability, availability
+from reconstruct.partitions.availability import availability
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.judging import JudgedElection, elections
+from reconstruct.partitions.elections.judging import elections, unclean_setting
+from reconstruct.partitions.elections.occasions import Occasions
 from reconstruct.partitions.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState, reconstruct_leader_and_isr
-from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
-from reconstruct.partitions.roles import Role, metadata_cache_timelines, replica_manager_timelines
-from reconstruct.partitions.rules.book import JUDGES
-from reconstruct.partitions.state_timelines import MachineState, partition_state_timeline, replica_state_timeline
-from reconstruct.time.intervals import Change, Interval, close_intervals
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionHistory:
-    """All that is reconstructed of one partition incarnation: its timelines are the case's."""
-
-    case: Case
-    availability: Sequence[Unavailability]
-    verdicts: Verdicts
-
-    @property
-    def leader_and_isr(self) -> Sequence[Interval[LeaderAndIsrState]]:
-        return self.case.decided
-
-    @property
-    def partition_states(self) -> Sequence[Interval[MachineState]]:
-        return self.case.partition_states
-
-    @property
-    def replica_states(self) -> Mapping[int, Sequence[Interval[MachineState]]]:
-        return self.case.replica_states
-
-    @property
-    def assignments(self) -> Sequence[Interval[Assignment]]:
-        return self.case.assignments
-
-    @property
-    def roles(self) -> Mapping[int, Sequence[Interval[Role]]]:
-        return self.case.roles
-
-    @property
-    def caches(self) -> Mapping[int, Sequence[Interval[Role]]]:
-        return self.case.caches
-
-    @property
-    def elections(self) -> Sequence[JudgedElection]:
-        return self.case.elections
-
-    @property
-    def overlaps(self) -> Sequence[LeadershipOverlap]:
-        return leadership_overlaps(self.case.roles, self.case.facts, self.case.cluster)
+from reconstruct.partitions.roles import metadata_cache_timelines, replica_manager_timelines
+from reconstruct.partitions.rules.book import RULES
+from reconstruct.partitions.state_timelines import partition_state_timeline, replica_state_timeline
+from reconstruct.time.intervals import Change, close_intervals
 
 
 def fold_partition(
     topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None, is_only: bool = True
-) -> PartitionHistory:
+) -> Case:
     """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began,
     ``is_only`` whether the topic has no other."""
     facts = in_order(evidence)
@@ -95,15 +52,19 @@ def fold_partition(
     first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
     exists_from = min(first_known, default=None)
     reassigning = reassignment_windows(facts, assignments)
+    deleting = deletion_windows(facts, deleted_at)
+    unclean = unclean_setting(topic, facts, cluster)
     case = Case(
         topic=topic,
         facts=facts,
         cluster=cluster,
-        history=history,
+        sightings=history.sightings,
+        discarded=history.discarded,
         decided=decided,
         assignments=assignments,
         reassigning=reassigning,
-        elections=elections(topic, decided, assignments, reassigning, facts, cluster),
+        unclean_setting=unclean,
+        all_elections=elections(decided, Occasions(facts, assignments, reassigning, cluster), unclean),
         partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
         replica_states={
             replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
@@ -111,15 +72,12 @@ def fold_partition(
         },
         roles=replica_manager_timelines(facts, cluster.process_starts),
         caches=metadata_cache_timelines(facts, cluster.process_starts),
+        availability=availability(topic, decided, assignments, reassigning, deleting, cluster),
         deleted_at=deleted_at,
         is_only_incarnation=is_only,
     )
-    verdicts = Verdicts()
-    for judge in JUDGES:
-        judge(case, verdicts)
-    deleting = deletion_windows(facts, deleted_at)
-    unavailable = availability(topic, decided, assignments, reassigning, deleting, cluster)
-    return PartitionHistory(case, unavailable, verdicts)
+    judge(RULES, case, case.verdicts)
+    return case
 
 
 def _deleted_at(facts: Sequence[Evidence]) -> int | None:

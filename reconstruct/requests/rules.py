@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.gold import PROPAGATION_DELAYS
-from reconstruct.findings.rule import EvidenceKind, Rule, judges_of
+from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.partitions.rules.book import ACCEPTED_EPOCHS, STALE_CONTROLLERS
 from reconstruct.requests.acceptance import judge_acceptance
 from reconstruct.requests.propagation import judge_propagation
 
+#: Their judges take (Request, ClusterView, Verdicts).
 RULES: Final = (
     Rule(
         "R23",
@@ -24,5 +25,3 @@ RULES: Final = (
     STALE_CONTROLLERS.judged_by(judge_acceptance),
     ACCEPTED_EPOCHS.judged_by(judge_acceptance),
 )
-#: Each takes (Request, ClusterView, Verdicts).
-JUDGES: Final = judges_of(RULES)

@@ -16,7 +16,7 @@ from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.findings.verdicts import Finding
 from reconstruct.offsets.losses import OffsetLoss, find_losses
 from reconstruct.offsets.timeline import bound_offsets
-from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.partitions.case import Case
 from reconstruct.time.instants import to_datetime
 from tests.support.evidence.checkpoints import plain_checkpoints
 from tests.support.evidence.offsets import judged
@@ -93,7 +93,7 @@ def measure_played(played: Played) -> Measured:
     )
 
 
-def _states(histories: Mapping[Partition, PartitionHistory]) -> list[dict[str, Any]]:
+def _states(histories: Mapping[Partition, Case]) -> list[dict[str, Any]]:
     return [
         _row(partition, number, interval.start)
         | {
@@ -105,7 +105,7 @@ def _states(histories: Mapping[Partition, PartitionHistory]) -> list[dict[str, A
             "inferred_from": interval.inferred_from,
         }
         for partition, history in histories.items()
-        for number, interval in enumerate(history.leader_and_isr)
+        for number, interval in enumerate(history.decided)
     ]
 
 

@@ -12,7 +12,7 @@ from jobs.lab.admin import Partition
 from jobs.lab.machines.releases import RELEASES, Release
 from jobs.lab.play import Played, play
 from reconstruct.offsets.evidence import OffsetBounds
-from reconstruct.partitions.timeline import PartitionHistory
+from reconstruct.partitions.case import Case
 from reconstruct.time.instants import to_datetime
 from tests.cluster.conftest import require_jars
 from tests.cluster.kafka_tools import Described
@@ -109,14 +109,14 @@ def ends_of(row: Any, name: str) -> Bounds:
     return row[f"{name}_lower"], row[f"{name}_upper"]
 
 
-def described(history: PartitionHistory, at: int) -> Described:
+def described(history: Case, at: int) -> Described:
     """A partition as our timelines have it at one instant."""
-    state = next(interval.value for interval in history.leader_and_isr if interval.holds_at(at))
+    state = next(interval.value for interval in history.decided if interval.holds_at(at))
     assigned = next(interval.value for interval in history.assignments if interval.holds_at(at))
     return Described(state.leader, assigned.replicas, frozenset(state.isr))
 
 
-def kept(histories: Mapping[Partition, PartitionHistory], kind: str, at: int) -> set[Partition]:
+def kept(histories: Mapping[Partition, Case], kind: str, at: int) -> set[Partition]:
     """The partitions that were unavailable in one way at one instant."""
     return {
         key

@@ -18,13 +18,14 @@ from ingest.lake.tables.silver import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
-from reconstruct.cluster.bounces import judge_bounces
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
-from reconstruct.cluster.controllers import TenureSpan, controller_tenures, judge_controller_epochs
+from reconstruct.cluster.controllers import TenureSpan, controller_tenures
+from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import ClusterFacts, gather
 from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.engine.folds import local_rows
 from reconstruct.engine.rows import numbered, table_row
+from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 
 
@@ -36,7 +37,6 @@ class ClusterHistory:
         self.tenures: Sequence[TenureSpan] = controller_tenures(facts.controllers)
         self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(facts.brokers)
         self.verdicts = Verdicts()
-        judge_controller_epochs(facts.controllers, self.tenures, self.verdicts)
         starts: dict[int, list[tuple[int, str]]] = {}
         for broker_id, at, record_id in sorted(facts.process_starts):
             starts.setdefault(broker_id, []).append((at, record_id))
@@ -61,7 +61,8 @@ class ClusterHistory:
             logs={broker_id: tuple(spans) for broker_id, spans in logs.items()},
             live_views=tuple(facts.live_views),
         )
-        judge_bounces(self.registrations, facts.brokers, self.view, self.verdicts)
+        case = ClusterCase(facts.controllers, facts.brokers, self.tenures, self.registrations, self.view)
+        judge(RULES, case, self.verdicts)
 
     def tenure_rows(self) -> Iterator[dict[str, Any]]:
         """Rows of silver.controller_epoch_timeline."""

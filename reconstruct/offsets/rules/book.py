@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DATA_LOSS_BOUNDS
 from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
-from reconstruct.findings.rule import EvidenceKind, Rule, judges_of
+from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
 from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
@@ -16,7 +16,7 @@ from reconstruct.offsets.rules.lineage import judge_lineages
 from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
 from reconstruct.offsets.rules.within_replica import judge_order_in_replica
 
-#: In the order of their judges: findings of one partition are listed so.
+#: In the order of their judges, each of which takes (OffsetCase, Verdicts): findings of one partition are listed so.
 RULES: Final = (
     Rule(
         "R30",
@@ -92,5 +92,3 @@ RULES: Final = (
         judges=(judge_leaves, judge_high_watermark_stands),
     ),
 )
-#: Each takes (OffsetCase, Verdicts).
-JUDGES: Final = judges_of(RULES)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import BROKEN, Finding, Verdicts
-from reconstruct.offsets.rules.book import JUDGES
+from reconstruct.offsets.rules.book import RULES
 from reconstruct.offsets.rules.case import OffsetCase
 
 #: By how much the lines of one broker may be off against the copies and the other brokers, after correction: nothing is
@@ -71,8 +72,7 @@ def _explained_by_clocks(case: OffsetCase, found: Verdicts) -> dict[_Name, int]:
 
 def _judge_as_timed(case: OffsetCase) -> Verdicts:
     verdicts = Verdicts()
-    for judge in JUDGES:
-        judge(case, verdicts)
+    judge(RULES, case, verdicts)
     return verdicts
 
 

@@ -13,9 +13,11 @@ from itertools import pairwise
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import NO_LEADER, PartitionState
-from reconstruct.model.versions import ELECTION_BY_ADMINISTRATOR_SINCE, UNCLEAN_ELECTION_CONFIGURABLE_SINCE
-from reconstruct.partitions.assignment import Assignment
-from reconstruct.partitions.availability import Window
+from reconstruct.model.versions import (
+    ELECTION_BY_ADMINISTRATOR_SINCE,
+    UNCLEAN_ELECTION_CONFIGURABLE_SINCE,
+    VersionRange,
+)
 from reconstruct.partitions.elections.controller_view import (
     VIEW_SLACK_US,
     BrokerStatus,
@@ -33,8 +35,6 @@ from reconstruct.partitions.elections.occasions import Assigned, Occasions, poss
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.intervals import Interval
-
-__all__ = ["NEW_PARTITION", "UNKNOWN_KIND", "JudgedElection", "all_elections", "elections", "unclean_setting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,53 +66,24 @@ class JudgedElection:
         return self.observed_leader, frozenset(self.isr)
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What is known besides the states themselves; ``unclean`` are the settings that the evidence allows."""
-
-    decided: Sequence[Interval[LeaderAndIsrState]]
-    occasions: Occasions
-    unclean: tuple[bool, ...]
-    cluster: ClusterView
-
-
 def elections(
-    topic: str,
-    decided: Sequence[Interval[LeaderAndIsrState]],
-    assignments: Sequence[Interval[Assignment]],
-    reassigning: Sequence[Window],
-    evidence: Iterable[Evidence],
-    cluster: ClusterView,
+    decided: Sequence[Interval[LeaderAndIsrState]], occasions: Occasions, setting: bool | None
 ) -> list[JudgedElection]:
-    """The changes of leader that the decided states show, and the choice of the first, in their order."""
-    found = all_elections(topic, decided, assignments, reassigning, evidence, cluster)
-    return [election for election in found if election.observed_leader != election.previous_leader]
-
-
-def all_elections(
-    topic: str,
-    decided: Sequence[Interval[LeaderAndIsrState]],
-    assignments: Sequence[Interval[Assignment]],
-    reassigning: Sequence[Window],
-    evidence: Iterable[Evidence],
-    cluster: ClusterView,
-) -> list[JudgedElection]:
-    """The same, and those that the controller says it held and that chose the leader there was."""
-    facts = list(evidence)
-    setting = unclean_setting(topic, facts, cluster)
+    """The changes of leader that the decided states show, the choice of the first, and the elections that the
+    controller says it held and that chose the leader there was; ``setting`` is :func:`unclean_setting`."""
     # since 2.4 an administrator may ask for an unclean election whatever the setting
-    is_open = setting is None or (not setting and cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE))
+    may_be_asked_for = occasions.cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE)
+    is_open = setting is None or (not setting and may_be_asked_for)
     unclean = (False, True) if is_open else (bool(setting),)
-    context = _Context(decided, Occasions(facts, assignments, reassigning, cluster.version), unclean, cluster)
     result = []
     if decided and decided[0].value.leader_epoch == 0 and decided[0].value.leader != NO_LEADER:
-        result.append(_election(None, decided[0], context))
+        result.append(_election(None, decided[0], decided, occasions, unclean))
     for before, after in pairwise(decided):
         old, new = before.value, after.value
         if new.leader == NO_LEADER or new.leader_epoch <= old.leader_epoch:
             continue
-        if new.leader != old.leader or _was_offline(after, context):
-            result.append(_election(before, after, context))
+        if new.leader != old.leader or occasions.decision(after).from_state == PartitionState.OFFLINE:
+            result.append(_election(before, after, decided, occasions, unclean))
     return result
 
 
@@ -127,25 +98,26 @@ def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterVi
     return cluster.unclean_election_allowed(topic) if is_known else None
 
 
-def _was_offline(after: Interval[LeaderAndIsrState], context: _Context) -> bool:
-    """Whether the controller says that it elected the leader, also where that had led before."""
-    return context.occasions.decision(after).from_state == PartitionState.OFFLINE
-
-
 def _election(
-    before: Interval[LeaderAndIsrState] | None, after: Interval[LeaderAndIsrState], context: _Context
+    before: Interval[LeaderAndIsrState] | None,
+    after: Interval[LeaderAndIsrState],
+    decided: Sequence[Interval[LeaderAndIsrState]],
+    occasions: Occasions,
+    unclean: tuple[bool, ...],
 ) -> JudgedElection:
     new = after.value
-    decision = context.occasions.decision(after)
+    decision = occasions.decision(after)
     old = before.value if before is not None else LeaderAndIsrState(NO_LEADER, -1, ())
-    assigned = context.occasions.assigned(decision, new)
+    assigned = occasions.assigned(decision, new)
     replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
-    statuses = {replica: possible_statuses(replica, decision, context.cluster) for replica in replicas}
+    statuses = {replica: possible_statuses(replica, decision, occasions.cluster) for replica in replicas}
     kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, statuses)
-    inputs = _inputs(old, new, kinds, assigned, statuses, context)
-    follow = context.occasions.follow_each_other(None if before is None else old, new)
+    inputs = _inputs(old, new, kinds, assigned, statuses, unclean, occasions.cluster.version)
+    follow = occasions.follow_each_other(None if before is None else old, new)
     is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
-    witness = _witness(decision, context) if before is not None else []
+    witness: list[Evidence] = []
+    if before is not None:
+        witness = [fact for fact in occasions.logged_as_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
     evidence = [*after.evidence[:2], *(before.evidence[:1] if before is not None else ())]
     evidence += [] if decision.evidence_id is None else [decision.evidence_id]
     evidence += [fact.evidence_id for fact in witness[:1]]
@@ -157,7 +129,7 @@ def _election(
         new.leader_epoch,
         _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
         False if before is None else _is_unclean(before, after, bool(witness)),
-        None if before is None else _last_known_isr(before, context.decided),
+        None if before is None else _last_known_isr(before, decided),
         new.isr,
         tuple(dict.fromkeys(evidence)),
         after.inferred_from,
@@ -173,7 +145,8 @@ def _inputs(
     kinds: tuple[str, ...],
     assigned: Assigned,
     statuses: dict[int, frozenset[BrokerStatus]],
-    context: _Context,
+    unclean: tuple[bool, ...],
+    version: VersionRange,
 ) -> ElectionInputs | None:
     if not assigned.assignments:
         return None
@@ -189,8 +162,8 @@ def _inputs(
         assigned.assignments,
         assigned.targets,
         possible,
-        context.unclean,
-        versions_to_ask(context.cluster.version),
+        unclean,
+        versions_to_ask(version),
     )
     return None if inputs.are_too_many else inputs
 
@@ -210,10 +183,6 @@ def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -
     if leader not in leaders and not is_exact:
         leaders |= {leader, *inputs.replicas}
     return tuple(sorted(leaders))
-
-
-def _witness(decision: StateDecision, context: _Context) -> list[Evidence]:
-    return [fact for fact in context.occasions.logged_as_unclean if abs(fact.at - decision.at) <= VIEW_SLACK_US]
 
 
 def _is_unclean(

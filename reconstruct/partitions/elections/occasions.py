@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import NO_LEADER, PartitionState
-from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, VersionRange
+from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, StateDecision
@@ -50,11 +51,11 @@ class Occasions:
         facts: Iterable[Evidence],
         assignments: Sequence[Interval[Assignment]],
         reassigning: Sequence[Window],
-        version: VersionRange,
+        cluster: ClusterView,
     ) -> None:
         known = list(facts)
         self.assignments = assignments
-        self.version = version
+        self.cluster = cluster
         self.moves = [
             f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
         ]
@@ -144,7 +145,7 @@ class Occasions:
 
     def _logged_with(self, decision: StateDecision, state: LeaderAndIsrState) -> Evidence | None:
         """The request that tells of the election restates the assignment as the controller holds it (1.1 and later)."""
-        if decision.controller_id is None or self.version.may_be_before(ASYNC_CONTROLLER_SINCE):
+        if decision.controller_id is None or self.cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE):
             return None
         requested = [
             s.fact

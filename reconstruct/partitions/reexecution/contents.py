@@ -41,13 +41,13 @@ class Contents:
 
     def __init__(self, coverage: LogCoverage) -> None:
         self.coverage = coverage
-        history = coverage.case.history
+        case = coverage.case
         #: (leader epoch, leader): the ISRs that were written or decided.
         self.known: dict[tuple[int, int], set[frozenset[int]]] = {}
         #: Leader: the ISRs that it asked for; at which epoch, its lines do not say.
         self.asked_for: dict[int, set[frozenset[int]]] = {}
         self.decided: dict[int, Evidence] = {}
-        for sighting in (*history.sightings, *(s for s, _ in history.discarded)):
+        for sighting in (*case.sightings, *(s for s, _ in case.discarded)):
             leader = NO_LEADER if sighting.leader is None else sighting.leader
             if sighting.rank in LEADER_SIDE:
                 self.asked_for.setdefault(leader, set()).add(sighting.members)
@@ -153,7 +153,7 @@ class Contents:
             return None
         same = [
             s.fact
-            for s in self.coverage.case.history.sightings
+            for s in self.coverage.case.sightings
             if s.rank <= Rank.DECIDED
             and (s.leader_epoch, s.partition_epoch) == (requested.leader_epoch, line.partition_epoch)
         ]

@@ -11,14 +11,12 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import REQUESTS_ORDERED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
-from reconstruct.partitions.roles import LEADER, RoleChange, by_broker, role_changes
+from reconstruct.partitions.roles import LEADER, RoleChange
 from reconstruct.partitions.rules.processes import (
     AcceptedEpoch,
     is_between,
     is_in_order,
     is_one_process,
-    recreations,
-    severity,
     walk,
 )
 from reconstruct.partitions.sightings import LEADER_SIDE, Rank, Sighting
@@ -47,7 +45,7 @@ def judge_roles(case: Case, verdicts: Verdicts) -> None:
     for sighting in _decided_sightings(case):
         if sighting.partition_epoch is not None:
             by_version.setdefault(sighting.partition_epoch, []).append(sighting)
-    for change in role_changes(case.facts, case.cluster.process_starts):
+    for change in case.role_changes:
         role = change.role
         leaders = decided.get(role.leader_epoch if role.leader_epoch is not None else -1)
         written = by_version.get(role.partition_epoch, [])
@@ -71,7 +69,7 @@ def decided_leaders(case: Case) -> Decided:
 
 def _decided_sightings(case: Case) -> list[Sighting]:
     """What znodes and controllers show, the strongest first."""
-    sightings = [s for s in case.history.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
+    sightings = [s for s in case.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
     return sorted(sightings, key=lambda s: (s.rank, s.fact.order))
 
 
@@ -80,7 +78,9 @@ def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
     acted = acted_as(role.role, role.leader)
     version = "" if role.partition_epoch is None else f" and partition epoch {role.partition_epoch}"
     decided = f"leader {sighting.leader} at leader epoch {sighting.leader_epoch}"
-    return Divergence(DivergenceType.ROLE_NOT_DECIDED, severity(case), change.at, broker_id=change.broker_id).explained(
+    return Divergence(
+        DivergenceType.ROLE_NOT_DECIDED, case.severity(), change.at, broker_id=change.broker_id
+    ).explained(
         decided,
         f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
         f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
@@ -96,28 +96,24 @@ def acted_as(role: str, leader: int | None) -> str:
 
 def judge_accepted_epochs(case: Case, verdicts: Verdicts) -> None:
     """R21: since its process started, a broker acts on no lower leader epoch, and no lower controller epoch."""
-    changes = role_changes(case.facts, case.cluster.process_starts)
-    recreated_at = recreations(case)
-    for broker_id, facts in sorted(by_broker(case.facts).items()):
-        own = {c.fact.order: c for c in changes if c.broker_id == broker_id and is_in_order(c)}
+    for broker_id, facts in case.facts_of_brokers.items():
+        own = {c.fact.order: c for c in case.role_changes if c.broker_id == broker_id and is_in_order(c)}
         for fact, accepted in walk(case.cluster, broker_id, facts, tuple(own.values())):
             if fact.order in own:
-                _judge_leader_epoch(case, own[fact.order], accepted, recreated_at, verdicts)
+                _judge_leader_epoch(case, own[fact.order], accepted, verdicts)
         _judge_controller_epochs(case, broker_id, facts, verdicts)
 
 
-def _judge_leader_epoch(
-    case: Case, change: RoleChange, accepted: AcceptedEpoch | None, recreated_at: Sequence[int], verdicts: Verdicts
-) -> None:
+def _judge_leader_epoch(case: Case, change: RoleChange, accepted: AcceptedEpoch | None, verdicts: Verdicts) -> None:
     epoch = change.role.leader_epoch
-    if epoch is None or accepted is None or is_between(recreated_at, accepted.change.at, change.at):
+    if epoch is None or accepted is None or is_between(case.recreated_at, accepted.change.at, change.at):
         verdicts.unjudged("R21")
     elif epoch >= accepted.leader_epoch:
         verdicts.kept("R21")
     else:
         verdicts.broken(
             Divergence(
-                DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH, severity(case), change.at, broker_id=change.broker_id
+                DivergenceType.ACTED_ON_LOWER_LEADER_EPOCH, case.severity(), change.at, broker_id=change.broker_id
             ).explained(
                 f"a leader epoch of {accepted.leader_epoch} or higher",
                 f"leader epoch {epoch}",
@@ -156,7 +152,7 @@ def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iter
 
 def _lower_controller(case: Case, broker_id: int, fact: Evidence, highest: Evidence) -> Finding:
     return Divergence(
-        DivergenceType.ACTED_ON_LOWER_CONTROLLER_EPOCH, severity(case), fact.at, broker_id=broker_id
+        DivergenceType.ACTED_ON_LOWER_CONTROLLER_EPOCH, case.severity(), fact.at, broker_id=broker_id
     ).explained(
         f"controller epoch {highest.controller_epoch} or higher",
         f"controller epoch {fact.controller_epoch}",

@@ -13,7 +13,7 @@ from ingest.lake.tables.silver import (
     STATE_CHANGE_EVENTS,
 )
 from reconstruct.cluster.rules import PROCEDURES
-from reconstruct.findings.rule import EvidenceKind, Rule, judges_of
+from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.rules.assigned import judge_isr_is_assigned
 from reconstruct.partitions.rules.at_rest import judge_at_rest, judge_stuck_leaders
@@ -49,7 +49,7 @@ ACCEPTED_EPOCHS: Final = Rule(
     reads_line_order=True,
     judges=(judge_accepted_epochs, judge_refusals),
 )
-#: In the order of their judges: findings of one partition are listed so.
+#: In the order of their judges, each of which takes (Case, Verdicts): findings of one partition are listed so.
 RULES: Final = (
     Rule(
         "R01",
@@ -198,5 +198,3 @@ RULES: Final = (
         judges=(judge_unclean_elections,),
     ),
 )
-#: Each takes (Case, Verdicts).
-JUDGES: Final = judges_of(RULES)

@@ -18,7 +18,7 @@ from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.rules.beliefs import Decided, decided_leaders
-from reconstruct.partitions.rules.processes import is_between, recreations, severity, shows_no_loss
+from reconstruct.partitions.rules.processes import is_between, shows_no_loss
 from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
@@ -57,7 +57,6 @@ def _lines(facts: Iterable[Evidence]) -> list[_Line]:
 
 def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
     """R22: one leader for each leader epoch, one state for each partition epoch, whichever broker cached it."""
-    recreated_at = recreations(case)
     disagreements: dict[str, Finding] = {}
     by_epoch: dict[tuple[str, int], dict[object, list[_Line]]] = {}
     for line in _lines(case.facts):
@@ -72,7 +71,7 @@ def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
             (verdicts.kept if len(brokers) > 1 else verdicts.unjudged)("R22")
             continue
         usual, odd = _usual_and_odd(list(values.values()))
-        if is_between(recreated_at, usual.fact.at, odd.fact.at):
+        if is_between(case.recreated_at, usual.fact.at, odd.fact.at):
             verdicts.unjudged("R22")
         elif odd.fact.evidence_id not in disagreements:
             disagreements[odd.fact.evidence_id] = _disagree(case, f"{name} {epoch}", usual, odd)
@@ -88,7 +87,7 @@ def _usual_and_odd(values: Sequence[Sequence[_Line]]) -> tuple[_Line, _Line]:
 
 
 def _disagree(case: Case, at_epoch: str, usual: _Line, odd: _Line) -> Finding:
-    return Divergence(DivergenceType.CACHES_DISAGREE, severity(case), odd.fact.at, broker_id=odd.broker_id).explained(
+    return Divergence(DivergenceType.CACHES_DISAGREE, case.severity(), odd.fact.at, broker_id=odd.broker_id).explained(
         f"{usual.cached} at {at_epoch}",
         f"{odd.cached} at {at_epoch}",
         f"At {at_epoch} the metadata cache of broker {odd.broker_id} held {odd.cached} ({utc(odd.fact.at)}), that of"
@@ -101,7 +100,7 @@ def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
     """R24: a cache holds nothing that the cluster never decided."""
     decided = decided_leaders(case)
     written: dict[int | None, Sighting] = {
-        s.partition_epoch: s for s in case.history.sightings if s.rank <= Rank.DECIDED and s.partition_epoch is not None
+        s.partition_epoch: s for s in case.sightings if s.rank <= Rank.DECIDED and s.partition_epoch is not None
     }
     judged: set[tuple[object, ...]] = set()
     for line in _lines(case.facts):
@@ -158,7 +157,7 @@ def _never_decided(case: Case, line: _Line, state: Sighting | None) -> Finding:
         decided = f"decided was {expected} ({utc(state.at)})"
         proof = (state.fact.evidence_id,)
     return Divergence(
-        DivergenceType.CACHE_NEVER_DECIDED, severity(case), line.fact.at, broker_id=line.broker_id
+        DivergenceType.CACHE_NEVER_DECIDED, case.severity(), line.fact.at, broker_id=line.broker_id
     ).explained(
         expected,
         line.cached,

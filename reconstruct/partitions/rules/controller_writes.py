@@ -17,7 +17,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.rules.decided import severity, states_by_version
+from reconstruct.partitions.rules.decided import states_by_version
 from reconstruct.partitions.sightings import TOLD_OF_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc
 
@@ -101,7 +101,7 @@ def _wrong_step(
             "the controller decided it, and each of its decisions raises the epoch by one"
         ),
     }[divergence_type]
-    how = severity(case.is_only_incarnation, before, after)
+    how = case.severity(before, after)
     is_migrating = after.rank is Rank.WRITTEN and case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
     if is_migrating and divergence_type != DivergenceType.LEADER_EPOCH_NOT_RAISED:
         how, why = "warning", f"{why}, unless a KRaft controller copied several changes to the znode at once (KIP-866)"
@@ -181,7 +181,7 @@ def _judge_by_time(case: Case, before: Sighting | None, after: Sighting, epoch: 
 
 
 def _stale(case: Case, highest: Sighting, after: Sighting, epoch: int, known: int) -> Finding:
-    how = severity(case.is_only_incarnation, highest, after)
+    how = case.severity(highest, after)
     if case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE):
         how = "warning"
     return _stale_finding(

@@ -17,7 +17,7 @@ from reconstruct.time.instants import utc
 
 def all_sightings(case: Case) -> list[Sighting]:
     """Also those that the history did not believe: what contradicts is not left out."""
-    return [*case.history.sightings, *(sighting for sighting, _ in case.history.discarded)]
+    return [*case.sightings, *(sighting for sighting, _ in case.discarded)]
 
 
 def states_by_version(case: Case) -> dict[int, list[Sighting]]:
@@ -31,20 +31,14 @@ def states_by_version(case: Case) -> dict[int, list[Sighting]]:
     return found
 
 
-def severity(is_only_incarnation: bool, *sightings: Sighting) -> str:
-    """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong."""
-    is_certain = is_only_incarnation or all(sighting.rank is Rank.WRITTEN for sighting in sightings)
-    return "error" if is_certain else "warning"
-
-
 def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
     """R01: by the znode's versions, and by each controller's own log of its decisions."""
     written = sorted(
-        (s for s in case.history.sightings if s.rank is Rank.WRITTEN and s.partition_epoch is not None),
+        (s for s in case.sightings if s.rank is Rank.WRITTEN and s.partition_epoch is not None),
         key=lambda s: (s.partition_epoch or 0, s.fact.order),
     )
     decided: dict[tuple[int | None, int | None], list[Sighting]] = {}
-    for sighting in sorted((s for s in case.history.sightings if s.rank is Rank.DECIDED), key=lambda s: s.fact.order):
+    for sighting in sorted((s for s in case.sightings if s.rank is Rank.DECIDED), key=lambda s: s.fact.order):
         decided.setdefault((sighting.fact.controller_id, sighting.fact.controller_epoch), []).append(sighting)
     for sequence, by in [
         (written, "version of its znode"),
@@ -58,9 +52,7 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
                 verdicts.unjudged("R01")
                 continue
             verdicts.broken(
-                Divergence(
-                    DivergenceType.LEADER_EPOCH_DECREASED, severity(case.is_only_incarnation, before, after), after.at
-                ).explained(
+                Divergence(DivergenceType.LEADER_EPOCH_DECREASED, case.severity(before, after), after.at).explained(
                     f"leader epoch {before.leader_epoch} or higher",
                     f"leader epoch {after.leader_epoch}",
                     f"By the {by}, the state with leader {before.leader} at leader epoch {before.leader_epoch} came"
@@ -79,9 +71,7 @@ def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
         sent = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
         if len(strong) > 1:
             first, second = list(strong.values())[:2]
-            verdicts.broken(
-                _two_leaders(epoch, first, second, severity(case.is_only_incarnation, first, second), "was decided")
-            )
+            verdicts.broken(_two_leaders(epoch, first, second, case.severity(first, second), "was decided"))
         elif strong and set(sent) - set(strong):
             other = next(sighting for leader, sighting in sent.items() if leader not in strong)
             verdicts.broken(_two_leaders(epoch, next(iter(strong.values())), other, "warning", "was sent in a request"))
@@ -110,7 +100,7 @@ def _two_leaders(epoch: int, first: Sighting, second: Sighting, severity: str, h
 
 def judge_leader_in_isr(case: Case, verdicts: Verdicts) -> None:
     """R05: as written or decided. 0.8.0 elected for a reassignment without asking for the ISR."""
-    for sighting in case.history.sightings:
+    for sighting in case.sightings:
         if sighting.rank > Rank.DECIDED:
             continue
         if sighting.leader == NO_LEADER or sighting.leader in sighting.isr:

@@ -13,13 +13,8 @@ from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, ELECTION_BY_ADMIN
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, registered_since_list
 from reconstruct.partitions.elections.counterfactuals import what_would_explain
-from reconstruct.partitions.elections.judging import (
-    NEW_PARTITION,
-    UNKNOWN_KIND,
-    JudgedElection,
-    all_elections,
-    unclean_setting,
-)
+from reconstruct.partitions.elections.inputs import NEW_PARTITION, UNKNOWN_KIND
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
@@ -35,9 +30,7 @@ _NAMES: Final = {
 
 def judge_elections(case: Case, verdicts: Verdicts) -> None:
     """R07 and R09: every election, those included that chose the leader there was."""
-    for election in all_elections(
-        case.topic, case.decided, case.assignments, case.reassigning, case.facts, case.cluster
-    ):
+    for election in case.all_elections:
         _judge_leader_was_live(election, case, verdicts)
         _judge_outcome(election, case, verdicts)
 
@@ -176,7 +169,6 @@ def _ids(brokers: frozenset[int] | tuple[int, ...], is_set: bool = True) -> str:
 
 def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
     """R08: a clean election takes the leader from the ISR before; an unclean one must have been allowed."""
-    is_allowed = unclean_setting(case.topic, case.facts, case.cluster)
     may_be_asked_for = case.cluster.version.may_be_since(ELECTION_BY_ADMINISTRATOR_SINCE)
     for election in case.elections:
         if election.kind == NEW_PARTITION:
@@ -186,7 +178,7 @@ def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
         elif not election.is_unclean:
             verdicts.kept("R08")
         else:
-            verdicts.broken(_unclean(election, is_allowed, may_be_asked_for))
+            verdicts.broken(_unclean(election, case.unclean_setting, may_be_asked_for))
 
 
 def _unclean(election: JudgedElection, is_allowed: bool | None, may_be_asked_for: bool) -> Finding:

@@ -7,9 +7,9 @@ from typing import Final
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap, leadership_overlaps
-from reconstruct.partitions.roles import LEADER, RoleChange, role_changes
-from reconstruct.partitions.rules.processes import is_between, recreations, severity
+from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap
+from reconstruct.partitions.roles import LEADER, RoleChange
+from reconstruct.partitions.rules.processes import is_between
 from reconstruct.time.instants import utc
 
 #: A controller sends a request again 300 ms after it failed (later 100 ms): a broker that runs and can be
@@ -19,20 +19,19 @@ LONG_OVERLAP_US: Final = 1_000_000
 
 def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
     """R25: at one leader epoch one broker acts as leader; across epochs, a long overlap is told."""
-    recreated_at = recreations(case)
     acted: dict[int, dict[int, RoleChange]] = {}
-    for change in role_changes(case.facts, case.cluster.process_starts):
+    for change in case.role_changes:
         if change.role.role == LEADER and change.role.leader_epoch is not None:
             acted.setdefault(change.role.leader_epoch, {}).setdefault(change.broker_id, change)
     for epoch, leaders in sorted(acted.items()):
         first, *others = sorted(leaders.values(), key=lambda change: change.fact.order)
         if not others:
             verdicts.kept("R25")
-        elif is_between(recreated_at, first.at, others[0].at):
+        elif is_between(case.recreated_at, first.at, others[0].at):
             verdicts.unjudged("R25")
         else:
             verdicts.broken(_two(case, epoch, first, others[0]))
-    for overlap in leadership_overlaps(case.roles, case.facts, case.cluster):
+    for overlap in case.overlaps:
         is_exact = overlap.end is not None and overlap.ended_by != PROCESS_ENDED
         if is_exact and (overlap.end or 0) - overlap.start > LONG_OVERLAP_US:
             verdicts.broken(_long(overlap))
@@ -40,7 +39,7 @@ def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
 
 def _two(case: Case, epoch: int, first: RoleChange, second: RoleChange) -> Finding:
     return Divergence(
-        DivergenceType.TWO_ACTING_LEADERS, severity(case), second.at, broker_id=second.broker_id
+        DivergenceType.TWO_ACTING_LEADERS, case.severity(), second.at, broker_id=second.broker_id
     ).explained(
         f"one leader at leader epoch {epoch}",
         f"brokers {first.broker_id} and {second.broker_id} became leader",

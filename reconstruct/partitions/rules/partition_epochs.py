@@ -13,9 +13,8 @@ from reconstruct.model.versions import (
     LAST_ISR_MEMBER_KEPT_SINCE,
 )
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.judging import unclean_setting
 from reconstruct.partitions.evidence import came_before
-from reconstruct.partitions.rules.decided import all_sightings, severity, states_by_version
+from reconstruct.partitions.rules.decided import all_sightings, states_by_version
 from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 
@@ -94,7 +93,7 @@ def _out_of_order(case: Case) -> Iterator[tuple[Sighting, Sighting]]:
 def _finding(
     divergence_type: DivergenceType, case: Case, first: Sighting, second: Sighting, expected: str, explanation: str
 ) -> Finding:
-    return Divergence(divergence_type, severity(case.is_only_incarnation, first, second), second.at).explained(
+    return Divergence(divergence_type, case.severity(first, second), second.at).explained(
         expected,
         f"{_text_of(second)} at partition epoch {second.partition_epoch}",
         explanation,
@@ -113,7 +112,7 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
     Up to 0.8.1 the last member leaves with the leader; 0.8.2 to 1.0 where unclean election is enabled; never since 1.1.
     """
     judged: set[int] = set()
-    for sighting in case.history.sightings:
+    for sighting in case.sightings:
         if sighting.rank > Rank.DECIDED or sighting.leader_epoch in judged:
             continue
         if sighting.isr:
@@ -151,7 +150,7 @@ def _severity_of_empty(case: Case, sighting: Sighting) -> str | None:
     }
     if sighting.leader != NO_LEADER:
         return "error"
-    setting = unclean_setting(case.topic, case.facts, case.cluster)
+    setting = case.unclean_setting
     allowed = {
         "always": {True},
         "if_unclean": {True, False} if setting is None else {setting},

@@ -9,10 +9,10 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
-from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
+from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
-from reconstruct.partitions.roles import RoleChange, by_broker
+from reconstruct.partitions.roles import RoleChange
 
 _STOPS: Final = (EventType.STOP_REPLICA_HANDLED, EventType.STOP_REPLICA_RECEIVED)
 _STAGES: Final[Mapping[str, str]] = {
@@ -81,27 +81,10 @@ def is_deletion(fact: Evidence) -> bool:
     return fact.kind in _STOPS and fact.is_delete is not False
 
 
-def recreations(case: Case) -> list[int]:
-    """The instants at which a line tells of the topic's deletion or creation: its epochs may begin anew."""
-    return sorted(fact.at for fact in case.facts if _is_recreation(fact))
-
-
 def is_between(instants: Sequence[int], one: int, other: int) -> bool:
     """Whether one of the sorted instants lies between two others, in whatever order."""
     start, end = min(one, other), max(one, other)
     return bisect_right(instants, start) < bisect_left(instants, end)
-
-
-def _is_recreation(fact: Evidence) -> bool:
-    return fact.kind == EventType.METADATA_DELETED or (
-        fact.kind == EventType.PARTITION_STATE_CHANGE
-        and fact.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT)
-    )
-
-
-def severity(case: Case) -> str:
-    """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong."""
-    return "error" if case.is_only_incarnation else "warning"
 
 
 def shows_no_loss(case: Case, broker_id: int, but: Evidence | None = None) -> bool:
@@ -110,7 +93,7 @@ def shows_no_loss(case: Case, broker_id: int, but: Evidence | None = None) -> bo
 
     ``but`` is a line in doubt: it and what should stand in its place are left out.
     """
-    facts = [fact for fact in by_broker(case.facts).get(broker_id, []) if fact is not but]
+    facts = [fact for fact in case.facts_of_brokers.get(broker_id, ()) if fact is not but]
     stages: dict[tuple[int | None, int | None], set[str]] = {}
     for fact in facts:
         stage = _STAGES.get(fact.kind)

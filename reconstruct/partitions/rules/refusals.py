@@ -15,13 +15,10 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.roles import by_broker, role_changes
 from reconstruct.partitions.rules.processes import (
     AcceptedEpoch,
     is_between,
     is_one_process,
-    recreations,
-    severity,
     shows_no_loss,
     walk,
 )
@@ -50,14 +47,12 @@ _Receipts = Mapping[tuple[str, int | None, int | None, int | None], Sequence[Evi
 
 def judge_refusals(case: Case, verdicts: Verdicts) -> None:
     """R21: a request is ignored only for the reason given."""
-    changes = role_changes(case.facts, case.cluster.process_starts)
-    recreated_at = recreations(case)
-    for broker_id, facts in sorted(by_broker(case.facts).items()):
-        own = [change for change in changes if change.broker_id == broker_id]
+    for broker_id, facts in case.facts_of_brokers.items():
+        own = [change for change in case.role_changes if change.broker_id == broker_id]
         receipts = _receipts(facts)
         for line, highest in walk(case.cluster, broker_id, facts, own):
             if line.kind in _RECEIPT:
-                is_known = highest is not None and not is_between(recreated_at, highest.change.at, line.at)
+                is_known = highest is not None and not is_between(case.recreated_at, highest.change.at, line.at)
                 _judge(case, broker_id, line, highest if is_known else None, receipts, verdicts)
 
 
@@ -170,7 +165,7 @@ def _is_justified(line: Evidence, highest: AcceptedEpoch | None) -> bool:
 def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, highest: AcceptedEpoch | None) -> Finding:
     what = "StopReplica" if line.kind == EventType.STOP_REPLICA_IGNORED else "LeaderAndIsr"
     of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
-    return Divergence(DivergenceType.IGNORED_WITHOUT_REASON, severity(case), line.at, broker_id=broker_id).explained(
+    return Divergence(DivergenceType.IGNORED_WITHOUT_REASON, case.severity(), line.at, broker_id=broker_id).explained(
         f"the {what}{of} accepted",
         f"the {what}{of} ignored",
         f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",

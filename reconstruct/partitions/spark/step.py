@@ -19,11 +19,12 @@ from ingest.lake.tables.silver import (
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
 from reconstruct.engine.rows import Row, numbered, table_row, table_rows, value_of, verdict_rows
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import BrokerStatus
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 
 #: The tables that the fold of partitions makes.
 FOLDED_TABLES: Final = (
@@ -47,7 +48,7 @@ def fold_partitions(evidence: DataFrame, clusters: Mapping[str, ClusterView]) ->
     return fold(evidence, PARTITION_KEY, columns, lambda rows: history_rows(history_of(rows, views)))
 
 
-def history_of(rows: Sequence[Row], clusters: Mapping[str, ClusterView]) -> PartitionHistory:
+def history_of(rows: Sequence[Row], clusters: Mapping[str, ClusterView]) -> Case:
     """The history of the one partition incarnation that all ``rows`` of evidence are about, in plain Python."""
     first = rows[0]
     cluster = clusters.get(first["cluster_id"]) or ClusterView(first["cluster_id"])
@@ -55,13 +56,13 @@ def history_of(rows: Sequence[Row], clusters: Mapping[str, ClusterView]) -> Part
     return fold_partition(first["topic"], evidence, cluster, first[INCARNATION_END], first[IS_ONLY_INCARNATION])
 
 
-def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
+def history_rows(case: Case) -> Iterator[dict[str, Any]]:
     """The rows of one partition's history, without its key, in a fixed order."""
-    yield from table_rows(LEADER_AND_ISR_TIMELINE, history.leader_and_isr)
-    yield from table_rows(PARTITION_STATE_TIMELINE, history.partition_states)
-    for replica_id, timeline in history.replica_states.items():
+    yield from table_rows(LEADER_AND_ISR_TIMELINE, case.decided)
+    yield from table_rows(PARTITION_STATE_TIMELINE, case.partition_states)
+    for replica_id, timeline in case.replica_states.items():
         yield from table_rows(REPLICA_STATE_TIMELINE, timeline, replica_id=replica_id)
-    for sequence, assigned in enumerate(history.assignments):
+    for sequence, assigned in enumerate(case.assignments):
         yield table_row(
             ASSIGNMENT_TIMELINE,
             assigned,
@@ -70,12 +71,12 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
             adding_replicas=assigned.value.adding,
             removing_replicas=assigned.value.removing,
         )
-    for view, timelines in (("replica_manager", history.roles), ("metadata_cache", history.caches)):
+    for view, timelines in (("replica_manager", case.roles), ("metadata_cache", case.caches)):
         for broker_id, roles in timelines.items():
             yield from table_rows(REPLICA_ROLE_TIMELINE, roles, broker_id=broker_id, view=view)
-    for sequence, span in numbered(history.availability, lambda span: span.kind):
+    for sequence, span in numbered(case.availability, lambda span: span.kind):
         yield table_row(AVAILABILITY_INTERVALS, span, sequence=sequence)
-    for sequence, election in enumerate(history.elections):
+    for sequence, election in enumerate(case.elections):
         yield table_row(
             LEADER_ELECTIONS,
             election,
@@ -87,9 +88,9 @@ def history_rows(history: PartitionHistory) -> Iterator[dict[str, Any]]:
             allowed_leaders=election.allowed,
             **_election_inputs(election),
         )
-    for overlap in history.overlaps:
+    for overlap in case.overlaps:
         yield table_row(LEADERSHIP_OVERLAPS, overlap, deposed_leader=overlap.deposed)
-    yield from verdict_rows(history.verdicts)
+    yield from verdict_rows(case.verdicts)
 
 
 def _election_inputs(election: JudgedElection) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
+from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.requests.lossy_logs import PROOFS_APART_US, MissingLines, lossy_brokers, missing_lines
 from reconstruct.requests.propagation import REQUEST_KINDS, Request, outcome_of
-from reconstruct.requests.rules import JUDGES
+from reconstruct.requests.rules import RULES
 from reconstruct.requests.spark.evidence import REQUEST_COLUMNS
 
 #: The steps between which delays are measured, by column.
@@ -52,8 +53,7 @@ def _judged_rows(rows: Iterable[Row], clusters: Mapping[str, ClusterView]) -> It
     for request in (value_of(Request, row) for row in rows):
         cluster = _view_of(request, clusters)
         verdicts = counts.setdefault(request.cluster_id, Verdicts())
-        for judge in JUDGES:
-            judge(request, cluster, verdicts)
+        judge(RULES, request, cluster, verdicts)
         yield delay_row(request, cluster)
         yield from (finding_row(finding, cluster_id=request.cluster_id) for finding in verdicts.findings)
         verdicts.findings.clear()

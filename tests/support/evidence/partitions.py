@@ -12,9 +12,10 @@ from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import ClusterView
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.cluster import plain_cluster
 from tests.support.evidence.lines import Line, Partition, by_partition, lines_of, matched_lines, typed
@@ -37,13 +38,13 @@ class PlainCapture:
     cluster: ClusterHistory
     #: requests that brokers ignored as a whole: they name no partition.
     refused_requests: list[Evidence]
-    _histories: dict[Partition, PartitionHistory] = field(default_factory=dict, repr=False, compare=False)
+    _histories: dict[Partition, Case] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def view(self) -> ClusterView:
         return self.cluster.view
 
-    def fold(self) -> dict[Partition, PartitionHistory]:
+    def fold(self) -> dict[Partition, Case]:
         """Every partition's history; each topic is taken to have one incarnation."""
         return {key: self.fold_one(key) for key in sorted(self.facts)}
 
@@ -55,7 +56,7 @@ class PlainCapture:
         """The findings of one partition."""
         return self.fold_one(partition).verdicts.findings
 
-    def fold_one(self, partition: Partition) -> PartitionHistory:
+    def fold_one(self, partition: Partition) -> Case:
         """The history of one partition, folded once."""
         if partition not in self._histories:
             self._histories[partition] = fold_partition(partition[0], self.facts[partition], self.view)

@@ -17,8 +17,8 @@ from reconstruct.clocks.evidence import (
     znode_marks,
 )
 from reconstruct.clocks.timeline import ClockSegment, correction_us, solve_clocks
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.timeline import PartitionHistory
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Partition, matched_lines
 from tests.support.evidence.znodes import read_writes
@@ -77,7 +77,7 @@ def corrected(text: CaptureText, segments: list[ClockSegment]) -> CaptureText:
     return text
 
 
-def accusations(histories: dict[Partition, PartitionHistory]) -> Counter[Accusation]:
+def accusations(histories: dict[Partition, Case]) -> Counter[Accusation]:
     return Counter(
         (partition, f.rule_id, f.divergence_type, f.severity, f.broker_id, f.observed)
         for partition, history in histories.items()
@@ -86,9 +86,9 @@ def accusations(histories: dict[Partition, PartitionHistory]) -> Counter[Accusat
     )
 
 
-def decided(histories: dict[Partition, PartitionHistory]) -> dict[Partition, list[Decided | None]]:
+def decided(histories: dict[Partition, Case]) -> dict[Partition, list[Decided | None]]:
     return {
-        partition: [_decided(interval.value) for interval in history.leader_and_isr]
+        partition: [_decided(interval.value) for interval in history.decided]
         for partition, history in histories.items()
     }
 

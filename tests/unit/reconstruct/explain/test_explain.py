@@ -10,8 +10,8 @@ import pytest
 from reconstruct.explain.described import MOST_ANSWERS, Described, Missed, described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.story import Chapter
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.timeline import PartitionHistory
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
@@ -22,7 +22,7 @@ def span(text: str, seconds: float = 1) -> Span:
     return Span(start, start + int(seconds * 1e6))
 
 
-def told(history: PartitionHistory, when: Span, refused: list[Evidence] | None = None) -> str:
+def told(history: Case, when: Span, refused: list[Evidence] | None = None) -> str:
     return explanation("ledger-0", history, when, refused or ())
 
 
@@ -81,7 +81,7 @@ def test_a_request_that_a_broker_has_seen_already(name: str, unpacked: Unpacker)
     capture = plain_capture(unpacked(name))
     told_of = 0
     for history in capture.fold().values():
-        for fact in history.case.facts:
+        for fact in history.facts:
             if fact.kind == "leader_and_isr_ignored" and fact.known_leader_epoch == fact.leader_epoch:
                 text = told(history, Span(fact.at, fact.at + 1))
                 assert "It is the epoch the broker has: rightly ignored, nothing has changed since." in text
@@ -101,7 +101,7 @@ def test_a_deletion_that_has_to_wait(name: str, unpacked: Unpacker) -> None:
 
 def test_a_time_at_which_nothing_happened_tells_of_the_last_decision_before_it(unpacked: Unpacker) -> None:
     history = plain_capture(unpacked("unclean-0.8.2.2")).fold_one(("ledger", 0))
-    last = history.leader_and_isr[-1]
+    last = history.decided[-1]
     text = told(history, Span(last.start + 60_000_000, last.start + 61_000_000))
     assert "Nothing was decided or refused then; the last before it was at" in text
     assert "joins the ISR" in text
@@ -113,7 +113,7 @@ def test_a_time_at_which_nothing_happened_tells_of_the_last_decision_before_it(u
 @pytest.mark.parametrize("name", capture_names())
 def test_every_decision_of_every_capture_can_be_told(name: str, unpacked: Unpacker) -> None:
     for history in plain_capture(unpacked(name)).fold().values():
-        for state in history.leader_and_isr:
+        for state in history.decided:
             text = told(history, Span(state.start, state.start + 1))
             assert f"leader {state.value.leader}" in text
             assert max(map(len, text.splitlines())) < 140
@@ -211,7 +211,7 @@ class TestWhatBrokersDescribed:
 
     def test_it_is_the_last_chapter_of_an_explanation(self, unpacked: Unpacker) -> None:
         history = plain_capture(unpacked("unclean-0.8.2.2")).fold_one(("ledger", 0))
-        at = history.leader_and_isr[-1].start
+        at = history.decided[-1].start
         chapter = described(at, at + 1, [Described(at, 2, "topic", VIEW)], [])
         without, lines = told(history, Span(at, at + 1)), told_with(history, Span(at, at + 1), chapter)
         assert len(lines) > len(without.splitlines())
@@ -219,5 +219,5 @@ class TestWhatBrokersDescribed:
         assert any("broker 2: leader 2, leader epoch 5, ISR 2,3" in line for line in lines)
 
 
-def told_with(history: PartitionHistory, when: Span, chapter: Chapter | None) -> list[str]:
+def told_with(history: Case, when: Span, chapter: Chapter | None) -> list[str]:
     return explanation("ledger-0", history, when, (), chapter).splitlines()

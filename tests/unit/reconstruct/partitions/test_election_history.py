@@ -8,8 +8,9 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.judging import JudgedElection
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.partitions.tables import facts
 
@@ -26,7 +27,7 @@ UP = alive((0, None, None))
 CLUSTER = ClusterView("c", VersionRange.exactly(v(1, 1, 1)), (), {1: UP, 2: UP, 3: UP})
 
 
-def history(*rows: str, cluster: ClusterView = CLUSTER) -> PartitionHistory:
+def history(*rows: str, cluster: ClusterView = CLUSTER) -> Case:
     header = "at | kind | leader | epoch | isr | version | stored_cepoch | replicas | source"
     return fold_partition("t", facts("\n".join([header, *(f"{row} | znode" for row in rows)])), cluster)
 

@@ -10,7 +10,8 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView, Registration, Tenure
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.timeline import fold_partition
 from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.partitions.tables import facts, shown
 
@@ -34,11 +35,11 @@ def alive(*spans: tuple[int, int | None]) -> tuple[Interval[Registration], ...]:
 ONE_CONTROLLER = ClusterView("c", MIDDLE, (tenure(1, 1, 1),), {1: alive((0, None)), 2: alive((0, None))})
 
 
-def fold(table: str, cluster: ClusterView = ONE_CONTROLLER) -> PartitionHistory:
+def fold(table: str, cluster: ClusterView = ONE_CONTROLLER) -> Case:
     return fold_partition("t", facts(table), cluster)
 
 
-def partition_states(history: PartitionHistory) -> list[tuple[str, int, int | None, str | None]]:
+def partition_states(history: Case) -> list[tuple[str, int, int | None, str | None]]:
     return [
         (i.value.state, i.start // 1000, None if i.end is None else i.end // 1000, i.inferred_from)
         for i in history.partition_states
@@ -59,7 +60,7 @@ CREATION = """
 def test_a_creation_is_seen_in_every_timeline() -> None:
     history = fold(CREATION)
     assert partition_states(history) == [("NewPartition", 10, 12, None), ("OnlinePartition", 12, None, None)]
-    assert [shown(i.value) for i in history.leader_and_isr] == ["1/0 [1, 2]"]
+    assert [shown(i.value) for i in history.decided] == ["1/0 [1, 2]"]
     assert [i.value.replicas for i in history.assignments] == [(1, 2)]
     assert [i.value.state for i in history.replica_states[2]] == ["NewReplica", "OnlineReplica"]
     assert history.verdicts.findings == []
@@ -122,7 +123,7 @@ def test_a_deletion_ends_every_timeline() -> None:
         + "41 | partition_state_change | 1 | 1 | 1 | OfflinePartition | NonExistentPartition | | | | | |"
     )
     assert partition_states(history)[-1] == ("NonExistentPartition", 41, None, None)
-    assert history.leader_and_isr[-1].end == 41_000
+    assert history.decided[-1].end == 41_000
     assert history.assignments[-1].end == 41_000
     assert history.replica_states[1][-1].value.state == "NonExistentReplica"
 
@@ -250,7 +251,7 @@ def test_a_broker_that_starts_again_forgets_its_role() -> None:
     ]
 
 
-def kinds(history: PartitionHistory) -> dict[str, list[tuple[int, int | None]]]:
+def kinds(history: Case) -> dict[str, list[tuple[int, int | None]]]:
     found: dict[str, list[tuple[int, int | None]]] = {}
     for span in history.availability:
         found.setdefault(span.kind, []).append((span.start // 1000, None if span.end is None else span.end // 1000))
@@ -314,7 +315,7 @@ def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
         CREATION + "40 | partition_state_change | 1 | 1 | 1 | OnlinePartition | OfflinePartition | | | | | |"
     )
     timelines = [
-        history.leader_and_isr,
+        history.decided,
         history.partition_states,
         history.assignments,
         *history.replica_states.values(),
@@ -328,7 +329,7 @@ def test_intervals_of_every_timeline_are_contiguous_and_ordered() -> None:
 
 def test_the_next_incarnation_ends_the_one_before() -> None:
     history = fold_partition("t", facts(CREATION), ONE_CONTROLLER, ends_at=90_000)
-    assert history.leader_and_isr[-1].end == 90_000
+    assert history.decided[-1].end == 90_000
     assert partition_states(history)[-1] == ("NonExistentPartition", 90, None, "unlogged_transition")
 
 

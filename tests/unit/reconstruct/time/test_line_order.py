@@ -12,9 +12,10 @@ import pytest
 from reconstruct.clocks.evidence import LogFact, log_marks, with_announcements
 from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.findings.verdicts import Verdicts
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.reexecution.controller_log import controller_logs, ordered_logs
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from reconstruct.requests.acceptance import judge_acceptance
 from reconstruct.requests.lossy_logs import missing_lines
 from reconstruct.requests.propagation import Request, judge_propagation
@@ -189,7 +190,7 @@ NAMES = ("shuffled", "backwards", "second half first", "five pieces, newest firs
 SOME = [("failover-3.9.1", 1), ("failover-3.9.1", 3), ("lifecycle-1.1.1", 1), ("lifecycle-0.8.2.2", 2)]
 
 
-def folded(text: CaptureText) -> dict[Partition, PartitionHistory]:
+def folded(text: CaptureText) -> dict[Partition, Case]:
     """The histories, each file of a state-change log judged by its own times."""
     capture = plain_capture(text)
     printed: dict[int, list[int]] = {}

@@ -10,8 +10,9 @@ from typing import Any
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, in_order
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
 
 Which = Callable[[Evidence], bool]
@@ -38,7 +39,7 @@ class Subject:
         capture = read(folder)
         return Subject((topic, number), in_order(capture.facts[topic, number]), capture.view)
 
-    def fold(self, facts: Iterable[Evidence] | None = None, view: ClusterView | None = None) -> PartitionHistory:
+    def fold(self, facts: Iterable[Evidence] | None = None, view: ClusterView | None = None) -> Case:
         return fold_partition(self.partition[0], self.facts if facts is None else facts, view or self.view)
 
     def found(self, facts: Iterable[Evidence] | None = None, view: ClusterView | None = None) -> list[Finding]:

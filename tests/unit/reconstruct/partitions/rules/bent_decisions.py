@@ -8,8 +8,9 @@ from typing import Any
 
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from tests.support.evidence.partitions import Partition, PlainCapture
 
 DECIDED = ("R03", "R06", "R07", "R09", "R10", "R12")
@@ -28,7 +29,7 @@ class Subject:
         return Subject(partition[0], capture.facts[partition], capture.view)
 
     @property
-    def history(self) -> PartitionHistory:
+    def history(self) -> Case:
         return fold_partition(self.topic, self.facts, self.view)
 
     @property
@@ -57,7 +58,7 @@ class Subject:
 
     def elected_as(self, leader_epoch: int, leader: int, isr: tuple[int, ...]) -> Subject:
         """With another outcome of an election, wherever it is told of."""
-        first = next(i.value for i in self.history.leader_and_isr if i.value.leader_epoch == leader_epoch)
+        first = next(i.value for i in self.history.decided if i.value.leader_epoch == leader_epoch)
 
         def is_told(fact: Evidence) -> bool:
             return (fact.leader, fact.leader_epoch) == (first.leader, leader_epoch)

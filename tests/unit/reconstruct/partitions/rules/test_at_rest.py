@@ -25,7 +25,7 @@ CACHED = ("metadata_cached", "update_metadata_sent")
 def resting(name: str, unpacked: Unpacker) -> tuple[Subject, int]:
     """A partition, and the leader epoch that its last leader began with."""
     subject = Subject.of(unpacked(name), *RESTING[name][:2])
-    decided = [interval.value for interval in subject.fold().leader_and_isr]
+    decided = [interval.value for interval in subject.fold().decided]
     others = [state.leader_epoch for state in decided if state.leader != decided[-1].leader]
     return subject, min(state.leader_epoch for state in decided if state.leader_epoch > max(others))
 

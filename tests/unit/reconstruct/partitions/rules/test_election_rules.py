@@ -13,7 +13,7 @@ import pytest
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.elections.controller_view import BrokerStatus, StateDecision, possible_statuses
-from reconstruct.partitions.elections.judging import JudgedElection, all_elections
+from reconstruct.partitions.elections.judging import JudgedElection
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 from tests.unit.reconstruct.partitions.rules.bent_decisions import Subject
@@ -35,11 +35,7 @@ def captured(unpacked: Unpacker) -> Captured:
 
 
 def elections_of(capture: PlainCapture) -> list[JudgedElection]:
-    found = []
-    for history in capture.fold().values():
-        case = history.case
-        found += all_elections(case.topic, case.decided, case.assignments, case.reassigning, case.facts, case.cluster)
-    return found
+    return [election for case in capture.fold().values() for election in case.all_elections]
 
 
 def said(folder: Path, pattern: str) -> int:

@@ -8,16 +8,17 @@ import pytest
 
 from ingest.lake.tables.gold import LEADERSHIP_OVERLAPS
 from reconstruct.cluster.view import ClusterView, Registration
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.step import history_rows
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from reconstruct.time.intervals import Interval
 from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, types
 from tests.unit.reconstruct.partitions.tables import facts
 
 
-def shown(history: PartitionHistory) -> list[tuple[int, int, int, int, float | None, str | None]]:
+def shown(history: Case) -> list[tuple[int, int, int, int, float | None, str | None]]:
     """Deposed broker and epoch, leader and epoch, how long in s, how it ended."""
     return [
         (
@@ -79,7 +80,7 @@ LED = """
     """
 
 
-def fold(*lines: str, view: ClusterView | None = None) -> PartitionHistory:
+def fold(*lines: str, view: ClusterView | None = None) -> Case:
     return fold_partition("t", facts(LED + "\n".join(lines)), view or ClusterView("c"))
 
 

@@ -11,8 +11,9 @@ from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.model.controller.values import TopicPartition
 from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.timeline import PartitionHistory, fold_partition
+from reconstruct.partitions.timeline import fold_partition
 from tests.oracles.controller.cluster import Cluster
 from tests.oracles.controller.evidence import logged
 from tests.unit.reconstruct.partitions.rules.controllers import CONTROLLERS
@@ -77,7 +78,7 @@ def played(story: Story, version: KafkaVersion) -> Cluster:
     return cluster
 
 
-def fold(cluster: Cluster) -> PartitionHistory:
+def fold(cluster: Cluster) -> Case:
     facts, view = logged(cluster, T0)
     return fold_partition("t", facts, view)
 

@@ -66,8 +66,8 @@ def test_real_controllers_sent_what_the_model_sends(name: str, unpacked: Unpacke
     for history in capture.fold().values():
         for verdict in counts:
             counts[verdict] += history.verdicts.counts["R15", verdict]
-        for log in controller_logs(history.case.facts):
-            for step in reexecuted_steps(history.case, log, deletion_hint(history.case)):
+        for log in controller_logs(history.facts):
+            for step in reexecuted_steps(history, log, deletion_hint(history)):
                 reexecuted += len(step.reexecuted)
                 required += sum(len(each.required or ()) for each in step.reexecuted)
     assert counts["broken"] == 0

@@ -131,6 +131,10 @@ class ClusterView:
                 found = tenure
         return found
 
+    def tenure_of(self, controller_epoch: int | None) -> Tenure | None:
+        """The tenure with that controller epoch; None where it is not known."""
+        return next((tenure for tenure in self.tenures if tenure.controller_epoch == controller_epoch), None)
+
     def successor_start(self, controller_epoch: int) -> int | None:
         """When a controller with a higher epoch took over; None while none is known."""
         return min((t.start for t in self.tenures if t.controller_epoch > controller_epoch), default=None)

@@ -9,11 +9,11 @@ from functools import cached_property
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.model.states import PartitionState
+from reconstruct.model.states import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, PartitionState, ReplicaState
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Unavailability, Window
 from reconstruct.partitions.elections.judging import JudgedElection
-from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import Role, RoleChange, by_broker, role_changes
@@ -81,8 +81,28 @@ class Case:
             or (fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state in ends)
         )
 
+    @cached_property
+    def deletion_hint(self) -> int | None:
+        """The first instant at which something tells that the topic is being deleted; None where nothing does."""
+        is_moving = bool(self.reassigning) or any(fact.kind.startswith("reassignment_") for fact in self.facts)
+        found = [fact.at for fact in self.facts if _tells_of_deletion(fact, is_moving)]
+        return min(found if self.deleted_at is None else [*found, self.deleted_at], default=None)
+
     def severity(self, *sightings: Sighting) -> str:
         """Where a topic has several incarnations, a line is told to one of them by its clock, which may be wrong; a
         znode is not."""
         is_certain = bool(sightings) and all(sighting.rank is Rank.WRITTEN for sighting in sightings)
         return "error" if self.is_only_incarnation or is_certain else "warning"
+
+
+def _tells_of_deletion(fact: Evidence, is_moving: bool) -> bool:
+    if fact.kind in (ZNODE_DELETION_REQUESTED, EventType.TOPIC_DELETION_RESPONSE, EventType.METADATA_DELETED):
+        return True
+    if fact.kind == EventType.STOP_REPLICA_SENT and fact.leader_epoch == EPOCH_DURING_DELETE:
+        return True
+    if fact.kind == EventType.UPDATE_METADATA_SENT and fact.leader == LEADER_DURING_DELETE:
+        return True
+    if fact.kind == EventType.REPLICA_STATE_CHANGE and fact.to_state == ReplicaState.DELETION_STARTED:
+        return not is_moving
+    is_end = fact.to_state in (ReplicaState.DELETION_INELIGIBLE, PartitionState.NON_EXISTENT)
+    return fact.kind in (EventType.PARTITION_STATE_CHANGE, EventType.REPLICA_STATE_CHANGE) and is_end

@@ -94,7 +94,7 @@ def _is_placed(decision: StateDecision, cluster: ClusterView) -> bool:
     """Whether the decision's time and the tenure agree: else a clock is wrong, and no list can be put before it."""
     if decision.is_clock_doubted:
         return False
-    tenure = next((t for t in cluster.tenures if t.controller_epoch == decision.controller_epoch), None)
+    tenure = cluster.tenure_of(decision.controller_epoch)
     if tenure is None:
         return True
     is_over = tenure.end is not None and decision.at > tenure.end + VIEW_SLACK_US

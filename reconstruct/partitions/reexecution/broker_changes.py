@@ -19,9 +19,9 @@ from reconstruct.partitions.reexecution.controller_log import (
     TRANSITIONS,
     ControllerLog,
     logs_every_transition,
+    own_views,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
-from reconstruct.partitions.reexecution.surroundings import own_views
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
@@ -38,7 +38,7 @@ def judge_broker_changes(coverage: LogCoverage, log: ControllerLog, verdicts: Ve
     cluster = coverage.case.cluster
     if not logs_every_transition(cluster, log.controller_epoch):
         return
-    deleted_from = coverage.deletion_hint
+    deleted_from = coverage.case.deletion_hint
     for before, view in pairwise(own_views(cluster, log)):
         if deleted_from is not None and view.at >= deleted_from - _AT_ONCE_US:
             continue

@@ -68,7 +68,7 @@ def gaps(log: ControllerLog, cluster: ClusterView) -> list[Gap]:
 
 def _covers_begin(log: ControllerLog, cluster: ClusterView) -> bool:
     """Whether the file that the log stands in was begun before the tenure."""
-    tenure = next((t for t in cluster.tenures if t.controller_epoch == log.controller_epoch), None)
+    tenure = cluster.tenure_of(log.controller_epoch)
     return tenure is not None and any(
         span.start <= tenure.start and log.end <= span.end for span in cluster.logs.get(log.controller_id, ())
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence
@@ -38,6 +38,8 @@ REQUESTS: Final = (LEADER_AND_ISR, UPDATE_METADATA, STOP_REPLICA)
 _LINES: Final = (*TRANSITIONS, *FAILED, *REQUESTS, RAISED, EventType.ISR_SHRUNK_BY_CONTROLLER)
 #: The lines of one batch are not further apart, µs.
 ONE_BATCH_US: Final = 1_000_000
+#: A live list that changed within this time of a block does not say who was live in it.
+_VIEW_SLACK_US: Final = 2_000_000
 #: A log is asked for this much more than the lines that are judged, µs.
 MARGIN_US: Final = 1_000_000
 
@@ -154,7 +156,8 @@ def logs_every_transition(cluster: ClusterView, controller_epoch: int | None) ->
     at TRACE."""
     if cluster.version.is_before(TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE):
         return True
-    return any(t.logs_transitions for t in cluster.tenures if t.controller_epoch == controller_epoch)
+    tenure = cluster.tenure_of(controller_epoch)
+    return tenure is not None and tenure.logs_transitions
 
 
 def is_whole(log: ControllerLog, cluster: ClusterView, start: int, end: int, margin_us: int = MARGIN_US) -> bool:
@@ -163,3 +166,18 @@ def is_whole(log: ControllerLog, cluster: ClusterView, start: int, end: int, mar
     if superseded is not None and superseded <= end + margin_us:
         return False
     return cluster.logs_all(log.controller_id, start, end + margin_us)
+
+
+def own_views(cluster: ClusterView, log: ControllerLog) -> list[LiveView]:
+    """The lists of live brokers of the controller's tenure, in their order; none where it is not known."""
+    tenure = cluster.tenure_of(log.controller_epoch)
+    return [] if tenure is None else cluster.live_views_of(log.controller_id, tenure.start, tenure.end)
+
+
+def steady_brokers(cluster: ClusterView, log: ControllerLog, at: int) -> frozenset[int]:
+    """The brokers that are in each list of live ones that the controller logged about then."""
+    views = own_views(cluster, log)
+    last = [view.live for view in views if view.at <= at - _VIEW_SLACK_US][-1:]
+    around = [view.live for view in views if abs(view.at - at) <= _VIEW_SLACK_US]
+    lists = [*last, *around]
+    return frozenset.intersection(*lists) if lists and any(view.at <= at for view in views) else frozenset()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.evidence import Evidence
@@ -25,56 +25,50 @@ from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.reexecution import leadership_of
 from reconstruct.time.instants import utc
 
-_BEING_DELETED = (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL)
-_DELETED = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT)
+_MISSING: Final = DivergenceType.STEP_MISSING
+_EARLY: Final = DivergenceType.STEP_OUT_OF_ORDER
+_BEING_DELETED: Final = (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL)
+_DELETED: Final = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT)
 
 
-def settle(
-    coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidence], found: Iterable[Finding], verdicts: Verdicts
+class _WrongStep(NamedTuple):
+    """A step that the log does not have, or that stands before one that must come first: the order of Kafka, what the
+    lines show instead, the lines that show it, and the replica that it is about."""
+
+    kind: DivergenceType
+    order: str
+    observed: str
+    lines: Sequence[Evidence]
+    replica_id: int | None = None
+
+
+def _settle(
+    coverage: LogCoverage,
+    log: ControllerLog,
+    procedure: str,
+    lines: Sequence[Evidence],
+    found: Iterable[_WrongStep],
+    verdicts: Verdicts,
 ) -> None:
     """The verdict about one procedure between the first and the last of ``lines``."""
-    at = [line.at for line in lines]
-    if not logs_every_transition(coverage.case.cluster, log.controller_epoch) or not coverage.is_whole(
-        log, min(at), max(at)
-    ):
+    version, at = coverage.case.cluster.version, [line.at for line in lines]
+    is_logged = logs_every_transition(coverage.case.cluster, log.controller_epoch)
+    if not is_logged or not coverage.is_whole(log, min(at), max(at)):
         verdicts.unjudged("R16")
-    else:
-        findings = list(found)
-        for finding in findings:
-            verdicts.broken(finding)
-        if not findings:
-            verdicts.kept("R16")
-
-
-@dataclass(frozen=True, slots=True)
-class Procedure:
-    """One procedure in one controller's log, and the findings about its steps: the order of Kafka, and what the lines
-    show instead."""
-
-    coverage: LogCoverage
-    log: ControllerLog
-    name: str
-
-    def missing(self, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None = None) -> Finding:
-        """A step that the log does not have."""
-        return self._finding(DivergenceType.STEP_MISSING, order, observed, lines, replica_id)
-
-    def out_of_order(
-        self, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None = None
-    ) -> Finding:
-        """A step that stands before one that must come first."""
-        return self._finding(DivergenceType.STEP_OUT_OF_ORDER, order, observed, lines, replica_id)
-
-    def _finding(
-        self, kind: DivergenceType, order: str, observed: str, lines: Sequence[Evidence], replica_id: int | None
-    ) -> Finding:
-        log, at, severity = self.log, lines[-1].at, self.coverage.severity("error")
-        return Divergence(kind, severity, at, broker_id=log.controller_id, replica_id=replica_id).explained(
-            order,
-            observed,
-            f"{self.name} by controller {log.controller_id} (epoch {log.controller_epoch}): {observed} ({utc(at)});"
-            f" Kafka {self.coverage.case.cluster.version} does it in this order: {order}.",
-            tuple(line.evidence_id for line in lines),
+        return
+    wrong_steps = list(found)
+    if not wrong_steps:
+        verdicts.kept("R16")
+    for wrong in wrong_steps:
+        end, severity = wrong.lines[-1].at, coverage.severity("error")
+        verdicts.broken(
+            Divergence(wrong.kind, severity, end, broker_id=log.controller_id, replica_id=wrong.replica_id).explained(
+                wrong.order,
+                wrong.observed,
+                f"{procedure} by controller {log.controller_id} (epoch {log.controller_epoch}): {wrong.observed}"
+                f" ({utc(end)}); Kafka {version} does it in this order: {wrong.order}.",
+                tuple(line.evidence_id for line in wrong.lines),
+            )
         )
 
 
@@ -89,7 +83,14 @@ def judge_creation(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts
         lines = [line, *_until_recreated(log.lines[number + 1 :])]
         done = [other for other in lines if other.kind == REPLICA and other.from_state == ReplicaState.NEW]
         if done:
-            settle(coverage, log, [line, *done], _creation(coverage, log, lines), verdicts)
+            _settle(
+                coverage,
+                log,
+                "Creation",
+                [line, *done],
+                _creation(lines, is_decided=bool(coverage.case.decided)),
+                verdicts,
+            )
         else:
             verdicts.unjudged("R16")
 
@@ -101,17 +102,18 @@ def _until_recreated(lines: Sequence[Evidence]) -> Iterator[Evidence]:
         yield line
 
 
-def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidence]) -> Iterator[Finding]:
+def _creation(lines: Sequence[Evidence], is_decided: bool) -> Iterator[_WrongStep]:
     begun = lines[0]
     order = "partition NewPartition, replicas NewReplica, partition OnlinePartition, replicas OnlineReplica"
     decided = next((line for line in lines if line.kind == PARTITION and line.from_state == PartitionState.NEW), None)
     tried = decided or next((line for line in lines if line.kind in FAILED), None)
     joined = [line for line in lines if line.kind == REPLICA and line.from_state == ReplicaState.NEW]
     recipients = {broker for line in lines if line.kind == LEADER_AND_ISR for broker in line.to_broker_ids or ()}
-    if tried is None and (recipients or coverage.case.decided):
+    if tried is None and (recipients or is_decided):
         return
     if tried is None:
-        yield Procedure(coverage, log, "Creation").missing(
+        yield _WrongStep(
+            _MISSING,
             order,
             "replicas became OnlineReplica, the partition neither OnlinePartition nor failed to",
             [begun, joined[0]],
@@ -121,12 +123,17 @@ def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidenc
         own = [line for line in lines if line.kind == REPLICA and line.replica_id == replica_id]
         if not own:
             if replica_id not in recipients:
-                yield Procedure(coverage, log, "Creation").missing(
-                    order, f"the assigned replica {replica_id} never became NewReplica", [begun, tried], replica_id
+                yield _WrongStep(
+                    _MISSING,
+                    order,
+                    f"the assigned replica {replica_id} never became NewReplica",
+                    [begun, tried],
+                    replica_id,
                 )
             continue
         if own[0].to_state == ReplicaState.NEW and decided is not None and own[0].offset > decided.offset:
-            yield Procedure(coverage, log, "Creation").out_of_order(
+            yield _WrongStep(
+                _EARLY,
                 order,
                 f"replica {replica_id} became NewReplica after the partition had become OnlinePartition",
                 [decided, own[0]],
@@ -134,7 +141,8 @@ def _creation(coverage: LogCoverage, log: ControllerLog, lines: Sequence[Evidenc
             )
         online = next((line for line in own if line.from_state == ReplicaState.NEW), None)
         if online is not None and online.offset < tried.offset:
-            yield Procedure(coverage, log, "Creation").out_of_order(
+            yield _WrongStep(
+                _EARLY,
                 order,
                 f"replica {replica_id} became {online.to_state} before a leader was decided",
                 [online, tried],
@@ -151,7 +159,7 @@ def judge_deletion(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts
     is_last = coverage.case.cluster.version.is_before(DELETED_PARTITIONS_LEAVE_FIRST_SINCE)
     states: dict[int, Evidence] = {}
     ended: Evidence | None = None
-    found: list[Finding] = []
+    found: list[_WrongStep] = []
     touched: list[Evidence] = []
     for line in log.lines:
         if line.kind == PARTITION and line.to_state == PartitionState.NEW:
@@ -167,7 +175,7 @@ def judge_deletion(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts
                 found += _forgotten_early(coverage, log, line, states)
     found += _never_ended(coverage, log, states, ended, touched)
     if touched:
-        settle(coverage, log, touched, found, verdicts)
+        _settle(coverage, log, "Deletion", touched, found, verdicts)
 
 
 def _at_the_end(
@@ -177,17 +185,19 @@ def _at_the_end(
     states: dict[int, Evidence],
     is_first: bool,
     is_last: bool,
-) -> Iterator[Finding]:
+) -> Iterator[_WrongStep]:
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:
-            yield Procedure(coverage, log, "Deletion").out_of_order(
+            yield _WrongStep(
+                _EARLY,
                 "partition OfflinePartition and NonExistentPartition, then replicas ReplicaDeletionStarted",
                 f"the partition became NonExistentPartition after replica {replica_id} had become {last.to_state}",
                 [last, line],
                 replica_id,
             )
         elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(coverage, log, last):
-            yield Procedure(coverage, log, "Deletion").out_of_order(
+            yield _WrongStep(
+                _EARLY,
                 "replicas ReplicaDeletionSuccessful, replicas NonExistentReplica, partition NonExistentPartition",
                 f"the partition became NonExistentPartition while replica {replica_id} was {last.to_state}",
                 [last, line],
@@ -207,10 +217,11 @@ def _went_on(coverage: LogCoverage, log: ControllerLog, last: Evidence) -> bool:
 
 def _forgotten_early(
     coverage: LogCoverage, log: ControllerLog, line: Evidence, states: dict[int, Evidence]
-) -> Iterator[Finding]:
+) -> Iterator[_WrongStep]:
     for replica_id, last in sorted(states.items()):
         if last.to_state not in _DELETED and not _went_on(coverage, log, last):
-            yield Procedure(coverage, log, "Deletion").out_of_order(
+            yield _WrongStep(
+                _EARLY,
                 "every replica ReplicaDeletionSuccessful, then every replica NonExistentReplica",
                 f"replica {line.replica_id} became NonExistentReplica while replica {replica_id} was {last.to_state}",
                 [last, line],
@@ -224,7 +235,7 @@ def _never_ended(
     states: dict[int, Evidence],
     ended: Evidence | None,
     touched: list[Evidence],
-) -> Iterator[Finding]:
+) -> Iterator[_WrongStep]:
     """All replicas are forgotten, and the partition is not: it ends with them (or, since 2.1, before them)."""
     lines = list(states.values())
     if ended is not None or len(lines) < 2 or any(line.to_state != ReplicaState.NON_EXISTENT for line in lines):
@@ -236,7 +247,8 @@ def _never_ended(
     if is_proven_otherwise or not coverage.lives_on(log, last) or not set(_assigned(log)) <= set(states):
         return
     touched.append(last)
-    yield Procedure(coverage, log, "Deletion").missing(
+    yield _WrongStep(
+        _MISSING,
         "every replica NonExistentReplica, the partition NonExistentPartition",
         "every replica became NonExistentReplica, the partition never NonExistentPartition",
         [last],
@@ -256,7 +268,7 @@ def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verd
     states: dict[int, Evidence] = {}
     isr: tuple[int, ...] | None = None
     created: set[int] = set()
-    deleted_from = coverage.deletion_hint
+    deleted_from = coverage.case.deletion_hint
     for line in log.lines:
         logged = leadership_of(line)
         isr = logged.isr if logged is not None else isr
@@ -276,9 +288,9 @@ def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verd
         ]
         waits = [other for other in coming if isr is not None and other.replica_id not in isr]
         if coming and not _may_be_overridden(coverage, line):
-            settle(coverage, log, [*coming, line], _removed_early(coverage, log, line, waits), verdicts)
+            _settle(coverage, log, "Reassignment", [*coming, line], _removed_early(line, waits), verdicts)
         elif not coming:
-            settle(coverage, log, [before, line], (), verdicts)
+            _settle(coverage, log, "Reassignment", [before, line], (), verdicts)
 
 
 def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
@@ -292,11 +304,10 @@ def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
     )
 
 
-def _removed_early(
-    coverage: LogCoverage, log: ControllerLog, line: Evidence, waits: Sequence[Evidence]
-) -> Iterator[Finding]:
+def _removed_early(line: Evidence, waits: Sequence[Evidence]) -> Iterator[_WrongStep]:
     for other in waits:
-        yield Procedure(coverage, log, "Reassignment").out_of_order(
+        yield _WrongStep(
+            _EARLY,
             "replicas that come NewReplica, in the ISR, OnlineReplica; then those that go OfflineReplica and deleted",
             f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was NewReplica"
             " and not in the ISR",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from ingest.shapes.event_types import EventType
@@ -22,7 +21,6 @@ from reconstruct.partitions.reexecution.controller_log import (
     ordered_logs,
 )
 from reconstruct.partitions.reexecution.model_runs import SentRequest
-from reconstruct.partitions.reexecution.surroundings import deletion_hint
 
 _RECEIVED = {
     LEADER_AND_ISR: (
@@ -49,21 +47,14 @@ class LogCoverage:
     """The controllers' logs of one partition, and what is known of their holes and of the brokers' receipts."""
 
     case: Case
-    logs: Sequence[ControllerLog] = field(default_factory=list)
-    _lacking: dict[tuple[int, int], bool] = field(default_factory=dict)
 
-    @staticmethod
-    def of(case: Case) -> LogCoverage:
-        return LogCoverage(case, ordered_logs(case.facts, case.cluster))
+    @cached_property
+    def logs(self) -> list[ControllerLog]:
+        return ordered_logs(self.case.facts, self.case.cluster)
 
     @cached_property
     def holes(self) -> frozenset[int]:
         return has_holes(self.logs, self.case.cluster, self.case.facts)
-
-    @cached_property
-    def deletion_hint(self) -> int | None:
-        """The first instant at which something tells that the topic is being deleted; None where nothing does."""
-        return deletion_hint(self.case)
 
     @cached_property
     def _receipts(self) -> dict[tuple[int | None, str], list[Evidence]]:
@@ -130,11 +121,6 @@ class LogCoverage:
     def lacks_receipts(self, log: ControllerLog, broker_id: int) -> bool:
         """Whether the broker's log has nothing of this controller's requests, or not all that the controller's log
         tells of: then that log, or the network, lost more than one line, and what it does not say proves little."""
-        if (log.controller_epoch, broker_id) not in self._lacking:
-            self._lacking[log.controller_epoch, broker_id] = self._lacks_receipts(log, broker_id)
-        return self._lacking[log.controller_epoch, broker_id]
-
-    def _lacks_receipts(self, log: ControllerLog, broker_id: int) -> bool:
         received = {
             (kind, fact.leader_epoch)
             for kind in (LEADER_AND_ISR, UPDATE_METADATA)

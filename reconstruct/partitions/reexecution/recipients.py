@@ -11,21 +11,22 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
+    ONE_BATCH_US,
     PARTITION,
     STOP_REPLICA,
     UPDATE_METADATA,
     ControllerLog,
+    own_views,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.reexecution import Step
-from reconstruct.partitions.reexecution.surroundings import own_views
 from reconstruct.time.instants import utc
 
-#: Requests of one batch are logged within this time.
-_ONE_BATCH_US: Final = 1_000_000
 #: A broker that any list of live ones holds, logged this near, may have been live, µs.
 _LISTED_US: Final = 2_000_000
+#: Severity, what is expected, why the broker is a wrong one, and evidence besides the line.
+_WrongRecipient = tuple[str, str, str, tuple[str, ...]]
 
 
 def judge_recipients(coverage: LogCoverage, step: Step, replicas: frozenset[int], verdicts: Verdicts) -> None:
@@ -35,9 +36,11 @@ def judge_recipients(coverage: LogCoverage, step: Step, replicas: frozenset[int]
             continue
         for broker in line.to_broker_ids or ():
             if replicas and broker not in replicas:
-                _judge_stranger(coverage, step.log, line, broker, replicas, verdicts)
+                wrong: _WrongRecipient | None = _stranger(coverage, step, line, replicas)
             else:
-                _judge_dead(coverage, step, line, broker, verdicts)
+                wrong = _dead(coverage, step, line, broker)
+            if wrong is not None:
+                verdicts.broken(_finding(coverage, step.log, line, broker, *wrong))
 
 
 def named_replicas(case: Case) -> frozenset[int]:
@@ -51,59 +54,37 @@ def named_replicas(case: Case) -> frozenset[int]:
     return frozenset(named)
 
 
-def _judge_stranger(
-    coverage: LogCoverage, log: ControllerLog, line: Evidence, broker: int, replicas: frozenset[int], verdicts: Verdicts
-) -> None:
-    severity = "error" if coverage.is_whole(log, line.at, line.at) else "info"
+def _stranger(coverage: LogCoverage, step: Step, line: Evidence, replicas: frozenset[int]) -> _WrongRecipient:
+    severity = "error" if coverage.is_whole(step.log, line.at, line.at) else "info"
     known = ", ".join(map(str, sorted(replicas)))
-    verdicts.broken(
-        _finding(
-            coverage,
-            log,
-            line,
-            broker,
-            severity,
-            f"a replica of the partition: {known}",
-            f"which no line ever calls a replica of the partition; replicas were {known}",
-            (),
-        )
-    )
+    why = f"which no line ever calls a replica of the partition; replicas were {known}"
+    return severity, f"a replica of the partition: {known}", why, ()
 
 
-def _judge_dead(coverage: LogCoverage, step: Step, line: Evidence, broker: int, verdicts: Verdicts) -> None:
+def _dead(coverage: LogCoverage, step: Step, line: Evidence, broker: int) -> _WrongRecipient | None:
     """From 2.2 a request to a broker that is not registered is not even logged; before, it is logged and not sent."""
     cluster = coverage.case.cluster
     if cluster.version.may_be_before(BROKER_EPOCHS_SINCE):
-        return
-    metadata = [
-        other
-        for other in step.block.batch()
-        if other.kind == UPDATE_METADATA and line in step.block.batch() and other.at - line.at <= _ONE_BATCH_US
-    ]
-    live, severity = frozenset(broker for other in metadata for broker in other.to_broker_ids or ()), "error"
-    if not metadata:
-        listed = [view.live for view in own_views(cluster, step.log) if abs(view.at - line.at) <= _LISTED_US]
-        last = [view.live for view in own_views(cluster, step.log) if view.at < line.at - _LISTED_US][-1:]
+        return None
+    batch = step.block.batch()
+    metadata = [other for other in batch if other.kind == UPDATE_METADATA and other.at - line.at <= ONE_BATCH_US]
+    if line in batch and metadata:
+        live, severity = frozenset(broker for other in metadata for broker in other.to_broker_ids or ()), "error"
+        evidence: tuple[str, ...] = (metadata[0].evidence_id,)
+    else:
+        views = own_views(cluster, step.log)
+        listed = [view.live for view in views if abs(view.at - line.at) <= _LISTED_US]
+        last = [view.live for view in views if view.at < line.at - _LISTED_US][-1:]
         if not last:
-            return
-        live, severity = frozenset[int]().union(*last, *listed), "warning"
+            return None
+        live, severity, evidence = frozenset[int]().union(*last, *listed), "warning", ()
     if broker in live or coverage.was_received(step.log, SentRequest(line.kind, broker, bool(line.is_delete)), line.at):
-        return
+        return None
     if not coverage.is_whole(step.log, line.at, line.at):
         severity = "info"
     listed_brokers = ", ".join(map(str, sorted(live)))
-    verdicts.broken(
-        _finding(
-            coverage,
-            step.log,
-            line,
-            broker,
-            severity,
-            f"a broker that the controller holds for live: {listed_brokers}",
-            f"which it did not hold for live then (live were {listed_brokers})",
-            tuple(other.evidence_id for other in metadata[:1]),
-        )
-    )
+    why = f"which it did not hold for live then (live were {listed_brokers})"
+    return severity, f"a broker that the controller holds for live: {listed_brokers}", why, evidence
 
 
 def _finding(

@@ -40,6 +40,8 @@ from reconstruct.partitions.reexecution.controller_log import (
     UPDATE_METADATA,
     Block,
     ControllerLog,
+    own_views,
+    steady_brokers,
 )
 from reconstruct.partitions.reexecution.model_runs import (
     ControllerCache,
@@ -49,7 +51,6 @@ from reconstruct.partitions.reexecution.model_runs import (
     requests_of_election,
     requests_of_replica,
 )
-from reconstruct.partitions.reexecution.surroundings import own_views, steady_brokers
 from reconstruct.time.intervals import as_of
 
 #: The releases at which what one transition sends has changed.
@@ -111,15 +112,15 @@ def versions_of(known: VersionRange) -> tuple[KafkaVersion, ...]:
     return (known.low, *(gate for gate in _GATES if known.low < gate <= known.high))
 
 
-def reexecuted_steps(case: Case, log: ControllerLog, deletion_hint: int | None) -> Iterator[Step]:
-    """Every block of a controller's log, done again; ``deletion_hint`` is :func:`deletion_hint`."""
+def reexecuted_steps(case: Case, log: ControllerLog) -> Iterator[Step]:
+    """Every block of a controller's log, done again."""
     versions = versions_of(case.cluster.version)
     cached: Leadership | None = None
     replicas: tuple[int, ...] | None = None
     for block in log.blocks:
         replicas = _assigned_before(case, log, block, replicas)
         step = Step(log, block, cached, replicas)
-        step.reexecuted = _reexecuted(case, step, versions, deletion_hint)
+        step.reexecuted = _reexecuted(case, step, versions)
         yield step
         cached = _cached_after(block, cached)
         replicas = _assigned_after(block, replicas)
@@ -201,9 +202,7 @@ def _cached_after(block: Block, cached: Leadership | None) -> Leadership | None:
     return max(reversed(known), key=lambda found: found.leader_epoch)
 
 
-def _reexecuted(
-    case: Case, step: Step, versions: Sequence[KafkaVersion], deletion_hint: int | None
-) -> list[Reexecuted]:
+def _reexecuted(case: Case, step: Step, versions: Sequence[KafkaVersion]) -> list[Reexecuted]:
     """Each transition of the block in turn: a creation begins without a leader and ends with one."""
     cached = step.cached
     if cached is None:
@@ -213,7 +212,8 @@ def _reexecuted(
     if any(line.to_state == PartitionState.NEW for line in step.block.transitions):
         cached = None
     for line in step.block.transitions:
-        may_be_deleted = deletion_hint is not None and line.at >= deletion_hint - _BEFORE_DELETION_US
+        deleted_from = case.deletion_hint
+        may_be_deleted = deleted_from is not None and line.at >= deleted_from - _BEFORE_DELETION_US
         reexecution = _Reexecution(case, step, line, cached, versions, may_be_deleted)
         result.append(Reexecuted(line, reexecution.required()))
         if line.to_state == PartitionState.ONLINE:

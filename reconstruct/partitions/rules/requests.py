@@ -26,12 +26,12 @@ from reconstruct.partitions.reexecution.controller_log import (
     Block,
     ControllerLog,
     is_whole,
+    steady_brokers,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.recipients import judge_recipients, named_replicas
 from reconstruct.partitions.reexecution.reexecution import Reexecuted, Step, is_surely_live, reexecuted_steps
-from reconstruct.partitions.reexecution.surroundings import steady_brokers
 from reconstruct.time.instants import utc
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -45,12 +45,12 @@ _STOP_WITHIN_US: Final = 2_000_000
 
 def judge_requests(case: Case, verdicts: Verdicts) -> None:
     """R15: what was sent against what the model sends, transition by transition and request by request."""
-    coverage = LogCoverage.of(case)
+    coverage = LogCoverage(case)
     contents = Contents(coverage)
     replicas = named_replicas(case)
     for log in coverage.logs:
         contents.begin(log)
-        for step in reexecuted_steps(case, log, coverage.deletion_hint):
+        for step in reexecuted_steps(case, log):
             for reexecuted in [*step.reexecuted, *_raised(step)]:
                 _judge_sent(coverage, step, reexecuted, verdicts)
             contents.judge(step, verdicts)

@@ -144,7 +144,7 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
 
 def judge_sequences(case: Case, verdicts: Verdicts) -> None:
     """R16: every procedure that a controller's log shows of this partition."""
-    coverage = LogCoverage.of(case)
+    coverage = LogCoverage(case)
     for log in coverage.logs:
         judge_creation(coverage, log, verdicts)
         judge_deletion(coverage, log, verdicts)

@@ -19,7 +19,6 @@ from reconstruct.partitions.reexecution.model_runs import (
     requests_of_replica,
 )
 from reconstruct.partitions.reexecution.reexecution import reexecuted_steps
-from reconstruct.partitions.reexecution.surroundings import deletion_hint
 from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import Partition
@@ -67,7 +66,7 @@ def test_real_controllers_sent_what_the_model_sends(name: str, unpacked: Unpacke
         for verdict in counts:
             counts[verdict] += history.verdicts.counts["R15", verdict]
         for log in controller_logs(history.facts):
-            for step in reexecuted_steps(history, log, deletion_hint(history)):
+            for step in reexecuted_steps(history, log):
                 reexecuted += len(step.reexecuted)
                 required += sum(len(each.required or ()) for each in step.reexecuted)
     assert counts["broken"] == 0

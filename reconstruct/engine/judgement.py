@@ -15,8 +15,6 @@ from reconstruct.engine.rows import TABLE, VERDICTS, finding_row
 from reconstruct.engine.staging import Staging
 from reconstruct.findings.verdicts import Verdicts
 
-Counts = Mapping[tuple[str, str, str], int]
-
 
 class Judgement:
     """Collects what the steps found, and how often each (cluster, rule, verdict) occurred."""
@@ -25,7 +23,8 @@ class Judgement:
         self._spark = lake.spark
         self._stage = stage
         self._findings: list[DataFrame] = []
-        self._counts: Counter[tuple[str, str, str]] = Counter()
+        #: how often each (cluster, rule, verdict) occurred.
+        self.counts: Counter[tuple[str, str, str]] = Counter()
 
     def keep(self, judged: DataFrame, name: str) -> DataFrame:
         """Rows of a step that hold findings and verdicts: staged, so that they are made once, and counted."""
@@ -33,7 +32,7 @@ class Judgement:
         self._findings.append(rows_of(kept, DIVERGENCES))
         verdicts = kept.where(F.col(TABLE) == VERDICTS).groupBy("cluster_id", "rule", "verdict")
         for row in verdicts.agg(F.sum("times").alias("times")).collect():
-            self._counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
+            self.counts[row["cluster_id"], row["rule"], row["verdict"]] += row["times"]
         return kept
 
     def add(self, verdicts_of_clusters: Mapping[str, Verdicts]) -> None:
@@ -46,14 +45,9 @@ class Judgement:
         self._findings.append(local_rows(self._spark, DIVERGENCES, rows))
         for cluster_id, verdicts in verdicts_of_clusters.items():
             for (rule_id, verdict), times in verdicts.counts.items():
-                self._counts[cluster_id, rule_id, verdict] += times
+                self.counts[cluster_id, rule_id, verdict] += times
 
     def findings(self, rule_sources: Mapping[str, str]) -> DataFrame:
         """All that was found, as rows of gold.divergences; ``rule_sources`` say by rule id where a rule comes from."""
         sources = F.create_map(*(F.lit(text) for pair in sorted(rule_sources.items()) for text in pair))
         return union(self._findings).withColumn("rule_source", sources[F.col("rule_id")])
-
-    @property
-    def counts(self) -> Counts:
-        """How often each (cluster, rule, verdict) occurred."""
-        return self._counts

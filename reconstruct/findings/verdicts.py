@@ -37,34 +37,28 @@ class Divergence:
     ) -> Finding:
         """The finding, with its words, the ids of the records that show it, and the bug of Kafka's behind it."""
         return Finding(
-            self.rule_id or self.divergence_type.rule_id,
             self.divergence_type,
             self.severity,
             self.at,
-            expected,
-            observed,
-            explanation,
-            evidence,
             self.broker_id,
             self.replica_id,
-            known_issue,
+            self.rule_id or self.divergence_type.rule_id,
+            expected=expected,
+            observed=observed,
+            explanation=explanation,
+            evidence=evidence,
+            known_issue=known_issue,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One divergence and its case, as a row of ``gold.divergences`` has them; see :class:`Divergence`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Divergence):
+    """One divergence and its case, as a row of ``gold.divergences`` has them."""
 
-    rule_id: str
-    divergence_type: DivergenceType
-    severity: str
-    at: int
     expected: str
     observed: str
     explanation: str
     evidence: tuple[str, ...]
-    broker_id: int | None
-    replica_id: int | None
     known_issue: str | None
 
 

@@ -54,11 +54,8 @@ class Contents:
             elif sighting.rank <= Rank.DECIDED:
                 self.known.setdefault((sighting.leader_epoch, leader), set()).add(sighting.members)
                 self.decided.setdefault(sighting.leader_epoch, sighting.fact)
+        #: what the log under way decided last: another controller's decisions do not bind it.
         self.last: Evidence | None = None
-
-    def begin(self, _log: ControllerLog) -> None:
-        """Another controller's log: what the one before had decided does not bind it."""
-        self.last = None
 
     def judge(self, step: Step, verdicts: Verdicts) -> None:
         """Every LeaderAndIsr and UpdateMetadata of one block, and the shrink that OfflineReplica makes."""

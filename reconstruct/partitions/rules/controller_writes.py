@@ -54,11 +54,7 @@ def _steps(case: Case) -> Iterator[tuple[Sighting | None, Sighting, list[Sightin
     for version in versions[1:]:
         shown, earlier = states[version], states.get(version - 1, [])
         is_clear = _is_clear(shown) and _is_clear(earlier)
-        yield (_strongest(earlier) if earlier and is_clear else None), _strongest(shown), shown
-
-
-def _strongest(shown: list[Sighting]) -> Sighting:
-    return shown[0]
+        yield (earlier[0] if earlier and is_clear else None), shown[0], shown
 
 
 def _is_clear(shown: list[Sighting]) -> bool:
@@ -117,34 +113,26 @@ def _wrong_step(
 
 def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
     """R12: a controller's write carries no lower controller epoch than a write before it, by the znode's own order."""
-    highest: Sighting | None = None
-    for before, after, shown in _steps_from_first(case):
-        epoch = _stored_epoch(after)
+    states = states_by_version(case)
+    if not states:
+        return
+    highest = states[min(states)][0]
+    for before, after, shown in _steps(case):
+        epoch, known = _stored_epoch(after), _stored_epoch(highest)
         if epoch is None:
             continue
-        is_controllers = before is None or _writer(before, after, shown) == _CONTROLLER or _is_raised(before, after)
-        known = None if highest is None else _stored_epoch(highest)
-        if is_controllers and highest is not None and known is not None:
+        is_raised = before is not None and after.leader_epoch > before.leader_epoch
+        is_controllers = before is None or is_raised or _writer(before, after, shown) == _CONTROLLER
+        if is_controllers and known is not None:
             if epoch >= known:
-                _judge_by_time(case, before, after, epoch, verdicts)
+                _judge_by_time(case, is_raised, after, epoch, verdicts)
             elif before is not None or after.leader_epoch > highest.leader_epoch:
-                verdicts.broken(_stale(case, highest, after, epoch, known))
+                when = f"after the write of controller epoch {known} at leader epoch {highest.leader_epoch}"
+                verdicts.broken(_stale(case, highest, after, epoch, known, f"{when} ({utc(highest.at)})"))
             else:
                 verdicts.unjudged("R12")
         if known is None or epoch > known:
             highest = after
-
-
-def _steps_from_first(case: Case) -> Iterator[tuple[Sighting | None, Sighting, list[Sighting]]]:
-    states = states_by_version(case)
-    if states:
-        first = states[min(states)]
-        yield None, _strongest(first), first
-    yield from _steps(case)
-
-
-def _is_raised(before: Sighting, after: Sighting) -> bool:
-    return after.leader_epoch > before.leader_epoch
 
 
 def _stored_epoch(sighting: Sighting) -> int | None:
@@ -156,60 +144,34 @@ def _stored_epoch(sighting: Sighting) -> int | None:
     return None
 
 
-def _judge_by_time(case: Case, before: Sighting | None, after: Sighting, epoch: int, verdicts: Verdicts) -> None:
-    """By ZooKeeper's own time of a write whose predecessor is known, against when the next controller was elected.
+def _judge_by_time(case: Case, is_raised: bool, after: Sighting, epoch: int, verdicts: Verdicts) -> None:
+    """By ZooKeeper's own time of a write that raised the leader epoch, against when the next controller was elected.
 
     The two instants come from different clocks: more than a warning they cannot give.
     """
     since = case.cluster.successor_start(epoch)
-    is_proven = after.rank is Rank.WRITTEN and before is not None and _is_raised(before, after)
-    if not is_proven or since is None or after.at <= since + _SLACK_US:
+    if after.rank is not Rank.WRITTEN or not is_raised or since is None or after.at <= since + _SLACK_US:
         verdicts.kept("R12")
         return
     later = min(t.controller_epoch for t in case.cluster.tenures if t.controller_epoch > epoch)
-    verdicts.broken(
-        _stale_finding(
-            case,
-            after,
-            "warning",
-            f"controller epoch {later} or higher",
-            epoch,
-            f"{utc(after.at)}, {(after.at - since) / 1e6:.1f} s after controller epoch {later} began ({utc(since)})",
-            (after.fact.evidence_id,),
-        )
-    )
+    when = f"{(after.at - since) / 1e6:.1f} s after controller epoch {later} began ({utc(since)})"
+    verdicts.broken(_stale(case, None, after, epoch, later, when))
 
 
-def _stale(case: Case, highest: Sighting, after: Sighting, epoch: int, known: int) -> Finding:
-    how = case.severity(highest, after)
-    if case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE):
-        how = "warning"
-    return _stale_finding(
-        case,
-        after,
-        how,
-        f"controller epoch {known} or higher",
-        epoch,
-        f"{utc(after.at)}, after the write of controller epoch {known} at leader epoch {highest.leader_epoch}"
-        f" ({utc(highest.at)})",
-        (highest.fact.evidence_id, after.fact.evidence_id),
-    )
-
-
-def _stale_finding(
-    case: Case, after: Sighting, how: str, expected: str, epoch: int, when: str, evidence: tuple[str, ...]
-) -> Finding:
+def _stale(case: Case, highest: Sighting | None, after: Sighting, epoch: int, known: int, when: str) -> Finding:
+    """``highest`` is the write before of a higher controller epoch; None where only the times tell."""
     is_unchecked = case.cluster.version.may_be_before(CONTROLLER_EPOCH_CHECKED_SINCE)
+    how = "warning" if is_unchecked or highest is None else case.severity(highest, after)
     note = (
         "Before 2.1 ZooKeeper takes it where the version it expects is the znode's."
         if is_unchecked
         else "Since 2.1 ZooKeeper refuses such a write."
     )
     return Divergence(DivergenceType.STALE_CONTROLLER_WROTE, how, after.at).explained(
-        expected,
+        f"controller epoch {known} or higher",
         f"controller epoch {epoch} at partition epoch {after.partition_epoch}",
-        f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch} ({when})."
-        f" {note}",
-        evidence,
+        f"A controller of epoch {epoch} wrote leader {after.leader} at leader epoch {after.leader_epoch}"
+        f" ({utc(after.at)}, {when}). {note}",
+        (*(() if highest is None else (highest.fact.evidence_id,)), after.fact.evidence_id),
         known_issue=known_issue("KAFKA-6082", case.cluster.version),
     )

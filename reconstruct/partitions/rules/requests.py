@@ -49,7 +49,7 @@ def judge_requests(case: Case, verdicts: Verdicts) -> None:
     contents = Contents(coverage)
     replicas = named_replicas(case)
     for log in coverage.logs:
-        contents.begin(log)
+        contents.last = None
         for step in reexecuted_steps(case, log):
             for reexecuted in [*step.reexecuted, *_raised(step)]:
                 _judge_sent(coverage, step, reexecuted, verdicts)
@@ -72,11 +72,12 @@ def _judge_sent(coverage: LogCoverage, step: Step, reexecuted: Reexecuted, verdi
         return
     required = set(reexecuted.required)
     if coverage.case.cluster.version.may_be_since(STOP_REPLICA_PER_PARTITION_SINCE):
-        required = {
-            expected for expected in required if expected.kind != UPDATE_METADATA
-        }  # not logged by partition from then on
+        # not logged by partition from then on
+        required = {expected for expected in required if expected.kind != UPDATE_METADATA}
     elif any(expected.kind == UPDATE_METADATA for expected in required):
-        required |= _listed(coverage, step, reexecuted.line)
+        # it goes to every broker that the controller lists as live
+        live = steady_brokers(coverage.case.cluster, step.log, reexecuted.line.at)
+        required |= {SentRequest(UPDATE_METADATA, broker) for broker in live}
     missing = sorted(expected for expected in required if not _is_sent(step.log, step.block, reexecuted.line, expected))
     if not missing:
         verdicts.kept("R15")
@@ -89,11 +90,6 @@ def _judge_sent(coverage: LogCoverage, step: Step, reexecuted: Reexecuted, verdi
         verdicts.unjudged("R15")
 
 
-def _listed(coverage: LogCoverage, step: Step, line: Evidence) -> set[SentRequest]:
-    """UpdateMetadata goes to every broker that the controller lists as live."""
-    return {SentRequest(UPDATE_METADATA, b) for b in steady_brokers(coverage.case.cluster, step.log, line.at)}
-
-
 def _is_surely_live(coverage: LogCoverage, step: Step, line: Evidence, expected: SentRequest) -> bool:
     cluster = coverage.case.cluster
     if expected.kind == UPDATE_METADATA:
@@ -104,8 +100,7 @@ def _is_surely_live(coverage: LogCoverage, step: Step, line: Evidence, expected:
 def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentRequest) -> bool:
     requests = block.requests
     if expected.kind == STOP_REPLICA and log.stops:
-        within = _STOP_WITHIN_US
-        requests = [stop for stop in log.stops if abs(stop.at - line.at) <= within]
+        requests = [stop for stop in log.stops if abs(stop.at - line.at) <= _STOP_WITHIN_US]
     return any(
         request.kind == expected.kind
         and expected.broker_id in (request.to_broker_ids or ())

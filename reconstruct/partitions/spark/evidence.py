@@ -71,7 +71,7 @@ REPLICATION_KINDS: Final = (
     EventType.ISR_UPDATE_FAILED,
     EventType.LEADER_EPOCH_STARTED,
 )
-#: Events of controller.log, and what the fold calls them where server.log has another event of that name.
+#: Events of controller.log; where server.log has another event of that name, the fold calls them differently.
 CONTROLLER_KINDS: Final = (
     EventType.ISR_SHRUNK_BY_CONTROLLER,
     EventType.ISR_UPDATE_COMMITTED,
@@ -83,7 +83,6 @@ CONTROLLER_KINDS: Final = (
     EventType.REASSIGNMENT_COMPLETED,
     EventType.TOPIC_DELETION_RESPONSE,
 )
-_RENAMED: Final = {("controller_log", EventType.ISR_UPDATE_COMMITTED): "isr_update_committed_for_leader"}
 
 
 def partition_evidence(
@@ -137,10 +136,11 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         given["to_broker_ids"] = F.coalesce(ints_field("to_broker_ids"), ints_field("to_broker_id"))
     if "is_delete" not in events.columns:
         given["is_delete"] = boolean_field("delete")
+    is_for_leader = F.lit(source_kind == "controller_log") & (F.col("event_type") == EventType.ISR_UPDATE_COMMITTED)
     # who speaks, where the message says so; the epochs of a request that was ignored are the request's
     given |= {
         "evidence_id": F.col("record_id"),
-        "kind": _kind(source_kind),
+        "kind": F.when(is_for_leader, "isr_update_committed_for_leader").otherwise(F.col("event_type")),
         "at": F.unix_micros("corrected_time"),
         "file": F.col("file_id"),
         "offset": F.col("byte_offset"),
@@ -152,14 +152,6 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "controller_epoch": F.coalesce(given["controller_epoch"], int_field("request_controller_epoch")),
     }
     return select_evidence(named, PARTITION_KEY, EVIDENCE_COLUMNS, **given)
-
-
-def _kind(source_kind: str) -> Column:
-    kind = F.col("event_type")
-    for (source, event_type), name in _RENAMED.items():
-        if source == source_kind:
-            kind = F.when(F.col("event_type") == event_type, name).otherwise(kind)
-    return kind
 
 
 def _from_znodes(znodes: DataFrame) -> DataFrame:

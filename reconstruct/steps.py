@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +15,8 @@ from ingest.lake.tables import silver as s
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from reconstruct.checkpoints.spark.step import checkpoint_findings
-from reconstruct.cluster.spark.incarnations import incarnation_rows
+from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
+from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incarnations
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
@@ -26,9 +28,9 @@ from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.events.spark.unrecognised import unrecognised_templates
 from reconstruct.events.spark.znodes import znode_changes
-from reconstruct.inputs import Inputs, shared_inputs
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
+from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
 from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
@@ -37,6 +39,29 @@ from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.rule_book import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """``records``: ``bronze.log_records`` with ``corrected_time``; ``statements``: what they say of offsets."""
+
+    clocks: DataFrame
+    records: DataFrame
+    incarnations: DataFrame
+    statements: DataFrame
+
+
+def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
+    """The inputs of a run, once ``silver.znode_changes`` is written."""
+    printed, znodes = lake.read(b.LOG_RECORDS), lake.read(s.ZNODE_CHANGES)
+    clocks = stage.keep(clocks_of(printed, znodes), "clocks")
+    records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
+    return Inputs(
+        clocks,
+        records,
+        stage.keep(topic_incarnations(records, znodes), "incarnations"),
+        stage.keep(offset_statements(records), "offset_statements"),
+    )
 
 
 class Run:

@@ -14,9 +14,9 @@ Sources: kafka.controller.PartitionStateMachine and ReplicaStateMachine of 0.8.0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from reconstruct.model.versions import OFFLINE_TO_INELIGIBLE_SINCE, TOPIC_DELETION_SINCE, VersionRange
 
@@ -49,6 +49,8 @@ class ReplicaState(StrEnum):
     DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
     NON_EXISTENT = "NonExistentReplica"
 
+
+State = TypeVar("State", PartitionState, ReplicaState)
 
 #: Target state: states it may be entered from (0.8.1 to 4.0).
 VALID_PREVIOUS_PARTITION_STATES: Final[Mapping[PartitionState, frozenset[PartitionState]]] = {
@@ -118,22 +120,16 @@ def replica_tables(version: VersionRange) -> tuple[Mapping[ReplicaState, frozens
 
 def is_legal_partition_transition(from_state: str, to_state: str, version: VersionRange) -> bool:
     """Whether any version in the range allows it; False for a name that is no state."""
-    return any(
-        from_state in previous
-        for table in partition_tables(version)
-        for target, previous in table.items()
-        if target == to_state
-    )
+    return _is_legal(partition_tables(version), from_state, to_state)
 
 
 def is_legal_replica_transition(from_state: str, to_state: str, version: VersionRange) -> bool:
     """Whether any version in the range allows it; False for a name that is no state."""
-    return any(
-        from_state in previous
-        for table in replica_tables(version)
-        for target, previous in table.items()
-        if target == to_state
-    )
+    return _is_legal(replica_tables(version), from_state, to_state)
+
+
+def _is_legal(tables: Iterable[Mapping[State, frozenset[State]]], from_state: str, to_state: str) -> bool:
+    return any(from_state in previous for table in tables for target, previous in table.items() if target == to_state)
 
 
 def initial_partition_state(has_state: bool, leader_is_live: bool) -> PartitionState:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import total_ordering
 from typing import Final
 
@@ -252,3 +253,20 @@ ENTRIES_LOST_ON_KILLS_UNTIL: Final = v(0, 8, 2)
 RECOVERY_POINTS_RESET_SINCE: Final = v(0, 9)
 #: Entries are counted as read, no longer by key: one given twice passes (CheckpointFile 0.11.0).
 DUPLICATES_PASS_SINCE: Final = v(0, 11)
+
+# --- rules that several gates decide ----------------------------------------------------------------------------------
+
+
+class Truncation(StrEnum):
+    """What a follower of a new leader cuts its log to before it fetches."""
+
+    TO_HIGH_WATERMARK = "to_high_watermark"
+    BY_LEADER_EPOCH = "by_leader_epoch"
+    BY_EPOCH_LINEAGE = "by_epoch_lineage"
+
+
+def truncation_of(version: KafkaVersion) -> Truncation:
+    """How a follower truncates in a cluster of ``version`` with an inter-broker protocol of the same version."""
+    if version < TRUNCATION_BY_LEADER_EPOCH_SINCE:
+        return Truncation.TO_HIGH_WATERMARK
+    return Truncation.BY_LEADER_EPOCH if version < TRUNCATION_BY_EPOCH_LINEAGE_SINCE else Truncation.BY_EPOCH_LINEAGE

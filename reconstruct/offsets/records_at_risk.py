@@ -21,9 +21,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from reconstruct.model.replication_rules import truncation_of
 from reconstruct.model.states import NO_LEADER
-from reconstruct.model.versions import VersionRange
+from reconstruct.model.versions import VersionRange, truncation_of
 from reconstruct.offsets.bound_steps import EVER_AFTER, end_of, interval_at
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 

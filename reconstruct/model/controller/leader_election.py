@@ -64,10 +64,6 @@ class Choice:
         return current.leader_and_isr.new_leader_and_isr(outcome.leader, outcome.isr)
 
 
-def choose(context: ControllerContext, partition: TopicPartition, election: Election) -> Choice:
-    return Choice(context, partition, election)
-
-
 def partition_view(
     context: ControllerContext, partition: TopicPartition, current: LeaderIsrAndControllerEpoch
 ) -> PartitionView:

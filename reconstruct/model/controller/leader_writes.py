@@ -5,7 +5,17 @@ The controller never decides from its cache. It reads the znode; stops if a cont
 version it read. If a leader changed its ISR in between, the write is refused and the whole is done again with what is
 there now. ZooKeeper's order of writes is thus the order of decisions.
 
-Sources: electLeaderForPartition, removeReplicaFromIsr and updateLeaderEpoch of 0.8.2; updateLeaderAndIsr of 1.1 to 3.9.
+A replica that goes Offline leaves the ISR. The leader epoch rises with it, so that a broker that was cut off cannot
+take the old state for the new one. If the replica led, nobody leads from then on. A replica that is not in the ISR
+changes nothing in ZooKeeper, but the cache takes what was read. The *last* member is another matter, since with it the
+partition's last word on its data would go:
+
+* up to 0.8.1 it is taken out, and the ISR is empty;
+* 0.8.2 to 1.0 it stays where unclean election is disabled for the topic, and is taken out where it is not;
+* since 1.1 it always stays: ISR ``[last]``, leader -1, and the epoch rises all the same.
+
+Sources: electLeaderForPartition, removeReplicaFromIsr and updateLeaderEpoch of 0.8.2; updateLeaderAndIsr and
+ReplicaStateMachine.removeReplicasFromIsr of 1.1 to 3.9.
 """
 
 from __future__ import annotations
@@ -15,9 +25,21 @@ from dataclasses import dataclass
 
 from reconstruct.model.controller.context import ControllerContext
 from reconstruct.model.controller.outputs import Output, Reason, ZnodeWrite
-from reconstruct.model.controller.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, TopicPartition
+from reconstruct.model.controller.values import (
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    PartitionAndReplica,
+    TopicPartition,
+    without,
+)
 from reconstruct.model.controller.zookeeper import Code, Content, ZooKeeper, partition_state_path
-from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE
+from reconstruct.model.states import NO_LEADER
+from reconstruct.model.versions import (
+    CONTROLLER_EPOCH_CHECKED_SINCE,
+    LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
+    LAST_ISR_MEMBER_KEPT_SINCE,
+    TOPIC_DELETION_SINCE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +143,33 @@ def _write(
         return Decision(zookeeper, refusal=Refusal(REASONS[code], f"the state of {partition} was not written: {code}"))
     written = LeaderIsrAndControllerEpoch(decided.with_partition_epoch(version), context.epoch)
     return Decision(zookeeper, written, outputs=(ZnodeWrite(path, written, version),))
+
+
+def must_leave_isr(context: ControllerContext, replica: PartitionAndReplica) -> bool:
+    """Whether ZooKeeper is asked at all; 0.8.0 trusts its cache to know who is not in the ISR."""
+    info = context.leadership.get(replica.partition)
+    return context.version >= TOPIC_DELETION_SINCE or (info is not None and replica.replica_id in info.isr)
+
+
+def remove_from_isr(context: ControllerContext, zookeeper: ZooKeeper, replica: PartitionAndReplica) -> Decision:
+    """The decision in force afterwards, or why the ISR could not be shrunk."""
+
+    def decide(current: LeaderIsrAndControllerEpoch) -> LeaderAndIsr | None:
+        if replica.replica_id not in current.isr:
+            return None
+        leader = NO_LEADER if replica.replica_id == current.leader else current.leader
+        isr = without(current.isr, (replica.replica_id,))
+        if not isr and _is_last_member_kept(context, replica.topic):
+            isr = current.isr
+        return current.leader_and_isr.new_leader_and_isr(leader, isr)
+
+    return decide_until_written(context, zookeeper, replica.partition, decide)
+
+
+def _is_last_member_kept(context: ControllerContext, topic: str) -> bool:
+    """Whether the ISR keeps its last member when that goes Offline."""
+    if context.version >= LAST_ISR_MEMBER_KEPT_SINCE:
+        return True
+    if context.version < LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE:
+        return False
+    return not context.settings.is_unclean_allowed(topic)

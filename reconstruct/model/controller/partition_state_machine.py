@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.leader_election import Election, choose
+from reconstruct.model.controller.leader_election import Choice, Election
 from reconstruct.model.controller.leader_writes import Decision, create_state, decide_once
 from reconstruct.model.controller.outputs import Failure, Output, PartitionTransition, Reason, Result
 from reconstruct.model.controller.request_batch import RequestBatch
@@ -159,7 +159,7 @@ class _Work:
         """False where it is to be tried again."""
         if self.has_moved:
             return True
-        chosen = choose(self.context, partition, election or Election(None))
+        chosen = Choice(self.context, partition, election or Election(None))
         current = self.states.get(partition, self.before.partition_state(partition))
         decision = decide_once(self.context, self.zookeeper, partition, chosen.decide)
         self.zookeeper = decision.zookeeper

@@ -11,7 +11,7 @@ What a target does besides setting the state:
 * New: LeaderAndIsr (new) to the replica, if a leader is known; refused if that leader is the replica itself;
 * Online from New: the replica joins the cached assignment, if it is not there;
 * Online from elsewhere: LeaderAndIsr to the replica, if a leader is known;
-* Offline: StopReplica without deletion; *the replica leaves the ISR* (:mod:`.isr_shrink`), and the others hear of it;
+* Offline: StopReplica without deletion; the replica leaves the ISR (:mod:`.leader_writes`), and the others hear of it;
 * ReplicaDeletionStarted: StopReplica with deletion;
 * NonExistent: the replica leaves the cached assignment;
 * ReplicaDeletionSuccessful, ReplicaDeletionIneligible: nothing.
@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from reconstruct.model.controller.context import ControllerContext
-from reconstruct.model.controller.isr_shrink import must_leave_isr, remove_from_isr
+from reconstruct.model.controller.leader_writes import must_leave_isr, remove_from_isr
 from reconstruct.model.controller.outputs import Failure, Output, Reason, ReplicaTransition, Result
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import LeaderIsrAndControllerEpoch, PartitionAndReplica, without

@@ -53,24 +53,8 @@ class TopicAssignment:
     topic_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A broker's registration; a new one has a higher epoch (the znode's czxid)."""
-
-    epoch: int
-
-
-Reassignments = Mapping[TopicPartition, tuple[int, ...]]
-#: What the znodes hold: a decision, an assignment, a registration, a number, partitions, or their targets.
-Content = (
-    LeaderIsrAndControllerEpoch
-    | TopicAssignment
-    | Registration
-    | int
-    | frozenset[TopicPartition]
-    | Reassignments
-    | None
-)
+#: What the znodes hold: a decision, an assignment, or a number.
+Content = LeaderIsrAndControllerEpoch | TopicAssignment | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +82,6 @@ class ZooKeeper:
     racing: tuple[tuple[str, Content], ...] = ()
 
     # --- reading ----------------------------------------------------------------------------------------------------
-
-    def get(self, path: str) -> Znode | None:
-        return self.znodes.get(path)
 
     def partition_state(self, partition: TopicPartition) -> tuple[LeaderIsrAndControllerEpoch | None, Code]:
         """The decision in force, its ``partition_epoch`` taken from the znode's version."""

@@ -5,7 +5,8 @@ The controller is built from what its log says just before: states, assignment, 
 of an election, who is shutting down, whether the topic is being deleted) is tried in each way that fits what was
 logged; only what every way sends *must* be sent.
 
-All is pure and depends on few values, so runs are remembered.
+All is pure and depends on few values, so runs are remembered. To whom is told does not depend on the leader epoch: give
+0 for the one before, and the same run serves all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from ingest.shapes.event_types import EventType
 from reconstruct.model.controller import partition_state_machine, replica_state_machine
 from reconstruct.model.controller.context import ControllerContext, Settings
-from reconstruct.model.controller.leader_election import Election, choose
+from reconstruct.model.controller.leader_election import Choice, Election
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
     Reason,
@@ -70,35 +71,11 @@ class ControllerCache(NamedTuple):
     may_leave: frozenset[int] = frozenset()
 
 
+@lru_cache(maxsize=1 << 14)
 def requests_of_replica(
     cache: ControllerCache, replica_id: int, from_state: str, to_state: str
 ) -> frozenset[SentRequest] | None:
     """What the transition of a replica sends; None where the model refuses it."""
-    return _requests_of_replica(_at_epoch_0(cache), replica_id, from_state, to_state)
-
-
-def requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozenset[SentRequest] | None:
-    """What a new partition's first leader sends; None where the model decides otherwise."""
-    return _requests_of_creation(cache._replace(leadership=None), decided)
-
-
-def requests_of_election(
-    cache: ControllerCache, from_state: str, decided: Leadership, unclean: bool | None
-) -> frozenset[SentRequest] | None:
-    """What an election sends in every way that gives ``decided``; None where none does."""
-    return _requests_of_election(_at_epoch_0(cache), from_state, decided._replace(leader_epoch=1), unclean)
-
-
-def _at_epoch_0(cache: ControllerCache) -> ControllerCache:
-    """To whom is told does not depend on the epoch: the same run serves all."""
-    cached = cache.leadership
-    return cache if cached is None else cache._replace(leadership=cached._replace(leader_epoch=0))
-
-
-@lru_cache(maxsize=1 << 14)
-def _requests_of_replica(
-    cache: ControllerCache, replica_id: int, from_state: str, to_state: str
-) -> frozenset[SentRequest] | None:
     replica = PartitionAndReplica(_PARTITION, replica_id)
     context = _context(cache, replica_states={replica: ReplicaState(from_state)})
     result = replica_state_machine.handle_state_changes(
@@ -110,8 +87,9 @@ def _requests_of_replica(
 
 
 @lru_cache(maxsize=1 << 14)
-def _requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozenset[SentRequest] | None:
-    context = _context(cache, partition_state=PartitionState.NEW)
+def requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozenset[SentRequest] | None:
+    """What a new partition's first leader sends; None where the model decides otherwise."""
+    context = _context(cache._replace(leadership=None), partition_state=PartitionState.NEW)
     result = partition_state_machine.handle_state_changes(
         context, ZooKeeper(), (_PARTITION,), PartitionState.ONLINE, partition_state_machine.OFFLINE_ELECTION
     )
@@ -119,9 +97,10 @@ def _requests_of_creation(cache: ControllerCache, decided: Leadership) -> frozen
 
 
 @lru_cache(maxsize=1 << 14)
-def _requests_of_election(
+def requests_of_election(
     cache: ControllerCache, from_state: str, decided: Leadership, unclean: bool | None
 ) -> frozenset[SentRequest] | None:
+    """What an election sends in every way that gives ``decided``; None where none does."""
     before = cache.leadership
     if before is None:
         return None
@@ -146,7 +125,7 @@ def _requests_of_election(
 
 def _may_decide(context: ControllerContext, cached: Leadership, election: Election, decided: Leadership) -> bool:
     """Whether the election alone gives that leader and ISR, or counts as held without being needed (up to 1.0)."""
-    outcome = choose(context, _PARTITION, election).decide(_info(cached))
+    outcome = Choice(context, _PARTITION, election).decide(_info(cached))
     if isinstance(outcome, LeaderAndIsr):
         return outcome.leader == decided.leader and set(outcome.isr) == set(decided.isr)
     is_not_needed = outcome is not None and outcome.reason is Reason.ELECTION_NOT_NEEDED

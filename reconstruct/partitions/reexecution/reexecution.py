@@ -241,11 +241,12 @@ class _Reexecution:
         live = live_at(self.case.cluster, self.step, self.line)
         if live is None or self.step.replicas is None or len(self.versions) > _MOST_VERSIONS:
             return None
+        cached = None if self.cached is None else self.cached._replace(leader_epoch=0)
         runs: list[frozenset[SentRequest]] = []
         for version in self.versions:
             for is_deleted in (False, True) if self.may_be_deleted else (False,):
                 for replicas in self._assignments():
-                    cache = ControllerCache(version, replicas, live, self.cached, is_deleted, self._may_leave(live))
+                    cache = ControllerCache(version, replicas, live, cached, is_deleted, self._may_leave(live))
                     run = self._run(cache)
                     if run is not None:
                         runs.append(run)
@@ -293,7 +294,7 @@ class _Reexecution:
         if from_state not in (PartitionState.ONLINE, PartitionState.OFFLINE):
             return None
         unclean = self.case.cluster.unclean_election_allowed(self.case.topic)
-        return requests_of_election(cache, str(from_state), decided, unclean)
+        return requests_of_election(cache, str(from_state), decided._replace(leader_epoch=1), unclean)
 
 
 def decided_by(line: Evidence, block: Block) -> Leadership | None:

@@ -26,7 +26,6 @@ from reconstruct.model.controller.values import (
     TopicPartition,
 )
 from reconstruct.model.controller.zookeeper import (
-    Registration,
     TopicAssignment,
     ZooKeeper,
     partition_state_path,
@@ -48,7 +47,7 @@ from tests.oracles.controller.outcomes import (
     Result,
 )
 from tests.oracles.controller.topic_deletion import process_stop_replica_response
-from tests.oracles.controller.znodes import children, delete
+from tests.oracles.controller.znodes import Registration, children, delete
 
 
 @dataclass(frozen=True, slots=True)

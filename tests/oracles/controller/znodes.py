@@ -6,11 +6,11 @@ Sources: kafka.zk.KafkaZkClient 1.1 to 3.9; kafka.utils.ZkUtils 0.8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import Code, Operation, Registration, ZooKeeper
+from reconstruct.model.controller.zookeeper import Code, Operation, ZooKeeper
 from reconstruct.model.znode_paths import (
     BROKER_IDS_PATH,
     CONTROLLER_PATH,
@@ -21,6 +21,13 @@ from tests.oracles.controller.context_changes import without_keys
 
 ISR_CHANGE_NOTIFICATION_PATH: Final = "/isr_change_notification"
 LOG_DIR_EVENT_NOTIFICATION_PATH: Final = "/log_dir_event_notification"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker's registration; a new one has a higher epoch (the znode's czxid)."""
+
+    epoch: int
 
 
 def children(zookeeper: ZooKeeper, path: str) -> tuple[str, ...]:

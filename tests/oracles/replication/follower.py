@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconstruct.model.replication_rules import Truncation
+from reconstruct.model.versions import Truncation
 from tests.oracles.replication.leader import FetchResponse
 from tests.oracles.replication.log import (
     UNDEFINED_EPOCH,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconstruct.model.replication_rules import Truncation, truncation_of
 from reconstruct.model.versions import (
     ALTER_ISR_SINCE,
     BROKER_EPOCHS_SINCE,
@@ -14,6 +13,8 @@ from reconstruct.model.versions import (
     HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE,
     JOIN_NEEDS_EPOCH_START_SINCE,
     KafkaVersion,
+    Truncation,
+    truncation_of,
 )
 from tests.oracles.versions import (
     CAUGHT_UP_HOLD_BACK_HIGH_WATERMARK_SINCE,

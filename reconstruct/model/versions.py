@@ -135,9 +135,6 @@ BROKER_CHANGE_SENT_TO_ALL_SINCE: Final = v(0, 9)
 #: A replica of a topic being deleted whose partition has no leader is no failure on its way to OfflineReplica
 #: (KAFKA-2937).
 NO_LEADER_IS_NO_FAILURE_WHEN_DELETED_SINCE: Final = v(0, 9, 0, 1)
-#: One thread takes every event (KAFKA-5028): machines no longer refuse work before they are started, and a preferred
-#: election in progress no longer holds up a deletion (KAFKA-5107).
-SINGLE_THREADED_CONTROLLER_SINCE: Final = v(0, 11)
 #: KIP-112 (KAFKA-4763): a replica on a failed log directory is offline though its broker lives; LeaderAndIsr says which
 #: replicas are new.
 OFFLINE_LOG_DIRS_SINCE: Final = v(1, 0)

@@ -12,6 +12,9 @@ from reconstruct.model.versions import v
 METADATA_SENT_BEFORE_MACHINES_SINCE: Final = v(0, 10, 2)
 #: Requests to delete are taken away where deletion is disabled; before, they wait for ever (KAFKA-3175).
 DISABLED_DELETIONS_REMOVED_SINCE: Final = v(0, 10, 2)
+#: One thread takes every event (KAFKA-5028): machines no longer refuse work before they are started, and a preferred
+#: election in progress no longer holds up a deletion (KAFKA-5107).
+SINGLE_THREADED_CONTROLLER_SINCE: Final = v(0, 11)
 #: An automatic rebalance elects a broker's partitions together, no longer one by one (KafkaController 2.0.0).
 REBALANCED_TOGETHER_SINCE: Final = v(2, 0)
 #: Partitions added to a topic being deleted are taken out of its znode again (KAFKA-6612).

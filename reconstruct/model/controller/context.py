@@ -64,8 +64,6 @@ class ControllerContext:
     """The cache of one controller. Methods return a new one; none raises on what it does not know."""
 
     settings: Settings = field(default_factory=Settings)
-    #: Up to 0.10.2 a machine that was not started refuses all work.
-    machines_started: bool = True
     epoch: int = 0
     #: The version of /controller_epoch when this controller was elected.
     epoch_zk_version: int = 0

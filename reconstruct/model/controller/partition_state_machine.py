@@ -45,7 +45,6 @@ from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, is_legal_partition_transition
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
-    SINGLE_THREADED_CONTROLLER_SINCE,
     WHOLE_BATCH_RETRIED_UNTIL,
     VersionRange,
 )
@@ -69,8 +68,6 @@ def handle_state_changes(
     asked = tuple(dict.fromkeys(partitions))
     if not asked:
         return Result(context, zookeeper)
-    if context.version < SINGLE_THREADED_CONTROLLER_SINCE and not context.machines_started:
-        return Result(context, zookeeper, failures=tuple(_not_started(context, p, target) for p in asked))
     work = _Work(context, zookeeper)
     for partition in asked:
         current = context.partition_state(partition)
@@ -224,9 +221,3 @@ def _failed(partition: TopicPartition, current: PartitionState, reason: Reason, 
 def _illegal(partition: TopicPartition, current: PartitionState, target: PartitionState) -> Failure:
     message = f"{partition} cannot move to {target} from {current}"
     return Failure(Reason.ILLEGAL_STATE, message, partition, None, current, target, logged_to_state=target)
-
-
-def _not_started(context: ControllerContext, partition: TopicPartition, target: PartitionState) -> Failure:
-    message = f"{partition} cannot move to {target} because the partition state machine has not started"
-    current = context.partition_state(partition)
-    return Failure(Reason.STATE_CHANGE_FAILED, message, partition, None, current, target, logged_to_state=target)

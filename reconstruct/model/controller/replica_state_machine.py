@@ -40,7 +40,6 @@ from reconstruct.model.versions import (
     OFFLINE_WITHOUT_LEADER_SENT_SINCE,
     OFFLINE_WITHOUT_LEADER_SINCE,
     SHRUNK_ISR_SENT_TO_ALL_SINCE,
-    SINGLE_THREADED_CONTROLLER_SINCE,
     TOPIC_DELETION_SINCE,
     VersionRange,
 )
@@ -56,8 +55,6 @@ def handle_state_changes(
     asked = tuple(dict.fromkeys(replicas))
     if not asked:
         return Result(context, zookeeper)
-    if context.version < SINGLE_THREADED_CONTROLLER_SINCE and not context.machines_started:
-        return Result(context, zookeeper, failures=tuple(_not_started(context, r, target) for r in asked))
     work = _Work(context, zookeeper, target)
     for replica in asked:
         current = context.replica_state(replica)
@@ -217,10 +214,3 @@ class _Work:
         is_unchanged = not (self.states or self.outputs)
         context = self.before if is_unchanged else self.context.with_replica_states(self.states)
         return Result(context, self.zookeeper, (*self.outputs, *requests), failures)
-
-
-def _not_started(context: ControllerContext, replica: PartitionAndReplica, target: ReplicaState) -> Failure:
-    message = f"{replica} cannot move to {target} because the replica state machine has not started"
-    partition, replica_id = replica
-    current = context.replica_state(replica)
-    return Failure(Reason.STATE_CHANGE_FAILED, message, partition, replica_id, current, target, target)

@@ -6,15 +6,12 @@ checks the version of ``/controller_epoch`` (KAFKA-6082): a controller that was 
 *CONTROLLER_MOVED* and nothing is written. Before, its writes go through, and only its own look at the controller epoch
 inside the ``state`` znode stops it.
 
-Two fields make a fake of it, for tests and for what-if questions: ``unreachable`` names the operations that lose their
-connection; ``racing`` holds writes of others, each of which comes just before the next conditional write to its path.
-
 Sources: kafka.zk.KafkaZkClient 1.1 to 3.9; kafka.utils.ZkUtils 0.8; ZooKeeper's KeeperException.Code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -34,15 +31,6 @@ class Code(StrEnum):
     BADVERSION = "BADVERSION"
     CONNECTIONLOSS = "CONNECTIONLOSS"
     CONTROLLER_MOVED = "CONTROLLER_MOVED"
-
-
-class Operation(StrEnum):
-    """What may be unreachable."""
-
-    READ = "getData"
-    CREATE = "create"
-    SET = "setData"
-    DELETE = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +66,11 @@ class ZooKeeper:
     """All znodes by path. Methods that write return the new ZooKeeper, how it ended, and the znode's new version."""
 
     znodes: Mapping[str, Znode] = field(default_factory=dict)
-    unreachable: Collection[Operation] = ()
-    racing: tuple[tuple[str, Content], ...] = ()
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def partition_state(self, partition: TopicPartition) -> tuple[LeaderIsrAndControllerEpoch | None, Code]:
         """The decision in force, its ``partition_epoch`` taken from the znode's version."""
-        if Operation.READ in self.unreachable:
-            return None, Code.CONNECTIONLOSS
         znode = self.znodes.get(partition_state_path(partition))
         if znode is None or not isinstance(znode.content, LeaderIsrAndControllerEpoch):
             return None, Code.NONODE
@@ -105,7 +89,7 @@ class ZooKeeper:
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def create(self, path: str, content: Content, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code, int]:
-        code = self.refusal(Operation.CREATE, epoch_zk_version)
+        code = self.refusal(epoch_zk_version)
         if code is None and path in self.znodes:
             code = Code.NODEEXISTS
         if code is not None:
@@ -116,18 +100,7 @@ class ZooKeeper:
         self, path: str, content: Content, expected_version: int | None = None, epoch_zk_version: int | None = None
     ) -> tuple[ZooKeeper, Code, int]:
         """Change a znode; ``expected_version`` None takes any, as Kafka does for assignments."""
-        others = [number for number, (raced, _) in enumerate(self.racing) if raced == path]
-        if expected_version is None or not others:
-            return self._set(path, content, expected_version, epoch_zk_version)
-        first = others[0]
-        later = (*self.racing[:first], *self.racing[first + 1 :])
-        overtaken = replace(self, racing=later)._overtaken(path, self.racing[first][1])
-        return overtaken._set(path, content, expected_version, epoch_zk_version)
-
-    def _set(
-        self, path: str, content: Content, expected_version: int | None, epoch_zk_version: int | None
-    ) -> tuple[ZooKeeper, Code, int]:
-        code = self.refusal(Operation.SET, epoch_zk_version)
+        code = self.refusal(epoch_zk_version)
         znode = self.znodes.get(path)
         if code is not None or znode is None:
             return self, code or Code.NONODE, 0
@@ -139,19 +112,15 @@ class ZooKeeper:
         """Somebody else's unconditional writes: created at version 0, or one version on."""
         result = self
         for path, content in dict(contents).items():
-            result = result._overtaken(path, content)
+            known = result.znodes.get(path)
+            result = result._put(path, Znode(content, 0 if known is None else known.version + 1))
         return result
-
-    def _overtaken(self, path: str, content: Content) -> ZooKeeper:
-        known = self.znodes.get(path)
-        return self._put(path, Znode(content, 0 if known is None else known.version + 1))
 
     def _put(self, path: str, znode: Znode) -> ZooKeeper:
         return replace(self, znodes={**self.znodes, path: znode})
 
-    def refusal(self, operation: Operation, epoch_zk_version: int | None) -> Code | None:
-        if operation in self.unreachable:
-            return Code.CONNECTIONLOSS
+    def refusal(self, epoch_zk_version: int | None) -> Code | None:
+        """Why a write that depends on that version of /controller_epoch is refused; None where it is not."""
         known = self.controller_epoch()
         if epoch_zk_version is not None and known is not None and known[1] != epoch_zk_version:
             return Code.CONTROLLER_MOVED

@@ -26,7 +26,7 @@ from reconstruct.model.controller.values import (
     LeaderRecoveryState,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import Code, ZooKeeper, partition_state_path
+from reconstruct.model.controller.zookeeper import Code, partition_state_path
 from reconstruct.model.versions import LEADER_RECOVERY_STATE_SINCE
 from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.context_changes import equals_but_for_an_older_partition_epoch, with_leadership
@@ -36,6 +36,7 @@ from tests.oracles.controller.outcomes import (
     Result,
 )
 from tests.oracles.controller.reassignment import process_isr_change
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import INELIGIBLE_REPLICAS_REFUSED_SINCE, LEADER_AHEAD_REFUSED_SINCE
 
 

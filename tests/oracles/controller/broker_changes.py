@@ -31,7 +31,6 @@ from reconstruct.model.controller.outputs import (
 )
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import LeaderAndIsr, PartitionAndReplica, TopicPartition
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
@@ -64,6 +63,7 @@ from tests.oracles.controller.questions import (
 )
 from tests.oracles.controller.reassignment import resume_reassignments
 from tests.oracles.controller.znodes import broker_epochs
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import (
     DEATH_SENT_IF_NOTHING_ELSE_SINCE,
     SHUTDOWN_SKIPS_DELETED_SINCE,

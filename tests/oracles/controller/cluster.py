@@ -25,12 +25,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import (
-    TopicAssignment,
-    ZooKeeper,
-    partition_state_path,
-    topic_path,
-)
+from reconstruct.model.controller.zookeeper import TopicAssignment, partition_state_path, topic_path
 from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import ALTER_ISR_SINCE, LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import (
@@ -48,6 +43,7 @@ from tests.oracles.controller.outcomes import (
 )
 from tests.oracles.controller.topic_deletion import process_stop_replica_response
 from tests.oracles.controller.znodes import Registration, children, delete
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 
 @dataclass(frozen=True, slots=True)

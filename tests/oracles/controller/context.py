@@ -19,6 +19,8 @@ class ControllerContext(context.ControllerContext):
     settings: Settings = field(default_factory=Settings)
     #: Whether this broker believes that it is the controller.
     is_active: bool = True
+    #: Up to 0.10.2 a machine that was not started refuses all work.
+    machines_started: bool = True
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     #: Up to 0.10.2 only; such an election holds up a deletion.
     partitions_undergoing_preferred_election: frozenset[TopicPartition] = frozenset()

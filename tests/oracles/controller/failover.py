@@ -28,11 +28,10 @@ from reconstruct.model.controller.outputs import (
     ZnodeWrite,
 )
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import Code, ZooKeeper
+from reconstruct.model.controller.zookeeper import Code
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     REASSIGNMENT_IN_TOPIC_ZNODE_SINCE,
-    SINGLE_THREADED_CONTROLLER_SINCE,
     TOPIC_DELETION_SINCE,
 )
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, DELETE_TOPICS_PATH, TOPICS_PATH
@@ -56,7 +55,8 @@ from tests.oracles.controller.znodes import (
     preferred_elections,
     reassignments,
 )
-from tests.oracles.versions import METADATA_SENT_BEFORE_MACHINES_SINCE
+from tests.oracles.controller.zookeeper import ZooKeeper
+from tests.oracles.versions import METADATA_SENT_BEFORE_MACHINES_SINCE, SINGLE_THREADED_CONTROLLER_SINCE
 
 #: The epoch of the first controller.
 INITIAL_CONTROLLER_EPOCH = 1

@@ -25,7 +25,7 @@ from reconstruct.model.controller.outputs import (
     ZnodeWrite,
 )
 from reconstruct.model.controller.values import ReplicaAssignment, TopicPartition
-from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
+from reconstruct.model.controller.zookeeper import Code, TopicAssignment, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, TOPICS_PATH
@@ -38,6 +38,7 @@ from tests.oracles.controller.outcomes import (
 )
 from tests.oracles.controller.questions import replicas_for_partitions
 from tests.oracles.controller.znodes import children
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import (
     ADDED_PARTITIONS_RESTORED_SINCE,
     DISABLED_DELETIONS_REMOVED_SINCE,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import PartitionState, ReplicaState, initial_partition_state, initial_replica_state
 from reconstruct.model.versions import VersionRange
 from tests.oracles.controller import partition_state_machine, questions, replica_state_machine
@@ -18,6 +17,7 @@ from tests.oracles.controller.outcomes import (
     Result,
 )
 from tests.oracles.controller.partition_state_machine import OFFLINE_ELECTION
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import DEAD_REPLICAS_DRIVEN_OFFLINE_SINCE
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from reconstruct.model.controller.request_batch import RequestBatch
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from tests.oracles.controller.context import ControllerContext
 from tests.oracles.controller.outcomes import (
     Result,
 )
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 
 def send_update_metadata(

@@ -9,8 +9,8 @@ from typing import Concatenate, ParamSpec
 
 from reconstruct.model.controller import outputs
 from reconstruct.model.controller.outputs import Failure, ZnodeWrite
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from tests.oracles.controller.context import ControllerContext
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 P = ParamSpec("P")
 

@@ -34,7 +34,6 @@ from reconstruct.model.controller.values import (
     TopicPartition,
     without,
 )
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
 from tests.oracles.controller import replica_state_machine, topic_deletion
@@ -54,6 +53,7 @@ from tests.oracles.controller.reassignment_steps import (
     write_assignment,
 )
 from tests.oracles.controller.znodes import reassignments
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 
 def process_partition_reassignment(context: ControllerContext, zookeeper: ZooKeeper) -> Result:

@@ -24,7 +24,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import Code, TopicAssignment, ZooKeeper, topic_path
+from reconstruct.model.controller.zookeeper import Code, TopicAssignment, topic_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE, TOPIC_DELETION_SINCE
@@ -37,6 +37,7 @@ from tests.oracles.controller.outcomes import (
     Result,
 )
 from tests.oracles.controller.znodes import reassignments
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 REASSIGNMENT_ELECTION = Election(ElectionKind.REASSIGNED_PARTITION)
 

@@ -23,10 +23,9 @@ from reconstruct.model.controller.outputs import (
     Reason,
 )
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import ZooKeeper
 from reconstruct.model.elections import ElectionKind, preferred_replica_partition_leader_election
 from reconstruct.model.states import PartitionState
-from reconstruct.model.versions import PREFERRED_NOT_REPEATED_SINCE, SINGLE_THREADED_CONTROLLER_SINCE
+from reconstruct.model.versions import PREFERRED_NOT_REPEATED_SINCE
 from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
 from tests.oracles.controller import topic_deletion
 from tests.oracles.controller.context import ControllerContext
@@ -37,10 +36,12 @@ from tests.oracles.controller.outcomes import (
 from tests.oracles.controller.partition_state_machine import handle_state_changes
 from tests.oracles.controller.questions import all_partitions
 from tests.oracles.controller.znodes import preferred_elections
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import (
     REBALANCE_ASKS_FIRST_SINCE,
     REBALANCE_DURING_REASSIGNMENT_SINCE,
     REBALANCED_TOGETHER_SINCE,
+    SINGLE_THREADED_CONTROLLER_SINCE,
 )
 
 #: leader.imbalance.per.broker.percentage, as a ratio.

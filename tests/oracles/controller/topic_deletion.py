@@ -29,7 +29,7 @@ from reconstruct.model.controller.outputs import (
     ZnodeWrite,
 )
 from reconstruct.model.controller.values import PartitionAndReplica
-from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
+from reconstruct.model.controller.zookeeper import Code, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH
@@ -49,6 +49,7 @@ from tests.oracles.controller.questions import (
     replicas_in_state,
 )
 from tests.oracles.controller.znodes import delete
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.oracles.versions import DELETIONS_START_TOGETHER_SINCE
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import Code, Operation, ZooKeeper
+from reconstruct.model.controller.zookeeper import Code
 from reconstruct.model.znode_paths import (
     BROKER_IDS_PATH,
     CONTROLLER_PATH,
@@ -18,6 +18,7 @@ from reconstruct.model.znode_paths import (
     REASSIGN_PARTITIONS_PATH,
 )
 from tests.oracles.controller.context_changes import without_keys
+from tests.oracles.controller.zookeeper import Operation, ZooKeeper
 
 ISR_CHANGE_NOTIFICATION_PATH: Final = "/isr_change_notification"
 LOG_DIR_EVENT_NOTIFICATION_PATH: Final = "/log_dir_event_notification"
@@ -66,7 +67,9 @@ def preferred_elections(zookeeper: ZooKeeper) -> frozenset[TopicPartition]:
 
 def delete(zookeeper: ZooKeeper, path: str, epoch_zk_version: int | None = None) -> tuple[ZooKeeper, Code]:
     """Remove a znode with all below it; one that is not there is no failure."""
-    code = zookeeper.refusal(Operation.DELETE, epoch_zk_version)
+    if Operation.DELETE in zookeeper.unreachable:
+        return zookeeper, Code.CONNECTIONLOSS
+    code = zookeeper.refusal(epoch_zk_version)
     if code is not None:
         return zookeeper, code
     gone = [known for known in zookeeper.znodes if known == path or known.startswith(f"{path}/")]

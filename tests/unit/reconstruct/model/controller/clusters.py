@@ -12,11 +12,12 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import TopicAssignment, ZooKeeper, partition_state_path, topic_path
+from reconstruct.model.controller.zookeeper import TopicAssignment, partition_state_path, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import LAST_WITH_ZOOKEEPER, KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
 from tests.oracles.controller.context import ControllerContext, Settings
+from tests.oracles.controller.zookeeper import ZooKeeper
 
 #: The values of Kafka's own two tests.
 BROKER, CONTROLLER_EPOCH = 5, 50

@@ -13,7 +13,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_path, topic_path
+from reconstruct.model.controller.zookeeper import partition_state_path, topic_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import (
     PartitionState,
@@ -28,6 +28,7 @@ from tests.oracles.controller.cluster import Cluster
 from tests.oracles.controller.context import ControllerContext, Settings
 from tests.oracles.controller.replica_election import check_and_trigger_auto_leader_rebalance
 from tests.oracles.controller.znodes import broker_epochs, controller_id, reassignments
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.unit.reconstruct.model.controller.clusters import ERAS
 
 BROKERS = 4

@@ -15,7 +15,7 @@ from reconstruct.model.controller.outputs import (
     UpdateMetadataRequest,
 )
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.controller.zookeeper import Code, ZooKeeper, topic_path
+from reconstruct.model.controller.zookeeper import Code, topic_path
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import KafkaVersion, v
 from reconstruct.model.znode_paths import CONTROLLER_PATH, DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH
@@ -28,6 +28,7 @@ from tests.oracles.controller.outcomes import (
     Step,
 )
 from tests.oracles.controller.znodes import children, controller_id, delete
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import ERAS
 

@@ -20,7 +20,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import Operation, ZooKeeper, partition_state_path
+from reconstruct.model.controller.zookeeper import partition_state_path
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState, ReplicaState, is_legal_partition_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
@@ -38,6 +38,7 @@ from tests.oracles.controller.outcomes import (
 )
 from tests.oracles.controller.partition_state_machine import OFFLINE_ELECTION, handle_state_changes
 from tests.oracles.controller.topic_deletion import enqueue_topics_for_deletion
+from tests.oracles.controller.zookeeper import Operation, ZooKeeper
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,

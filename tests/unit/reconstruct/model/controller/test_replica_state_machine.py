@@ -21,7 +21,7 @@ from reconstruct.model.controller.values import (
     ReplicaAssignment,
     TopicPartition,
 )
-from reconstruct.model.controller.zookeeper import ZooKeeper, partition_state_path
+from reconstruct.model.controller.zookeeper import partition_state_path
 from reconstruct.model.states import ReplicaState, is_legal_replica_transition
 from reconstruct.model.versions import KafkaVersion, VersionRange, v
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH
@@ -32,6 +32,7 @@ from tests.oracles.controller.outcomes import (
     Result,
 )
 from tests.oracles.controller.replica_state_machine import handle_state_changes
+from tests.oracles.controller.zookeeper import ZooKeeper
 from tests.support.loops import for_each
 from tests.unit.reconstruct.model.controller.clusters import (
     BROKER,

@@ -17,13 +17,13 @@ from reconstruct.rule_book import RULES
 SECOND = 1_000_000
 
 
-@pytest.mark.parametrize("issue", KNOWN_ISSUES.values(), ids=lambda issue: issue.issue)
-def test_an_issue_is_named_only_where_the_version_may_have_it(issue) -> None:
+@pytest.mark.parametrize("name", KNOWN_ISSUES)
+def test_an_issue_is_named_only_where_the_version_may_have_it(name: str) -> None:
+    issue = KNOWN_ISSUES[name]
     assert set(issue.rules) <= set(RULES)
-    assert known_issue(issue.issue, VersionRange.exactly(issue.since)).startswith(issue.issue)
-    assert issue.fixed_in is not None
-    assert known_issue(issue.issue, VersionRange.exactly(issue.fixed_in)) is None
-    assert f"fixed in {issue.fixed_in}" in known_issue(issue.issue, VersionRange(issue.since, issue.fixed_in))
+    assert known_issue(name, VersionRange.exactly(issue.since)).startswith(name)
+    assert known_issue(name, VersionRange.exactly(issue.fixed_in)) is None
+    assert f"fixed in {issue.fixed_in}" in known_issue(name, VersionRange(issue.since, issue.fixed_in))
 
 
 def test_the_bugs_that_postmortems_ask_for_are_known() -> None:

@@ -10,12 +10,11 @@ from typing import Final
 
 from ingest.capture.brokers.failures import BrokerUnreachable
 from ingest.capture.brokers.probers import BOOTSTRAP, Probers
-from ingest.capture.clock import RoundClock
+from ingest.capture.clock import RoundClock, Rounds
 from ingest.capture.machine.agent import Agent
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams, CaptureSummary
-from ingest.capture.rounds import Rounds
 from ingest.capture.settings import kafka_settings, zookeeper_settings
 from ingest.capture.zookeeper.source import ZnodeSource
 

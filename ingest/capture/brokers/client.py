@@ -12,7 +12,6 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from ingest.capture.brokers.failures import BrokerUnreachable, ConnectionClosed, in_words, is_closed, refused
-from ingest.capture.brokers.requests import newest
 
 #: Brokers before 0.10 know no ApiVersions: they close the connection that asks for them.
 BEFORE_API_VERSIONS: Final = (0, 8, 2)
@@ -78,10 +77,20 @@ class BrokerClient:
         except Exception as error:  # whatever a client of another's makes of what is no broker
             raise self._unreachable(error) from error
 
-    def version(self, request: type[Any], newest_known: int) -> int | None:
-        """The version of a request to ask with; None where the broker does not know it."""
-        known = self._connection.broker_version_data.api_versions.get(request.API_KEY)
-        return newest(known, newest_known)
+    def version(self, request: type[Any], newest: int) -> int | None:
+        """The newest version of a request, up to ``newest``, that the broker knows; None where it knows none."""
+        try:
+            return int(self._connection.broker_version_data.api_version(request, max_version=newest))
+        except errors.IncompatibleBrokerVersion:
+            return None
+
+    def required_version(self, request: type[Any], newest: int) -> int:
+        """As :meth:`version` of a request that every broker must know."""
+        version = self.version(request, newest)
+        if version is None:
+            reason = f"{self._address} knows no version of {request.name} that this program does"
+            raise BrokerUnreachable(reason, is_refusal=True)
+        return version
 
     def ask(self, request: Any) -> Any:
         """The answer to one request."""

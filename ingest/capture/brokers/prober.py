@@ -19,11 +19,10 @@ from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import Changes, HiddenTopics
 from ingest.capture.brokers.failures import BrokerUnreachable, ConnectionClosed
 from ingest.capture.brokers.requests import CONSUMER, DEBUGGING_CLIENT
-from ingest.capture.clock import Backoff, Pace, instant_ms, now_ms
+from ingest.capture.clock import Backoff, Pace, Rounds, instant_ms, now_ms
 from ingest.capture.missed import Missed
 from ingest.capture.output import JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
-from ingest.capture.rounds import Rounds
 
 #: Since this version a request for a topic by name creates none.
 _CREATES_NO_TOPIC: Final = 4
@@ -31,13 +30,23 @@ _NO_PERMISSION: Final = "no permission to DESCRIBE the cluster"
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """The files that the probers share, and that of one broker's answers."""
+class Shared:
+    """What the probers of one cluster share. ``found`` is called with the view of every answer to Metadata, ``failed``
+    with an error that ends the capture."""
 
-    probes: JsonLines
+    params: CaptureParams
+    settings: Mapping[str, Any]
     descriptions: JsonLines
     log_dirs: JsonLines
     reassignments: JsonLines
+    missed: Missed
+    hidden: HiddenTopics
+    found: Callable[[View], None]
+    failed: Callable[[CaptureError], None]
+
+    def connect(self, address: tuple[str, int], timeout_s: float) -> BrokerClient:
+        """Raises :class:`BrokerUnreachable`."""
+        return BrokerClient(*address, self.settings, timeout_s=timeout_s, api_version=self.params.api_version)
 
 
 class _Ended(Exception):
@@ -45,35 +54,21 @@ class _Ended(Exception):
 
 
 class Prober:
-    """A broker's thread. ``found`` is called with the view of every answer to Metadata, ``failed`` with an error that
-    ends the capture. ``errors`` counts answers that were errors, by name."""
+    """A broker's thread; its answers to ListOffsets go into ``probes``. ``errors`` counts answers that were errors, by
+    name."""
 
-    def __init__(
-        self,
-        broker_id: int,
-        address: tuple[str, int],
-        params: CaptureParams,
-        settings: Mapping[str, Any],
-        outputs: Outputs,
-        missed: Missed,
-        found: Callable[[View], None],
-        failed: Callable[[CaptureError], None],
-        hidden: HiddenTopics,
-    ) -> None:
+    def __init__(self, broker_id: int, address: tuple[str, int], probes: JsonLines, shared: Shared) -> None:
         self.broker_id = broker_id
         self.address = address
         self.is_out = True
         self.errors: Counter[str] = Counter()
-        self._params = params
-        self._settings = settings
-        self._outputs = outputs
-        self._missed = missed
-        self._found = found
-        self._failed = failed
-        self._hidden = hidden
+        self.probes = probes
+        self._shared = shared
+        self._params = shared.params
+        self._missed = shared.missed
         self._name = f"broker {broker_id}"
         self._client: BrokerClient | None = None
-        self._pace = Pace(params.max_requests_per_second)
+        self._pace = Pace(shared.params.max_requests_per_second)
         self._backoff = Backoff()
         self._not_before = 0.0
         self._view: View | None = None
@@ -97,7 +92,7 @@ class Prober:
                 if time.monotonic() >= self._not_before:
                     self._try_round(number)
         except CaptureError as error:
-            self._failed(error)
+            self._shared.failed(error)
         finally:
             self._disconnect()
 
@@ -149,14 +144,7 @@ class Prober:
         self._last.clear()
         self._changes = Changes()
         self._reassigned = None
-        host, port = self.address
-        return BrokerClient(
-            host,
-            port,
-            self._settings,
-            timeout_s=self._params.request_timeout_s,
-            api_version=self._params.api_version,
-        )
+        return self._shared.connect(self.address, self._params.request_timeout_s)
 
     def _disconnect(self) -> None:
         if self._client is not None:
@@ -179,9 +167,7 @@ class Prober:
         return response, Asked(sent_at, instant_ms(), self.broker_id)
 
     def _describe(self, client: BrokerClient) -> None:
-        version = client.version(MetadataRequest, requests.METADATA_VERSION)
-        if version is None:
-            raise BrokerUnreachable("the broker knows no version of Metadata that this program does", is_refusal=True)
+        version = client.required_version(MetadataRequest, requests.METADATA_VERSION)
         response, asked = self._ask(client, requests.metadata(version))
         view = answers.view_of(response, self.broker_id)
         if view != self._view:
@@ -189,23 +175,19 @@ class Prober:
             self._requests.clear()
         changed = self._changes.of(answers.topic_entries(response))
         lines = [answers.cluster_line(response, asked), *answers.described(asked, changed)]
-        self._outputs.descriptions.append(lines)
-        self._found(view)
+        self._shared.descriptions.append(lines)
+        self._shared.found(view)
         if view.controller_id == self.broker_id:  # one broker's word is enough
             self._look_for_hidden(client, version)
 
     def _look_for_hidden(self, client: BrokerClient, version: int) -> None:
-        doubtful = self._hidden.doubtful(self._changes.topics)
+        doubtful = self._shared.hidden.doubtful(self._changes.topics)
         if doubtful and version >= _CREATES_NO_TOPIC:
             response, _ = self._ask(client, requests.metadata(version, doubtful))
-            self._hidden.answered(response)
+            self._shared.hidden.answered(response)
 
     def _probe(self, client: BrokerClient, partitions: tuple[Partition, ...], replica_id: int) -> None:
-        version = client.version(ListOffsetsRequest, requests.LIST_OFFSETS_VERSION)
-        if version is None:
-            raise BrokerUnreachable(
-                "the broker knows no version of ListOffsets that this program does", is_refusal=True
-            )
+        version = client.required_version(ListOffsetsRequest, requests.LIST_OFFSETS_VERSION)
         key = (replica_id, version)
         if key not in self._requests:  # the same until the metadata change: making them costs more than sending
             per_request = self._params.partitions_per_request
@@ -213,7 +195,7 @@ class Prober:
         for request in self._requests[key]:
             response, asked = self._ask(client, request)
             found = answers.offset_answers(response, version, replica_id, asked)
-            self._outputs.probes.append(found.lines)
+            self.probes.append(found.lines)
             self.errors.update(found.errors)
             if found.is_stale:
                 self._last.pop("metadata", None)
@@ -227,7 +209,7 @@ class Prober:
             return
         entry = answers.reassignment_entry(response)
         if entry != self._reassigned or response.topics:
-            self._outputs.reassignments.append(answers.described(asked, [entry]))
+            self._shared.reassignments.append(answers.described(asked, [entry]))
             self._reassigned = entry
 
     def _describe_log_dirs(self, client: BrokerClient) -> None:
@@ -239,7 +221,7 @@ class Prober:
             self._refused("log dirs", response.error_code)
         elif not response.results:  # before 3.2 (KIP-784) an answer without permission was an empty one
             self._missed.once("log dirs", self._name, f"the broker names none: {_NO_PERMISSION}")
-        self._outputs.log_dirs.append(answers.log_dir_lines(response, asked))
+        self._shared.log_dirs.append(answers.log_dir_lines(response, asked))
 
     def _refused(self, what: str, code: int) -> None:
         """An answer that is an error: NOT_CONTROLLER comes and goes with the controller."""

@@ -12,15 +12,13 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ingest.capture.brokers import answers, requests
 from ingest.capture.brokers.answers import View
-from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import HiddenTopics, KnownTopics
 from ingest.capture.brokers.failures import BrokerUnreachable
-from ingest.capture.brokers.prober import Outputs, Prober
-from ingest.capture.clock import Backoff
+from ingest.capture.brokers.prober import Prober, Shared
+from ingest.capture.clock import Backoff, Rounds
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
-from ingest.capture.rounds import Rounds
 from ingest.capture.settings import addresses
 
 _NOBODY: Final = -1
@@ -41,30 +39,34 @@ class Probers:
         failed: Callable[[CaptureError], None],
         known_topics: KnownTopics = lambda: None,
     ) -> None:
-        self._params = params
-        self._settings = settings
         self._folder = folder
+        self._shared = Shared(
+            params,
+            settings,
+            JsonLines(folder, "descriptions.jsonl"),
+            JsonLines(folder, "log-dirs.jsonl"),
+            JsonLines(folder, "reassignments.jsonl"),
+            missed,
+            HiddenTopics(known_topics, missed),
+            self._found,
+            failed,
+        )
+        self._params = params
         self._missed = missed
-        self._failed = failed
-        self._hidden = HiddenTopics(known_topics, missed)
         self._lock = threading.Lock()
         self._probers: dict[int, Prober] = {}
         self._threads: list[threading.Thread] = []
         self._rounds: Rounds | None = None
-        self._descriptions = JsonLines(folder, "descriptions.jsonl")
-        self._log_dirs = JsonLines(folder, "log-dirs.jsonl")
-        self._reassignments = JsonLines(folder, "reassignments.jsonl")
-        self._probes: dict[int, JsonLines] = {}
 
     def bootstrap(self) -> None:
         """Ask the bootstrap servers, in their order, who the brokers are.
 
-        Raises :class:`~ingest.capture.brokers.client.BrokerUnreachable` where none answers.
+        Raises :class:`~ingest.capture.brokers.failures.BrokerUnreachable` where none answers.
         """
         problem = BrokerUnreachable("no bootstrap server is given")
         for host, port in addresses(self._params.bootstrap_servers or ""):
             try:
-                view = self._view_of(host, port)
+                view = self._view_of((host, port))
             except BrokerUnreachable as error:
                 problem = error
                 continue
@@ -88,16 +90,20 @@ class Probers:
         until = time.monotonic() + seconds
         for thread in list(self._threads):
             thread.join(max(0.0, until - time.monotonic()))
-        for lines in (self._descriptions, self._log_dirs, self._reassignments, *self._probes.values()):
+        for lines in (*self._described, *(prober.probes for prober in self._probers.values())):
             lines.close()
 
     @property
     def answers(self) -> int:
-        return sum(lines.written for lines in list(self._probes.values()))
+        return sum(prober.probes.written for prober in list(self._probers.values()))
 
     @property
     def descriptions(self) -> int:
-        return self._descriptions.written + self._log_dirs.written + self._reassignments.written
+        return sum(lines.written for lines in self._described)
+
+    @property
+    def _described(self) -> tuple[JsonLines, ...]:
+        return self._shared.descriptions, self._shared.log_dirs, self._shared.reassignments
 
     @property
     def errors(self) -> Counter[str]:
@@ -120,18 +126,11 @@ class Probers:
                 if not self._probers:
                     self._missed.lost("probes", BOOTSTRAP, str(error))
 
-    def _view_of(self, host: str, port: int) -> View:
-        client = BrokerClient(
-            host,
-            port,
-            self._settings,
-            timeout_s=min(self._params.connect_timeout_s, 2 * self._params.request_timeout_s),
-            api_version=self._params.api_version,
-        )
+    def _view_of(self, address: tuple[str, int]) -> View:
+        timeout_s = min(self._params.connect_timeout_s, 2 * self._params.request_timeout_s)
+        client = self._shared.connect(address, timeout_s)
         try:
-            version = client.version(MetadataRequest, requests.METADATA_VERSION)
-            if version is None:
-                raise BrokerUnreachable(f"{host}:{port} knows no version of Metadata that this program does")
+            version = client.required_version(MetadataRequest, requests.METADATA_VERSION)
             return answers.view_of(client.ask(requests.metadata(version)), _NOBODY)
         finally:
             client.close()
@@ -152,18 +151,7 @@ class Probers:
             )
 
     def _add(self, broker_id: int, address: tuple[str, int]) -> None:
-        probes = self._probes[broker_id] = JsonLines(self._folder, f"probes-{broker_id}.jsonl")
-        outputs = Outputs(probes, self._descriptions, self._log_dirs, self._reassignments)
-        prober = self._probers[broker_id] = Prober(
-            broker_id,
-            address,
-            self._params,
-            self._settings,
-            outputs,
-            self._missed,
-            self._found,
-            self._failed,
-            self._hidden,
-        )
+        probes = JsonLines(self._folder, f"probes-{broker_id}.jsonl")
+        prober = self._probers[broker_id] = Prober(broker_id, address, probes, self._shared)
         if self._rounds is not None:
             self._threads.append(prober.start(self._rounds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -64,12 +64,3 @@ def describe_log_dirs(version: int) -> Any:
 
 def list_reassignments(timeout_s: float) -> Any:
     return ListPartitionReassignmentsRequest(version=0, timeout_ms=int(timeout_s * 1000), topics=None)
-
-
-def newest(versions: Sequence[int] | None, newest_known: int) -> int | None:
-    """The newest version of a request that both sides know; None where there is none."""
-    if versions is None:
-        return None
-    oldest, theirs = versions
-    version = min(theirs, newest_known)
-    return version if version >= oldest else None

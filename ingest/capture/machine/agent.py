@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from ingest.capture.machine.broker_configs import masked
 from ingest.capture.machine.checkpoint_copies import CheckpointCopies, labels
 from ingest.capture.machine.log_following import LogFollower
 from ingest.capture.missed import Missed
@@ -24,6 +24,9 @@ _SELDOM: Final = 30
 _OUR_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
 #: A backlog of logs is read for so many rounds more at the end.
 _LAST_ROUNDS: Final = 100
+
+_ESCAPED: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+_TO_ESCAPE: Final = re.compile(r"[\\\n\r\t\f]")
 
 
 class Agent:
@@ -130,3 +133,31 @@ def _require_folder(path: str) -> None:
         raise CaptureError(f"there is no folder {path}")
     if not os.access(path, os.R_OK | os.X_OK):
         raise CaptureError(f"no permission to read {path}: run as the user that Kafka runs as")
+
+
+def masked(content: bytes) -> bytes:
+    """``server.properties`` or ``meta.properties`` as it may leave its machine: the properties, one a line, without
+    comments, ``[hidden]`` for what is or may be a secret. What is unreadable is left out."""
+    from ingest.readers.properties import read  # with what it imports, the most of a capture's start
+    from ingest.readers.work import Kept, WorkItem
+
+    item = WorkItem("", None, "", "server_properties", "", None, "", "", len(content))
+    lines = [
+        f"{_key(row.values['config_key'])}={_value(row.values['config_value'])}\n"
+        for row in read(item, [content])
+        if isinstance(row, Kept)
+    ]
+    return "".join(lines).encode()
+
+
+def _key(text: str) -> str:
+    return re.sub(r"([=: #!])", r"\\\1", _escaped(text))
+
+
+def _value(text: str) -> str:
+    escaped = _escaped(text)
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _escaped(text: str) -> str:
+    return _TO_ESCAPE.sub(lambda found: _ESCAPED[found.group()], text)

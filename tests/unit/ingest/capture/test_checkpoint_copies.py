@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.capture.machine.broker_configs import masked
+from ingest.capture.machine.agent import masked
 from ingest.capture.machine.checkpoint_copies import CheckpointCopies, labels
 from ingest.readers.log_dirs import checkpoints
 from ingest.readers.work import Kept, WorkItem

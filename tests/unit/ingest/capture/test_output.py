@@ -8,11 +8,10 @@ import threading
 
 import pytest
 
-from ingest.capture.clock import Backoff, Pace, RoundClock
+from ingest.capture.clock import Backoff, Pace, RoundClock, Rounds
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.capture.params import CaptureError, CaptureParams
-from ingest.capture.rounds import Rounds
 from ingest.capture.settings import addresses, client_properties, kafka_settings, unknown_names, zookeeper_settings
 from ingest.files.recognise import recognise
 from tests.cluster.certificates import Authority

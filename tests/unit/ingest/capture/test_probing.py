@@ -19,7 +19,7 @@ from ingest.capture.brokers import requests
 from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import HiddenTopics
 from ingest.capture.brokers.failures import BrokerUnreachable
-from ingest.capture.brokers.prober import Outputs, Prober
+from ingest.capture.brokers.prober import Prober, Shared
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.readers.capture_lines import offset_probes
@@ -232,17 +232,9 @@ def test_a_connection_that_was_closed_between_two_rounds_costs_no_round(cluster,
     probes = JsonLines(folder, "probes-1.jsonl")
     others = [JsonLines(folder, f"{name}.jsonl") for name in ("descriptions", "log-dirs", "reassignments")]
     missed = Missed(lambda lines: None, said.append)
-    prober = Prober(
-        1,
-        ("127.0.0.1", broker.port),
-        CaptureParams("c"),
-        {},
-        Outputs(probes, *others),
-        missed,
-        lambda view: None,
-        lambda error: None,
-        HiddenTopics(lambda: None, missed),
-    )
+    hidden = HiddenTopics(lambda: None, missed)
+    shared = Shared(CaptureParams("c"), {}, *others, missed, hidden, lambda view: None, lambda error: None)
+    prober = Prober(1, ("127.0.0.1", broker.port), probes, shared)
     for number in (1, 2, 3):
         prober._try_round(number)
         broker.hang_up()

@@ -83,9 +83,7 @@ table-hashes: env ## a hash of each table's rows over all captures: the same bef
 	@$(BIN)/python -m tests.table_hashes
 
 docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules
-	$(BIN)/python -m jobs.docs.tables_doc docs/tables.md
-	$(BIN)/python -m jobs.docs.transitions_doc docs/transitions.md
-	$(BIN)/python -m jobs.docs.rules_doc docs/rules.md
+	$(BIN)/python -m jobs.docs
 
 # The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.
 lock: ## resolve pyproject.toml anew into requirements.lock

@@ -24,7 +24,7 @@ from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
 from ingest.readers.sources import SOURCES
 from ingest.readers.work import Kept, WorkItem
 from jobs.cli import JOBS, build_parser
-from jobs.docs.rules_doc import sections
+from jobs.docs.pages import sections
 from jobs.job import PROGRAM
 from reconstruct.findings.divergences import DivergenceType
 from tests import ROOT

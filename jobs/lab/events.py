@@ -26,7 +26,3 @@ class Events:
         line = json.dumps({"ts": round(time.time(), 3), "what": what, **details})
         with self._lock, self.file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
-
-    def read(self) -> list[dict[str, Any]]:
-        """All lines so far."""
-        return [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]

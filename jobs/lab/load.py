@@ -93,15 +93,11 @@ class Load:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Send no more, wait for the answers, note the sums. May be called again."""
-        if self._producer is None:
-            return
+        """Send no more, wait for the answers, note the sums."""
+        producer = self._producer
+        assert producer is not None
         self._ending.set()
         self._thread.join()
-        producer, self._producer = self._producer, None
         with contextlib.suppress(KafkaError):  # what was not answered is not acknowledged
             producer.flush(timeout=_DELIVERY_MS / 1000 * 2)
         producer.close(timeout=1)

@@ -43,7 +43,7 @@ def play(
     """
     capture, truth, files = folder / scenario.file_name(release), folder / "truth", folder / "cluster"
     say(f"starting ZooKeeper and {len(scenario.broker_ids)} brokers of Kafka {release.version}")
-    cluster = Cluster(release, files, scenario.broker_ids, scenario.settings, state_change_level)
+    cluster = Cluster(release, files, scenario.broker_ids, scenario.settings, state_change_level, say)
     with cluster:
         cluster.events.note(
             "scenario", name=scenario.name, kafka_version=release.version, state_change_level=state_change_level

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -18,7 +17,7 @@ INTERVAL_S: Final = 1.0
 class Recording:
     """Captures ``cluster`` into ``folder`` from entering to leaving the context."""
 
-    def __init__(self, cluster: Cluster, folder: Path, say: Callable[[str], None] = lambda sentence: None) -> None:
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.folder = folder
         self.summary: CaptureSummary | None = None
         self._params = CaptureParams(
@@ -34,7 +33,6 @@ class Recording:
             # Without a topic, brokers of 0.8 name no broker.
             waits=True,
         )
-        self._say = say
         self._stop = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="lab-capture", daemon=True)
@@ -66,6 +64,6 @@ class Recording:
 
     def _run(self) -> None:
         try:
-            self.summary = run_capture(self._params, self._stop, self._say)
+            self.summary = run_capture(self._params, self._stop)
         except BaseException as error:
             self._error = error

@@ -10,7 +10,7 @@ from typing import Final
 from jobs.lab.admin import Admin, Partition, State
 from jobs.lab.load import Load
 from jobs.lab.machines.cluster import Cluster
-from jobs.lab.machines.releases import RELEASES, Release
+from jobs.lab.machines.releases import Release
 from jobs.lab.recording import Recording
 
 #: Three partitions on three brokers, each with another first replica.
@@ -33,7 +33,6 @@ class Scenario:
     explains: frozenset[str] = frozenset()
     broker_ids: Sequence[int] = (1, 2, 3)
     settings: Mapping[str, str] = field(default_factory=dict)
-    releases: Sequence[Release] = RELEASES
 
     def file_name(self, release: Release) -> str:
         """``lost_disk-3.9.1``: the name of its capture's folder."""
@@ -83,29 +82,8 @@ class Stage:
             load.wait_for_more(_RECORDS, partitions)
         self.recording.wait_for_rounds(rounds)
 
-    def start(self, *broker_ids: int) -> None:
-        """Start brokers and wait until they serve."""
-        self.say("starting broker " + ", ".join(map(str, broker_ids)))
-        self.cluster.start(*broker_ids)
-
-    def stop(self, broker_id: int) -> None:
-        """Controlled shutdown."""
-        self.say(f"stopping broker {broker_id} (SIGTERM)")
-        self.cluster.stop(broker_id)
-
-    def pause(self, broker_id: int) -> None:
-        """SIGSTOP."""
-        self.say(f"pausing broker {broker_id} (SIGSTOP)")
-        self.cluster.pause(broker_id)
-
-    def resume(self, broker_id: int) -> None:
-        """SIGCONT."""
-        self.say(f"resuming broker {broker_id} (SIGCONT)")
-        self.cluster.resume(broker_id)
-
     def kill(self, broker_id: int) -> None:
         """SIGKILL, until ZooKeeper has noticed."""
-        self.say(f"killing broker {broker_id} (SIGKILL)")
         self.cluster.kill(broker_id)
         self.cluster.wait_until_gone(broker_id)
         self.note("session_ended", broker=broker_id)
@@ -119,12 +97,6 @@ class Stage:
     def wait_for_isr(self, partition: Partition, isr: Sequence[int]) -> State:
         """Until the ISR is this, in any order."""
         return self.cluster.wait_for_state(partition, f"has the ISR {sorted(isr)}", lambda s: set(s.isr) == set(isr))
-
-    def wait_for_full_isr(self) -> None:
-        self.cluster.wait_for_full_isr()
-
-    def controller(self) -> int:
-        return self.cluster.wait_for_controller()
 
     def note(self, what: str, **details: object) -> None:
         """Add to ``events.jsonl``."""

@@ -10,12 +10,22 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
-from jobs.session.caches import CACHE_VARIABLE
+from jobs.session.caches import CACHE_VARIABLE, cache_dir
+
+#: ``group:artifact:version`` of each jar and the SHA-256 of its bytes. They belong to ``delta-spark`` of the same
+#: version; the artifact's name carries the Spark and Scala versions it was built for.
+DELTA_JARS: Final[Mapping[str, str]] = {
+    "io.delta:delta-spark_4.1_2.13:4.4.0": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+    "io.delta:delta-storage:4.4.0": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+}
+#: What ``spark-submit --packages`` takes.
+DELTA_PACKAGES: Final = ",".join(DELTA_JARS)
 
 
 class JarsMissing(Exception):
@@ -28,24 +38,27 @@ def file_name(coordinate: str) -> str:
     return f"{artifact}-{version}.jar"
 
 
-def local_jars(
-    java: str, pinned: Mapping[str, str], folder: Path, *, whose: str, advice: Callable[[str, str], str]
-) -> tuple[Path, ...]:
+def delta_jars(java: str, cache: Path | None = None) -> tuple[Path, ...]:
+    """Delta's jars as :func:`local_jars` gives them."""
+    return local_jars(java, DELTA_JARS, (cache or cache_dir()) / "jars", " and ".join(map(file_name, DELTA_JARS)))
+
+
+def local_jars(java: str, pinned: Mapping[str, str], folder: Path, listed: str) -> tuple[Path, ...]:
     """The jars as files in ``folder``, downloaded at the first call; every byte is compared, at every call.
 
     ``pinned`` gives the SHA-256 of each ``group:artifact:version``; ``java`` is the Java program that runs Ivy.
-    ``whose`` jars they are and ``advice``, made of a missing file's name and the reason, are for sentences.
+    ``listed`` is how an error names all of the jars.
 
-    :raises JarsMissing: where they are neither there nor to be had.
+    :raises JarsMissing: where they are neither there nor to be had; the message says what to do.
     """
     wanted = {folder / file_name(coordinate): digest for coordinate, digest in pinned.items()}
     if not all(_is_whole(path, digest) for path, digest in wanted.items()):
         try:
-            _download(java, pinned, folder, advice)
+            _download(java, pinned, folder, listed)
         except OSError as error:
             raise JarsMissing(
-                f"cannot write {whose} jars to {folder} ({error.strerror or error}): set {CACHE_VARIABLE} to a folder"
-                " that can be written"
+                f"cannot write jars to {folder} ({error.strerror or error}): set {CACHE_VARIABLE} to a folder that can"
+                " be written"
             ) from error
         for path, digest in wanted.items():
             if not _is_whole(path, digest):
@@ -63,7 +76,7 @@ def _is_whole(path: Path, digest: str) -> bool:
         return False
 
 
-def _download(java: str, pinned: Mapping[str, str], folder: Path, advice: Callable[[str, str], str]) -> None:
+def _download(java: str, pinned: Mapping[str, str], folder: Path, listed: str) -> None:
     """Fetch into a folder beside the cache's and move each jar in whole: two first starts may meet here."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="ivy-") as scratch_name:
@@ -72,7 +85,10 @@ def _download(java: str, pinned: Mapping[str, str], folder: Path, advice: Callab
         for coordinate in pinned:
             fetched = scratch / "jars" / file_name(coordinate)
             if not fetched.is_file():
-                raise JarsMissing(advice(fetched.name, _reason(output)))
+                raise JarsMissing(
+                    f"cannot download {fetched.name}{_reason(output)}: the first start needs Maven Central; or put"
+                    f" {listed} into {folder}"
+                )
             os.replace(fetched, folder / fetched.name)
 
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.session.caches import CACHE_VARIABLE, cache_dir
-from jobs.session.delta_jars import DELTA_JARS, DELTA_PACKAGES, delta_jars
 from jobs.session.java import JavaMissing, find_java
-from jobs.session.pinned_jars import JarsMissing
+from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,7 +84,7 @@ SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
     # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
     "spark.driver.extraJavaOptions": (
         f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
-    ),
+    )
 }
 _KEPT_LOG_FILES: Final = 20
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.lab.machines.jars import kafka_jars
-from jobs.lab.machines.releases import BY_VERSION, Release
+from jobs.lab.machines.releases import BY_VERSION, Release, kafka_jars
 from jobs.lab.play import Played, play
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.session.java import find_java

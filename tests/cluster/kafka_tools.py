@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from jobs.lab.admin import Partition
 from jobs.lab.machines.cluster import Cluster
-from jobs.lab.machines.jars import kafka_jars
 from jobs.lab.machines.processes import JVM_OPTIONS
+from jobs.lab.machines.releases import kafka_jars
 from jobs.session.java import find_java
 
 #: Since then TopicCommand asks brokers; before it read ZooKeeper.

@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import Final
 
 from jobs.lab.machines.guard import Guard
-from jobs.lab.machines.jars import kafka_jars
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.processes import JVM_OPTIONS, JavaProcess
-from jobs.lab.machines.releases import Release
+from jobs.lab.machines.releases import Release, kafka_jars
 from jobs.lab.machines.settings import BROKER_SETTINGS
 from jobs.lab.waiting import NeverHappened, wait_for
 from jobs.session.java import find_java

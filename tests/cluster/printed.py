@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from jobs.lab.admin import Partition
 from jobs.lab.machines.releases import Release
 from jobs.lab.scenarios.brokers import not_the_controller
 from jobs.lab.stage import ORDERS, Scenario, Stage
 from tests.cluster.kafka_tools import Described, KafkaTools
+
+#: DescribeLogDirs is answered since then (KIP-113).
+HAS_LOG_DIRS: Final = (1, 0)
 
 
 @dataclass
@@ -54,7 +58,7 @@ def asks(printed: Printed, release: Release) -> Scenario:
             for partition in orders:
                 data = stage.cluster.brokers[broker_id].data
                 printed.log_ends[broker_id, partition] = tools.log_end_offset(data, partition)
-        if release.has_log_dirs:
+        if release.number >= HAS_LOG_DIRS:
             printed.offset_lags = tools.offset_lags()
         stage.recording.wait_for_rounds(3)
 

@@ -19,7 +19,6 @@ from jobs.lab.admin import Partition
 from jobs.lab.machines.cluster import Cluster
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.releases import Release
-from jobs.lab.machines.settings import Extras
 from jobs.lab.waiting import wait_for
 from tests.cluster.certificates import STORE_PASSWORD, Authority, Certified
 
@@ -89,7 +88,7 @@ class Papers:
 class Secured:
     """The cluster, what its servers and clients hold, and the end of each partition once it is produced to."""
 
-    cluster: Cluster
+    cluster: LockedCluster
     papers: Papers
     has_zookeeper_tls: bool
     nobody: int
@@ -102,7 +101,7 @@ class Secured:
     @property
     def zookeeper_tls(self) -> str | None:
         """Where ZooKeeper listens for TLS; None where its release cannot."""
-        return f"{LOOPBACK}:{self.cluster.zookeeper.secure_port}" if self.has_zookeeper_tls else None
+        return f"{LOOPBACK}:{self.cluster.secure_port}" if self.has_zookeeper_tls else None
 
     def bootstrap(self, listener: str) -> str:
         """The brokers' addresses; those of nobody and of ZooKeeper for what is wrong."""
@@ -111,7 +110,9 @@ class Secured:
             "ZOOKEEPER": self.zookeeper,
             "NOBODY": f"{LOOPBACK}:{self.nobody}",
         }
-        return others.get(listener) or self.cluster.bootstrap_of(listener)
+        if listener in others:
+            return others[listener]
+        return ",".join(f"{LOOPBACK}:{ports[listener]}" for ports in self.cluster.ports.values())
 
     def lock_znodes(self, hidden: Sequence[str] = ()) -> None:
         """Give every znode of Kafka's to the brokers, READ to the user ``watch`` (by digest and by SASL), and nothing
@@ -146,19 +147,44 @@ def secured(release: Release, folder: Path) -> Secured:
     users = " ".join(f'user_{name}="{PASSWORDS[name]}"' for name in ("kafka", "watch"))
     server.write_text(f"Server {{ {digest} required {users}; }};\n")
     client.write_text(f'Client {{ {digest} required username="kafka" password="{PASSWORDS["kafka"]}"; }};\n')
-    extras = Extras(
-        listeners=_LISTENERS,
-        znodes={**_scram_users(), **_acls()},
-        zookeeper={
-            "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-            **(_zookeeper_tls(papers) if has_tls else {}),
-        },
-        has_secure_port=has_tls,
-        zookeeper_options=(f"-Djava.security.auth.login.config={server}",),
-        broker_options=(f"-Djava.security.auth.login.config={client}",),
-    )
-    cluster = Cluster(release, folder / "cluster", BROKERS, _settings(release, papers), extras=extras)
+    cluster = LockedCluster(release, folder / "cluster", papers, (server, client), has_tls)
     return Secured(cluster, papers, has_tls, *free_ports(1))
+
+
+class LockedCluster(Cluster):
+    """``ports`` are those of each broker's listeners, by name; ZooKeeper listens for TLS on ``secure_port``. ``logins``
+    are the JAAS files of ZooKeeper and of the brokers."""
+
+    def __init__(
+        self, release: Release, folder: Path, papers: Papers, logins: tuple[Path, Path], has_tls: bool
+    ) -> None:
+        self.secure_port, *ports = free_ports(1 + len(BROKERS) * len(_LISTENERS))
+        free = iter(ports)
+        self.ports = {broker_id: {name: next(free) for name in _LISTENERS} for broker_id in BROKERS}
+        self.zookeeper_options, self.broker_options = (
+            (f"-Djava.security.auth.login.config={login}",) for login in logins
+        )
+        self.zookeeper_settings = {
+            "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+            **({"secureClientPort": str(self.secure_port), **_zookeeper_tls(papers)} if has_tls else {}),
+        }
+        super().__init__(release, folder, BROKERS, _settings(release, papers))
+
+    def broker_settings(self, broker_id: int, port: int) -> Mapping[str, str]:
+        """Every listener beside the plain one (KIP-103, 0.10.2)."""
+        listeners = {"PLAINTEXT": port, **self.ports[broker_id]}
+        protocols = {"PLAINTEXT": "PLAINTEXT", **_LISTENERS}
+        return {
+            "listeners": ",".join(f"{name}://{LOOPBACK}:{number}" for name, number in listeners.items()),
+            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
+            "inter.broker.listener.name": "PLAINTEXT",
+            **super().broker_settings(broker_id, port),
+        }
+
+    def prepare(self) -> None:
+        """What brokers read of users and ACLs."""
+        for path, data in {**_scram_users(), **_acls()}.items():
+            self.client.create(path, data.encode(), makepath=True)
 
 
 def _settings(release: Release, papers: Papers) -> dict[str, str]:

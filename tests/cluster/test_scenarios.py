@@ -35,8 +35,7 @@ MATRIX: Final = [
         id=f"{name}-{release.version}",
     )
     for release in RELEASES
-    for name, scenario in SCENARIOS.items()
-    if release in scenario.releases
+    for name in SCENARIOS
 ]
 
 

@@ -88,7 +88,7 @@ def test_every_replica_is_asked_through_a_secured_listener(lock: str, cluster: S
     assert_probed(cluster, tmp_path / "c", TOPICS)
     described = lines(tmp_path / "c" / "descriptions.jsonl")
     ports = {each["id"]: each["port"] for entry in described for each in entry.get("brokers", ())}
-    assert ports == {number: broker.ports[listener] for number, broker in cluster.cluster.brokers.items()}
+    assert ports == {number: own[listener] for number, own in cluster.cluster.ports.items()}
     assert {entry["topic"] for entry in described if "topic" in entry} == set(TOPICS)
     assert {entry["broker"] for entry in lines(tmp_path / "c" / "log-dirs.jsonl")} == {1, 2}
     assert (tmp_path / "c" / "reassignments.jsonl").exists() == (cluster.cluster.release.number >= (2, 4))

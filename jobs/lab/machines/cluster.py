@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -16,11 +16,10 @@ from kazoo.retry import KazooRetry
 from jobs.lab.admin import Admin, Partition, State
 from jobs.lab.events import Events
 from jobs.lab.machines.guard import Guard
-from jobs.lab.machines.jars import kafka_jars
-from jobs.lab.machines.ports import LOOPBACK, free_ports
-from jobs.lab.machines.releases import Release
-from jobs.lab.machines.servers import NO_EXTRAS, Broker, ZooKeeper
-from jobs.lab.machines.settings import Extras
+from jobs.lab.machines.ports import free_ports
+from jobs.lab.machines.processes import JavaProcess
+from jobs.lab.machines.releases import Release, kafka_jars
+from jobs.lab.machines.servers import Broker, Launcher, ZooKeeper
 from jobs.lab.waiting import PATIENCE_S, NeverHappened, wait_for
 from jobs.session.java import find_java
 
@@ -31,8 +30,14 @@ _LAST_CALL_S: Final = 20.0
 class Cluster:
     """Use as a context manager: entering starts everything and waits for it, leaving ends everything.
 
-    Everything that is done to a broker is noted in ``events``. Not to be used from several threads at once.
+    Everything that is done to a broker is noted in ``events`` and told to ``say``. Not to be used from several threads
+    at once. What another kind of cluster has beside the plain one that scenarios play on, a subclass says: settings and
+    Java options of the servers, and what is done before the first broker starts.
     """
+
+    zookeeper_settings: Mapping[str, str] = {}
+    zookeeper_options: Sequence[str] = ()
+    broker_options: Sequence[str] = ()
 
     def __init__(
         self,
@@ -41,66 +46,59 @@ class Cluster:
         broker_ids: Sequence[int] = (1, 2, 3),
         settings: Mapping[str, str] | None = None,
         state_change_level: str = "TRACE",
-        extras: Extras = NO_EXTRAS,
+        say: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self.release = release
         self.folder = folder.absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.events = Events(self.folder / "events.jsonl")
+        self._say = say
+        self._settings = settings or {}
         java = find_java()
-        jars = kafka_jars(java, release)
-        each = 1 + len(extras.listeners)
-        zookeeper_port, secure_port, *ports = free_ports(2 + len(broker_ids) * each)
         self._guard = Guard()
-        self._extras = extras
+        launcher = Launcher(java, kafka_jars(java, release), self._guard)
+        zookeeper_port, *ports = free_ports(1 + len(broker_ids))
         self.zookeeper = ZooKeeper(
-            java, jars, self.folder / "zookeeper", zookeeper_port, self._guard, extras, secure_port
+            launcher, self.folder / "zookeeper", zookeeper_port, self.zookeeper_settings, self.zookeeper_options
         )
         self.brokers = {
             broker_id: Broker(
-                java,
-                jars,
+                launcher,
                 release,
                 broker_id,
                 self.folder / f"broker-{broker_id}",
-                ports[first],
+                port,
                 zookeeper_port,
-                self._guard,
-                settings or {},
+                self.broker_settings(broker_id, port),
+                self.broker_options,
                 state_change_level,
-                extras,
-                ports[first + 1 : first + each],
             )
-            for broker_id, first in zip(broker_ids, range(0, len(ports), each), strict=True)
+            for broker_id, port in zip(broker_ids, ports, strict=True)
         }
         logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         retry = KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0, deadline=PATIENCE_S)
-        self._client = KazooClient(
+        self.client = KazooClient(
             hosts=self.zookeeper.address, timeout=9.0, connection_retry=retry, command_retry=retry
         )
-        self.admin = Admin(self._client)
+        self.admin = Admin(self.client)
+
+    def broker_settings(self, broker_id: int, port: int) -> Mapping[str, str]:
+        """The settings of one broker, which win over those of every broker of the lab; ``port`` is its own."""
+        return self._settings
+
+    def prepare(self) -> None:
+        """Called when ZooKeeper serves, before the first broker starts."""
 
     @property
     def bootstrap(self) -> str:
         """The addresses of all brokers."""
         return ",".join(broker.address for broker in self.brokers.values())
 
-    def bootstrap_of(self, listener: str) -> str:
-        """The addresses of all brokers' further listeners of that name."""
-        return ",".join(f"{LOOPBACK}:{broker.ports[listener]}" for broker in self.brokers.values())
-
-    @property
-    def pids(self) -> list[int]:
-        """Of what runs now."""
-        processes = [self.zookeeper.process, *(broker.process for broker in self.brokers.values())]
-        return [process.pid for process in processes if process.pid is not None]
-
     def __enter__(self) -> Cluster:
         try:
             self.zookeeper.start()
-            self._client.start(timeout=PATIENCE_S)
-            for path, data in self._extras.znodes.items():
-                self._client.create(path, data.encode(), makepath=True)
+            self.client.start(timeout=PATIENCE_S)
+            self.prepare()
             self.start(*self.brokers)
             self.wait_for_controller()
         except BaseException:
@@ -118,24 +116,22 @@ class Cluster:
         try:
             self._end_brokers()
             with contextlib.suppress(Exception):
-                self._client.stop()
-                self._client.close()
+                self.client.stop()
+                self.client.close()
             self.zookeeper.process.end(_LAST_CALL_S)
         finally:
             self._guard.close()
 
     def _end_brokers(self) -> None:
         """Killed: a controlled shutdown of the last broker has nowhere to move its leaders, and waits for that."""
-        enders = [threading.Thread(target=broker.process.kill) for broker in self.brokers.values()]
-        for ender in enders:
-            ender.start()
-        for ender in enders:
-            ender.join()
+        with ThreadPoolExecutor(len(self.brokers)) as pool:
+            list(pool.map(lambda broker: broker.process.kill(), self.brokers.values()))
 
     # --- what is done to brokers ------------------------------------------------------------------------------------
 
     def start(self, *broker_ids: int) -> None:
         """Start these and wait until they serve."""
+        self._say("starting broker " + ", ".join(map(str, broker_ids)))
         for broker_id in broker_ids:
             self.events.note("start_broker", broker=broker_id)
             self.brokers[broker_id].launch()
@@ -145,43 +141,38 @@ class Cluster:
 
     def stop(self, broker_id: int) -> None:
         """Controlled shutdown: SIGTERM, and wait for the end."""
-        self.events.note("signal", broker=broker_id, signal="SIGTERM")
-        self.brokers[broker_id].process.terminate()
-        self.brokers[broker_id].process.wait_until_ended()
+        process = self._signalled(broker_id, "SIGTERM", "stopping")
+        process.terminate()
+        process.wait_until_ended()
         self.events.note("ended", broker=broker_id)
 
     def kill(self, broker_id: int) -> None:
         """SIGKILL: ZooKeeper learns of it when the session ends."""
-        self.events.note("signal", broker=broker_id, signal="SIGKILL")
-        self.brokers[broker_id].process.kill()
+        self._signalled(broker_id, "SIGKILL", "killing").kill()
 
     def pause(self, broker_id: int) -> None:
         """SIGSTOP, as a long garbage collection or a frozen virtual machine."""
-        self.events.note("signal", broker=broker_id, signal="SIGSTOP")
-        self.brokers[broker_id].process.pause()
+        self._signalled(broker_id, "SIGSTOP", "pausing").pause()
 
     def resume(self, broker_id: int) -> None:
         """SIGCONT."""
-        self.events.note("signal", broker=broker_id, signal="SIGCONT")
-        self.brokers[broker_id].process.resume()
+        self._signalled(broker_id, "SIGCONT", "resuming").resume()
+
+    def _signalled(self, broker_id: int, signal: str, doing: str) -> JavaProcess:
+        """The process of a broker, whose signal is noted and told before it is sent."""
+        self._say(f"{doing} broker {broker_id} ({signal})")
+        self.events.note("signal", broker=broker_id, signal=signal)
+        return self.brokers[broker_id].process
 
     def kill_zookeeper(self) -> None:
         """SIGKILL: nothing can be decided until it is started again."""
+        self._say("killing ZooKeeper (SIGKILL)")
         self.events.note("signal", server="zookeeper", signal="SIGKILL")
         self.zookeeper.process.kill()
 
-    def pause_zookeeper(self) -> None:
-        """SIGSTOP: sessions do not end while it does not count."""
-        self.events.note("signal", server="zookeeper", signal="SIGSTOP")
-        self.zookeeper.process.pause()
-
-    def resume_zookeeper(self) -> None:
-        """SIGCONT."""
-        self.events.note("signal", server="zookeeper", signal="SIGCONT")
-        self.zookeeper.process.resume()
-
     def start_zookeeper(self) -> None:
         """Start it again, with what it had written; sessions go on."""
+        self._say("starting ZooKeeper")
         self.events.note("start_zookeeper")
         self.zookeeper.start()
 
@@ -201,9 +192,6 @@ class Cluster:
     def wait_until_gone(self, broker_id: int) -> None:
         """Until ZooKeeper has ended the broker's session."""
         wait_for(f"broker {broker_id} is not registered", lambda: broker_id not in self.admin.live_brokers())
-
-    def wait_until_registered(self, broker_id: int) -> None:
-        wait_for(f"broker {broker_id} is registered", lambda: broker_id in self.admin.live_brokers())
 
     def wait_for_state(self, partition: Partition, what: str, holds: Callable[[State], bool]) -> State:
         """The partition's state once ``holds`` is true of it; ``what`` says what that means."""

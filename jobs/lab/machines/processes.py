@@ -40,7 +40,7 @@ class JavaProcess:
         self._guard = guard
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_paused = False
+        self.is_paused = False
 
     @property
     def pid(self) -> int | None:
@@ -50,10 +50,6 @@ class JavaProcess:
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.poll() is None
-
-    @property
-    def is_paused(self) -> bool:
-        return self._is_paused
 
     def start(self) -> None:
         """Start it; whether it is ready is another's question."""
@@ -75,11 +71,11 @@ class JavaProcess:
     def pause(self) -> None:
         """SIGSTOP: it holds its connections and does nothing."""
         self._signal(signal.SIGSTOP)
-        self._is_paused = True
+        self.is_paused = True
 
     def resume(self) -> None:
         """SIGCONT."""
-        self._is_paused = False
+        self.is_paused = False
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -101,7 +97,7 @@ class JavaProcess:
 
     def end(self, within_s: float) -> None:
         """Have it ended: by SIGTERM, or SIGKILL where that takes longer than ``within_s`` or it is paused."""
-        if self.is_running and not self._is_paused:
+        if self.is_running and not self.is_paused:
             self.terminate()
             with contextlib.suppress(NeverHappened):
                 self.wait_until_ended(within_s)
@@ -131,4 +127,4 @@ class JavaProcess:
         if self._process is not None:
             self._guard.ended(self._process.pid)
             self._process = None
-        self._is_paused = False
+        self.is_paused = False

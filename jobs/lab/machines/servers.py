@@ -7,6 +7,7 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,57 +16,75 @@ from jobs.lab.machines.guard import Guard
 from jobs.lab.machines.ports import LOOPBACK
 from jobs.lab.machines.processes import JVM_OPTIONS, JavaProcess
 from jobs.lab.machines.releases import Release
-from jobs.lab.machines.settings import Extras
 from jobs.lab.waiting import NeverHappened, wait_for
 
-NO_EXTRAS: Final = Extras()
 _STARTED: Final = re.compile(rb"\[Kafka ?Server (?:id=)?\d+\],? started \(kafka\.server\.KafkaServer\)")
+_LOG4J: Final = "log4j.properties"
 
 
-def _class_path(jars: Sequence[Path]) -> str:
-    return os.pathsep.join(map(str, jars))
+@dataclass(frozen=True)
+class Launcher:
+    """What servers are started with: the Java program, the jars of a release, and the guard that ends what is left."""
+
+    java: str
+    jars: Sequence[Path]
+    guard: Guard
 
 
-class ZooKeeper:
-    """One standalone server below ``folder``. ``secure_port`` is for TLS, where ``extras`` ask for it."""
+class _Server:
+    """A Java program below ``folder`` that listens on a port of loopback; ``config`` is its configuration file."""
 
     def __init__(
         self,
-        java: str,
-        jars: Sequence[Path],
+        launcher: Launcher,
+        name: str,
         folder: Path,
         port: int,
-        guard: Guard,
-        extras: Extras = NO_EXTRAS,
-        secure_port: int = 0,
+        config: Path,
+        java_arguments: Sequence[str],
+        log: Path | None = None,
     ) -> None:
         self.port = port
-        self.secure_port = secure_port
         self.data = folder / "data"
         self.data.mkdir(parents=True)
-        config, log4j = folder / "zoo.cfg", folder / "log4j.properties"
-        own = {"secureClientPort": str(secure_port), **extras.zookeeper} if extras.has_secure_port else extras.zookeeper
-        config.write_text(settings.zookeeper_properties(port, self.data, own), encoding="utf-8")
-        log4j.write_text(settings.zookeeper_log4j(), encoding="utf-8")
         command = [
-            java,
-            "-Xmx160m",
+            launcher.java,
             *JVM_OPTIONS,
-            f"-Dlog4j.configuration=file:{log4j}",
-            "-Dzookeeper.preAllocSize=64",
-            "-Dzookeeper.forceSync=no",
-            "-Dzookeeper.admin.enableServer=false",
-            *extras.zookeeper_options,
+            f"-Dlog4j.configuration=file:{folder / _LOG4J}",
             "-cp",
-            _class_path(jars),
-            "org.apache.zookeeper.server.ZooKeeperServerMain",
+            os.pathsep.join(map(str, launcher.jars)),
+            *java_arguments,
             str(config),
         ]
-        self.process = JavaProcess("ZooKeeper", command, folder, folder / "zookeeper.out", guard)
+        self.process = JavaProcess(name, command, folder, folder / "server.out", launcher.guard, log)
 
     @property
     def address(self) -> str:
         return f"{LOOPBACK}:{self.port}"
+
+    def _require_running(self) -> None:
+        if not self.process.is_running:
+            raise NeverHappened(f"{self.process.name} ended while it started:\n{self.process.last_words()}")
+
+
+class ZooKeeper(_Server):
+    """One standalone server; ``own`` are settings of it, ``options`` of its Java process."""
+
+    def __init__(
+        self, launcher: Launcher, folder: Path, port: int, own: Mapping[str, str], options: Sequence[str]
+    ) -> None:
+        config = folder / "zoo.cfg"
+        arguments = (
+            "-Xmx160m",
+            "-Dzookeeper.preAllocSize=64",
+            "-Dzookeeper.forceSync=no",
+            "-Dzookeeper.admin.enableServer=false",
+            *options,
+            "org.apache.zookeeper.server.ZooKeeperServerMain",
+        )
+        super().__init__(launcher, "ZooKeeper", folder, port, config, arguments)
+        config.write_text(settings.zookeeper_properties(port, self.data, own), encoding="utf-8")
+        (folder / _LOG4J).write_text(settings.zookeeper_log4j(), encoding="utf-8")
 
     @property
     def transactions(self) -> Path:
@@ -78,7 +97,7 @@ class ZooKeeper:
         wait_for("ZooKeeper serves", self._is_ready)
 
     def _is_ready(self) -> bool:
-        _require_running(self.process)
+        self._require_running()
         try:
             with socket.create_connection((LOOPBACK, self.port), timeout=5) as connection:
                 connection.sendall(b"srvr")
@@ -90,63 +109,35 @@ class ZooKeeper:
         return b"Mode: standalone" in answer  # before that it takes connections, and drops them
 
 
-class Broker:
-    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``ports`` are those of further listeners,
-    by name."""
+class Broker(_Server):
+    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``own`` are settings of it, ``options`` of
+    its Java process."""
 
     def __init__(
         self,
-        java: str,
-        jars: Sequence[Path],
+        launcher: Launcher,
         release: Release,
         broker_id: int,
         folder: Path,
         port: int,
         zookeeper_port: int,
-        guard: Guard,
         own: Mapping[str, str],
+        options: Sequence[str],
         state_change_level: str,
-        extras: Extras = NO_EXTRAS,
-        further_ports: Sequence[int] = (),
     ) -> None:
         self.broker_id = broker_id
-        self.port = port
-        self.ports = dict(zip(extras.listeners, further_ports, strict=True))
-        self.folder = folder
-        self.data, self.logs = folder / "data", folder / "logs"
-        self.data.mkdir(parents=True)
-        self.logs.mkdir()
+        self.logs = folder / "logs"
         self.properties = folder / "server.properties"
-        log4j = folder / "log4j.properties"
-        listeners = {name: (protocol, self.ports[name]) for name, protocol in extras.listeners.items()}
+        self.server_log = self.logs / "server.log"
+        arguments = ("-Xmx320m", *options, "kafka.Kafka")
+        super().__init__(launcher, f"broker {broker_id}", folder, port, self.properties, arguments, self.server_log)
+        self.logs.mkdir()
         self.properties.write_text(
-            settings.broker_properties(release, broker_id, port, zookeeper_port, self.data, own, listeners),
-            encoding="utf-8",
+            settings.broker_properties(release, broker_id, port, zookeeper_port, self.data, own), encoding="utf-8"
         )
-        log4j.write_text(settings.broker_log4j(release, self.logs, state_change_level), encoding="utf-8")
-        command = [
-            java,
-            "-Xmx320m",
-            *JVM_OPTIONS,
-            f"-Dlog4j.configuration=file:{log4j}",
-            *extras.broker_options,
-            "-cp",
-            _class_path(jars),
-            "kafka.Kafka",
-            str(self.properties),
-        ]
-        self.process = JavaProcess(
-            f"broker {broker_id}", command, folder, folder / "broker.out", guard, self.logs / "server.log"
-        )
+        log4j = settings.broker_log4j(release, self.logs, state_change_level)
+        (folder / _LOG4J).write_text(log4j, encoding="utf-8")
         self._log_begins = 0
-
-    @property
-    def address(self) -> str:
-        return f"{LOOPBACK}:{self.port}"
-
-    @property
-    def server_log(self) -> Path:
-        return self.logs / "server.log"
 
     def launch(self) -> None:
         """Start the process; :meth:`is_up` says when it serves."""
@@ -158,7 +149,7 @@ class Broker:
 
         :raises NeverHappened: where it has ended instead.
         """
-        _require_running(self.process)
+        self._require_running()
         try:
             with self.server_log.open("rb") as log:
                 log.seek(self._log_begins)
@@ -169,12 +160,7 @@ class Broker:
     # --- what can happen to its disk, while it is down --------------------------------------------------------------
 
     def lose_checkpoint(self, name: str) -> None:
-        """The file is gone, as after a disk that was not flushed."""
-        self._require_down()
-        (self.data / name).unlink()
-
-    def remove_checkpoint(self, name: str) -> None:
-        """As :meth:`lose_checkpoint`, but it need not be there."""
+        """The file is gone, as after a disk that was not flushed; it need not have been there."""
         self._require_down()
         (self.data / name).unlink(missing_ok=True)
 
@@ -196,8 +182,3 @@ class Broker:
     def _require_down(self) -> None:
         if self.process.is_running:
             raise ValueError(f"{self.process.name} runs: what happens to its disk now is not what is meant")
-
-
-def _require_running(process: JavaProcess) -> None:
-    if not process.is_running:
-        raise NeverHappened(f"{process.name} ended while it started:\n{process.last_words()}")

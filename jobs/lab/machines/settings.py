@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -35,44 +34,13 @@ _PATTERN: Final = "[%d] %p %m (%c)%n"
 _FLOOD: Final = ("Error in fetch", "Reconnect due to socket error")
 
 
-@dataclass(frozen=True)
-class Extras:
-    """What a cluster has beyond the plain one that scenarios play on.
-
-    ``listeners`` are further ones of each broker, by name, with their security protocol (KIP-103, 0.10.2). ``znodes``
-    are there before the first broker starts: what brokers read of users and ACLs. ``zookeeper`` are settings of its
-    own; with ``has_secure_port`` it also listens for TLS. The options are those of the Java processes.
-    """
-
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    znodes: Mapping[str, str] = field(default_factory=dict)
-    zookeeper: Mapping[str, str] = field(default_factory=dict)
-    has_secure_port: bool = False
-    zookeeper_options: Sequence[str] = ()
-    broker_options: Sequence[str] = ()
-
-
 def broker_properties(
-    release: Release,
-    broker_id: int,
-    port: int,
-    zookeeper_port: int,
-    data: Path,
-    own: Mapping[str, str],
-    listeners: Mapping[str, tuple[str, int]] | None = None,
+    release: Release, broker_id: int, port: int, zookeeper_port: int, data: Path, own: Mapping[str, str]
 ) -> str:
-    """``server.properties`` of one broker; ``own`` wins over :data:`BROKER_SETTINGS`. ``listeners`` are further ones,
-    by name: security protocol and port."""
+    """``server.properties`` of one broker; ``own`` wins over all other settings."""
     place = {"port": str(port), "host.name": LOOPBACK, "advertised.host.name": LOOPBACK}
     if release.has_listeners:
         place = {"listeners": f"PLAINTEXT://{LOOPBACK}:{port}"}
-    if listeners:
-        named = {"PLAINTEXT": ("PLAINTEXT", port), **listeners}
-        place = {
-            "listeners": ",".join(f"{name}://{LOOPBACK}:{own_port}" for name, (_, own_port) in named.items()),
-            "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, (protocol, _) in named.items()),
-            "inter.broker.listener.name": "PLAINTEXT",
-        }
     settings = {
         "broker.id": str(broker_id),
         "zookeeper.connect": f"{LOOPBACK}:{zookeeper_port}",
@@ -84,7 +52,7 @@ def broker_properties(
     return _lines(settings)
 
 
-def zookeeper_properties(port: int, data: Path, own: Mapping[str, str] | None = None) -> str:
+def zookeeper_properties(port: int, data: Path, own: Mapping[str, str]) -> str:
     """``zoo.cfg``: ticks short enough that sessions of three seconds are allowed and end about in time."""
     return _lines(
         {
@@ -95,7 +63,7 @@ def zookeeper_properties(port: int, data: Path, own: Mapping[str, str] | None = 
             "maxSessionTimeout": "60000",
             "maxClientCnxns": "0",
             "admin.enableServer": "false",
-            **(own or {}),
+            **own,
         }
     )
 

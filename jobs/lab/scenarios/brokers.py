@@ -19,9 +19,9 @@ def controlled_shutdown(stage: Stage) -> None:
     with stage.produce(orders) as load:
         for broker in stage.cluster.brokers:
             stage.let_run(load, rounds=2)
-            stage.stop(broker)
-            stage.start(broker)
-            stage.wait_for_full_isr()
+            stage.cluster.stop(broker)
+            stage.cluster.start(broker)
+            stage.cluster.wait_for_full_isr()
         stage.let_run(load)
 
 
@@ -34,7 +34,7 @@ def kill(stage: Stage) -> None:
 def controller_failover(stage: Stage) -> None:
     """The controller dies; another is elected and elects leaders; the old one comes back as a broker."""
     with stage.busy() as (orders, _):
-        _die_and_return(stage, stage.controller(), orders)
+        _die_and_return(stage, stage.cluster.wait_for_controller(), orders)
 
 
 def paused_broker(stage: Stage) -> None:
@@ -42,17 +42,17 @@ def paused_broker(stage: Stage) -> None:
     paused = not_the_controller(stage)
     first, second = (broker for broker in (1, 2, 3) if broker != paused)
     with stage.busy({0: (first, second, paused), 1: (second, paused, first)}) as (orders, _):
-        stage.pause(paused)
+        stage.cluster.pause(paused)
         for partition in orders:
             stage.wait_for_isr(partition, (first, second))
-        stage.resume(paused)
-        stage.wait_for_full_isr()
+        stage.cluster.resume(paused)
+        stage.cluster.wait_for_full_isr()
 
 
 def zombie(stage: Stage) -> None:
     """The controller freezes past its session; another is elected; the old one wakes and believes for a moment."""
     with stage.busy() as (orders, _):
-        old = stage.controller()
+        old = stage.cluster.wait_for_controller()
         _pause_past_the_session(stage, old, orders)
         new = stage.cluster.wait_for_controller(other_than=old)
         stage.note("controller_now", controller=new)
@@ -67,10 +67,8 @@ def session_expiry(stage: Stage) -> None:
 def zookeeper_outage(stage: Stage) -> None:
     """ZooKeeper is killed and started again: brokers serve on, and nothing is decided meanwhile; then a broker dies."""
     with stage.busy() as (orders, load):
-        stage.say("killing ZooKeeper (SIGKILL)")
         stage.cluster.kill_zookeeper()
         load.wait_for_more(60)
-        stage.say("starting ZooKeeper")
         stage.cluster.start_zookeeper()
         stage.let_run(load)
         _die_and_return(stage, not_the_controller(stage), orders)
@@ -80,9 +78,9 @@ def preferred_election(stage: Stage) -> None:
     """After a restart the leaders are not the preferred ones; an election brings them back."""
     with stage.busy() as (orders, _):
         restarted = not_the_controller(stage)
-        stage.stop(restarted)
-        stage.start(restarted)
-        stage.wait_for_full_isr()
+        stage.cluster.stop(restarted)
+        stage.cluster.start(restarted)
+        stage.cluster.wait_for_full_isr()
         stage.recording.wait_for_rounds(2)
         stage.say("electing the preferred leaders")
         stage.note("preferred_election", partitions=[list(partition) for partition in orders])
@@ -105,13 +103,13 @@ def unclean_election(stage: Stage) -> None:
         stage.let_run(load)
         stage.kill(1)
         stage.let_run(load, solo)
-    stage.start(2)
+    stage.cluster.start(2)
     for partition in ledger:
         stage.wait_for_leader(partition, (2,))
     with stage.produce([*ledger, *solo]) as load:
         stage.let_run(load)
-        stage.start(1)
-        stage.wait_for_full_isr()
+        stage.cluster.start(1)
+        stage.cluster.wait_for_full_isr()
         stage.let_run(load)
 
 
@@ -122,24 +120,21 @@ def _die_and_return(stage: Stage, broker: int, partitions: list[Partition]) -> N
         stage.wait_for_leader(partition, living)
         stage.wait_for_isr(partition, living)
     stage.recording.wait_for_rounds(2)
-    stage.start(broker)
-    stage.wait_for_full_isr()
+    stage.cluster.start(broker)
+    stage.cluster.wait_for_full_isr()
 
 
 def _pause_past_the_session(stage: Stage, broker: int, partitions: list[Partition]) -> None:
     session = stage.admin.live_brokers()[broker]
-    stage.pause(broker)
+    stage.cluster.pause(broker)
     stage.cluster.wait_until_gone(broker)
     stage.note("session_ended", broker=broker)
     living = [other for other in stage.cluster.brokers if other != broker]
     for partition in partitions:
         stage.wait_for_leader(partition, living)
     stage.recording.wait_for_rounds(2)
-    stage.resume(broker)
-    wait_for(
-        f"broker {broker} has another session",
-        lambda: stage.admin.live_brokers().get(broker, session) != session,
-    )
+    stage.cluster.resume(broker)
+    wait_for(f"broker {broker} has another session", lambda: stage.admin.live_brokers().get(broker, session) != session)
     try:
         stage.cluster.wait_for_full_isr(_ISR_PATIENCE_S)
     except NeverHappened:
@@ -148,5 +143,5 @@ def _pause_past_the_session(stage: Stage, broker: int, partitions: list[Partitio
 
 def not_the_controller(stage: Stage) -> int:
     """The first broker that is not the controller now."""
-    controller = stage.controller()
+    controller = stage.cluster.wait_for_controller()
     return next(broker for broker in sorted(stage.cluster.brokers) if broker != controller)

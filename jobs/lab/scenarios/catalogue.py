@@ -25,11 +25,7 @@ _ALL: Final = (
     Scenario("preferred-election", "after a restart, the preferred leaders are elected", brokers.preferred_election),
     Scenario("added-partitions", "a topic gets two more partitions under load", topics.added_partitions),
     Scenario("reassignment", "partitions move to other brokers under load", topics.reassignment),
-    Scenario(
-        "deletion-dead-broker",
-        "a topic is deleted while a replica is down",
-        topics.deletion_with_a_dead_broker,
-    ),
+    Scenario("deletion-dead-broker", "a topic is deleted while a replica is down", topics.deletion_with_a_dead_broker),
     Scenario(
         "unclean-election",
         "the ISR's last member dies and an old replica is elected: records are lost",

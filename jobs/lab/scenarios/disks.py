@@ -40,15 +40,15 @@ def _die_and_return_without(stage: Stage, lose: Callable[[int], None]) -> None:
         stage.kill(broker)
         lose(broker)
         stage.let_run(load)
-        stage.start(broker)
-        stage.wait_for_full_isr()
+        stage.cluster.start(broker)
+        stage.cluster.wait_for_full_isr()
 
 
 def corrupt_checkpoint(stage: Stage) -> None:
     """A broker stops, its high watermark checkpoint gets a line that is no entry, it starts; then that is repaired."""
     with stage.busy() as (_, load):
         broker = not_the_controller(stage)
-        stage.stop(broker)
+        stage.cluster.stop(broker)
         stage.say(f"corrupting {HIGH_WATERMARKS} of broker {broker}")
         stage.cluster.brokers[broker].corrupt_checkpoint(HIGH_WATERMARKS)
         stage.note("checkpoint_corrupted", broker=broker, file=HIGH_WATERMARKS)
@@ -57,16 +57,16 @@ def corrupt_checkpoint(stage: Stage) -> None:
         stage.let_run(load, rounds=6)
         stage.say(f"broker {broker} again, without the corrupt file")
         _end(stage, broker)
-        stage.cluster.brokers[broker].remove_checkpoint(HIGH_WATERMARKS)
+        stage.cluster.brokers[broker].lose_checkpoint(HIGH_WATERMARKS)
         stage.note("checkpoint_removed", broker=broker, file=HIGH_WATERMARKS)
-        stage.start(broker)
-        stage.wait_for_full_isr()
+        stage.cluster.start(broker)
+        stage.cluster.wait_for_full_isr()
 
 
 def _try_to_start(stage: Stage, broker: int) -> None:
     """Some releases end at once over a corrupt checkpoint, or soon after: that is what there is to see."""
     try:
-        stage.start(broker)
+        stage.cluster.start(broker)
     except NeverHappened as error:
         stage.say(f"broker {broker} does not start")
         stage.note("did_not_start", broker=broker, why=str(error).splitlines()[-1][:200])

@@ -75,7 +75,7 @@ def deletion_with_a_dead_broker(stage: Stage) -> None:
     stage.create("doomed", {0: (1, 2), 1: (3, 1)})
     with stage.produce(orders) as load:
         stage.let_run(load)
-        dead = next(broker for broker in (3, 2) if broker != stage.controller())
+        dead = next(broker for broker in (3, 2) if broker != stage.cluster.wait_for_controller())
         stage.kill(dead)
         living = [broker for broker in (1, 2, 3) if broker != dead]
         for partition in orders:
@@ -84,8 +84,8 @@ def deletion_with_a_dead_broker(stage: Stage) -> None:
         stage.note("delete_topic", topic="doomed")
         stage.admin.delete_topic("doomed")
         stage.let_run(load)
-        stage.start(dead)
+        stage.cluster.start(dead)
         wait_for("the topic doomed is gone", lambda: "doomed" not in stage.admin.topics())
         stage.note("topic_gone", topic="doomed")
-        stage.wait_for_full_isr()
+        stage.cluster.wait_for_full_isr()
         stage.let_run(load)

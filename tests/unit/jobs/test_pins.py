@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from jobs.session.delta_jars import DELTA_JARS
+from jobs.session.pinned_jars import DELTA_JARS
 from tests import ROOT
 
 

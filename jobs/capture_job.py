@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import DONE, FAILED, Common, Job, Report, RunReport, UsageError, require_folder
+from jobs.job import DONE, FAILED, Common, Job, Report, RunReport, UsageError, require_folder, stopped_by_signals
 from jobs.progress import silent
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from ingest.capture import CaptureParams, CaptureSummary
 
 _SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -109,7 +105,7 @@ def run(spark: None, params: Params, progress: Report = silent) -> RunReport:
     stop = threading.Event()
     if params.unknown:
         progress(f"client settings that are not used: {', '.join(params.unknown)}")
-    with _stopped_by_signals(stop):
+    with stopped_by_signals(stop):
         progress(f"capturing into {params.capture.out}; Ctrl+C ends it")
         summary = run_capture(params.capture, stop, progress)
     is_empty = not (summary.snapshots or summary.answers or summary.copies or summary.log_bytes)
@@ -132,27 +128,6 @@ def summary_lines(summary: CaptureSummary, out: str) -> tuple[str, ...]:
         errors = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.errors.items()))
         lines.append(f"answers that were errors, not recorded: {errors}")
     return tuple(lines)
-
-
-@contextmanager
-def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop`` while this lasts; a second one ends the process as ever."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    try:
-        for number in before:
-            signal.signal(number, ask)
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _brokers(options: argparse.Namespace) -> tuple[Any, ...]:

@@ -15,9 +15,8 @@ from jobs.job import (
     Report,
     RunReport,
     UsageError,
-    local_path,
+    output_folder,
     ready_lake_of,
-    require_folder,
     require_lake,
     suit_session_to,
 )
@@ -61,9 +60,7 @@ def thresholds_of(options: argparse.Namespace) -> Thresholds | None:
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    docs_dir = local_path(options.docs, common) if options.docs else None
-    if docs_dir:
-        require_folder(docs_dir, "--docs")
+    docs_dir = output_folder(options.docs, "--docs", common) if options.docs else None
     return Params(common.lake, docs_dir, thresholds_of(options))
 
 

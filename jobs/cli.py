@@ -20,7 +20,7 @@ from jobs import (
     run_job,
     sql_job,
 )
-from jobs.job import PROGRAM, WRONG_USE, Job, UsageError, add_common_arguments, common_of, execute
+from jobs.job import PROGRAM, WRONG_USE, Common, Job, UsageError, add_common_arguments, common_of, execute
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
@@ -66,16 +66,24 @@ def version() -> str:
         return "0 (not installed)"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, run, and return the exit code; wrong options end the process with 2, as argparse does."""
+def parse(argv: Sequence[str] | None = None) -> tuple[Job[Any], Common, Any]:
+    """The job asked for, the options of every command, and the job's parameters.
+
+    Raises :class:`~jobs.job.UsageError`; where argparse knows that options are wrong it ends the process with 2.
+    """
     options = build_parser().parse_args(argv)
+    common = common_of(options)
+    return options.job, common, options.job.to_params(options, common)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, run, and return the exit code."""
     try:
-        common = common_of(options)
-        params = options.job.to_params(options, common)
+        job, common, params = parse(argv)
     except UsageError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return WRONG_USE
-    return execute(options.job, common, params)
+    return execute(job, common, params)
 
 
 if __name__ == "__main__":

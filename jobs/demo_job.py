@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from jobs import ingest_job, report_job, run_job
-from jobs.job import LAKE_VARIABLE, PROGRAM, Common, Job, Report, RunReport
+from jobs import ingest_job, run_job
+from jobs.job import PROGRAM, Common, Job, Report, RunReport, output_folder
 from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
 
@@ -39,8 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
-    given = options.lake is not None or bool(os.environ.get(LAKE_VARIABLE))
-    return Params(common.lake if given else None, report_job.out_dir_of(options, common))
+    return Params(common.lake if common.names_lake else None, output_folder(options.out, "--out", common))
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:

@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from jobs.job import (
-    FAILED,
-    Common,
-    Job,
-    Report,
-    RunReport,
-    UsageError,
-    ready_lake_of,
-    require_lake,
-)
+from jobs.job import FAILED, Common, Job, Report, RunReport, UsageError, ready_lake_of, require_lake
 from jobs.progress import silent
 
 if TYPE_CHECKING:

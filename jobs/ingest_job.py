@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.follow import follow_until_stopped
 from jobs.job import (
     DONE,
     FAILED,
@@ -22,11 +23,14 @@ from jobs.job import (
     lake_of,
     local_path,
     require_folder,
+    stopped_by_signals,
 )
 from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
     lake = lake_of(spark, params.lake)
     if params.interval_seconds is not None:
-        return follow_until_stopped(lake, params, _options(params), progress, summary_of)
+        return _follow_until_stopped(lake, params, progress)
     return summary_of(ingest(lake, params, progress))
 
 
@@ -126,6 +130,45 @@ def _options(params: Params) -> Any:
         kafka_version=params.kafka_version,
         is_final=params.is_final,
     )
+
+
+def _follow_until_stopped(lake: Any, params: Params, progress: Report) -> RunReport:
+    """Take what the files get, as they get it, until SIGINT or SIGTERM; the report sums up all batches."""
+    from ingest.run.following import follow
+
+    assert params.interval_seconds is not None
+    total: list[Any] = []
+    failures: list[Exception] = []
+    stopped = threading.Event()
+
+    def each(report: Any) -> None:
+        total[:] = [_sum(total[0], report) if total else report]
+        progress(f"{len(params.paths)} paths followed, {total[0].records_kept} records taken so far")
+
+    with stopped_by_signals(stopped):
+        query = follow(
+            lake,
+            params.paths,
+            _options(params),
+            progress,
+            interval_seconds=params.interval_seconds,
+            each=each,
+            failed=failures.append,
+        )
+        try:
+            while not stopped.is_set() and not query.awaitTermination(_LOOK_SECONDS):  # type: ignore[arg-type]  # takes fractions, too
+                pass
+        except Exception as error:
+            raise (failures[0] if failures else error) from None
+        finally:
+            query.stop()
+    return summary_of(total[0]) if total else RunReport(("nothing new came while the paths were followed",))
+
+
+def _sum(before: Any, now: Any) -> Any:
+    """What both runs did together; what a file is known for is as the later one saw it."""
+    added = ("files_new", "files_grown", "files_rejected", "records_read", "records_kept", "records_rejected")
+    return dataclasses.replace(now, **{name: getattr(before, name) + getattr(now, name) for name in added})
 
 
 def summary_of(report: Any) -> RunReport:

@@ -8,13 +8,18 @@ or nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from jobs.progress import Progress
@@ -43,9 +48,10 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Common:
-    """The options of every command."""
+    """The options of every command; ``names_lake``: whether an option or the environment names the lake."""
 
     lake: str
+    names_lake: bool = False
     master: str | None = None
     quiet: bool = False
     verbose: bool = False
@@ -82,22 +88,9 @@ class Job(Generic[P]):
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run the job by itself, as its module does; gives the exit code."""
-        return execute(self, *self._parse(argv))
+        from jobs import cli
 
-    def parse_args(self, argv: Sequence[str] | None = None) -> P:
-        """The parameters; wrong options end the process with code 2, as argparse does."""
-        return self._parse(argv)[1]
-
-    def _parse(self, argv: Sequence[str] | None) -> tuple[Common, P]:
-        parser = argparse.ArgumentParser(prog=f"{PROGRAM} {self.name}", description=self.help, allow_abbrev=False)
-        self.add_arguments(parser)
-        add_common_arguments(parser)
-        options = parser.parse_args(argv)
-        try:
-            common = common_of(options)
-            return common, self.to_params(options, common)
-        except UsageError as error:
-            parser.exit(WRONG_USE, f"{PROGRAM}: {error}\n")
+        return cli.main([self.name, *(sys.argv[1:] if argv is None else argv)])
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,11 +107,11 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def common_of(options: argparse.Namespace) -> Common:
-    common = Common("", options.master, options.quiet, options.verbose)
-    given = options.lake if options.lake is not None else os.environ.get(LAKE_VARIABLE) or "lake"
-    if not given.strip():
+    given = options.lake if options.lake is not None else os.environ.get(LAKE_VARIABLE) or None
+    if given is not None and not given.strip():
         raise UsageError("--lake is empty: name a folder")
-    return Common(local_path(given, common), options.master, options.quiet, options.verbose)
+    common = Common(given or "lake", given is not None, options.master, options.quiet, options.verbose)
+    return dataclasses.replace(common, lake=local_path(common.lake, common))
 
 
 def execute(job: Job[P], common: Common, params: P) -> int:
@@ -166,6 +159,27 @@ def local_path(path: str, common: Common) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
+@contextmanager
+def stopped_by_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set ``stop`` while this lasts; a second one ends the process as ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    try:
+        for number in before:
+            signal.signal(number, ask)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def require_lake(common: Common) -> None:
     """Refuse to read a lake that is not there, before Spark starts. Only a local path can be judged here."""
     if not os.path.isabs(common.lake) or not common.is_on_this_machine:
@@ -180,6 +194,13 @@ def require_folder(path: str, option: str) -> None:
     """Refuse an output folder that is a file."""
     if os.path.exists(path) and not os.path.isdir(path):
         raise UsageError(f"{path} is a file: {option} takes a folder")
+
+
+def output_folder(path: str, option: str, common: Common) -> str:
+    """The path of an output folder, refused where it is a file."""
+    folder = local_path(path, common)
+    require_folder(folder, option)
+    return folder
 
 
 def lake_of(spark: SparkSession, root: str) -> Any:

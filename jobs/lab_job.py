@@ -13,18 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
-from jobs.job import (
-    DONE,
-    FAILED,
-    LAKE_VARIABLE,
-    PROGRAM,
-    Common,
-    Job,
-    Report,
-    RunReport,
-    UsageError,
-    local_path,
-)
+from jobs.job import DONE, FAILED, PROGRAM, Common, Job, Report, RunReport, UsageError, local_path
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
 from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
@@ -54,16 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--version", choices=tuple(BY_VERSION), default=NEWEST.version, help="of Kafka (default: %(default)s)"
     )
     parser.add_argument(
-        "--level",
-        choices=LEVELS,
-        default="TRACE",
-        help="of state.change.logger (default: %(default)s)",
+        "--level", choices=LEVELS, default="TRACE", help="of state.change.logger (default: %(default)s)"
     )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        help="new folder for all of it (default: lab/SCENARIO-VERSION)",
-    )
+    parser.add_argument("--out", metavar="DIR", help="new folder for all of it (default: lab/SCENARIO-VERSION)")
     parser.add_argument(
         "--open", action=argparse.BooleanOptionalAction, help="show the report in a browser (default: on a desktop)"
     )
@@ -85,9 +67,9 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     out_dir = local_path(options.out or os.path.join("lab", f"{options.scenario}-{options.version}"), common)
     if os.path.exists(out_dir) and (not os.path.isdir(out_dir) or os.listdir(out_dir)):
         raise UsageError(f"{out_dir} is there and not empty: give --out DIR, a new folder")
-    given = options.lake is not None or bool(os.environ.get(LAKE_VARIABLE))
+    lake = common.lake if common.names_lake else None
     opens = _has_desktop() if options.open is None else options.open
-    return Params(options.scenario, options.version, options.level, out_dir, common.lake if given else None, opens)
+    return Params(options.scenario, options.version, options.level, out_dir, lake, opens)
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:

@@ -8,17 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import (
-    DONE,
-    GATE_FAILED,
-    Common,
-    Job,
-    Report,
-    RunReport,
-    lake_of,
-    require_lake,
-    suit_session_to,
-)
+from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, require_lake, suit_session_to
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -72,10 +62,7 @@ def summary_of(report: Any) -> tuple[str, ...]:
     """Lines of a ``reconstruct.pipeline.ReconstructReport``."""
     rows: Mapping[str, int] = report.rows
     width = max((len(name) for name in rows), default=0)
-    return (
-        *(f"{name:{width}}  {count:>9,} rows" for name, count in rows.items()),
-        findings_line(report.findings),
-    )
+    return (*(f"{name:{width}}  {count:>9,} rows" for name, count in rows.items()), findings_line(report.findings))
 
 
 def findings_line(findings: Mapping[str, int]) -> str:

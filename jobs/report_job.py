@@ -8,17 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import (
-    Common,
-    Job,
-    Report,
-    RunReport,
-    local_path,
-    ready_lake_of,
-    require_folder,
-    require_lake,
-    suit_session_to,
-)
+from jobs.job import Common, Job, Report, RunReport, output_folder, ready_lake_of, require_lake, suit_session_to
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -41,14 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    return Params(common.lake, out_dir_of(options, common), options.title)
-
-
-def out_dir_of(options: argparse.Namespace, common: Common) -> str:
-    """``--out`` as a path, refused where it is a file."""
-    out_dir = local_path(options.out, common)
-    require_folder(out_dir, "--out")
-    return out_dir
+    return Params(common.lake, output_folder(options.out, "--out", common), options.title)
 
 
 def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:

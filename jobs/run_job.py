@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
-from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of
+from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, output_folder
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
-    out_dir = report_job.out_dir_of(options, common)
+    out_dir = output_folder(options.out, "--out", common)
     thresholds = check_job.thresholds_of(options)
     return Params(ingest_job.to_params(options, common), out_dir, options.title, thresholds)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from jobs.job import Common, Job, Report, RunReport, UsageError, require_lake
 from jobs.progress import silent
 from jobs.sql.answer import answer
-from jobs.sql.text import is_blank, split_statements
+from jobs.sql.text import statements_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,11 +68,11 @@ def open_lake(spark: SparkSession, root: str) -> None:
 
 def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:
     if options.query is not None:
-        found = _split(options.query)
+        found = tuple(statements_of(options.query))
         if len(found) > 1:
             raise UsageError("give one statement; several go into a file (-f FILE)")
     elif options.file is not None:
-        found = _split(_text_of(options.file))
+        found = tuple(statements_of(_text_of(options.file)))
     else:
         return None
     if not found:
@@ -80,11 +80,6 @@ def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:
     if options.format == "json" and len(found) > 1:
         raise UsageError("--format json gives one array: give one statement")
     return found
-
-
-def _split(text: str) -> tuple[str, ...]:
-    complete, rest = split_statements(text)
-    return (*complete, *([] if is_blank(rest) else [rest]))
 
 
 def _text_of(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from jobs.job import UsageError
 from jobs.session.caches import cache_dir
 from jobs.sql.answer import answer
-from jobs.sql.text import is_blank, split_statements
+from jobs.sql.text import split_statements, statements_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +25,7 @@ def interact(spark: SparkSession, style: str) -> None:
     """Read statements until the end of input. On a terminal an error is printed and the shell goes on; otherwise the
     first one ends it with :class:`UsageError`."""
     if not sys.stdin.isatty():
-        complete, rest = split_statements(sys.stdin.read())
-        for statement in [*complete, *([] if is_blank(rest) else [rest])]:
+        for statement in statements_of(sys.stdin.read()):
             answer(spark, statement, style)
         return
     history = _history()

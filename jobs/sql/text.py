@@ -35,6 +35,12 @@ def split_statements(text: str) -> tuple[list[str], str]:
     return [statement for statement in statements if not is_blank(statement)], text[start:].strip()
 
 
+def statements_of(text: str) -> list[str]:
+    """All statements, the last one also without a semicolon."""
+    complete, rest = split_statements(text)
+    return complete if is_blank(rest) else [*complete, rest]
+
+
 def is_blank(text: str) -> bool:
     """Whether there is nothing but blanks and comments."""
     return not re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip()

@@ -10,11 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs import check_job, cli, demo_job, ingest_job, job, reconstruct_job, run_job, sql_job
+from jobs import cli, demo_job, ingest_job, job, reconstruct_job
 from jobs.progress import Progress
 from jobs.session import java
-from jobs.session.delta_jars import delta_jars
-from jobs.session.pinned_jars import JarsMissing, proxy_options
+from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
 from jobs.sql.text import split_statements
@@ -24,6 +23,11 @@ from jobs.sql.text import split_statements
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(job.LAKE_VARIABLE, raising=False)
+
+
+def params_of(command: str, argv: list[str]):
+    """The parameters that the command line makes of these options."""
+    return cli.parse([command, *argv])[2]
 
 
 def error_of(capsys, *argv: str) -> str:
@@ -100,7 +104,7 @@ def test_ingest_options(tmp_path):
     (tmp_path / "logs" / "b1").mkdir(parents=True)
     (tmp_path / "b2").mkdir()
     argv = ["logs", "--broker", "1=logs/b1", "--broker", "2=b2", "--cluster", "c", "--timezone", "Europe/Berlin"]
-    params = ingest_job.JOB.parse_args([*argv, "--kafka-version", "0.8.2.2"])
+    params = params_of("ingest", [*argv, "--kafka-version", "0.8.2.2"])
     assert params.paths == (str(tmp_path / "logs"), str(tmp_path / "b2"))
     assert params.brokers == {str(tmp_path / "logs/b1"): 1, str(tmp_path / "b2"): 2}
     assert (params.cluster_id, params.time_zone, params.kafka_version) == ("c", "Europe/Berlin", "0.8.2.2")
@@ -121,11 +125,11 @@ def test_ingest_options_that_cannot_be(capsys, option, value, words):
 
 
 def test_an_offset_is_a_time_zone():
-    assert ingest_job.JOB.parse_args([".", "--timezone", "+02:00"]).time_zone == "+02:00"
+    assert params_of("ingest", [".", "--timezone", "+02:00"]).time_zone == "+02:00"
 
 
 def test_run_takes_the_options_of_its_parts():
-    params = run_job.JOB.parse_args([".", "--out", "o", "--title", "T"])
+    params = params_of("run", [".", "--out", "o", "--title", "T"])
     assert (params.title, params.out_dir.endswith("/o")) == ("T", True)
 
 
@@ -155,17 +159,17 @@ def test_check_and_run_take_thresholds(tmp_path):
     (tmp_path / "lake").mkdir()
     (tmp_path / "t.toml").write_text("[metrics.rejected_records_ratio]\ncritical = 0.5\n")
     for params in (
-        check_job.JOB.parse_args(["--thresholds", "t.toml"]),
-        run_job.JOB.parse_args([".", "--thresholds", "t.toml"]),
+        params_of("check", ["--thresholds", "t.toml"]),
+        params_of("run", [".", "--thresholds", "t.toml"]),
     ):
         assert params.thresholds.given["rejected_records_ratio"].critical == 0.5
-    assert check_job.JOB.parse_args([]).thresholds is None
-    assert run_job.JOB.parse_args(["."]).thresholds is None
+    assert params_of("check", []).thresholds is None
+    assert params_of("run", ["."]).thresholds is None
 
 
 def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):
-    assert demo_job.JOB.parse_args([]).lake is None
-    assert demo_job.JOB.parse_args(["--lake", "here"]).lake == str(tmp_path / "here")
+    assert params_of("demo", []).lake is None
+    assert params_of("demo", ["--lake", "here"]).lake == str(tmp_path / "here")
 
 
 def test_the_demo_capture_is_package_data_and_holds_its_logs():
@@ -367,8 +371,8 @@ def test_sql_takes_one_source(capsys, tmp_path):
     assert "one statement" in error_of(capsys, "sql", "SELECT 1; SELECT 2")
     assert "one array" in error_of(capsys, "sql", "-f", "two.sql", "--format", "json")
     assert "no SQL statement" in error_of(capsys, "sql", " -- nothing")
-    assert sql_job.JOB.parse_args(["-f", "two.sql"]).statements == ("SELECT 1", "SELECT 2")
-    assert sql_job.JOB.parse_args([]).statements is None
+    assert params_of("sql", ["-f", "two.sql"]).statements == ("SELECT 1", "SELECT 2")
+    assert params_of("sql", []).statements is None
 
 
 def test_the_first_word_is_found_behind_comments_and_parentheses():

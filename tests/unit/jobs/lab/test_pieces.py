@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from pathlib import Path
@@ -12,9 +13,8 @@ from jobs import cli, lab_job
 from jobs.job import WRONG_USE
 from jobs.lab.events import Events
 from jobs.lab.machines import settings
-from jobs.lab.machines.jars import kafka_jars, pinned
 from jobs.lab.machines.ports import LOOPBACK, free_ports
-from jobs.lab.machines.releases import BY_VERSION, RELEASES, Release
+from jobs.lab.machines.releases import BY_VERSION, RELEASES, Release, kafka_jars, pinned
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.lab.waiting import NeverHappened, wait_for
 from jobs.session.pinned_jars import JarsMissing, ivy_module
@@ -108,7 +108,7 @@ def test_a_deadline_that_passes_says_what_was_waited_for() -> None:
 def test_events_are_lines_with_their_time(tmp_path: Path) -> None:
     events = Events(tmp_path / "made" / "events.jsonl")
     events.note("signal", broker=2, signal="SIGKILL")
-    (event,) = events.read()
+    event = json.loads(events.file.read_text())
     assert event.pop("ts") > 1_700_000_000
     assert event == {"what": "signal", "broker": 2, "signal": "SIGKILL"}
 
@@ -147,8 +147,8 @@ def test_the_page_lists_every_scenario() -> None:
 
 def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_STATE_REPLAY_LAKE", raising=False)
-    params = lab_job.JOB.parse_args(["zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])
+    params = cli.parse(["lab", "zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])[2]
     assert params == lab_job.Params(
         "zombie", "0.8.2.2", "INFO", str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
-    assert lab_job.JOB.parse_args(["kill", "--lake", "l"]).lake == str(tmp_path / "l")
+    assert cli.parse(["lab", "kill", "--lake", "l"])[2].lake == str(tmp_path / "l")

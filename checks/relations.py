@@ -8,7 +8,8 @@ from checks.catalog import CRITICAL, WARNING, Check, Pass
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
 from ingest.lake.tables.gold import GOLD_TABLES
-from ingest.lake.tables.silver import PARTITION_KEY, SILVER_TABLES
+from ingest.lake.tables.shared import PARTITION_KEY
+from ingest.lake.tables.silver import SILVER_TABLES
 
 #: Bronze tables that hold records: whatever has an id of its own.
 RECORD_TABLES: Final = tuple(spec for spec in BRONZE_TABLES if "record_id" in spec.column_names)

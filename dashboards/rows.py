@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 
 R = TypeVar("R")
 PartitionKey = tuple[str, str, str, int]

@@ -12,6 +12,13 @@ from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
+from ingest.lake.tables.events import (
+    CONTROLLER_EVENTS,
+    OFFSET_OBSERVATIONS,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from reconstruct.checkpoints.spark.step import checkpoint_findings
@@ -53,7 +60,7 @@ class Inputs:
 
 def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
     """The inputs of a run, once ``silver.znode_changes`` is written."""
-    printed, znodes = lake.read(b.LOG_RECORDS), lake.read(s.ZNODE_CHANGES)
+    printed, znodes = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES)
     clocks = stage.keep(clocks_of(printed, znodes), "clocks")
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
     return Inputs(
@@ -96,7 +103,7 @@ class Run:
 
 def write_znode_changes(run: Run) -> None:
     """``silver.znode_changes``, by which everything else is placed."""
-    run.lake.overwrite(znode_changes(*run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)), s.ZNODE_CHANGES)
+    run.lake.overwrite(znode_changes(*run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
 
 
 def share_inputs(run: Run) -> None:
@@ -115,10 +122,10 @@ def write_events(run: Run) -> None:
     run.lake.overwrite_all(
         [
             (s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)),
-            (s.STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
-            (s.CONTROLLER_EVENTS, controller_events(records, incarnations)),
-            (s.REPLICATION_EVENTS, replication_events(records, incarnations)),
-            (s.OFFSET_OBSERVATIONS, run.observations.select(*s.OFFSET_OBSERVATIONS.column_names)),
+            (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
+            (CONTROLLER_EVENTS, controller_events(records, incarnations)),
+            (REPLICATION_EVENTS, replication_events(records, incarnations)),
+            (OFFSET_OBSERVATIONS, run.observations.select(*OFFSET_OBSERVATIONS.column_names)),
         ]
     )
 
@@ -132,7 +139,7 @@ def write_cluster_timelines(run: Run) -> None:
 
 def judge_requests(run: Run) -> None:
     """How requests spread; and which logs are proven to lack lines, for the clusters' views."""
-    events, files = run.read(s.STATE_CHANGE_EVENTS, b.INGESTED_FILES)
+    events, files = run.read(STATE_CHANGE_EVENTS, b.INGESTED_FILES)
     requests = run.stage.keep(controller_requests(events, files, run.views), "controller_requests")
     lossy = lossy_logs(requests, run.views)
     for history in run.histories:
@@ -150,7 +157,7 @@ def fold_each_partition(run: Run) -> None:
 
 def bound_offsets(run: Run) -> None:
     """What is proven of each replica's offsets, and what elections lost."""
-    events, snapshots, configs = run.read(s.REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.BROKER_CONFIGS)
+    events, snapshots, configs = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.BROKER_CONFIGS)
     run.contexts = offset_contexts(run.views, events, snapshots, configs, run.inputs.clocks)
     files, decided = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE)
     inputs = run.inputs
@@ -160,7 +167,7 @@ def bound_offsets(run: Run) -> None:
 
 def judge_checkpoints(run: Run) -> None:
     """The checkpoint files of each broker, and what damage to them did."""
-    files, rejected, events = run.read(b.INGESTED_FILES, b.REJECTED_RECORDS, s.REPLICATION_EVENTS)
+    files, rejected, events = run.read(b.INGESTED_FILES, b.REJECTED_RECORDS, REPLICATION_EVENTS)
     assigned, offsets = run.read(s.ASSIGNMENT_TIMELINE, s.REPLICA_OFFSET_TIMELINE)
     judged = checkpoint_findings(
         files, rejected, run.observations, events, run.inputs.records, assigned, offsets, run.contexts

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.lake.tables.silver import OFFSET_OBSERVATIONS
+from ingest.lake.tables.events import OFFSET_OBSERVATIONS
 from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.entries import judge_entries
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints

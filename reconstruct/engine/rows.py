@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.events.fields import fields_of
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.rules_version import MODEL_VERSION

@@ -18,7 +18,7 @@ from ingest.containers.storage import list_files
 from ingest.files.attribution import attribute
 from ingest.files.inspection import inspect
 from ingest.files.recognise import recognise
-from ingest.lake.tables.silver import INFERRED_FROM
+from ingest.lake.tables.shared import INFERRED_FROM
 from ingest.readers.capture_lines import znode_snapshots
 from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
 from ingest.readers.sources import SOURCES

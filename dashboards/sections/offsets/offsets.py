@@ -33,7 +33,8 @@ from dashboards.sections.offsets.words import Event, events, headline, last_know
 from dashboards.sections.timelines.partitions import key_of
 from dashboards.source import PARTITION_TYPES, Source, ms, together, top, top_of_cluster
 from ingest.lake.tables import gold, silver
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.events import OFFSET_OBSERVATIONS, REPLICATION_EVENTS
+from ingest.lake.tables.shared import PARTITION_KEY
 
 #: A line of a log that repeats another follows it within this time.
 _RESTATED_WITHIN_MS: Final = 1000
@@ -235,7 +236,7 @@ def _leaders(source: Source, wanted: DataFrame) -> dict[PartitionKey, tuple[Lead
 def _truncations(source: Source, wanted: DataFrame) -> dict[PartitionKey, tuple[Truncation, ...]]:
     """Each partition's latest truncations; a line that restates the one before it is left out."""
     rows = (
-        source.read(silver.REPLICATION_EVENTS)
+        source.read(REPLICATION_EVENTS)
         .where("event_type = 'log_truncated'")
         .withColumn("to_offset", F.coalesce("offset", "high_watermark"))
         .where("to_offset IS NOT NULL AND broker_id IS NOT NULL")
@@ -280,7 +281,7 @@ def _observations(source: Source, ids: set[str]) -> dict[str, tuple[Observation,
     """What the records with these ids say of offsets."""
     wanted = source.keys(("record_id",), [(i,) for i in sorted(ids)], (pa.string(),))
     rows = (
-        source.read(silver.OFFSET_OBSERVATIONS)
+        source.read(OFFSET_OBSERVATIONS)
         .select(
             F.get("evidence", F.lit(0)).alias("record_id"),
             *("offset_kind", "offset", "replica_id", "source"),

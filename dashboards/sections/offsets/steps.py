@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.source import ms, top
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 
 BOUNDS: Final = ("high_watermark_lower", "high_watermark_upper", "log_end_offset_lower", "log_end_offset_upper")
 #: How far around an instant of interest slices are narrow.

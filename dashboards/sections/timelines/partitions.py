@@ -14,7 +14,7 @@ from dashboards.rows import PartitionKey, R, by_cluster, by_partition
 from dashboards.section import Cluster, Partition, Section
 from dashboards.source import PARTITION_TYPES, Source, lasted_ms, spanned, top, top_of_cluster
 from ingest.lake.tables import gold, silver
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 
 #: Kinds of trouble that rank a partition, the worst first.
 COUNTED_KINDS: Final = ("offline", "under_min_isr", "under_replicated")

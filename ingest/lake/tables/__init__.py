@@ -1,4 +1,8 @@
-"""Every table of the lake, declared once."""
+"""Every table of the lake, declared once.
+
+``bronze``, ``silver`` (with ``events``), ``gold`` and ``quality`` declare them. ``spec`` is what a declaration is made
+of, ``shared`` the columns that many tables have, ``types`` the types of columns for Spark and Arrow.
+"""
 
 from __future__ import annotations
 

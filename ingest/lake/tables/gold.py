@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.lake.tables.silver import CLUSTER, INTERVAL, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
+from ingest.lake.tables.shared import CLUSTER, INTERVAL, INTERVAL_ORDER, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
 from ingest.lake.tables.spec import TableSpec, col
 
 SEVERITIES: Final = ("error", "warning", "info")
@@ -64,7 +64,7 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
         col("closed_by", "string", "What ended it, in words; NULL while open."),
         *PROVENANCE,
     ),
-    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+    constraints=INTERVAL_ORDER,
 )
 
 ELECTION_KINDS: Final = (
@@ -138,7 +138,7 @@ LEADERSHIP_OVERLAPS: Final = TableSpec(
         col("ended_by", "string", "What stopped it; NULL where nothing says.", vocabulary=OVERLAP_ENDS),
         *PROVENANCE,
     ),
-    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+    constraints=INTERVAL_ORDER,
 )
 
 LOSS_CAUSES: Final = (
@@ -274,7 +274,7 @@ RECORDS_AT_RISK: Final = TableSpec(
         ),
         *PROVENANCE,
     ),
-    constraints={"interval_order": "valid_to IS NULL OR valid_from <= valid_to"},
+    constraints=INTERVAL_ORDER,
 )
 
 GOLD_TABLES: Final = (

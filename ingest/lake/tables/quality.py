@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.lake.tables.silver import CLUSTER
+from ingest.lake.tables.shared import CLUSTER
 from ingest.lake.tables.spec import TableSpec, col
 
 VERDICTS: Final = ("kept", "broken", "cannot_be_judged")

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.checkpoints.evidence import CHECKPOINT_KINDS, HIGH_WATERMARKS, RECOVERY_POINTS
 
 FILE: Final = ("cluster_id", "broker_id", "directory", "kind")

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.checkpoints.evidence import (
     AssignedSpan,
     BrokerCheckpoints,

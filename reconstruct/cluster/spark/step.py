@@ -10,14 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BROKER_CONFIGS, INGESTED_FILES
-from ingest.lake.tables.silver import (
-    BROKER_LIVENESS_TIMELINE,
-    CONTROLLER_EPOCH_TIMELINE,
-    CONTROLLER_EVENTS,
-    REPLICATION_EVENTS,
-    STATE_CHANGE_EVENTS,
-    ZNODE_CHANGES,
-)
+from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures
 from reconstruct.cluster.rules import RULES, ClusterCase

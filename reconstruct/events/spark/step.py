@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.silver import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
+from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, long_field, text_field
 from reconstruct.events.spark.placing import with_incarnation

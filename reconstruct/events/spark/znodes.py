@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.silver import ZNODE_CHANGES
+from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID, logged_changes
 from reconstruct.model.rules_version import MODEL_VERSION
 from reconstruct.model.znode_paths import BROKER_PATTERN

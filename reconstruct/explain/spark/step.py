@@ -10,13 +10,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
-from ingest.lake.tables.silver import (
-    CONTROLLER_EVENTS,
-    REPLICATION_EVENTS,
-    STATE_CHANGE_EVENTS,
-    TOPIC_INCARNATIONS,
-    ZNODE_CHANGES,
-)
+from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
 from reconstruct.cluster.spark.step import cluster_histories
 from reconstruct.events.spark.fields import int_field, speaker, text_field

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingest.lake.tables.events import OFFSET_OBSERVATIONS
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DATA_LOSS_BOUNDS
-from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
+from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, REPLICA_OFFSET_TIMELINE
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import evidence_columns, select_evidence, union
 from reconstruct.events.spark.fields import text_field

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.gold import RECORDS_AT_RISK
-from ingest.lake.tables.silver import PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns, union
 from reconstruct.engine.rows import Row, rows_of_kind, table_row, values_of

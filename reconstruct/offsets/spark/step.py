@@ -11,7 +11,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
-from ingest.lake.tables.silver import PARTITION_KEY, REPLICA_OFFSET_TIMELINE
+from ingest.lake.tables.shared import PARTITION_KEY
+from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
 from reconstruct.engine.rows import Row, numbered, rows_of_kind, table_row, values_of, verdict_rows

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingest.lake.tables.events import STATE_CHANGE_EVENTS
 from ingest.lake.tables.gold import LEADER_ELECTIONS
 from ingest.lake.tables.silver import (
     LEADER_AND_ISR_TIMELINE,
     PARTITION_STATE_TIMELINE,
     REPLICA_ROLE_TIMELINE,
     REPLICA_STATE_TIMELINE,
-    STATE_CHANGE_EVENTS,
 )
 from reconstruct.cluster.rules import PROCEDURES
 from reconstruct.findings.rule import EvidenceKind, Rule

@@ -8,13 +8,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
-from ingest.lake.tables.silver import (
-    CONTROLLER_EVENTS,
-    PARTITION_KEY,
-    REPLICATION_EVENTS,
-    STATE_CHANGE_EVENTS,
-    ZNODE_CHANGES,
-)
+from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of

@@ -8,10 +8,10 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_ELECTIONS, LEADERSHIP_OVERLAPS
+from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
-    PARTITION_KEY,
     PARTITION_STATE_TIMELINE,
     REPLICA_ROLE_TIMELINE,
     REPLICA_STATE_TIMELINE,

@@ -16,7 +16,8 @@ from dashboards.sections.findings import RuleVerdicts
 from dashboards.sections.timelines import partitions, trouble
 from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
-from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE, PARTITION_KEY
+from ingest.lake.tables.shared import PARTITION_KEY
+from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE
 from tests.support.browser import Browser
 from tests.support.lakes import incident
 from tests.support.lakes.rows import at

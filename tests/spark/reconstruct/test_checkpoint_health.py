@@ -18,12 +18,9 @@ from ingest.lake.tables.bronze import (
     REJECTED_RECORDS,
     ZNODE_SNAPSHOTS,
 )
+from ingest.lake.tables.events import REPLICATION_EVENTS
 from ingest.lake.tables.gold import DIVERGENCES, RECORDS_AT_RISK
-from ingest.lake.tables.silver import (
-    ASSIGNMENT_TIMELINE,
-    REPLICA_OFFSET_TIMELINE,
-    REPLICATION_EVENTS,
-)
+from ingest.lake.tables.silver import ASSIGNMENT_TIMELINE, REPLICA_OFFSET_TIMELINE
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.checkpoints.spark.corners import checkpoint_copies, corner_entries

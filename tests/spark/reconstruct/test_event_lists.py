@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_RECORDS
-from ingest.lake.tables.silver import ZNODE_CHANGES
+from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.events.spark.step import controller_events
 

@@ -15,8 +15,9 @@ from typing import Any, Final
 import pytest
 
 from ingest.lake.delta import Lake
+from ingest.lake.tables.events import OFFSET_OBSERVATIONS
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS
-from ingest.lake.tables.silver import OFFSET_OBSERVATIONS, REPLICA_OFFSET_TIMELINE
+from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from ingest.shapes import SHAPES
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetObservation

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.events import ZNODE_CHANGES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
-from ingest.lake.tables.silver import ZNODE_CHANGES
 from ingest.shapes import match
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure

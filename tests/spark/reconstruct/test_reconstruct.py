@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
-from ingest.lake.tables.silver import ZNODE_CHANGES
+from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView

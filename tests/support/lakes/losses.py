@@ -11,6 +11,7 @@ from typing import Any, Final
 from ingest.lake.delta import Lake
 from ingest.lake.tables import gold as g
 from ingest.lake.tables import silver as s
+from ingest.lake.tables.events import OFFSET_OBSERVATIONS, REPLICATION_EVENTS
 from tests.support.lakes.story import Story
 
 ELECTED: Final = 252.31
@@ -71,7 +72,7 @@ def _lossy(story: Story) -> None:
     _offsets(story, "ledger", 3, (10, 400, 90, None, 95, None), (400, None, 400, 500, 400, None))
     for shape, instant in ((1, CUT), (2, CUT + 0.2)):  # two lines tell of the same truncation
         story.add(
-            s.REPLICATION_EVENTS,
+            REPLICATION_EVENTS,
             **place,
             event_id=f"cut-{shape}",
             record_id="cut-1",
@@ -83,7 +84,7 @@ def _lossy(story: Story) -> None:
             source_file="f",
         )
     story.add(
-        s.OFFSET_OBSERVATIONS,
+        OFFSET_OBSERVATIONS,
         **place,
         observation_id="o1",
         replica_id=1,

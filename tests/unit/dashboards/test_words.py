@@ -105,7 +105,7 @@ def test_observed_inferred_and_unknown_are_told_apart():
 
 
 def test_every_vocabulary_word_has_its_sentence():
-    from ingest.lake.tables import gold, silver
+    from ingest.lake.tables import gold, shared
 
     assert set(availability.KIND_WORDS) == set(gold.AVAILABILITY_KINDS)
-    assert set(words.INFERRED_WORDS) == set(silver.INFERRED_FROM)
+    assert set(words.INFERRED_WORDS) == set(shared.INFERRED_FROM)

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 import pytest
 
-from ingest.lake.tables.silver import PARTITION_KEY, REPLICA_ROLE_TIMELINE
+from ingest.lake.tables.shared import PARTITION_KEY
+from ingest.lake.tables.silver import REPLICA_ROLE_TIMELINE
 from reconstruct.engine.rows import columns_of, numbered, row_of, table_row, table_rows, value_of, values_of
 from reconstruct.partitions.roles import Role
 from reconstruct.time.instants import to_datetime

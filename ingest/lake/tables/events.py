@@ -1,0 +1,167 @@
+"""Silver's typed events: records of logs, writes to znodes, sightings of offsets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingest.lake.tables.shared import CLUSTER, OFFSET_KINDS, PARTITION, PROVENANCE
+from ingest.lake.tables.spec import Column, TableSpec, col
+
+_LEADER_AND_ISR: Final = (
+    col("leader", "int", "Leader's broker id; -1 none, -2 the topic is being deleted."),
+    col("leader_epoch", "int", "Leader epoch."),
+    col("isr", "array<int>", "In-sync replicas in the order written."),
+)
+_RECORD_PLACE: Final = (
+    col("source_file", "string", "File of the record, below the path given.", nullable=False),
+    col("source_line", "int", "Line of the record, from 1.", nullable=False),
+    col(
+        "byte_offset",
+        "bigint",
+        "First byte of the record in its file: the order of records of one file.",
+        nullable=False,
+    ),
+    col("file_id", "string", "File of the record, bronze.ingested_files.", nullable=False),
+)
+_EVENT_HEAD: Final = (
+    col("event_id", "string", "The record's id and the ordinal of the event in it.", nullable=False),
+    col("record_id", "string", "bronze.log_records.record_id.", nullable=False),
+    CLUSTER,
+    col("broker_id", "int", "Broker whose log it is."),
+    col("event_type", "string", "What happened; 'unrecognised' where no known message shape matched.", nullable=False),
+    col("event_time", "timestamp", "The log's own time, UTC.", nullable=False),
+    col(
+        "corrected_time",
+        "timestamp",
+        "That time as a right clock in UTC would have printed it; event_time itself where nothing proves otherwise.",
+        nullable=False,
+    ),
+    col("log_level", "string", "Level."),
+    col("shape_id", "string", "Message shape."),
+)
+_EVENT_PARTITION: Final = (
+    col("topic", "string", "Topic; NULL where the record names none."),
+    col("topic_incarnation", "string", "Incarnation of the topic at that time; NULL without topic."),
+    col("partition_id", "int", "Partition; NULL where the record names none."),
+)
+
+
+def _events(name: str, grain: str, *columns: Column) -> TableSpec:
+    """A table of typed records: what every event has, and the columns of its log."""
+    of_record = (
+        col("fields", "map<string,string>", "All fields of the message."),
+        col("cause", "string", "First line of the stack trace; NULL without one."),
+        col("cause_type", "string", "What that line says, as an event type; NULL where it is not known."),
+    )
+    every = (*_EVENT_HEAD, *_EVENT_PARTITION, *columns, *of_record, *_RECORD_PLACE, *PROVENANCE)
+    return TableSpec("silver", name, grain, ("cluster_id", "event_id"), every, version=2)
+
+
+STATE_CHANGE_EVENTS: Final = _events(
+    "state_change_events",
+    "one row per (state-change record, partition it names); one for a record that names none",
+    col("controller_id", "int", "Controller that acts, or that sent the request."),
+    col("controller_epoch", "int", "Its epoch, from the line's own prefix or the request: not the partition's."),
+    col("state_controller_epoch", "int", "Controller epoch printed inside the partition's state."),
+    col("replica_id", "int", "Replica the transition concerns."),
+    col("from_state", "string", "State before, Kafka's spelling."),
+    col("to_state", "string", "State after, Kafka's spelling."),
+    *_LEADER_AND_ISR,
+    col("partition_epoch", "int", "Version of the partition's state (znode version)."),
+    col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
+    col("replicas", "array<int>", "Assigned replicas in the order printed."),
+    col("adding_replicas", "array<int>", "Replicas being added by a reassignment."),
+    col("removing_replicas", "array<int>", "Replicas being removed by a reassignment."),
+    col("is_new", "boolean", "The request's isNew."),
+    col("is_delete", "boolean", "StopReplica with deletion."),
+    col("correlation_id", "int", "Correlation id of the request."),
+    col("to_broker_ids", "array<int>", "Brokers that a request goes to, or that answered."),
+)
+
+CONTROLLER_EVENTS: Final = _events(
+    "controller_events",
+    "one row per (typed record of controller.log, partition or replica it names); one for a record that names none",
+    col("controller_id", "int", "Controller that speaks."),
+    col("controller_epoch", "int", "Controller epoch the message names."),
+    col("broker_ids", "array<int>", "Brokers the message is about."),
+)
+
+REPLICATION_EVENTS: Final = _events(
+    "replication_events",
+    "one row per (typed record of server.log, partition it names); one for a record that names none",
+    *_LEADER_AND_ISR,
+    col("old_isr", "array<int>", "ISR before the change."),
+    col("partition_epoch", "int", "Version of the partition's state (znode version)."),
+    col("high_watermark", "bigint", "High watermark the message prints."),
+    col("log_end_offset", "bigint", "Log end offset the message prints."),
+    col("offset", "bigint", "Any other offset the message prints."),
+)
+
+ZNODE_CHANGES: Final = TableSpec(
+    "silver",
+    "znode_changes",
+    "one row per (znode, write known): every one that a transaction log holds, else those that snapshots show",
+    ("cluster_id", "path", "czxid", "change", "mzxid"),
+    (
+        CLUSTER,
+        col("path", "string", "Path below Kafka's chroot.", nullable=False),
+        col(
+            "change",
+            "string",
+            "written (created or set), or deleted.",
+            nullable=False,
+            vocabulary=("written", "deleted"),
+        ),
+        col("data", "string", "Data after the write; NULL after a deletion."),
+        col("czxid", "bigint", "Transaction that created this znode; 0 where nothing tells.", nullable=False),
+        col("mzxid", "bigint", "Transaction of the write; of the last write seen, for a deletion.", nullable=False),
+        col("zxid", "bigint", "Transaction of the change; NULL for a deletion that only snapshots show."),
+        col("version", "int", "Data version after the write; before it, for a deletion."),
+        col("ephemeral_owner", "bigint", "Owning session; 0 for others."),
+        col("created_at", "timestamp", "When this znode was created, UTC; NULL where nothing tells."),
+        col("session_id", "bigint", "Session that wrote; NULL where only snapshots show the write."),
+        col(
+            "written_by_broker_id",
+            "int",
+            "Broker that registered itself in that session; NULL where it is no broker's, or not known.",
+        ),
+        col(
+            "hidden_writes_count",
+            "int",
+            "Writes to this znode between this one and the last one known, or its creation, that nothing shows; NULL"
+            " for a deletion, and where the creation is not known.",
+        ),
+        col(
+            "changed_at",
+            "timestamp",
+            "Instant of the write; for a deletion the earliest it can have been.",
+            nullable=False,
+        ),
+        col(
+            "changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write.", nullable=False
+        ),
+        *PROVENANCE,
+    ),
+    version=2,
+)
+
+OFFSET_OBSERVATIONS: Final = TableSpec(
+    "silver",
+    "offset_observations",
+    "one row per (sighting of one replica's offset)",
+    ("cluster_id", "observation_id"),
+    (
+        col("observation_id", "string", "Hash of the evidence and the offset's kind.", nullable=False),
+        *PARTITION,
+        col("replica_id", "int", "Replica; NULL where nothing says whose file it is."),
+        col("offset_kind", "string", "Which offset.", nullable=False, vocabulary=OFFSET_KINDS),
+        col("offset", "bigint", "The offset.", nullable=False),
+        col("leader_epoch", "int", "Leader epoch, where the source names one."),
+        col("observed_at", "timestamp", "The sighting is not earlier, UTC; NULL where nothing says."),
+        col("observed_at_upper", "timestamp", "The sighting is not later, UTC; NULL where nothing says."),
+        col("source", "string", "Kind of source.", nullable=False),
+        *PROVENANCE,
+    ),
+)
+
+EVENT_TABLES: Final = (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES, OFFSET_OBSERVATIONS)

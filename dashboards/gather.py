@@ -15,12 +15,12 @@ from pyspark.sql import functions as F
 from dashboards.cards import SECTIONS
 from dashboards.payload import evidence_ids
 from dashboards.records import records_by_id
-from dashboards.rows import by_cluster
 from dashboards.section import Cluster, Span
 from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
+from dashboards.sections.coverage import files
 from dashboards.sections.timelines import brokers, controllers, evidence, partitions
-from dashboards.source import FileTotals, Limits, Source, ms, together
+from dashboards.source import FileTotals, Limits, Source, ms, plain, together
 from ingest.lake.delta import Lake
 from ingest.lake.tables import bronze, silver
 
@@ -35,12 +35,6 @@ class ReportData:
     limits: Limits = field(default_factory=Limits)
 
 
-@dataclass(frozen=True)
-class _Extent:
-    from_ms: float
-    to_ms: float
-
-
 def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = None) -> ReportData:
     """The report's content, from the lake as it is."""
     whole = Source(lake, limits or Limits())
@@ -49,7 +43,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
     if not source.clusters:
         return ReportData(checks=latest_checks(source), limits=source.limits)
     progress("report: files and checks")
-    first: dict[str, Any] = together({"checks": lambda: latest_checks(source), "totals": lambda: _totals(source)})
+    first: dict[str, Any] = together({"checks": lambda: latest_checks(source), "totals": lambda: files.totals(source)})
     source = replace(source, totals=first["totals"])
     source = replace(source, spans=_evidence_spans(source))
     progress("report: findings, timelines, offsets and coverage")
@@ -87,27 +81,6 @@ def _cluster_ids(source: Source) -> list[str]:
     return []
 
 
-def _totals(source: Source) -> dict[str, FileTotals]:
-    """What was read of each cluster."""
-    rows = (
-        source.read(bronze.INGESTED_FILES)
-        .groupBy("cluster_id")
-        .agg(
-            F.count("*").alias("files"),
-            F.count(F.when(F.col("status") == "ingested", 1)).alias("files_read"),
-            F.sum("size_bytes").alias("size_bytes"),
-            F.sum("records_read_count").alias("records_read"),
-            F.sum("records_kept_count").alias("records_kept"),
-            F.sum("records_rejected_count").alias("records_rejected"),
-            ms(F.min("first_event_time")).alias("from_ms"),
-            ms(F.max("last_event_time")).alias("to_ms"),
-            F.slice(F.array_sort(F.collect_set("kafka_version")), 1, 20).alias("versions"),
-            F.slice(F.array_sort(F.collect_set("broker_id")), 1, 2000).alias("brokers"),
-        )
-    )
-    return {cluster: found[0] for cluster, found in by_cluster(FileTotals, rows).items()}
-
-
 def _evidence_spans(source: Source) -> dict[str, tuple[float, float]]:
     """First and last instant of each cluster's files; where no file has one, of its timeline; else zero."""
     spans = {
@@ -124,11 +97,8 @@ def _evidence_spans(source: Source) -> dict[str, tuple[float, float]]:
                 F.greatest(ms(F.max("valid_from")), F.coalesce(ms(F.max("valid_to")), F.lit(0.0))).alias("to_ms"),
             )
         )
-        found = {cluster: extents[0] for cluster, extents in by_cluster(_Extent, rows).items()}
-        spans |= {
-            cluster: (found[cluster].from_ms, found[cluster].to_ms) if cluster in found else (0, 0)
-            for cluster in missing
-        }
+        found = {row["cluster_id"]: (plain(row["from_ms"]), plain(row["to_ms"])) for row in rows.collect()}
+        spans |= {cluster: found.get(cluster, (0, 0)) for cluster in missing}
     return spans
 
 
@@ -155,5 +125,5 @@ def _span(cluster: Cluster, extent: tuple[float, float]) -> Span:
         to_ms=extent[1] or max(instants, default=0),
         first_ms=min(instants, default=0),
         last_ms=max(instants, default=0),
-        known=bool(instants),
+        is_known=bool(instants),
     )

@@ -18,13 +18,12 @@ def losses(cluster: Cluster) -> str:
 
 def verdict(cluster: Cluster) -> tuple[str, ...]:
     """The verdict without the losses, a sentence each, that of the findings first."""
-    found, lanes = cluster.of(findings.SECTION), cluster.of(partitions.SECTION)
-    available = cluster.of(availability.SECTION)
+    found, available = cluster.of(findings.SECTION), cluster.of(availability.SECTION)
     tenures, registrations = cluster.of(controllers.SECTION), cluster.of(brokers.SECTION)
     judged = partitions.is_judged(cluster)
     sentences = (
         findings.verdict(found.counts, judged, found.rules),
-        availability.offline_verdict(available, judged, lanes[0].partitions_total if lanes else 0),
+        availability.offline_verdict(available, judged, partitions.totals(cluster).partitions_total),
         availability.isr_verdict(available),
         controllers.verdict(tenures),
         brokers.verdict(registrations),
@@ -34,8 +33,8 @@ def verdict(cluster: Cluster) -> tuple[str, ...]:
 
 def certainty_sentence(cluster: Cluster) -> str:
     """How much of the timelines was observed."""
-    lanes, inferences = cluster.of(partitions.SECTION), cluster.of(certainty.SECTION)
-    return certainty.sentence(inferences, lanes[0].without_timeline_total if lanes else 0)
+    inferences = cluster.of(certainty.SECTION)
+    return certainty.sentence(inferences, partitions.totals(cluster).without_timeline_total)
 
 
 def broker_ids(cluster: Cluster) -> list[int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dashboards.rows import grouped
-from dashboards.source import Source
-from ingest.lake.tables import bronze
+from dashboards.source import Source, grouped
+from ingest.lake.tables import TableSpec, bronze
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,50 @@ class Record:
     text: str | None = None
 
 
+#: Of each bronze table that evidence may name: the source kind, the broker and the text of a record, as Spark SQL.
+_TEXTS: Final = (
+    (
+        bronze.LOG_RECORDS,
+        "source_kind",
+        "broker_id",
+        "concat('[', event_time_text, '] ', coalesce(log_level, ''), ' ', message,"
+        " coalesce(concat(' (', logger, ')'), ''), coalesce(concat('\\n', continuation), ''))",
+    ),
+    (
+        bronze.ZNODE_SNAPSHOTS,
+        "'znode_snapshot'",
+        "CAST(NULL AS INT)",
+        "concat_ws(' ', path, concat('version ', version), concat('mzxid ', mzxid), data)",
+    ),
+    (bronze.OFFSET_CHECKPOINTS, "source_kind", "broker_id", "concat_ws(' ', topic, partition_id, offset)"),
+    (
+        bronze.OFFSET_PROBES,
+        "source_kind",
+        "broker_id",
+        "concat_ws(' ', topic, partition_id, 'asked as', replica_id, 'offset', offset)",
+    ),
+    (
+        bronze.LEADER_EPOCH_CHECKPOINTS,
+        "'leader_epoch_checkpoint'",
+        "broker_id",
+        "concat_ws(' ', directory, 'epoch', leader_epoch, 'starts at', start_offset)",
+    ),
+    (
+        bronze.ZNODE_TRANSACTIONS,
+        "'znode_transaction_log'",
+        "CAST(NULL AS INT)",
+        "concat_ws(' ', concat('zxid ', zxid), operation, full_path, version, data)",
+    ),
+    (
+        bronze.LOG_SEGMENTS,
+        "source_kind",
+        "broker_id",
+        "concat_ws(' ', concat_ws('/', directory, file_name), 'next offset', next_offset)",
+    ),
+    (bronze.BROKER_CONFIGS, "source_kind", "broker_id", "concat(config_key, '=', config_value)"),
+)
+
+
 def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) -> dict[str, Record]:
     """The bronze records with these ids. ``quoted`` are wanted with their text, ``placed`` only with their place.
 
@@ -35,11 +79,18 @@ def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) 
     missing = with_text | set(placed)
     found: dict[str, Record] = {}
     # Nearly all evidence is log records: the other tables are opened only for what is not among them.
-    for table in (_log_texts, _other_texts):
+    for tables in (_TEXTS[:1], _TEXTS[1:]):
         if missing:
-            found |= _resolve(source, table(source), missing, with_text)
+            rows = reduce(DataFrame.unionByName, [_texts(source, *table) for table in tables])
+            found |= _resolve(source, rows, missing, with_text)
             missing -= set(found)
     return found
+
+
+def _texts(source: Source, spec: TableSpec, kind: str, broker: str, text: str) -> DataFrame:
+    """The table's records as they would be read."""
+    named = (f"{kind} AS source_kind", f"{broker} AS broker_id", f"{text} AS text")
+    return source.read(spec).selectExpr("record_id", "source_file", "source_line", *named)
 
 
 def _resolve(source: Source, rows: DataFrame, ids: set[str], with_text: set[str]) -> dict[str, Record]:
@@ -56,63 +107,3 @@ def _resolve(source: Source, rows: DataFrame, ids: set[str], with_text: set[str]
     )
     ordered = matched.orderBy("record_id", "source_file", "source_line")
     return {record_id: found[0] for (record_id,), found in grouped(Record, ordered, ("record_id",)).items()}
-
-
-def _texts(rows: DataFrame, kind: Column, broker: Column, text: Column) -> DataFrame:
-    """Bronze records as they would be read."""
-    return rows.select(
-        "record_id",
-        "source_file",
-        "source_line",
-        kind.alias("source_kind"),
-        broker.alias("broker_id"),
-        text.alias("text"),
-    )
-
-
-def _log_texts(source: Source) -> DataFrame:
-    logger = F.when(F.col("logger").isNotNull(), F.concat(F.lit(" ("), "logger", F.lit(")"))).otherwise(F.lit(""))
-    text = F.concat(
-        F.lit("["),
-        "event_time_text",
-        F.lit("] "),
-        F.coalesce("log_level", F.lit("")),
-        F.lit(" "),
-        "message",
-        logger,
-        F.coalesce(F.concat(F.lit("\n"), "continuation"), F.lit("")),
-    )
-    return _texts(source.read(bronze.LOG_RECORDS), F.col("source_kind"), F.col("broker_id"), text)
-
-
-def _other_texts(source: Source) -> DataFrame:
-    kind, broker, nobody = F.col("source_kind"), F.col("broker_id"), F.lit(None).cast("int")
-    znode = F.concat_ws(" ", "path", F.concat(F.lit("version "), "version"), F.concat(F.lit("mzxid "), "mzxid"), "data")
-    epochs = F.concat_ws(" ", "directory", F.lit("epoch"), "leader_epoch", F.lit("starts at"), "start_offset")
-    tables = [
-        _texts(source.read(bronze.ZNODE_SNAPSHOTS), F.lit("znode_snapshot"), nobody, znode),
-        _texts(
-            source.read(bronze.OFFSET_CHECKPOINTS), kind, broker, F.concat_ws(" ", "topic", "partition_id", "offset")
-        ),
-        _texts(
-            source.read(bronze.OFFSET_PROBES),
-            kind,
-            broker,
-            F.concat_ws(" ", "topic", "partition_id", F.lit("asked as"), "replica_id", F.lit("offset"), "offset"),
-        ),
-        _texts(source.read(bronze.LEADER_EPOCH_CHECKPOINTS), F.lit("leader_epoch_checkpoint"), broker, epochs),
-        _texts(
-            source.read(bronze.ZNODE_TRANSACTIONS),
-            F.lit("znode_transaction_log"),
-            nobody,
-            F.concat_ws(" ", F.concat(F.lit("zxid "), "zxid"), "operation", "full_path", "version", "data"),
-        ),
-        _texts(
-            source.read(bronze.LOG_SEGMENTS),
-            kind,
-            broker,
-            F.concat_ws(" ", F.concat_ws("/", "directory", "file_name"), F.lit("next offset"), "next_offset"),
-        ),
-        _texts(source.read(bronze.BROKER_CONFIGS), kind, broker, F.concat("config_key", F.lit("="), "config_value")),
-    ]
-    return reduce(DataFrame.unionByName, tables)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import partial
 from importlib import resources
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from dashboards import overview, words
 from dashboards.cards import CARDS
 from dashboards.gather import ReportData
 from dashboards.payload import cluster_payload, script_json
-from dashboards.section import Cluster
+from dashboards.section import Cluster, Section
 from dashboards.sections import findings
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits
@@ -34,7 +35,7 @@ def render(data: ReportData, title: str) -> str:
     return environment.get_template("page.html.j2").render(
         title=title,
         data=data,
-        clusters=[_cluster_view(environment, cluster) for cluster in data.clusters],
+        card=partial(_card, environment),
         style=Markup(style),
         script=Markup(script),
         payload=Markup(script_json({"clusters": [cluster_payload(cluster) for cluster in data.clusters]})),
@@ -43,34 +44,15 @@ def render(data: ReportData, title: str) -> str:
     )
 
 
-def _cluster_view(environment: Environment, cluster: Cluster) -> dict[str, Any]:
-    """A cluster as the page's template reads it: its sentences, and its sections, rendered, by card."""
-    lanes, found = cluster.of(partitions.SECTION), cluster.of(findings.SECTION)
-    return {
-        "number": cluster.number,
-        "cluster_id": cluster.cluster_id,
-        "totals": cluster.totals,
-        "span": cluster.span,
-        "brokers": overview.broker_ids(cluster),
-        "losses": overview.losses(cluster),
-        "verdict": overview.verdict(cluster),
-        "certainty": overview.certainty_sentence(cluster),
-        "worst_severity": found.worst_severity,
-        "has_findings": bool(found.worst),
-        "partitions": lanes[0] if lanes else None,
-        "tenures_total": overview.tenures_total(cluster),
-        "cards": {
-            card: Markup("\n").join(
-                Markup(
-                    environment.get_template(f"sections/{section.name}.html.j2").render(
-                        c=cluster, s=section.view(cluster, cluster.of(section))
-                    )
-                )
-                for section in sections
-            )
-            for card, sections in CARDS.items()
-        },
-    }
+def _card(environment: Environment, cluster: Cluster, card: str) -> Markup:
+    """A card's sections of a cluster, rendered."""
+    return Markup("\n").join(Markup(_section(environment, cluster, section)) for section in CARDS[card])
+
+
+def _section(environment: Environment, cluster: Cluster, section: Section[Any]) -> str:
+    data = cluster.of(section)
+    shown = section.view(cluster, data) if section.view else data
+    return environment.get_template(f"sections/{section.name}.html.j2").render(c=cluster, s=shown)
 
 
 def _environment(limits: Limits) -> Environment:
@@ -85,7 +67,16 @@ def _environment(limits: Limits) -> Environment:
         "visible": words.visible,
         "named": words.named,
     }
-    environment.globals |= {"count": words.count, "limits": limits, "inferred_words": words.INFERRED_WORDS}
+    environment.globals |= {
+        "count": words.count,
+        "limits": limits,
+        "inferred_words": words.INFERRED_WORDS,
+        "overview": overview,
+        "findings": findings.SECTION,
+        "partition_totals": partitions.totals,
+        "is_judged": partitions.is_judged,
+        "lane_id": findings.lane_id,
+    }
     return environment
 
 

@@ -68,7 +68,7 @@ def _title(data: ReportData) -> str:
         return "Kafka state replay"
     names = words.listing((words.visible(cluster.cluster_id) for cluster in data.clusters), 3)
     span = data.clusters[0].span
-    begun = f", {words.instant(span.from_ms)[:16]}" if len(data.clusters) == 1 and span.known else ""
+    begun = f", {words.instant(span.from_ms)[:16]}" if len(data.clusters) == 1 and span.is_known else ""
     return f"Kafka state replay: {names}{begun}"
 
 
@@ -93,12 +93,12 @@ def summary_lines(data: ReportData) -> tuple[str, ...]:
 
 def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
     totals, span, brokers = cluster.totals, cluster.span, overview.broker_ids(cluster)
-    lanes = cluster.of(partitions.SECTION)
+    of_partitions = partitions.totals(cluster)
     named = f"Cluster {words.visible(cluster.cluster_id)}"
     versions = words.listing(words.visible(version) for version in totals.versions) or "version unknown"
     listed = f"{words.count(len(brokers), 'broker')} ({words.listing(map(str, brokers), 8)})"
     lines = [f"{named}: {listed if brokers else 'no broker known'}, Kafka {versions}"]
-    if span.known:
+    if span.is_known:
         lines.append(
             f"Evidence: {words.instant(span.from_ms)} to {words.instant(span.to_ms)} UTC"
             f" ({words.duration(span.to_ms - span.from_ms)})"
@@ -107,9 +107,9 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
     lines += [
         f"Records: {totals.records_read or 0:,} read, {totals.records_kept or 0:,} kept,"
         f" {totals.records_rejected or 0:,} rejected, from {words.count(totals.files_read, 'file')}",
-        f"Timelines: {words.count(lanes[0].partitions_total if lanes else 0, 'partition')}"
-        f" of {words.count(lanes[0].topics_total if lanes else 0, 'topic')},"
-        f" {words.count(lanes[0].segments_total if lanes else 0, 'leader-and-ISR interval')},"
+        f"Timelines: {words.count(of_partitions.partitions_total, 'partition')}"
+        f" of {words.count(of_partitions.topics_total, 'topic')},"
+        f" {words.count(of_partitions.segments_total, 'leader-and-ISR interval')},"
         f" {words.count(overview.tenures_total(cluster), 'controller tenure')}",
         *filter(None, [overview.losses(cluster)]),
         *others,

@@ -39,7 +39,7 @@ class Span:
     to_ms: float = 0
     first_ms: float = 0
     last_ms: float = 0
-    known: bool = False
+    is_known: bool = False
 
     @property
     def is_one_day(self) -> bool:
@@ -67,24 +67,20 @@ class Cluster:
         return found
 
 
-def _data_itself(cluster: Cluster, data: Any) -> Any:
-    return data
-
-
 @dataclass(frozen=True)
 class Section(Generic[D]):
     """A part of the report about each cluster.
 
     ``name`` is the path below ``dashboards/sections`` of its template, without ``.html.j2``. ``gather`` gives the data
-    by cluster; a cluster that it leaves out has ``empty``. ``view`` makes what the template reads (as ``s``) from the
-    data and the rest of the cluster's. ``chart`` gives dataclasses for the page's script, which finds them as
+    by cluster; a cluster that it leaves out has ``empty``. The template reads them as ``s``, or what ``view`` makes of
+    them and the rest of the cluster's. ``chart`` gives dataclasses for the page's script, which finds them as
     ``chart.data.<last part of the name>``.
     """
 
     name: str
     gather: Callable[[Source], Mapping[str, D]]
     empty: D
-    view: Callable[[Cluster, D], Any] = _data_itself
+    view: Callable[[Cluster, D], Any] | None = None
     chart: Callable[[D], Any] | None = None
 
     @property

@@ -1,10 +1,11 @@
-"""What the report's queries share: the lake's tables limited to some clusters, instants as numbers, and the caps."""
+"""What the report's queries share: the lake's tables limited to some clusters, how much of them is shown, and collected
+rows as dataclasses, of which each field is the column of its name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -13,8 +14,11 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables import TableSpec
+from ingest.lake.tables.shared import PARTITION_KEY
 
 T = TypeVar("T")
+R = TypeVar("R")
+PartitionKey = tuple[str, str, str, int]
 #: A partition, as silver and gold key it.
 PARTITION_TYPES: Final = (pa.string(), pa.string(), pa.string(), pa.int32())
 
@@ -149,6 +153,47 @@ def with_total(rows: DataFrame) -> DataFrame:
 def top_of_cluster(rows: DataFrame, order: Sequence[Column], count: int) -> DataFrame:
     """The first ``count`` rows of each cluster, in that order."""
     return top(rows, ["cluster_id"], order, count).orderBy("cluster_id", *order)
+
+
+def most_frequent(source: Source, groups: DataFrame, order: Sequence[str]) -> DataFrame:
+    """Of each cluster's groups those with the most ``records``; ``groups_total`` and ``records_total`` are of all."""
+    whole = Window.partitionBy("cluster_id")
+    totals = {"groups_total": F.count("*").over(whole), "records_total": F.sum("records").over(whole)}
+    by = [F.col("records").desc(), *map(F.col, order)]
+    return top_of_cluster(groups.withColumns(totals), by, source.limits.groups)
+
+
+def by_cluster(kind: type[R], rows: DataFrame) -> dict[str, tuple[R, ...]]:
+    """The rows by ``cluster_id``, in their order. Fields that no column fills keep their default."""
+    return {key[0]: found for key, found in grouped(kind, rows, ("cluster_id",)).items()}
+
+
+def by_partition(kind: type[R], rows: DataFrame) -> dict[PartitionKey, tuple[R, ...]]:
+    """The rows by their partition's key, in their order."""
+    return grouped(kind, rows, PARTITION_KEY)
+
+
+def grouped(kind: type[R], rows: DataFrame, by: Sequence[str]) -> dict[Any, tuple[R, ...]]:
+    """The rows by the values of the columns ``by``, in their order."""
+    names = [field.name for field in fields(kind) if field.name in rows.columns]  # type: ignore[arg-type]
+    found: dict[tuple[Any, ...], list[R]] = {}
+    for row in rows.select(*by, *(name for name in names if name not in by)).collect():
+        values = row.asDict()
+        made = kind(**{name: plain(values[name]) for name in names})
+        found.setdefault(tuple(values[name] for name in by), []).append(made)
+    return {key: tuple(group) for key, group in found.items()}
+
+
+def plain(value: Any) -> Any:
+    """An int where a float is whole, else rounded to a microsecond; a tuple for a list; anything else as it is."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else round(value, 3)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def narrowed(kind: type[R], row: Any, **others: Any) -> R:
+    """The fields of the row that ``kind`` has too, and others."""
+    return kind(**{f.name: getattr(row, f.name) for f in fields(kind) if f.name not in others}, **others)  # type: ignore[arg-type]
 
 
 def together(queries: Mapping[str, Callable[[], T]]) -> dict[str, T]:

@@ -9,10 +9,8 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from dashboards import words
-from dashboards.rows import by_cluster
-from dashboards.section import Cluster, Partition, Section
-from dashboards.sections.timelines import partitions
-from dashboards.source import Source, lasted_ms, ms, spanned, top
+from dashboards.section import Partition, Section
+from dashboards.source import Source, by_cluster, lasted_ms, ms, spanned, top
 from ingest.lake.tables import gold
 
 KIND_WORDS: Final[Mapping[str, str]] = {
@@ -64,14 +62,10 @@ class Availability:
     def of_kind(self, kind: str) -> KindSummary | None:
         return next((row for row in self.summary if row.kind == kind), None)
 
-
-@dataclass(frozen=True)
-class AvailabilityView:
-    """What the template reads: the kinds in the order of :data:`KIND_WORDS`, each with its words."""
-
-    kinds: tuple[tuple[str, KindSummary], ...]
-    longest: tuple[LongInterval, ...]
-    judged: bool
+    @property
+    def kinds(self) -> tuple[tuple[str, KindSummary], ...]:
+        """The kinds that occurred with their words, in the order of :data:`KIND_WORDS`."""
+        return tuple((word, row) for kind, word in KIND_WORDS.items() if (row := self.of_kind(kind)))
 
 
 def gather(source: Source) -> Mapping[str, Availability]:
@@ -89,17 +83,9 @@ def gather(source: Source) -> Mapping[str, Availability]:
     order = [F.col("lasted_ms").desc(), *map(F.col, ("topic", "topic_incarnation", "partition_id", "sequence"))]
     worst = rows.where(F.col("kind").isin(["offline", "under_min_isr"]))
     longest = spanned(top(worst, ["cluster_id", "kind"], order, _LONGEST)).orderBy("cluster_id", "kind", *order)
-    by_kind, intervals = (
-        by_cluster(KindSummary, summary.orderBy("cluster_id", "kind")),
-        by_cluster(LongInterval, longest),
-    )
+    by_kind = by_cluster(KindSummary, summary.orderBy("cluster_id", "kind"))
+    intervals = by_cluster(LongInterval, longest)
     return {cluster: Availability(found, intervals.get(cluster, ())) for cluster, found in by_kind.items()}
-
-
-def view(cluster: Cluster, data: Availability) -> AvailabilityView:
-    """The kinds with their words."""
-    kinds = tuple((word, row) for kind, word in KIND_WORDS.items() if (row := data.of_kind(kind)))
-    return AvailabilityView(kinds, data.longest, partitions.is_judged(cluster))
 
 
 def offline_verdict(data: Availability, judged: bool, partitions_total: int) -> str:
@@ -135,4 +121,4 @@ def isr_verdict(data: Availability) -> str:
     return f"{' and '.join(parts)}." if parts else ""
 
 
-SECTION: Final = Section("availability", gather, Availability(), view)
+SECTION: Final = Section("availability", gather, Availability())

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import functions as F
 
-from dashboards.rows import grouped
-from dashboards.source import Source
+from dashboards.source import Source, grouped
 from ingest.lake.tables import quality
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from dashboards import words
-from dashboards.records import Record
-from dashboards.rows import by_cluster
 from dashboards.section import Cluster, Section
 from dashboards.sections.timelines import partitions
-from dashboards.source import Source, ms, together, top, top_of_cluster
+from dashboards.source import Source, by_cluster, ms, narrowed, together, top, top_of_cluster
 from ingest.lake.tables import gold, quality
 from reconstruct.rule_book import RULES
 
@@ -74,7 +73,7 @@ class RuleVerdicts:
 
     @property
     def promise(self) -> str:
-        return next((rule.promise for rule in RULES.values() if rule.rule_id == self.rule_id), "")
+        return RULES[self.rule_id].promise if self.rule_id in RULES else ""
 
 
 @dataclass(frozen=True)
@@ -108,33 +107,10 @@ class FindingInTimeline:
     partition_id: int | None
 
 
-@dataclass(frozen=True)
-class FindingWithEvidence:
-    """A finding with its place on the page and the records behind it, None where the lake has no such record."""
-
-    finding: Finding
-    anchor: str
-    lane: str | None
-    records: tuple[tuple[str, Record | None], ...]
-
-
-@dataclass(frozen=True)
-class FindingsView:
-    """What the template reads."""
-
-    data: Findings
-    findings: tuple[FindingWithEvidence, ...]
-    judged: bool
-
-
 def gather(source: Source) -> Mapping[str, Findings]:
     """Findings of each cluster."""
     found: dict[str, Mapping[str, Any]] = together(
-        {
-            "counts": lambda: _counts(source),
-            "worst": lambda: _worst(source),
-            "rules": lambda: _verdicts(source),
-        }
+        {name: partial(query, source) for name, query in (("counts", _counts), ("worst", _worst), ("rules", _verdicts))}
     )
     return {
         cluster: Findings(**{name: rows.get(cluster, ()) for name, rows in found.items()})
@@ -142,35 +118,21 @@ def gather(source: Source) -> Mapping[str, Findings]:
     }
 
 
-def view(cluster: Cluster, data: Findings) -> FindingsView:
-    """The findings with their anchors, lanes and records."""
-    lanes = cluster.of(partitions.SECTION)
-    findings = tuple(
-        FindingWithEvidence(
-            row,
-            f"finding-{cluster.number}-{number}",
-            None if row.topic is None else partitions.lane_id(cluster.number, lanes, row),
-            tuple((record_id, cluster.records.get(record_id)) for record_id in row.evidence),
-        )
-        for number, row in enumerate(data.worst)
-    )
-    return FindingsView(data, findings, partitions.is_judged(cluster))
+def lane_id(cluster: Cluster, finding: Finding) -> str | None:
+    """The page's id of the lane that a finding belongs to; None where the page draws no such lane.
+
+    A finding that names no incarnation belongs to the only lane of its partition.
+    """
+    lanes, place = cluster.of(partitions.SECTION), (finding.topic, finding.partition_id)
+    same = [number for number, lane in enumerate(lanes) if (lane.topic, lane.partition_id) == place]
+    exact = [number for number in same if lanes[number].topic_incarnation == finding.topic_incarnation]
+    chosen = exact or (same if len(same) == 1 else [])
+    return f"lane-{cluster.number}-{chosen[0]}" if chosen else None
 
 
 def chart(data: Findings) -> tuple[FindingInTimeline, ...]:
     """The findings as signs."""
-    return tuple(
-        FindingInTimeline(
-            row.at_ms,
-            row.severity,
-            row.rule_id,
-            row.divergence_type,
-            row.topic,
-            row.topic_incarnation,
-            row.partition_id,
-        )
-        for row in data.worst
-    )
+    return tuple(narrowed(FindingInTimeline, row) for row in data.worst)
 
 
 def verdict(counts: Sequence[FindingCount], judged: bool, rules: Sequence[RuleVerdicts] = ()) -> str:
@@ -252,4 +214,4 @@ def _verdicts(source: Source) -> dict[str, tuple[RuleVerdicts, ...]]:
     return by_cluster(RuleVerdicts, top_of_cluster(counted, [F.col("rule_id")], 200))
 
 
-SECTION: Final = Section("findings", gather, Findings(), view, chart)
+SECTION: Final = Section("findings", gather, Findings(), chart=chart)

@@ -9,9 +9,8 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from dashboards import words
-from dashboards.rows import by_cluster
 from dashboards.section import Section
-from dashboards.source import Source
+from dashboards.source import Source, by_cluster
 from ingest.lake.tables import silver
 
 

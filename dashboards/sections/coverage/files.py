@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from dashboards.rows import by_cluster
 from dashboards.section import Section
-from dashboards.source import Source, ms, top_of_cluster
+from dashboards.source import FileTotals, Source, by_cluster, ms, top_of_cluster
 from ingest.lake.tables import bronze
 
 _GROUP: Final = ("source_kind", "broker_id", "status", "level_floor", "time_zone", "kafka_version")
@@ -37,24 +37,42 @@ class FileGroup:
     example: str
 
 
+def totals(source: Source) -> dict[str, FileTotals]:
+    """What was read of each cluster."""
+    rows = (
+        source.read(bronze.INGESTED_FILES)
+        .groupBy("cluster_id")
+        .agg(
+            *_sums(),
+            F.count(F.when(F.col("status") == "ingested", 1)).alias("files_read"),
+            F.sum("records_kept_count").alias("records_kept"),
+            F.slice(F.array_sort(F.collect_set("kafka_version")), 1, 20).alias("versions"),
+            F.slice(F.array_sort(F.collect_set("broker_id")), 1, 2000).alias("brokers"),
+        )
+    )
+    return {cluster: found[0] for cluster, found in by_cluster(FileTotals, rows).items()}
+
+
 def gather(source: Source) -> Mapping[str, tuple[FileGroup, ...]]:
     """Files by kind, broker, status, level floor, zone and version."""
     rows = (
         source.read(bronze.INGESTED_FILES)
         .groupBy("cluster_id", *_GROUP)
-        .agg(
-            F.count("*").alias("files"),
-            F.sum("size_bytes").alias("size_bytes"),
-            F.sum("records_read_count").alias("records_read"),
-            F.sum("records_rejected_count").alias("records_rejected"),
-            ms(F.min("first_event_time")).alias("from_ms"),
-            ms(F.max("last_event_time")).alias("to_ms"),
-            F.min("reason").alias("reason"),
-            F.min("source_file").alias("example"),
-        )
+        .agg(*_sums(), F.min("reason").alias("reason"), F.min("source_file").alias("example"))
     )
     order = [F.col(name).asc_nulls_first() for name in _GROUP]
     return by_cluster(FileGroup, top_of_cluster(rows, order, _MOST_GROUPS))
+
+
+def _sums() -> tuple[Column, ...]:
+    return (
+        F.count("*").alias("files"),
+        F.sum("size_bytes").alias("size_bytes"),
+        F.sum("records_read_count").alias("records_read"),
+        F.sum("records_rejected_count").alias("records_rejected"),
+        ms(F.min("first_event_time")).alias("from_ms"),
+        ms(F.max("last_event_time")).alias("to_ms"),
+    )
 
 
 SECTION: Final[Section[tuple[FileGroup, ...]]] = Section("coverage/files", gather, ())

@@ -11,9 +11,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dashboards import overview, words
-from dashboards.rows import by_cluster
 from dashboards.section import Cluster, Section
-from dashboards.source import Source, ms, top, top_of_cluster
+from dashboards.source import Source, by_cluster, ms, spanned, top, top_of_cluster
 from ingest.lake.tables import bronze, quality
 from reconstruct.coverage.limits import QUESTIONS, AvailableEvidence, Hole, Limit, limits
 from reconstruct.rule_book import RULES
@@ -37,6 +36,20 @@ _REASONS: Final[Mapping[str, str]] = {
     "unread_file": "a file of it could not be read",
     "missing_period": "it wrote much in the hours before and after, another of the broker's logs was written then, and"
     " there is no file",
+}
+_SENTENCES: Final[Mapping[str, str]] = {
+    "no_logs": "No log{of} was given: {why}.",
+    "gap": "Lines of the {name}{of} {are} missing{gap}: {why}.",
+    "not_captured": "The capture could not record {captured}{of}{when}: {why}.",
+    "out_of_order": "The lines of the {name}{of}{when} are not in the order of their times: {why}.",
+    "missing": "No {name}{of} was given: {why}.",
+    "unknown_broker": "A {name} was given, but nothing shows whose it is: {why} (--broker ID=PATH states it).",
+    "too_coarse": "The {name}{of} holds nothing below {floor}{when}: {why}.",
+    "silence": "No file of the {name}{of} speaks{when}: nothing was logged, or files are missing; {why}.",
+}
+_MISSING: Final[Mapping[str, str]] = {
+    "znodes": "No znodes were given: {why}.",
+    "znode_transaction_log": "Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}.",
 }
 #: Kafka's logs are rolled by the hour: no file is begun for an hour in which nothing is logged.
 _ROLLED_EVERY_MS: Final = 3_600_000
@@ -143,33 +156,20 @@ def evidence_holes(source: Source) -> dict[str, tuple[CountedHole, ...]]:
     is_log = F.col("source_kind").isin(*bronze.LOG_KINDS)
     rows = source.read(quality.EVIDENCE_COVERAGE).where(is_log | is_outage)
     columns = ("cluster_id", "cause", "broker_id", "source_kind", "reason", "level_floor", "from_ms", "to_ms")
-    stated = rows.where("coverage <> 'covered'").select(
-        "cluster_id",
-        F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")).alias("cause"),
-        "broker_id",
-        "source_kind",
-        F.col("gap_reason").alias("reason"),
-        "level_floor",
-        ms("valid_from").alias("from_ms"),
-        ms("valid_to").alias("to_ms"),
+    stated = spanned(rows.where("coverage <> 'covered'")).withColumns(
+        {"cause": F.when(is_outage, F.col("gap_reason")).otherwise(F.col("coverage")), "reason": F.col("gap_reason")}
     )
     log = Window.partitionBy("cluster_id", "source_kind", "broker_id").orderBy("valid_from", "valid_to", "source_file")
     before = F.max("valid_to").over(log.rowsBetween(Window.unboundedPreceding, -1))
+    nothing = F.lit(None).cast("string")
     silent = (
         rows.where("coverage = 'covered' AND broker_id >= 0")
-        .select("*", ms(before).alias("from_ms"), ms("valid_from").alias("to_ms"))
+        .withColumns({"cause": F.lit("silence"), "reason": nothing, "level_floor": nothing})
+        .withColumns({"from_ms": ms(before), "to_ms": ms("valid_from")})
         .where(F.col("to_ms") - F.col("from_ms") > _ROLLED_EVERY_MS)
-        .withColumns(
-            {
-                "cause": F.lit("silence"),
-                "reason": F.lit(None).cast("string"),
-                "level_floor": F.lit(None).cast("string"),
-            }
-        )
-        .select(*columns)
     )
     counted = Window.partitionBy("cluster_id", "cause")
-    every = stated.select(*columns).unionByName(silent).withColumn("total", F.count("*").over(counted))
+    every = stated.select(*columns).unionByName(silent.select(*columns)).withColumn("total", F.count("*").over(counted))
     length = (F.col("to_ms") - F.col("from_ms")).desc()
     order = [length, F.col("from_ms"), F.col("broker_id"), F.col("source_kind"), F.col("level_floor")]
     longest = top(every, ["cluster_id", "cause"], order, source.limits.groups)
@@ -179,34 +179,21 @@ def evidence_holes(source: Source) -> dict[str, tuple[CountedHole, ...]]:
 
 def sentence(limit: Limit) -> str:
     """The limit as one sentence in plain English; times in UTC."""
-    name = _NAMES.get(limit.source_kind, words.named(limit.source_kind))
-    whose = f" of {_brokers(limit.brokers)}" if limit.brokers else ""
-    why = limit.why
-    if limit.cause == "no_logs":
-        return f"No log{whose} was given: {why}."
-    if limit.cause == "missing":
-        if limit.source_kind == "znodes":
-            return f"No znodes were given: {why}."
-        if limit.source_kind == "znode_transaction_log":
-            return f"Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}."
-        return f"No {name}{whose} was given: {why}."
-    if limit.cause == "unknown_broker":
-        return f"A {name} was given, but nothing shows whose it is: {why} (--broker ID=PATH states it)."
-    when = _when(limit)
-    if limit.cause == "too_coarse":
-        floor = words.visible(limit.level_floor or "")
-        return f"The {name}{whose} holds nothing below {floor}{when}: {why}."
-    if limit.cause == "not_captured":
-        what = _CAPTURED.get(limit.source_kind, f"the {name}")
-        return f"The capture could not record {what}{whose}{when}: {why}."
-    if limit.cause == "out_of_order":
-        return f"The lines of the {name}{whose}{when} are not in the order of their times: {why}."
-    if limit.cause == "silence":
-        return f"No file of the {name}{whose} speaks{when}: nothing was logged, or files are missing; {why}."
-    sure = "are most likely missing" if limit.reason == "missing_period" else "are missing"
+    name, when = _NAMES.get(limit.source_kind, words.named(limit.source_kind)), _when(limit)
     reason = _REASONS.get(limit.reason or "", "a gap")
-    details = f"{when[:-1]}; {reason})" if when else f" ({reason})"
-    return f"Lines of the {name}{whose} {sure}{details}: {why}."
+    template = _SENTENCES[limit.cause]
+    if limit.cause == "missing":
+        template = _MISSING.get(limit.source_kind, template)
+    return template.format(
+        name=name,
+        of=f" of {_brokers(limit.brokers)}" if limit.brokers else "",
+        when=when,
+        why=limit.why,
+        captured=_CAPTURED.get(limit.source_kind, f"the {name}"),
+        floor=words.visible(limit.level_floor or ""),
+        are="are most likely" if limit.reason == "missing_period" else "are",
+        gap=f"{when[:-1]}; {reason})" if when else f" ({reason})",
+    )
 
 
 def _brokers(ids: Sequence[int]) -> str:

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from dashboards.rows import by_cluster
 from dashboards.section import Section
-from dashboards.source import Source, top_of_cluster
+from dashboards.source import Source, by_cluster, most_frequent
 from ingest.lake.tables import bronze
 
 _TEXT_CHARACTERS: Final = 300
@@ -34,21 +32,14 @@ class RejectedGroup:
 
 def gather(source: Source) -> Mapping[str, tuple[RejectedGroup, ...]]:
     """The most frequent reasons with one example each, the first by file and line."""
-    whole = Window.partitionBy("cluster_id")
     example = F.min(F.struct("source_file", "source_line", F.substring("raw", 1, _TEXT_CHARACTERS).alias("text")))
     groups = (
         source.read(bronze.REJECTED_RECORDS)
         .groupBy("cluster_id", "source_kind", "reason")
         .agg(F.count("*").alias("records"), example.alias("example"))
-        .select(
-            "*",
-            "example.*",
-            F.count("*").over(whole).alias("groups_total"),
-            F.sum("records").over(whole).alias("records_total"),
-        )
+        .select("*", "example.*")
     )
-    order = [F.col("records").desc(), F.col("source_kind"), F.col("reason")]
-    return by_cluster(RejectedGroup, top_of_cluster(groups, order, source.limits.groups))
+    return by_cluster(RejectedGroup, most_frequent(source, groups, ("source_kind", "reason")))
 
 
 SECTION: Final[Section[tuple[RejectedGroup, ...]]] = Section("coverage/rejected", gather, ())

@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
-from dashboards.rows import by_cluster
 from dashboards.section import Section
-from dashboards.source import Source, top_of_cluster
+from dashboards.source import Source, by_cluster, most_frequent
 from ingest.lake.tables import quality
 
 
@@ -33,16 +29,9 @@ class UnrecognisedTemplate:
 
 def gather(source: Source) -> Mapping[str, tuple[UnrecognisedTemplate, ...]]:
     """The most frequent templates."""
-    whole = Window.partitionBy("cluster_id")
-    rows = source.read(quality.UNRECOGNISED_TEMPLATES).withColumns(
-        {
-            "records": F.col("records_count"),
-            "groups_total": F.count("*").over(whole),
-            "records_total": F.sum("records_count").over(whole),
-        }
-    )
-    order = [F.col("records").desc(), *map(F.col, ("source_kind", "logger", "template", "kafka_version"))]
-    return by_cluster(UnrecognisedTemplate, top_of_cluster(rows, order, source.limits.groups))
+    templates = source.read(quality.UNRECOGNISED_TEMPLATES).withColumnRenamed("records_count", "records")
+    order = ("source_kind", "logger", "template", "kafka_version")
+    return by_cluster(UnrecognisedTemplate, most_frequent(source, templates, order))
 
 
 SECTION: Final[Section[tuple[UnrecognisedTemplate, ...]]] = Section("coverage/unrecognised", gather, ())

@@ -6,19 +6,17 @@ was elected, where logs were cut, what was lost. Partitions are chosen and steps
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from dashboards.rows import PartitionKey, by_cluster, by_partition, grouped
 from dashboards.section import Cluster, Section
 from dashboards.sections.offsets.rows import (
-    Bounds,
     Curve,
     Election,
     EvidencedBounds,
@@ -31,24 +29,25 @@ from dashboards.sections.offsets.rows import (
 from dashboards.sections.offsets.steps import SLICE_COLUMNS, slices_of, thinned_steps
 from dashboards.sections.offsets.words import Event, events, headline, last_known
 from dashboards.sections.timelines.partitions import key_of
-from dashboards.source import PARTITION_TYPES, Source, ms, together, top, top_of_cluster
+from dashboards.source import (
+    PARTITION_TYPES,
+    PartitionKey,
+    Source,
+    by_cluster,
+    by_partition,
+    grouped,
+    ms,
+    narrowed,
+    together,
+    top,
+    top_of_cluster,
+)
 from ingest.lake.tables import gold, silver
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS, REPLICATION_EVENTS
 from ingest.lake.tables.shared import PARTITION_KEY
 
 #: A line of a log that repeats another follows it within this time.
 _RESTATED_WITHIN_MS: Final = 1000
-_MEASURES: Final = (
-    "losses_count",
-    "lost_lower",
-    "lost_upper",
-    "unbounded",
-    "diverging",
-    "unclean",
-    "rise",
-    "replicas",
-    "intervals",
-)
 _NAME: Final = ("topic", "partition_id", "topic_incarnation")
 #: Instants near which a partition's steps are finest.
 _MOST_INSTANTS_NEAR: Final = 3
@@ -111,13 +110,14 @@ def _ranked(source: Source) -> dict[str, tuple[Curve, ...]]:
 def _filled(source: Source, drawn: Mapping[PartitionKey, Curve]) -> dict[PartitionKey, Curve]:
     """The drawn partitions with everything that is drawn of them."""
     wanted = source.keys(PARTITION_KEY, list(drawn), PARTITION_TYPES)
+    queries: dict[str, Callable[..., Any]] = {
+        "losses": _losses,
+        "elections": _elections,
+        "leaders": _leaders,
+        "truncations": _truncations,
+    }
     parts: dict[str, dict[PartitionKey, Any]] = together(
-        {
-            "losses": lambda: _losses(source, wanted),
-            "elections": lambda: _elections(source, wanted),
-            "leaders": lambda: _leaders(source, wanted),
-            "truncations": lambda: _truncations(source, wanted),
-        }
+        {name: partial(query, source, wanted) for name, query in queries.items()}
     )
     steps = _steps(source, drawn, parts["losses"], parts["elections"])
     found = _observations(source, {i for rows in steps.values() for row in rows for i in row.evidence})
@@ -131,26 +131,20 @@ def _filled(source: Source, drawn: Mapping[PartitionKey, Curve]) -> dict[Partiti
     }
 
 
-def _numbered(steps: Sequence[EvidencedBounds], found: Mapping[str, Sequence[Observation]]) -> dict[str, Any]:
+def _numbered(rows: Sequence[EvidencedBounds], found: Mapping[str, Sequence[Observation]]) -> dict[str, Any]:
     """``steps`` and ``observations`` of a curve: each observation once, however many steps rest on it."""
     numbers: dict[str, tuple[int, ...]] = {}
     observations: list[Observation] = []
-    for record_id in (record_id for row in steps for record_id in row.evidence):
+    for record_id in (record_id for row in rows for record_id in row.evidence):
         if record_id not in numbers:
             own = found.get(record_id, ())
             numbers[record_id] = tuple(range(len(observations), len(observations) + len(own)))
             observations += own
-    bounds = [field.name for field in fields(Bounds)]
-    return {
-        "steps": tuple(
-            Step(
-                **{name: getattr(row, name) for name in bounds},
-                observations=tuple(number for record_id in row.evidence for number in numbers[record_id]),
-            )
-            for row in steps
-        ),
-        "observations": tuple(observations),
-    }
+    steps = (
+        narrowed(Step, row, observations=tuple(n for record_id in row.evidence for n in numbers[record_id]))
+        for row in rows
+    )
+    return {"steps": tuple(steps), "observations": tuple(observations)}
 
 
 def _measured(source: Source) -> DataFrame:
@@ -180,11 +174,12 @@ def _measured(source: Source) -> DataFrame:
     )
     unclean = source.read(gold.LEADER_ELECTIONS).where("is_unclean").groupBy(*PARTITION_KEY)
     parts = (rose, unclean.agg(F.count("*").alias("unclean")))
-    known = reduce(lambda rows, part: rows.unionByName(part, allowMissingColumns=True), parts, lost)
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _MEASURES]
+    measured = reduce(lambda rows, part: rows.unionByName(part, allowMissingColumns=True), parts, lost)
+    counted = [name for name in measured.columns if name not in (*PARTITION_KEY, "lost_at_ms")]
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
     whole, is_proven = Window.partitionBy("cluster_id"), F.col("lost_lower") > 0
     return (
-        known.groupBy(*PARTITION_KEY)
+        measured.groupBy(*PARTITION_KEY)
         .agg(*sums, F.min("lost_at_ms").alias("lost_at_ms"))
         .where("replicas > 0 OR losses_count > 0")
         .select(

@@ -10,9 +10,8 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from dashboards import words
-from dashboards.rows import by_cluster
 from dashboards.section import Cluster, Section
-from dashboards.source import Source, spanned, top_of_cluster
+from dashboards.source import Source, by_cluster, spanned, top_of_cluster
 from ingest.lake.tables import quality
 
 ZOOKEEPER: Final = -1

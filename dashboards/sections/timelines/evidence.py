@@ -9,9 +9,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dashboards.rows import by_cluster
 from dashboards.section import Section
-from dashboards.source import Source, ms, top_of_cluster
+from dashboards.source import Source, by_cluster, ms, top_of_cluster
 from ingest.lake.tables import bronze, quality
 
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final, Protocol
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from dashboards.rows import PartitionKey, R, by_cluster, by_partition
 from dashboards.section import Cluster, Partition, Section
-from dashboards.source import PARTITION_TYPES, Source, lasted_ms, spanned, top, top_of_cluster
+from dashboards.source import (
+    PARTITION_TYPES,
+    PartitionKey,
+    R,
+    Source,
+    by_cluster,
+    by_partition,
+    lasted_ms,
+    spanned,
+    top,
+    top_of_cluster,
+)
 from ingest.lake.tables import gold, silver
 from ingest.lake.tables.shared import PARTITION_KEY
 
@@ -62,45 +72,34 @@ class Unavailable:
 
 
 @dataclass(frozen=True)
-class Lane(Partition):
-    """A partition with what ranks it, totals of its cluster, and its intervals.
+class Totals:
+    """How much there is of a cluster; ``without_timeline_total`` counts partitions of which no leader is known."""
+
+    partitions_total: int = 0
+    topics_total: int = 0
+    segments_total: int = 0
+    without_timeline_total: int = 0
+
+
+@dataclass(frozen=True)
+class Lane(Totals, Partition):
+    """A partition with what ranks it, and its intervals; beside it the totals of its cluster.
 
     ``segments_count`` counts the partition's leader-and-ISR intervals, of which ``segments`` has the latest.
     """
 
-    segments_count: int
+    segments_count: int = 0
     offline_ms: float = 0
     errors: int = 0
     warnings: int = 0
-    partitions_total: int = 1
-    topics_total: int = 1
-    segments_total: int = 0
-    without_timeline_total: int = 0
     segments: tuple[Segment, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
 
-
-@dataclass(frozen=True)
-class PartitionsView:
-    """What the template reads: how much is drawn, and of how much."""
-
-    lanes: int
-    partitions_total: int
-    lanes_cut: int
-    segments_drawn: int
-    segments_total: int
-
-
-class OfPartition(Protocol):
-    """Anything that names a partition."""
-
     @property
-    def topic(self) -> str | None: ...
-    @property
-    def topic_incarnation(self) -> str | None: ...
-    @property
-    def partition_id(self) -> int | None: ...
+    def is_cut(self) -> bool:
+        """Whether not all intervals are drawn."""
+        return self.segments_count > len(self.segments)
 
 
 def gather(source: Source) -> Mapping[str, tuple[Lane, ...]]:
@@ -121,19 +120,15 @@ def gather(source: Source) -> Mapping[str, tuple[Lane, ...]]:
 
     timeline = source.read(silver.LEADER_AND_ISR_TIMELINE)
     trouble = source.read(gold.AVAILABILITY_INTERVALS).where(F.col("kind").isin(list(LANE_KINDS)))
-    segments = latest(Segment, timeline.withColumn("evidence", F.get("evidence", F.lit(0))))
-    assignments = latest(Assignment, source.read(silver.ASSIGNMENT_TIMELINE))
-    unavailable = latest(Unavailable, trouble, "kind")
+    drawn: dict[str, dict[PartitionKey, Any]] = {
+        "segments": latest(Segment, timeline.withColumn("evidence", F.get("evidence", F.lit(0)))),
+        "assignments": latest(Assignment, source.read(silver.ASSIGNMENT_TIMELINE)),
+        "unavailable": latest(Unavailable, trouble, "kind"),
+    }
     return {
         cluster: tuple(
-            replace(
-                lane,
-                segments=segments.get(key, ()),
-                assignments=assignments.get(key, ()),
-                unavailable=unavailable.get(key, ()),
-            )
+            replace(lane, **{name: rows.get(key_of(cluster, lane), ()) for name, rows in drawn.items()})
             for lane in lanes
-            for key in (key_of(cluster, lane),)
         )
         for cluster, lanes in ranked.items()
     }
@@ -144,32 +139,15 @@ def key_of(cluster: str, row: Partition) -> PartitionKey:
     return (cluster, row.topic, row.topic_incarnation, row.partition_id)
 
 
+def totals(cluster: Cluster) -> Totals:
+    """How much there is of the cluster, drawn or not."""
+    lanes = cluster.of(SECTION)
+    return lanes[0] if lanes else Totals()
+
+
 def is_judged(cluster: Cluster) -> bool:
     """Whether the cluster has a timeline that rules can be judged on."""
-    lanes = cluster.of(SECTION)
-    return bool(lanes and lanes[0].segments_total)
-
-
-def lane_id(cluster_number: int, lanes: Sequence[Lane], row: OfPartition) -> str | None:
-    """The page's id of the lane that a row belongs to; None where the page draws no such lane.
-
-    A row that names no incarnation belongs to the only lane of its partition.
-    """
-    same = [n for n, lane in enumerate(lanes) if (lane.topic, lane.partition_id) == (row.topic, row.partition_id)]
-    exact = [n for n in same if lanes[n].topic_incarnation == row.topic_incarnation]
-    chosen = exact or (same if len(same) == 1 else [])
-    return f"lane-{cluster_number}-{chosen[0]}" if chosen else None
-
-
-def view(cluster: Cluster, lanes: tuple[Lane, ...]) -> PartitionsView:
-    """What is drawn and what is not."""
-    return PartitionsView(
-        len(lanes),
-        lanes[0].partitions_total if lanes else 0,
-        sum(lane.segments_count > len(lane.segments) for lane in lanes),
-        sum(len(lane.segments) for lane in lanes),
-        lanes[0].segments_total if lanes else 0,
-    )
+    return totals(cluster).segments_total > 0
 
 
 def _ranked(source: Source) -> DataFrame:
@@ -209,4 +187,4 @@ def _measures(source: Source) -> DataFrame:
     return reduce(DataFrame.unionByName, parts)
 
 
-SECTION: Final[Section[tuple[Lane, ...]]] = Section("timelines/partitions", gather, (), view, chart=tuple)
+SECTION: Final[Section[tuple[Lane, ...]]] = Section("timelines/partitions", gather, (), chart=tuple)

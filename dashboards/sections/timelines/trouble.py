@@ -9,14 +9,10 @@ from typing import Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from dashboards.rows import grouped
-from dashboards.section import Cluster, Section
+from dashboards.section import Section
 from dashboards.sections.timelines import partitions
-from dashboards.source import Source, ms
+from dashboards.source import Source, grouped, ms
 from ingest.lake.tables import gold
-
-#: Kinds whose count over time is drawn, the worst first.
-COUNTED_KINDS: Final = partitions.COUNTED_KINDS
 
 
 @dataclass(frozen=True)
@@ -36,15 +32,6 @@ class CountedKind:
 
 
 @dataclass(frozen=True)
-class TroubleView:
-    """What the template reads. ``span_ms``: the evidence, which is cut into slices."""
-
-    kinds: tuple[CountedKind, ...]
-    span_ms: float
-    judged: bool
-
-
-@dataclass(frozen=True)
 class _Slice:
     kind: str
     slice: int
@@ -60,20 +47,11 @@ def gather(source: Source) -> Mapping[str, tuple[CountedKind, ...]]:
     end = F.least(F.coalesce(ms("valid_to"), source.end()), source.end())
     moves = (
         source.read(gold.AVAILABILITY_INTERVALS)
-        .where(F.col("kind").isin(list(COUNTED_KINDS)))
+        .where(F.col("kind").isin(list(partitions.COUNTED_KINDS)))
         .select("cluster_id", "kind", begin.alias("begin"), F.greatest(begin, end).alias("end"))
-        .select(
-            "cluster_id",
-            "kind",
-            F.explode(
-                F.array(
-                    F.struct(F.col("begin").alias("at"), F.lit(1).alias("move")),
-                    F.struct(F.col("end").alias("at"), F.lit(-1).alias("move")),
-                )
-            ).alias("m"),
-        )
-        .groupBy("cluster_id", "kind", "m.at")
-        .agg(F.sum("m.move").alias("move"))
+        .selectExpr("cluster_id", "kind", "stack(2, begin, 1, end, -1) AS (at, move)")
+        .groupBy("cluster_id", "kind", "at")
+        .agg(F.sum("move").alias("move"))
     )
     running = Window.partitionBy("cluster_id", "kind").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
     slices = (
@@ -87,15 +65,6 @@ def gather(source: Source) -> Mapping[str, tuple[CountedKind, ...]]:
     for (cluster, kind), found in grouped(_Slice, slices, ("cluster_id", "kind")).items():
         kinds.setdefault(cluster, []).append(CountedKind(kind, _counts(found, source.spans[cluster], buckets)))
     return {cluster: tuple(found) for cluster, found in kinds.items()}
-
-
-def view(cluster: Cluster, kinds: tuple[CountedKind, ...]) -> TroubleView:
-    """The kinds with the width of a slice."""
-    return TroubleView(
-        kinds,
-        cluster.span.to_ms - cluster.span.from_ms,
-        partitions.is_judged(cluster),
-    )
 
 
 def _counts(slices: Iterable[_Slice], span: tuple[float, float], buckets: int) -> tuple[Count, ...]:
@@ -113,4 +82,4 @@ def _counts(slices: Iterable[_Slice], span: tuple[float, float], buckets: int) -
     return tuple(counts)
 
 
-SECTION: Final[Section[tuple[CountedKind, ...]]] = Section("timelines/trouble", gather, (), view, chart=tuple)
+SECTION: Final[Section[tuple[CountedKind, ...]]] = Section("timelines/trouble", gather, (), chart=tuple)

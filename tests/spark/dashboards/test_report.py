@@ -72,7 +72,7 @@ def browser():
 
 def test_what_the_terminal_shows(pages):
     path, summary = pages("incident")
-    said = "\n".join(summary)
+    text = "\n".join(summary)
     assert path.name == "index.html"
     assert 8 <= len(summary) <= 20
     for part in (
@@ -85,7 +85,7 @@ def test_what_the_terminal_shows(pages):
         "error R08 at 2026-11-21 10:04:12.310, ledger-0:",
         "Not checked",
     ):
-        assert part in said
+        assert part in text
 
 
 def test_the_same_lake_gives_the_same_bytes(gathered, pages):
@@ -255,7 +255,7 @@ def test_hover_says_the_exact_values(browser, pages):
     )
     page.point(x, y)
     page.settle()
-    said = page.value("document.querySelector('.tip.shown').innerText")
+    text = page.value("document.querySelector('.tip.shown').innerText")
     for part in (
         "ledger-0: leader 2",
         "[2], out: 1, 3",
@@ -264,7 +264,7 @@ def test_hover_says_the_exact_values(browser, pages):
         "observed",
         "broker-2/logs/state-change.log:212",
     ):
-        assert part in said
+        assert part in text
 
 
 def test_keys_step_through_a_lane_zoom_and_list_it(browser, pages):

@@ -78,8 +78,8 @@ def test_the_loss_is_there_with_its_true_range(curves):
 
 def test_elections_leaders_and_truncations_of_a_partition(curves):
     ledger = curves["ledger"]
-    told = [(r.observed_leader, r.leader_epoch, r.is_unclean) for r in ledger.elections]
-    assert told == [(1, 0, False), (2, 1, True)]
+    elections = [(r.observed_leader, r.leader_epoch, r.is_unclean) for r in ledger.elections]
+    assert elections == [(1, 0, False), (2, 1, True)]
     # Two states of one leader epoch are one leader; the last is open.
     assert [(r.leader, r.from_ms, r.to_ms) for r in ledger.leaders] == [
         (1, at(5).timestamp() * 1000, ELECTED_MS),
@@ -180,7 +180,7 @@ def test_hover_gives_bounds_evidence_and_the_loss(page):
     )
     page.point(x, y)
     page.settle()
-    said = page.value("document.querySelector('.tip.shown').innerText")
+    text = page.value("document.querySelector('.tip.shown').innerText")
     for part in (
         "ledger-0, replica 1",
         "epoch 0 from 10:00:05.000 to 10:04:12.310",
@@ -189,13 +189,13 @@ def test_hover_gives_bounds_evidence_and_the_loss(page):
         "2026-11-21 10:01:00.000",
         "high watermark 300 of replica 1, seen 10:00:59.500 to 10:01:00.500, replication offset checkpoint",
     ):
-        assert part in said
+        assert part in text
     after = page.value(f"{PANELS}[1].row.plot.getBoundingClientRect().top")
     page.point(x + 400, after + 40)
     page.settle()
-    said = page.value("document.querySelector('.tip.shown').innerText")
+    text = page.value("document.querySelector('.tip.shown').innerText")
     for part in ("Lost: at least 200, at most 210", "from offset", "at least 299, at most 309", "unclean election"):
-        assert part in said
+        assert part in text
 
 
 def test_keys_step_through_a_panel_and_list_it(page):

@@ -7,7 +7,7 @@ from typing import Any
 from dashboards.sections.timelines.clocks import ClockSegment, clock_sentence
 
 
-def told(**values: Any) -> str:
+def sentence(**values: Any) -> str:
     row = {
         "broker_id": 2,
         "from_ms": 0.0,
@@ -25,14 +25,14 @@ def told(**values: Any) -> str:
 
 
 def test_a_clock_that_agrees() -> None:
-    assert told() == (
+    assert sentence() == (
         "Broker 2's clock was between -3 ms and 2 ms ahead of ZooKeeper's (140 causal pairs, none against the others);"
         " nothing was corrected."
     )
 
 
 def test_a_log_in_another_zone() -> None:
-    assert told(
+    assert sentence(
         verdict="other_zone",
         zone_offset_minutes=-150,
         offset_lower_ms=-9_000_003,
@@ -46,13 +46,13 @@ def test_a_log_in_another_zone() -> None:
 
 
 def test_a_clock_that_is_bounded_on_one_side_against_a_broker() -> None:
-    assert told(verdict="unbounded", reference=1, offset_lower_ms=None, pairs_count=1, dropped_pairs_count=2) == (
+    assert sentence(verdict="unbounded", reference=1, offset_lower_ms=None, pairs_count=1, dropped_pairs_count=2) == (
         "Broker 2's clock was at most 2 ms ahead of broker 1's (no znodes were given) (1 causal pair, 2 against the"
         " others); nothing was corrected, since nothing proves by how much."
     )
 
 
 def test_a_clock_of_which_nothing_is_known() -> None:
-    assert told(verdict="unknown", offset_lower_ms=None, offset_upper_ms=None, pairs_count=0) == (
+    assert sentence(verdict="unknown", offset_lower_ms=None, offset_upper_ms=None, pairs_count=0) == (
         "Broker 2's clock cannot be judged: no causal pair ties it to another."
     )

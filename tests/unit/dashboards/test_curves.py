@@ -1,4 +1,4 @@
-"""The text and the data of the curves: what is said of a loss, and what the script is given."""
+"""The text and the data of the curves: the words for a loss, and what the script is given."""
 
 from __future__ import annotations
 
@@ -93,15 +93,15 @@ def test_slices_are_few_and_narrow_near_what_matters():
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "said"),
+    ("lower", "upper", "expected"),
     [(None, None, "not known"), (1, None, "1 or more"), (None, 2000, "2,000 or less"), (3, 3, "3"), (3, 9, "3 to 9")],
 )
-def test_bounds_are_said_as_far_as_they_are_known(lower, upper, said):
-    assert words.bounds(lower, upper) == said
+def test_bounds_are_given_as_far_as_they_are_known(lower, upper, expected):
+    assert words.bounds(lower, upper) == expected
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         (
             {},
@@ -125,21 +125,21 @@ def test_bounds_are_said_as_far_as_they_are_known(lower, upper, said):
         ),
     ],
 )
-def test_a_loss_is_said_with_what_is_proven_and_what_is_possible(changes, said):
-    assert words.loss_sentence(replace(LOSS, **changes)) == said
+def test_a_loss_is_described_with_what_is_proven_and_what_is_possible(changes, expected):
+    assert words.loss_sentence(replace(LOSS, **changes)) == expected
 
 
 def test_events_are_told_in_order_and_the_election_that_lost_is_told_once():
-    told = words.events(curve())
-    assert [(row.at_ms, row.replica, row.is_loss) for row in told] == [
+    found = words.events(curve())
+    assert [(row.at_ms, row.replica, row.is_loss) for row in found] == [
         (1000, 1, False),
         (5000, None, True),
         (5000, 1, True),
         (6000, 1, False),
     ]
-    assert told[0].text == "elected leader at epoch 6 (new partition)"
-    assert "its own records at offsets 74 to 288" in told[2].text
-    assert told[3].text == "cut its log to offset 289"
+    assert found[0].text == "elected leader at epoch 6 (new partition)"
+    assert "its own records at offsets 74 to 288" in found[2].text
+    assert found[3].text == "cut its log to offset 289"
 
 
 def test_the_headline_tells_losses_and_who_differs():
@@ -203,7 +203,7 @@ def test_the_payload_holds_the_bounds_the_loss_and_where_it_is_told():
 def test_the_page_holds_the_chart_its_text_and_what_is_not_drawn():
     rows = (curve(curves_total=90), undrawn("other", losses_count=1, lost_lower=4))
     page = render(data(cluster(offsets__offsets=rows)), "t")
-    for said in (
+    for text in (
         "Committed records were lost",
         'id="curve-0-0" data-name="ledger-0" open',
         "committed records at offsets 74 to 288 are lost",
@@ -213,7 +213,7 @@ def test_the_page_holds_the_chart_its_text_and_what_is_not_drawn():
         "and 88 more",
         "Replica 2, at the end: LEO 74 to 80, HW 74.",
     ):
-        assert said in page
+        assert text in page
     assert json.loads(Tags(page).scripts[0])["clusters"][0]["broker_ids"] == [1, 2]
 
 

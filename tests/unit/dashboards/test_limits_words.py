@@ -25,7 +25,7 @@ TEN = 1_795_255_200_000
 HOUR = 3_600_000
 
 
-def held(broker: int, kind: str, floor: str | None = None, begin: float = TEN, end: float = TEN + HOUR):
+def available(broker: int, kind: str, floor: str | None = None, begin: float = TEN, end: float = TEN + HOUR):
     return AvailableEvidence(broker, kind, floor, begin, end)
 
 
@@ -100,9 +100,9 @@ def test_a_limit_in_words(made: Limit, text: str) -> None:
 
 
 def test_every_reason_of_a_gap_has_words() -> None:
-    told = {sentence(limit("gap", 1, reason=reason, from_ms=TEN, to_ms=TEN + HOUR)) for reason in GAP_REASONS}
-    assert len(told) == len(GAP_REASONS)
-    assert not any("a gap" in text for text in told)
+    texts = {sentence(limit("gap", 1, reason=reason, from_ms=TEN, to_ms=TEN + HOUR)) for reason in GAP_REASONS}
+    assert len(texts) == len(GAP_REASONS)
+    assert not any("a gap" in text for text in texts)
 
 
 def test_what_a_cluster_lacks_is_told_with_the_rules_and_questions_it_leaves_open() -> None:
@@ -113,13 +113,16 @@ def test_what_a_cluster_lacks_is_told_with_the_rules_and_questions_it_leaves_ope
         "offset_probe",
         "server_properties",
     )
-    evidence = [held(1, kind) for kind in kinds] + [held(1, "state_change_log", "INFO"), held(1, "server_log", "INFO")]
+    evidence = [available(1, kind) for kind in kinds] + [
+        available(1, "state_change_log", "INFO"),
+        available(1, "server_log", "INFO"),
+    ]
     rows = [
         hole("gap", 1, reason="no_later_file"),
         hole("too_coarse", 1, source_kind="state_change_log", level_floor="INFO"),
     ]
-    known = EvidenceLimits((*evidence, held(-1, "znode_transaction_log")), tuple(rows))
-    found = cannot_be_said(known, [1], ["3.9.1"])
+    limits = EvidenceLimits((*evidence, available(-1, "znode_transaction_log")), tuple(rows))
+    found = cannot_be_said(limits, [1], ["3.9.1"])
     assert found.more == 0
     gap, coarse = found.sentences
     assert gap.text.startswith("Lines of the server.log of broker 1 are missing")
@@ -136,7 +139,7 @@ def test_what_is_not_told_is_counted() -> None:
     shown = [
         hole("silence", 1, from_ms=TEN + n * 9 * HOUR, to_ms=TEN + n * 9 * HOUR + HOUR, total=70) for n in range(50)
     ]
-    evidence = [held(1, kind) for kind in ("state_change_log", "controller_log", "server_log")]
+    evidence = [available(1, kind) for kind in ("state_change_log", "controller_log", "server_log")]
     found = cannot_be_said(EvidenceLimits(tuple(evidence), tuple(shown)), [1], ())
     assert len(found.sentences) == MOST_SENTENCES
     missing = 5  # checkpoints, lineages, the log's end, server.properties, znodes
@@ -146,7 +149,7 @@ def test_what_is_not_told_is_counted() -> None:
 def test_the_page_says_it_and_escapes_it() -> None:
     hostile = "</script><script>document.title='PWNED'</script>"
     rows = [hole("too_coarse", 1, level_floor=hostile, source_kind="server_log")]
-    evidence = [held(1, "server_log", "INFO", 0, 0)]
+    evidence = [available(1, "server_log", "INFO", 0, 0)]
     limits = EvidenceLimits(tuple(evidence), tuple(rows))
     page = render(data(cluster(totals=FileTotals(brokers=(1,)), coverage__limits=limits)), "t")
     assert "What cannot be said" in page

@@ -31,7 +31,7 @@ PLACE = {"topic": "ledger", "topic_incarnation": "7", "partition_id": 0}
 def cluster(cluster_id="c", records=None, totals=None, **sections):
     """A cluster with the data of these sections, by the section's name with ``__`` for a slash."""
     named = {name.replace("__", "/"): data for name, data in sections.items()}
-    span = Span(1000, 9000, 0, 9000, known=True)
+    span = Span(1000, 9000, 0, 9000, is_known=True)
     return Cluster(0, cluster_id, named, totals or FileTotals(), span, records or {})
 
 
@@ -132,14 +132,14 @@ def test_an_empty_lake_says_what_to_do():
 
 def test_a_cluster_without_timelines_says_what_is_missing():
     page = render(data(cluster()), "t")
-    for said in (
+    for text in (
         "Nothing could be judged",
         "no controller.log, state-change.log or znode names a controller",
         "None is known. Leaders come from",
         "neither znode snapshots of /brokers/ids",
         "no file states its version",
     ):
-        assert said in page
+        assert text in page
 
 
 def test_what_is_cut_off_is_said():

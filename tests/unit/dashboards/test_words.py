@@ -17,7 +17,7 @@ TEN_PAST = 1795255812310.0  # 2026-11-21 10:10:12.310 UTC
 
 
 @pytest.mark.parametrize(
-    ("ms", "said"),
+    ("ms", "expected"),
     [
         (0, "0 ms"),
         (310, "310 ms"),
@@ -28,8 +28,8 @@ TEN_PAST = 1795255812310.0  # 2026-11-21 10:10:12.310 UTC
         (None, "–"),
     ],
 )
-def test_durations(ms, said):
-    assert words.duration(ms) == said
+def test_durations(ms, expected):
+    assert words.duration(ms) == expected
 
 
 def test_instants_are_utc_with_milliseconds():

@@ -10,7 +10,10 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from string import Formatter
+from typing import Final
+
+from ingest.lake.tables import TABLES
 
 CRITICAL: Final = "critical"  # fails the gate
 WARNING: Final = "warning"  # is reported
@@ -34,11 +37,11 @@ class Check:
 
     table: str
     name: str
-    severity: str
     explanation: str
     broken: str
     applies: str = "true"
     shows: tuple[str, ...] = ()
+    severity: str = CRITICAL
     not_null: str | None = None
     unique: tuple[str, ...] = ()
 
@@ -49,29 +52,34 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """A query that gives cases, and the checks over them: answered together by one aggregation.
-
-    ``cases`` is Spark SQL; ``{name}`` in it stands for the table of that name, and ``reads`` lists those tables by
-    full name. ``key`` names the columns that identify a case: examples begin with them and come in their order.
-    """
+class Query:
+    """Spark SQL that gives cases; ``{name}`` in it stands for the table of that name."""
 
     name: str
-    stage: str
-    reads: tuple[str, ...]
     cases: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tables that the query reads, by full name."""
+        return tables_in(self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Query):
+    """A query, and the checks over its cases: answered together by one aggregation.
+
+    ``key`` names the columns that identify a case: examples begin with them and come in their order.
+    """
+
+    stage: str
     key: tuple[str, ...]
     checks: tuple[Check, ...]
 
 
-class Query(Protocol):
-    """What gives cases: a pass, of checks or of metrics."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def cases(self) -> str: ...
+def tables_in(query: str) -> tuple[str, ...]:
+    """The tables that stand in a query as ``{name}``, by full name, sorted."""
+    by_name = {spec.name: spec.full_name for spec in TABLES.values()}
+    return tuple(sorted({by_name[name] for _, name, _, _ in Formatter().parse(query) if name}))
 
 
 def fingerprint(checks: Iterable[Check], passes: Iterable[Query], rule_ids: Iterable[str]) -> str:

@@ -6,11 +6,12 @@ doubled keys; any other table's counts the distinct ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
-from checks.catalog import CRITICAL, Check, Pass
-from ingest.lake.tables import Column, TableSpec
+from checks.catalog import Check, Pass
+from ingest.lake.tables import TableSpec
 from ingest.lake.tables.spec import literals
 
 #: No instant of a log comes after it; stands for the end of an open interval where ends are compared.
@@ -41,96 +42,45 @@ def is_timeline(spec: TableSpec) -> bool:
 def schema_check(spec: TableSpec) -> Check:
     """The table's columns, their types and their nullability against the declaration; a case is a column."""
     declared = ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in spec.columns)
-    return Check(
-        spec.full_name,
-        "schema",
-        CRITICAL,
-        "columns, types and NOT NULL are as the table declares them",
-        broken=f"is not: {declared}",
-    )
+    explanation = "columns, types and NOT NULL are as the table declares them"
+    return Check(spec.full_name, "schema", explanation, broken=f"is not: {declared}")
 
 
 def row_pass(spec: TableSpec) -> Pass:
     """Everything that one row, or one row and those before it in its timeline, can show."""
-    checks = [
-        *(_not_null(spec, column) for column in spec.columns if not column.nullable),
-        *(_vocabulary(spec, column) for column in spec.columns if column.vocabulary),
-        *(_elements(spec, column) for column in spec.columns if column.type.startswith("array<")),
-        *(_constraint(spec, name, condition) for name, condition in spec.constraints.items()),
-    ]
+    cases = _in_order(spec) if is_timeline(spec) else f"SELECT * FROM {{{spec.name}}}"
+    return Pass(spec.full_name, cases, spec.schema, spec.key, tuple(_row_checks(spec)))
+
+
+def _row_checks(spec: TableSpec) -> Iterator[Check]:
+    check, key = partial(Check, spec.full_name), ", ".join(spec.key)
+    for column in spec.columns:
+        name, shown = column.name, (column.name,)
+        is_given = f"{name} IS NOT NULL"
+        if not column.nullable:
+            yield check(f"{name}_not_null", f"{name} is never NULL", f"{name} IS NULL", not_null=name)
+        if column.vocabulary:
+            words = literals(column.vocabulary)
+            yield check(f"{name}_vocabulary", f"{name} is one of {words}", f"{name} NOT IN ({words})", is_given, shown)
+        if column.type.startswith("array<"):
+            has_null = f"exists({name}, element -> element IS NULL)"
+            yield check(f"{name}_elements_not_null", f"no element of {name} is NULL", has_null, is_given, shown)
+    for name, condition in spec.constraints.items():
+        named = tuple(c.name for c in spec.columns if c.name in condition and c.name not in spec.key)
+        yield check(name, f"every row satisfies: {condition}", f"NOT ({condition})", shows=named)
     if "evidence" in spec.column_names:
-        checks.append(
-            Check(
-                spec.full_name,
-                "evidence_not_empty",
-                CRITICAL,
-                "every row names the bronze records it comes from",
-                "coalesce(size(evidence), 0) <= 0",
-                shows=("evidence",),
-            )
-        )
-    cases = f"SELECT * FROM {{{spec.name}}}"
+        promise = "every row names the bronze records it comes from"
+        yield check("evidence_not_empty", promise, "coalesce(size(evidence), 0) <= 0", shows=("evidence",))
     if is_timeline(spec):
-        checks += _interval_checks(spec)
-        cases = _in_order(spec)
+        yield from _interval_checks(spec)
     elif spec.key:
-        checks.append(_unique_key(spec))
-    return Pass(spec.full_name, spec.schema, (spec.full_name,), cases, spec.key, tuple(checks))
-
-
-def _unique_key(spec: TableSpec) -> Check:
-    key = ", ".join(spec.key)
-    return Check(
-        spec.full_name, "unique_key", CRITICAL, f"no two rows share ({key})", f"repeats ({key})", unique=spec.key
-    )
-
-
-def _not_null(spec: TableSpec, column: Column) -> Check:
-    return Check(
-        spec.full_name,
-        f"{column.name}_not_null",
-        CRITICAL,
-        f"{column.name} is never NULL",
-        f"{column.name} IS NULL",
-        not_null=column.name,
-    )
-
-
-def _vocabulary(spec: TableSpec, column: Column) -> Check:
-    words = literals(column.vocabulary)
-    return Check(
-        spec.full_name,
-        f"{column.name}_vocabulary",
-        CRITICAL,
-        f"{column.name} is one of {words}",
-        f"{column.name} NOT IN ({words})",
-        f"{column.name} IS NOT NULL",
-        (column.name,),
-    )
-
-
-def _elements(spec: TableSpec, column: Column) -> Check:
-    return Check(
-        spec.full_name,
-        f"{column.name}_elements_not_null",
-        CRITICAL,
-        f"no element of {column.name} is NULL",
-        f"exists({column.name}, element -> element IS NULL)",
-        f"{column.name} IS NOT NULL",
-        (column.name,),
-    )
-
-
-def _constraint(spec: TableSpec, name: str, condition: str) -> Check:
-    named = tuple(c.name for c in spec.columns if c.name in condition and c.name not in spec.key)
-    return Check(spec.full_name, name, CRITICAL, f"every row satisfies: {condition}", f"NOT ({condition})", shows=named)
+        yield check("unique_key", f"no two rows share ({key})", f"repeats ({key})", unique=spec.key)
 
 
 def _in_order(spec: TableSpec) -> str:
     """Each interval with what came before it in its timeline: the row before, the latest end, the open ones."""
     timeline = ", ".join(name for name in spec.key if name != "sequence")
-    wanted = ["sequence", "valid_from", "valid_to", "inferred_from"]
-    wanted += [name for name in ("state",) if name in spec.column_names]
+    wanted = ("sequence", "valid_from", "valid_to", "inferred_from", "state")
     previous = ", ".join(f"'{name}', {name}" for name in wanted if name in spec.column_names)
     before = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
     ordered = f"PARTITION BY {timeline} ORDER BY sequence, valid_from, valid_to"
@@ -143,55 +93,18 @@ def _in_order(spec: TableSpec) -> str:
     )
 
 
-def _interval_checks(spec: TableSpec) -> list[Check]:
-    table, interval = spec.full_name, ("valid_from", "valid_to", "_previous")
+def _interval_checks(spec: TableSpec) -> Iterator[Check]:
+    check, shown = partial(Check, spec.full_name), ("valid_from", "valid_to", "_previous")
     timeline = ", ".join(name for name in spec.key if name != "sequence")
-    checks = [
-        Check(
-            table,
-            "unique_key",
-            CRITICAL,
-            f"no two rows share ({', '.join(spec.key)})",
-            "_previous.sequence = sequence",
-            shows=interval,
-        ),
-        Check(
-            table,
-            "sequence_consecutive",
-            CRITICAL,
-            f"sequence counts the intervals of one ({timeline}) from 0",
-            "sequence <> _position",
-            shows=(*interval, "_position"),
-        ),
-        Check(
-            table,
-            "intervals_do_not_overlap",
-            CRITICAL,
-            f"intervals of one ({timeline}) do not overlap",
-            "_latest_end > valid_from",
-            shows=(*interval, "_latest_end"),
-        ),
-        Check(
-            table,
-            "one_open_interval",
-            CRITICAL,
-            f"at most one interval of one ({timeline}) is open",
-            "valid_to IS NULL AND _open_before > 0",
-            "valid_to IS NULL",
-            interval,
-        ),
-    ]
-    allowed = ALLOWED_GAPS.get(table)
-    if allowed is not None:
-        checks.append(
-            Check(
-                table,
-                "intervals_are_contiguous",
-                CRITICAL,
-                "an interval begins where the one before it ended, but after a deletion or a gap that a row marks",
-                f"_previous.valid_to < valid_from AND NOT coalesce({allowed}, false)",
-                "_previous IS NOT NULL",
-                interval,
-            )
-        )
-    return checks
+    promise = f"no two rows share ({', '.join(spec.key)})"
+    yield check("unique_key", promise, "_previous.sequence = sequence", shows=shown)
+    promise = f"sequence counts the intervals of one ({timeline}) from 0"
+    yield check("sequence_consecutive", promise, "sequence <> _position", shows=(*shown, "_position"))
+    promise = f"intervals of one ({timeline}) do not overlap"
+    yield check("intervals_do_not_overlap", promise, "_latest_end > valid_from", shows=(*shown, "_latest_end"))
+    promise, is_open = f"at most one interval of one ({timeline}) is open", "valid_to IS NULL"
+    yield check("one_open_interval", promise, f"{is_open} AND _open_before > 0", is_open, shown)
+    if allowed := ALLOWED_GAPS.get(spec.full_name):
+        promise = "an interval begins where the one before it ended, but after a deletion or a gap that a row marks"
+        is_gap = f"_previous.valid_to < valid_from AND NOT coalesce({allowed}, false)"
+        yield check("intervals_are_contiguous", promise, is_gap, "_previous IS NOT NULL", shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from checks.catalog import Check, Pass
+from checks.catalog import Check, Pass, tables_in
 from checks.registry import Registry
 from ingest.lake.delta import Lake, LakeError
 from ingest.lake.pinned import is_worth_it, pinned_table
@@ -81,7 +82,7 @@ def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Tabl
         return []
     asked = {each.name: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
     query = " UNION ALL ".join(counts_sql(each, asked[each.name]) for each in passes)
-    rows = _sql(lake, query, passes, tables).collect()  # one row per pass
+    rows = run_query(lake, query, tables).collect()  # one row per pass
     counts = {row["pass"]: row["counts"] for row in rows}
     found = []
     for each in passes:
@@ -133,17 +134,17 @@ def schema_problems(found: T.StructType, spec: TableSpec) -> list[str]:
     there = {field.name: field for field in found.fields}
     problems = []
     for declared in spec.struct.fields:
-        field = there.pop(declared.name, None)
+        name, declared_type = declared.name, declared.dataType.simpleString()
+        field = there.pop(name, None)
         if field is None:
-            problems.append(_problem(declared.name, "nothing", f"declared:{declared.dataType.simpleString()}"))
-        elif not _same_type(field.dataType, declared.dataType):
-            found_type, declared_type = field.dataType.simpleString(), declared.dataType.simpleString()
-            problems.append(_problem(declared.name, found_type, f"declared_type:{declared_type}"))
+            problems.append(_problem(name, "nothing", declared=declared_type))
+        elif field.dataType.simpleString() != declared_type:  # no declaration speaks of elements' nullability
+            problems.append(_problem(name, field.dataType.simpleString(), declared_type=declared_type))
         elif field.nullable and not declared.nullable:
-            problems.append(_problem(declared.name, "NULL allowed", "declared:NOT NULL"))
+            problems.append(_problem(name, "NULL allowed", declared="NOT NULL"))
         elif declared.nullable and not field.nullable:
-            problems.append(_problem(declared.name, "NOT NULL", "declared:NULL allowed"))
-    problems += [_problem(name, there[name].dataType.simpleString(), "declared:nothing") for name in there]
+            problems.append(_problem(name, "NOT NULL", declared="NULL allowed"))
+    problems += [_problem(name, field.dataType.simpleString(), declared="nothing") for name, field in there.items()]
     return problems
 
 
@@ -152,14 +153,8 @@ def is_unusable(problems: Iterable[str]) -> bool:
     return any('"found":"nothing"' in problem or '"declared_type"' in problem for problem in problems)
 
 
-def _problem(column: str, found: str, declared: str) -> str:
-    kind, _, value = declared.partition(":")
-    return f'{{"column":"{column}","found":"{found}","{kind}":"{value}"}}'
-
-
-def _same_type(one: T.DataType, other: T.DataType) -> bool:
-    """Equal but for the nullability of elements, which no declaration speaks of."""
-    return one.simpleString() == other.simpleString()
+def _problem(column: str, found: str, **declared: str) -> str:
+    return json.dumps({"column": column, "found": found, **declared}, separators=(",", ":"))
 
 
 def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
@@ -168,12 +163,13 @@ def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
 
 
 def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, Table]) -> tuple[str, ...]:
-    rows = _sql(lake, examples_sql(each, check), (each,), tables).collect()  # at most EXAMPLES_COUNT
+    rows = run_query(lake, examples_sql(each, check), tables).collect()  # at most EXAMPLES_COUNT
     return tuple(row["example"] for row in rows)
 
 
-def _sql(lake: Lake, query: str, passes: Iterable[Pass], tables: Mapping[str, Table]) -> DataFrame:
-    frames: dict[str, Any] = {TABLES[name].name: tables[name].rows for each in passes for name in each.reads}
+def run_query(lake: Lake, query: str, tables: Mapping[str, Table]) -> DataFrame:
+    """The answer to a query in which ``{name}`` stands for the table of that name; ``tables`` are by full name."""
+    frames: dict[str, Any] = {TABLES[name].name: tables[name].rows for name in tables_in(query)}
     return lake.spark.sql(query, **frames)
 
 

@@ -1,25 +1,25 @@
-"""The one function that checks a lake."""
+"""The two functions that check a lake: after a run all of it, and before gold is published gold alone."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from checks.catalog import CRITICAL, INFO
-from checks.measure import Measurement, measure
+from checks.catalog import CRITICAL, fingerprint
+from checks.measure import Measurement, Table, measure, measure_passes, read_table
 from checks.metrics.judge import judge_values, metric_checks
 from checks.metrics.measure import measure_metrics
-from checks.metrics.passes import metric_passes
+from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
-from checks.results import CheckReport, CheckResult
-from checks.rules import RuleOutcome, rule_ids, rule_outcomes
+from checks.results import CheckReport, CheckResult, examples_array, write_results
+from checks.rules import rule_results
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.tables.quality import CHECK_RESULTS
+from ingest.lake.tables import TABLES
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.rule_book import RULES
 
 _SHOWN_LENGTH: Final = 400
 
@@ -37,34 +37,51 @@ def run_checks(
     from checks.data_docs import make_offline
     from checks.gate import judge  # Great Expectations takes seconds to import: not before it is needed
 
-    checks, of_metrics = registry(), metric_checks(metric_passes(), thresholds or Thresholds())
+    checks, of_metrics = registry(), metric_checks(METRIC_PASSES, thresholds or Thresholds())
     run_at = datetime.now(UTC)
-    stamp = _Stamp(
-        f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
-        run_at,
-        checks.fingerprint(rule_ids(), [each.check for each in of_metrics], metric_passes()),
-    )
+    run_id = f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+    every_check = (*checks.checks, *(each.check for each in of_metrics))
+    judged_by = fingerprint(every_check, (*checks.passes, *METRIC_PASSES), RULES)
     measurements = measure(lake, checks, progress)
-    metrics = measure_metrics(lake, stamp.run_id, run_at, progress)
+    metrics = measure_metrics(lake, run_id, run_at, progress)
     measurements += judge_values(of_metrics, metrics.values, metrics.earlier, metrics.unmeasured)
     progress("Great Expectations" if docs_dir is None else "Great Expectations and its Data Docs")
     holds = judge(measurements, docs_dir)
     index = None if docs_dir is None else make_offline(docs_dir)
     progress("rules")
-    results = (
-        *(stamp.of_measurement(m, holds[m.check.check_id]) for m in measurements),
-        *(stamp.of_rule(outcome) for outcome in rule_outcomes(PinnedLake(lake))),
+    results = (*(_result(m, holds[m.check.check_id]) for m in measurements), *rule_results(PinnedLake(lake)))
+    report = CheckReport(run_id, run_at, judged_by, results, _failed_gates(measurements, holds), index)
+    write_results(lake, report)
+    return report
+
+
+def audit_gold(candidate: Lake, progress: Callable[[str], None]) -> tuple[str, ...]:
+    """The gate before publication: a sentence for each critical check of gold that ``candidate`` breaks. Without any,
+    it may be published.
+
+    Columns and types are not asked for: rows that are published take those of their table.
+    """
+    from checks.gate import judge  # Great Expectations takes seconds to import
+
+    passes = [each for each in registry().passes if each.stage == "gold"]
+    progress(f"audit: {sum(len(each.checks) for each in passes)} checks of gold before it is published")
+    tables = {name: Table.of(read_table(candidate, TABLES[name])) for each in passes for name in each.reads}
+    measured = [m for m in measure_passes(candidate, passes, tables) if m.check.severity == CRITICAL]
+    return _failed_gates(measured, judge(measured))
+
+
+def _result(measurement: Measurement, holds: bool) -> CheckResult:
+    check, checked, broken = measurement.check, measurement.checked_count, measurement.broken_count
+    verdict = CANNOT_BE_JUDGED if broken is None else KEPT if holds else BROKEN
+    examples = examples_array(measurement.examples)
+    return CheckResult(
+        check.check_id, check.table, check.severity, verdict, checked, broken, examples, check.explanation
     )
-    write_results(lake, results)
+
+
+def _failed_gates(measurements: Iterable[Measurement], holds: Mapping[str, bool]) -> tuple[str, ...]:
     critical = [m for m in measurements if m.check.severity == CRITICAL]
-    failed = tuple(gate_sentence(m) for m in critical if not holds[m.check.check_id])
-    return CheckReport(stamp.run_id, run_at, stamp.fingerprint, results, failed, index)
-
-
-def write_results(lake: Lake, results: Sequence[CheckResult]) -> None:
-    """Add the results of a run to ``quality.check_results``."""
-    rows = [tuple(getattr(result, name) for name in CHECK_RESULTS.column_names) for result in results]
-    lake.append(lake.spark.createDataFrame(rows, CHECK_RESULTS.struct), CHECK_RESULTS)
+    return tuple(gate_sentence(m) for m in critical if not holds[m.check.check_id])
 
 
 def gate_sentence(measurement: Measurement) -> str:
@@ -77,58 +94,3 @@ def gate_sentence(measurement: Measurement) -> str:
         first = f"{first[:_SHOWN_LENGTH]}…"
     counts = f"{measurement.broken_count} of {measurement.checked_count}"
     return f"{check.table}: {check.name} is broken by {counts} ({check.explanation}); the first: {first}"
-
-
-class _Stamp:
-    """What all results of one run share."""
-
-    def __init__(self, run_id: str, run_at: datetime, fingerprint: str) -> None:
-        self.run_id, self.run_at, self.fingerprint = run_id, run_at, fingerprint
-
-    def of_measurement(self, measurement: Measurement, holds: bool) -> CheckResult:
-        check = measurement.check
-        verdict = CANNOT_BE_JUDGED if measurement.broken_count is None else KEPT if holds else BROKEN
-        counts = (measurement.checked_count, measurement.broken_count)
-        return self._result(
-            check.check_id, check.table, check.severity, verdict, counts, measurement.examples, check.explanation
-        )
-
-    def of_rule(self, outcome: RuleOutcome) -> CheckResult:
-        counts = (outcome.kept_count + outcome.broken_count, outcome.broken_count)
-        return self._result(
-            outcome.rule.rule_id,
-            outcome.rule.table,
-            INFO,
-            outcome.verdict,
-            counts,
-            outcome.examples,
-            outcome.explanation,
-        )
-
-    def _result(
-        self,
-        check_id: str,
-        table: str,
-        severity: str,
-        verdict: str,
-        counts: tuple[int | None, int | None],
-        examples: Sequence[str],
-        explanation: str,
-    ) -> CheckResult:
-        shown = f"[{','.join(examples)}]" if examples else None
-        return CheckResult(
-            self.run_id,
-            check_id,
-            table,
-            severity,
-            verdict,
-            *counts,
-            shown,
-            explanation,
-            self.fingerprint,
-            MODEL_VERSION,
-            self.run_at,
-        )
-
-
-__all__ = ["gate_sentence", "run_checks", "write_results"]

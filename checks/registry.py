@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from checks.catalog import Check, Pass, Query, fingerprint
+from checks.catalog import Check, Pass
 from checks.from_specs import row_pass, schema_check
 from checks.relations import relation_passes
 from ingest.lake.tables import TABLES, TableSpec
@@ -25,15 +24,8 @@ class Registry:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Every check once, in the order of the tables."""
-        found = (*self.schema_checks, *(check for each in self.passes for check in each.checks))
-        order = {spec.full_name: position for position, spec in enumerate(CHECKED_TABLES)}
-        return tuple(sorted(found, key=lambda check: order[check.table]))
-
-    def fingerprint(self, rule_ids: tuple[str, ...], metrics: Iterable[Check], queries: Iterable[Query]) -> str:
-        """Of these checks, of those rules, and of the metrics' checks (thresholds included) and their queries; see
-        :func:`checks.catalog.fingerprint`."""
-        return fingerprint((*self.checks, *metrics), (*self.passes, *queries), rule_ids)
+        """Every check once."""
+        return (*self.schema_checks, *(check for each in self.passes for check in each.checks))
 
 
 @cache

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
-from checks.catalog import CRITICAL, WARNING, Check, Pass
+from checks.catalog import WARNING, Check, Pass
 from ingest.lake.tables import TABLES, TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
 from ingest.lake.tables.gold import GOLD_TABLES
@@ -25,13 +26,7 @@ _EVENT_TABLES: Final = (
 
 def relation_passes() -> tuple[Pass, ...]:
     """All passes of this module."""
-    return (
-        _files(),
-        _evidence(),
-        _events(),
-        _timelines_of_assigned(),
-        _indexes(),
-    )
+    return (_files(), _evidence(), _events(), _timelines_of_assigned(), _indexes())
 
 
 def _files() -> Pass:
@@ -47,39 +42,32 @@ def _files() -> Pass:
         " GROUP BY cluster_id, file_id)"
         f" FULL OUTER JOIN {{{INGESTED_FILES.name}}} USING (cluster_id, file_id)"
     )
-    table = INGESTED_FILES.full_name
     counts = ("source_kind", "source_file", "records_read_count", "kept_rows", "rejected_rows")
-    known = "records_read_count IS NOT NULL"
+    has_file = "records_read_count IS NOT NULL"
+    check = partial(Check, INGESTED_FILES.full_name)
     checks = (
-        Check(
-            table,
+        check(
             "read_is_kept_and_rejected",
-            CRITICAL,
             "records read from a file = its rows in the bronze tables + its rows in bronze.rejected_records",
             "records_read_count <> kept_rows + rejected_rows",
-            known,
+            has_file,
             counts,
         ),
-        Check(
-            table,
+        check(
             "rejected_rows_are_there",
-            CRITICAL,
             "records rejected from a file = its rows in bronze.rejected_records",
             "records_rejected_count <> rejected_rows",
-            known,
+            has_file,
             (*counts, "records_rejected_count"),
         ),
-        Check(
-            table,
+        check(
             "rows_have_a_file",
-            CRITICAL,
             "the file of every bronze row is in bronze.ingested_files",
             "records_read_count IS NULL",
             shows=("kept_rows", "rejected_rows"),
         ),
     )
-    reads = (table, *(spec.full_name for spec in RECORD_TABLES))
-    return Pass("files and their records", "bronze", reads, cases, ("cluster_id", "file_id"), checks)
+    return Pass("files and their records", cases, "bronze", ("cluster_id", "file_id"), checks)
 
 
 def _evidence() -> Pass:
@@ -90,19 +78,10 @@ def _evidence() -> Pass:
         f"SELECT claims.table_name, claims.record_id, known.record_id IS NULL AS is_orphan FROM ({claims}) AS claims"
         f" LEFT JOIN ({records}) AS known ON claims.record_id = known.record_id"
     )
-    checks = tuple(
-        Check(
-            spec.full_name,
-            "evidence_exists",
-            CRITICAL,
-            "every record that a row names as evidence is in bronze",
-            "is_orphan",
-            f"table_name = '{spec.full_name}'",
-        )
-        for spec in EVIDENCE_TABLES
-    )
-    reads = tuple(spec.full_name for spec in (*RECORD_TABLES, *EVIDENCE_TABLES))
-    return Pass("evidence", "across", reads, cases, ("table_name", "record_id"), checks)
+    promise = "every record that a row names as evidence is in bronze"
+    tables = [spec.full_name for spec in EVIDENCE_TABLES]
+    checks = tuple(Check(t, "evidence_exists", promise, "is_orphan", f"table_name = '{t}'") for t in tables)
+    return Pass("evidence", cases, "across", ("table_name", "record_id"), checks)
 
 
 def _claims(spec: TableSpec) -> str:
@@ -124,7 +103,6 @@ def _events() -> Pass:
         Check(
             table,
             "no_record_lost",
-            CRITICAL,
             f"every record that belongs into {table} has at least one row there",
             "is_lost",
             f"source_kind = '{kind}'",
@@ -132,8 +110,7 @@ def _events() -> Pass:
         )
         for kind, table in _EVENT_TABLES
     )
-    reads = (LOG_RECORDS.full_name, *(table for _, table in _EVENT_TABLES))
-    return Pass("log records and their events", "across", reads, cases, ("cluster_id", "record_id"), checks)
+    return Pass("log records and their events", cases, "across", ("cluster_id", "record_id"), checks)
 
 
 def _indexes() -> Pass:
@@ -154,37 +131,35 @@ def _indexes() -> Pass:
         " WHERE index.file_kind = 'offset_index' AND segment.file_kind = 'log_segment'"
         " AND index.copies = 1 AND segment.copies = 1 AND index.entries_count > 0"
     )
-    table = LOG_SEGMENTS.full_name
     check = Check(
-        table,
+        LOG_SEGMENTS.full_name,
         "indexes_point_into_their_segment",
-        WARNING,
         "what the last entry of an offset index names is in the segment beside it; where it is not, the index is"
         " corrupt, or was copied later than the segment",
         "last_indexed_offset >= next_offset OR last_indexed_position >= valid_bytes",
         shows=("source_file", "last_indexed_offset", "next_offset", "last_indexed_position", "valid_bytes"),
+        severity=WARNING,
     )
-    return Pass("offset indexes and their segments", "bronze", (table,), cases, ("cluster_id", "record_id"), (check,))
+    return Pass("offset indexes and their segments", cases, "bronze", ("cluster_id", "record_id"), (check,))
 
 
 def _timelines_of_assigned() -> Pass:
     """The partitions of the assignment timeline, and whether the other timelines know them."""
-    others = ("silver.partition_state_timeline", "silver.leader_and_isr_timeline", "silver.replica_state_timeline")
+    others = [TABLES[f"silver.{what}_timeline"] for what in ("partition_state", "leader_and_isr", "replica_state")]
     columns = ", ".join(PARTITION_KEY)
     joins = " ".join(
-        f"LEFT JOIN (SELECT DISTINCT {columns}, true AS in_{name} FROM {{{name}}}) USING ({columns})"
-        for name in (TABLES[table].name for table in others)
+        f"LEFT JOIN (SELECT DISTINCT {columns}, true AS in_{spec.name} FROM {{{spec.name}}}) USING ({columns})"
+        for spec in others
     )
     cases = f"SELECT * FROM (SELECT DISTINCT {columns} FROM {{assignment_timeline}}) {joins}"
     checks = tuple(
         Check(
-            t,
+            spec.full_name,
             "knows_every_assigned_partition",
-            WARNING,
-            f"every partition of silver.assignment_timeline has an interval in {t}",
-            f"in_{TABLES[t].name} IS NULL",
+            f"every partition of silver.assignment_timeline has an interval in {spec.full_name}",
+            f"in_{spec.name} IS NULL",
+            severity=WARNING,
         )
-        for t in others
+        for spec in others
     )
-    reads = ("silver.assignment_timeline", *others)
-    return Pass("assigned partitions and their timelines", "silver", reads, cases, PARTITION_KEY, checks)
+    return Pass("assigned partitions and their timelines", cases, "silver", PARTITION_KEY, checks)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables.quality import CHECK_RESULTS
+from reconstruct.model.rules_version import MODEL_VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A row of ``quality.check_results``, whose columns these are.
+    """The columns of ``quality.check_results`` that the results of one run do not share.
 
     ``examples`` is a JSON array of objects, None where there are none; the counts are None where nothing was counted.
     """
 
-    run_id: str
     check_id: str
     table_name: str
     severity: str
@@ -22,9 +26,6 @@ class CheckResult:
     broken_count: int | None
     examples: str | None
     explanation: str
-    rules_fingerprint: str
-    model_version: str
-    run_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +39,22 @@ class CheckReport:
     run_at: datetime
     rules_fingerprint: str
     results: tuple[CheckResult, ...]
-    failed_gates: tuple[str, ...] = field(default=())
-    docs_index: str | None = None
+    failed_gates: tuple[str, ...]
+    docs_index: str | None
+
+
+def examples_array(examples: Sequence[str]) -> str | None:
+    """Examples, each a JSON object, as one JSON array; None where there are none."""
+    return f"[{','.join(examples)}]" if examples else None
+
+
+def write_results(lake: Lake, report: CheckReport) -> None:
+    """Add the results of a run to ``quality.check_results``."""
+    of_run = {
+        "run_id": report.run_id,
+        "run_at": report.run_at,
+        "rules_fingerprint": report.rules_fingerprint,
+        "model_version": MODEL_VERSION,
+    }
+    rows = [asdict(result) | of_run for result in report.results]
+    lake.append(lake.spark.createDataFrame(rows, CHECK_RESULTS.struct), CHECK_RESULTS)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from checks.catalog import INFO
 from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT
+from checks.results import CheckResult, examples_array
 from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.quality import RUN_METRICS
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.rule_book import RULES, Rule
 
-_SHOWN: Final = (
+_EXAMPLE_COLUMNS: Final = (
     "divergence_id",
     "cluster_id",
     "topic",
@@ -28,49 +29,38 @@ _SHOWN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOutcome:
-    """How a rule fared over the whole lake; counts are cases, ``by_severity`` the findings of each severity."""
-
-    rule: Rule
-    kept_count: int = 0
-    unjudged_count: int = 0
-    by_severity: tuple[tuple[str, int], ...] = ()
-    examples: tuple[str, ...] = ()
-
-    @property
-    def broken_count(self) -> int:
-        return sum(count for _, count in self.by_severity)
-
-    @property
-    def verdict(self) -> str:
-        """Broken by any finding; kept by at least one case; otherwise nothing could be judged."""
-        if self.broken_count:
-            return BROKEN
-        return KEPT if self.kept_count else CANNOT_BE_JUDGED
-
-    @property
-    def explanation(self) -> str:
-        """The rule, where it comes from, and what was found."""
-        findings = ", ".join(f"{count} of severity {severity}" for severity, count in self.by_severity)
-        unjudged = f"; {self.unjudged_count} cases cannot be judged" if self.unjudged_count else ""
-        return f"{self.rule.promise} ({self.rule.source}){'; findings: ' + findings if findings else ''}{unjudged}"
-
-
-def rule_outcomes(lake: Lake, rules: Mapping[str, Rule] = RULES) -> tuple[RuleOutcome, ...]:
+def rule_results(lake: Lake) -> tuple[CheckResult, ...]:
     """Each rule against ``gold.divergences`` and the verdicts counted by the latest run of reconstruct."""
     counted = _verdict_counts(lake)
     found, examples = _findings(lake)
     return tuple(
-        RuleOutcome(
+        rule_result(
             rule,
             counted.get((rule_id, KEPT), 0),
             counted.get((rule_id, CANNOT_BE_JUDGED), 0),
-            tuple(sorted((severity, count) for (of, severity), count in found.items() if of == rule_id)),
-            tuple(examples.get(rule_id, ())),
+            {severity: count for (of, severity), count in sorted(found.items()) if of == rule_id},
+            examples.get(rule_id, ()),
         )
-        for rule_id, rule in sorted(rules.items())
+        for rule_id, rule in sorted(RULES.items())
     )
+
+
+def rule_result(
+    rule: Rule, kept: int, unjudged: int, findings: Mapping[str, int], examples: Sequence[str]
+) -> CheckResult:
+    """How a rule fared over the whole lake; counts are cases, ``findings`` those of each severity.
+
+    It is broken by any finding, and kept by at least one case; otherwise nothing could be judged.
+    """
+    broken = sum(findings.values())
+    explanation = f"{rule.promise} ({rule.source})"
+    if findings:
+        explanation += f"; findings: {', '.join(f'{n} of severity {severity}' for severity, n in findings.items())}"
+    if unjudged:
+        explanation += f"; {unjudged} cases cannot be judged"
+    verdict = BROKEN if broken else KEPT if kept else CANNOT_BE_JUDGED
+    shown = examples_array(examples)
+    return CheckResult(rule.rule_id, rule.table, INFO, verdict, kept + broken, broken, shown, explanation)
 
 
 def _verdict_counts(lake: Lake) -> dict[tuple[str, str], int]:
@@ -88,7 +78,9 @@ def _findings(lake: Lake) -> tuple[dict[tuple[str, str], int], dict[str, list[st
     ranked = lake.read(DIVERGENCES).select(
         "rule_id",
         "severity",
-        F.left(F.to_json(F.struct(*_SHOWN), {"ignoreNullFields": "false"}), F.lit(EXAMPLE_LENGTH)).alias("example"),
+        F.left(F.to_json(F.struct(*_EXAMPLE_COLUMNS), {"ignoreNullFields": "false"}), F.lit(EXAMPLE_LENGTH)).alias(
+            "example"
+        ),
         F.row_number().over(alike.orderBy("detected_at", "cluster_id", "divergence_id")).alias("rank"),
         F.count("*").over(alike).alias("times"),
     )
@@ -99,8 +91,3 @@ def _findings(lake: Lake) -> tuple[dict[tuple[str, str], int], dict[str, list[st
         counts[row["rule_id"], row["severity"]] = row["times"]
         examples[row["rule_id"]] = [*examples.get(row["rule_id"], ()), row["example"]][:EXAMPLES_COUNT]
     return counts, examples
-
-
-def rule_ids(rules: Iterable[str] = RULES) -> tuple[str, ...]:
-    """The rules' ids, sorted: they are part of the fingerprint."""
-    return tuple(sorted(rules))

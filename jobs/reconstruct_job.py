@@ -41,7 +41,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
 
 def reconstruct(lake: Any, progress: Report) -> Any:
     """Gold is published only if its critical checks hold."""
-    from checks.audit import audit_gold
+    from checks.pipeline import audit_gold
     from reconstruct import pipeline
 
     suit_session_to(lake)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from checks.catalog import Query
+
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
 
@@ -53,19 +55,14 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricPass:
+class MetricPass(Query):
     """Metrics over the same cases: one aggregation, grouped by cluster and subject, answers all of them.
 
-    ``cases`` is Spark SQL with a column ``cluster_id``; ``{name}`` in it stands for the table of that name, and
-    ``reads`` lists those tables by full name. ``subject`` is a Spark SQL expression over a case, and ``subject_means``
-    says what it is. Subjects are few: versions, kinds, brokers, tables; what grows with time is no subject.
+    The cases have a column ``cluster_id``; ``subject`` is a Spark SQL expression over a case. Subjects are few:
+    versions, kinds, brokers, tables; what grows with time is no subject.
     """
 
-    name: str
-    reads: tuple[str, ...]
-    cases: str
     subject: str
-    subject_means: str
     metrics: tuple[Metric, ...]
 
 

@@ -10,18 +10,23 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from statistics import median
 from typing import Any, Final
 
 from checks.catalog import CRITICAL, WARNING, Check
 from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT, Measurement
-from checks.metrics.catalog import Metric, MetricPass
+from checks.metrics.catalog import LOWER, Metric, MetricPass
 from checks.metrics.thresholds import Thresholds
-from checks.metrics.trend import EARLIER_RUNS_COUNT, LEAST_EARLIER_RUNS_COUNT, Trend, is_fall, trend_of
 from ingest.lake.tables.quality import RUN_METRICS
 
 #: What earlier runs found, by (cluster, metric, subject): the latest first.
 Earlier = Mapping[tuple[str, str, str], Sequence[float]]
 
+#: Earlier runs that a value is compared with, the latest ones; fewer than the least say nothing.
+EARLIER_RUNS_COUNT: Final = 10
+LEAST_EARLIER_RUNS_COUNT: Final = 3
+#: Differences of floating point are no change.
+_NOISE: Final = 1e-9
 _NAMED_COUNT: Final = 5  # falls that a sentence names; the examples hold more
 
 
@@ -33,6 +38,19 @@ class Value:
     metric: str
     subject: str
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A value and those before it, the latest first."""
+
+    value: float
+    earlier: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The median of the earlier values."""
+        return float(median(self.earlier))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +98,9 @@ def judge_values(
     return tuple(found)
 
 
-def _check(each: MetricPass, metric: Metric, kind: str, severity: str, broken: str, explanation: str) -> Check:
-    return Check(
-        RUN_METRICS.full_name, f"{metric.name}_{kind}", severity, explanation, broken, applies=f"by {each.subject}"
-    )
-
-
 def _threshold_check(each: MetricPass, metric: Metric, severity: str, limit: float) -> Check:
     explanation = f"{metric.meaning}; broken {metric.worse_side} {limit:.10g}"
-    return _check(each, metric, severity, severity, f"{metric.value} {metric.worse_side} {limit!r}", explanation)
+    return _check(each, metric, severity, explanation, f"{metric.value} {metric.worse_side} {limit!r}", severity)
 
 
 def _trend_check(each: MetricPass, metric: Metric, fall: float) -> Check:
@@ -97,7 +109,12 @@ def _trend_check(each: MetricPass, metric: Metric, fall: float) -> Check:
         f" cluster by more than {fall:.4g} of it, and at least {LEAST_EARLIER_RUNS_COUNT} runs are known"
     )
     broken = f"{metric.value} worse by {fall!r}, at least {metric.least_change!r}"
-    return _check(each, metric, "trend", WARNING, broken, explanation)
+    return _check(each, metric, "trend", explanation, broken, WARNING)
+
+
+def _check(each: MetricPass, metric: Metric, kind: str, explanation: str, broken: str, severity: str) -> Check:
+    name, judged = f"{metric.name}_{kind}", f"by {each.subject}"
+    return Check(RUN_METRICS.full_name, name, explanation, broken, judged, severity=severity)
 
 
 def _against_threshold(check: Check, metric: Metric, limit: float, values: Sequence[Value]) -> Measurement:
@@ -110,14 +127,35 @@ def _against_earlier(
     check: Check, metric: Metric, fall: float, values: Sequence[Value], earlier: Earlier
 ) -> Measurement:
     trends = [(v, trend_of(v.value, earlier.get((v.cluster_id, v.metric, v.subject), ()))) for v in values]
-    known = [(value, trend) for value, trend in trends if trend is not None]
-    fallen = [(value, trend) for value, trend in known if is_fall(trend, metric, fall)]
+    judged = [(value, trend) for value, trend in trends if trend is not None]
+    fallen = [(value, trend) for value, trend in judged if is_fall(trend, metric, fall)]
     if fallen:
         falls = "; ".join(fall_sentence(value, trend) for value, trend in fallen[:_NAMED_COUNT])
         more = f"; and {len(fallen) - _NAMED_COUNT} more" if len(fallen) > _NAMED_COUNT else ""
         check = replace(check, explanation=f"{check.explanation}: {falls}{more}")
     examples = _examples({**_named(v), "median": t.median, "earlier": list(t.earlier)} for v, t in fallen)
-    return Measurement(check, len(known), len(fallen), examples)
+    return Measurement(check, len(judged), len(fallen), examples)
+
+
+def trend_of(value: float, earlier: Sequence[float]) -> Trend | None:
+    """The trend of a value against ``earlier`` ones, the latest first; None where they are too few."""
+    latest = tuple(earlier[:EARLIER_RUNS_COUNT])
+    return Trend(value, latest) if len(latest) >= LEAST_EARLIER_RUNS_COUNT else None
+
+
+def is_fall(trend: Trend, metric: Metric, max_fall_ratio: float) -> bool:
+    """Whether the value is worse than the median by more than ``max_fall_ratio`` of the median.
+
+    Of a share of which less is better the complement is compared: from one rejected record in a million to two is no
+    doubling, since 999,998 are kept. Where the median is 0 there is no share of it, and so no fall.
+    """
+    value, before, falls_if_less = trend.value, trend.median, metric.better != LOWER
+    if metric.is_ratio and metric.better == LOWER:
+        value, before, falls_if_less = 1 - value, 1 - before, True
+    if before <= 0:
+        return False
+    worse_by = before - value if falls_if_less else value - before
+    return worse_by > max_fall_ratio * before + _NOISE and worse_by >= metric.least_change
 
 
 def fall_sentence(value: Value, trend: Trend) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from checks.measure import Table, is_unusable, open_table, schema_problems
+from checks.catalog import tables_in
+from checks.measure import Table, is_unusable, open_table, run_query, schema_problems
 from checks.metrics.catalog import MetricPass, values_sql
-from checks.metrics.hours import BROKER_HOURS_READS, hourly_sql
-from checks.metrics.judge import Earlier, Value
-from checks.metrics.passes import metric_passes
-from checks.metrics.trend import EARLIER_RUNS_COUNT
+from checks.metrics.judge import EARLIER_RUNS_COUNT, Earlier, Value
+from checks.metrics.passes import METRIC_PASSES
+from checks.metrics.queries import HOURLY_QUERY
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS
+
+#: The fields of :class:`~checks.metrics.judge.Value`.
+_VALUE_COLUMNS: Final = "cluster_id string, metric string, subject string, value double"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +39,26 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callabl
     A pass that reads a table of another shape is left out. Raises :class:`~ingest.lake.delta.LakeError` where a table
     is missing.
     """
-    passes = metric_passes()
-    names = sorted({name for each in passes for name in each.reads} | set(BROKER_HOURS_READS))
+    hourly = set(tables_in(HOURLY_QUERY))
+    names = sorted(hourly.union(*(each.reads for each in METRIC_PASSES)))
     tables = {name: open_table(lake, TABLES[name]) for name in names}
     unusable = {n for n in names if is_unusable(schema_problems(tables[n].schema, TABLES[n]))}
-    usable = [each for each in passes if not unusable & set(each.reads)]
+    usable = [each for each in METRIC_PASSES if not unusable & set(each.reads)]
     progress(f"measuring {sum(len(each.metrics) for each in usable)} metrics")
     values = _values(lake, usable, tables)
     earlier = _earlier(lake, run_id, {value.metric for value in values})
-    rows = _frame(lake, values)
-    if not unusable & set(BROKER_HOURS_READS):
-        rows = rows.unionByName(lake.spark.sql(hourly_sql(), **_named(BROKER_HOURS_READS, tables)))
+    rows = lake.spark.createDataFrame([astuple(value) for value in values], _VALUE_COLUMNS)
+    if not unusable & hourly:
+        rows = rows.unionByName(run_query(lake, HOURLY_QUERY, tables))
     lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)
-    return Measured(values, earlier, frozenset(each.name for each in passes if each not in usable))
+    return Measured(values, earlier, frozenset(each.name for each in METRIC_PASSES if each not in usable))
 
 
 def _values(lake: Lake, passes: Sequence[MetricPass], tables: Mapping[str, Table]) -> tuple[Value, ...]:
     """Every value: clusters x metrics x subjects, of which there are few."""
     if not passes:
         return ()
-    query = " UNION ALL ".join(values_sql(each) for each in passes)
-    frames = _named({name for each in passes for name in each.reads}, tables)
-    rows = lake.spark.sql(query, **frames).collect()
+    rows = run_query(lake, " UNION ALL ".join(values_sql(each) for each in passes), tables).collect()
     return tuple(Value(row["cluster_id"], row["metric"], row["subject"], row["value"]) for row in rows)
 
 
@@ -76,13 +77,3 @@ def _earlier(lake: Lake, run_id: str, metrics: Collection[str]) -> Earlier:
     ):
         found.setdefault((row["cluster_id"], row["metric"], row["subject"]), []).append(row["value"])
     return found
-
-
-def _frame(lake: Lake, values: Sequence[Value]) -> DataFrame:
-    rows = [(v.cluster_id, v.metric, v.subject, v.value) for v in values]
-    return lake.spark.createDataFrame(rows, "cluster_id string, metric string, subject string, value double")
-
-
-def _named(names: Collection[str], tables: Mapping[str, Table]) -> dict[str, Any]:
-    """The tables by the names that queries give them."""
-    return {TABLES[name].name: tables[name].rows for name in names}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checks.metrics.catalog import HIGHER, Metric
-from checks.metrics.passes import metrics
+from checks.metrics.passes import METRICS
 
 #: How much worse than the median of earlier runs a value may be, as a share of that median.
 DEFAULT_MAX_FALL_RATIO: Final = 0.10
@@ -54,13 +54,13 @@ def read_thresholds(path: str) -> Thresholds:
     except OSError as error:
         raise ThresholdError(f"cannot read {path}: {error.strerror or error}") from error
     try:
-        return parse_thresholds(text, metrics())
+        return parse_thresholds(text, METRICS)
     except ThresholdError as error:
         raise ThresholdError(f"{path}: {error}") from error
 
 
-def parse_thresholds(text: str, known: Mapping[str, Metric]) -> Thresholds:
-    """The thresholds that a TOML text sets for the metrics ``known``; raises :class:`ThresholdError`.
+def parse_thresholds(text: str, metrics: Mapping[str, Metric]) -> Thresholds:
+    """The thresholds that a TOML text sets for ``metrics``, all there are by name; raises :class:`ThresholdError`.
 
     ``[metrics.NAME]`` takes ``warning``, ``critical`` and ``max_fall_ratio``, ``[trend]`` the ``max_fall_ratio`` of all
     others; ``false`` sets none.
@@ -72,24 +72,22 @@ def parse_thresholds(text: str, known: Mapping[str, Metric]) -> Thresholds:
     _require_known(read, ("metrics", "trend"), "the file")
     trend = _table(read.get("trend", {}), "[trend]")
     _require_known(trend, (_FALL,), "[trend]")
-    fall = _fall(trend.get(_FALL, DEFAULT_MAX_FALL_RATIO), "[trend]")
+    fall = _limit(trend.get(_FALL, DEFAULT_MAX_FALL_RATIO), f"[trend] {_FALL}", is_share=True)
     given = {}
     for name, table in _table(read.get("metrics", {}), "[metrics]").items():
-        if name not in known:
-            raise ThresholdError(f"there is no metric {name!r}: {_instead(name, known)}")
-        given[name] = _limits(known[name], _table(table, f"[metrics.{name}]"), fall)
+        if name not in metrics:
+            raise ThresholdError(f"there is no metric {name!r}: {_instead(name, metrics)}")
+        given[name] = _limits(metrics[name], _table(table, f"[metrics.{name}]"), fall)
     return Thresholds(given, fall)
 
 
 def _limits(metric: Metric, table: Mapping[str, Any], fall: float | None) -> Limits:
     where = f"[metrics.{metric.name}]"
     _require_known(table, (_WARNING, _CRITICAL, _FALL), where)
-    limits = Limits(metric.warning, metric.critical, fall)
-    for key in (_WARNING, _CRITICAL):
-        if key in table:
-            limits = replace(limits, **{key: _threshold(table[key], f"{where} {key}", metric)})
-    if _FALL in table:
-        limits = replace(limits, max_fall_ratio=_fall(table[_FALL], where))
+    read = {
+        key: _limit(value, f"{where} {key}", is_share=key == _FALL or metric.is_ratio) for key, value in table.items()
+    }
+    limits = replace(Limits(metric.warning, metric.critical, fall), **read)
     _require_order(metric, limits, table)
     return limits
 
@@ -108,26 +106,14 @@ def _require_order(metric: Metric, limits: Limits, table: Mapping[str, Any]) -> 
     )
 
 
-def _threshold(value: Any, where: str, metric: Metric) -> float | None:
-    number = _number(value, where)
-    if number is not None and (number < 0 or (metric.is_ratio and number > 1)):
-        raise ThresholdError(f"{where} is {number:g}: give {'a share from 0 to 1' if metric.is_ratio else '0 or more'}")
-    return number
-
-
-def _fall(value: Any, where: str) -> float | None:
-    number = _number(value, f"{where} {_FALL}")
-    if number is not None and not 0 <= number <= 1:
-        raise ThresholdError(f"{where} {_FALL} is {number:g}: give a share from 0 to 1")
-    return number
-
-
-def _number(value: Any, where: str) -> float | None:
-    """A finite number, or None for ``false``."""
+def _limit(value: Any, where: str, *, is_share: bool) -> float | None:
+    """A number that is a limit, or None for ``false``."""
     if value is False:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ThresholdError(f"{where} is {_formatted(value)}: give a number, or false for none")
+    if value < 0 or (is_share and value > 1):
+        raise ThresholdError(f"{where} is {value:g}: give {'a share from 0 to 1' if is_share else '0 or more'}")
     return float(value)
 
 
@@ -143,9 +129,9 @@ def _require_known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) 
             raise ThresholdError(f"{where} has {key!r}: it takes {', '.join(keys)}")
 
 
-def _instead(name: str, known: Mapping[str, Metric]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+def _instead(name: str, metrics: Mapping[str, Metric]) -> str:
+    near = difflib.get_close_matches(name, metrics, n=1, cutoff=0.5)
+    return f"do you mean {near[0]}?" if near else f"there are {', '.join(sorted(metrics))}"
 
 
 def _formatted(value: Any) -> str:

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from checks.catalog import CRITICAL
 from checks.measure import measure, open_table
 from checks.metrics.judge import metric_checks
-from checks.metrics.passes import metric_passes
+from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
 from checks.pipeline import run_checks
 from checks.registry import Registry, registry
@@ -329,13 +329,13 @@ def damaged(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactor
 
 def test_a_sound_lake_passes_and_its_results_are_kept(lake: Lake, tmp_path: Path) -> None:
     write(lake, sound())
-    said: list[str] = []
-    report = run_checks(lake, docs_dir=str(tmp_path / "docs"), progress=said.append)
+    progress: list[str] = []
+    report = run_checks(lake, docs_dir=str(tmp_path / "docs"), progress=progress.append)
 
     assert report.failed_gates == ()
     broken = [r.check_id for r in report.results if r.verdict == "broken"]
     assert broken == ["quality.run_metrics.rejected_records_ratio_warning", "R01"], "one record of three is rejected"
-    assert said
+    assert progress
     assert report.docs_index is not None
     assert Path(report.docs_index).is_file()
     counts = {r.check_id: r.checked_count for r in report.results}
@@ -345,7 +345,7 @@ def test_a_sound_lake_passes_and_its_results_are_kept(lake: Lake, tmp_path: Path
     assert counts["silver.leader_and_isr_timeline.leader_not_null"] == 2
 
     kept = lake.read(CHECK_RESULTS).collect()
-    of_metrics = {each.check.check_id for each in metric_checks(metric_passes(), Thresholds())}
+    of_metrics = {each.check.check_id for each in metric_checks(METRIC_PASSES, Thresholds())}
     assert {row["check_id"] for row in kept} == {c.check_id for c in registry().checks} | of_metrics | set(RULES)
     assert len(kept) == len(report.results)
     assert {row["run_id"] for row in kept} == {report.run_id}

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from checks.metrics.measure import measure_metrics
-from checks.metrics.passes import metrics
+from checks.metrics.passes import METRICS
 from checks.metrics.thresholds import Thresholds, parse_thresholds
 from checks.pipeline import run_checks
 from checks.results import CheckReport, CheckResult
@@ -70,7 +70,7 @@ def state(leader: int, epoch: int, isr: list[int], controller_epoch: int) -> str
     return json.dumps(values)
 
 
-def seen(record: str, round_at: float, partition: int, data: str | None, **values: Any) -> dict[str, Any]:
+def in_snapshot(record: str, round_at: float, partition: int, data: str | None, **values: Any) -> dict[str, Any]:
     """A znode as a snapshot shows it; ``round_at`` in seconds."""
     return {
         "record_id": record,
@@ -152,15 +152,15 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         file("f5", "znode_snapshot", 4, 1, None, None),
     ],
     "bronze.znode_snapshots": [
-        seen("in another order", 0, 0, state(1, 0, [2, 1], 1)),
-        seen("written while the round went on", 10, 0, state(2, 1, [2], 7), mtime=at(12)),
-        seen("of a partition not replayed", 10, 1, state(2, 1, [2], 7)),
-        seen("replayed too late", 0, 0, state(2, 1, [2], 7)),
-        seen("by another controller", 0, 0, state(1, 0, [1, 2], 2)),
-        seen("no state", 0, 0, "{"),
-        seen("nothing", 0, 0, None),
-        seen("no partition", 0, 0, state(1, 0, [1, 2], 1), path="/brokers/topics/orders"),
-        seen("by ZooKeeper", 20, 0, state(2, 1, [2], 3), file_id="z2", snapshot_zxid=5),
+        in_snapshot("in another order", 0, 0, state(1, 0, [2, 1], 1)),
+        in_snapshot("written while the round went on", 10, 0, state(2, 1, [2], 7), mtime=at(12)),
+        in_snapshot("of a partition not replayed", 10, 1, state(2, 1, [2], 7)),
+        in_snapshot("replayed too late", 0, 0, state(2, 1, [2], 7)),
+        in_snapshot("by another controller", 0, 0, state(1, 0, [1, 2], 2)),
+        in_snapshot("no state", 0, 0, "{"),
+        in_snapshot("nothing", 0, 0, None),
+        in_snapshot("no partition", 0, 0, state(1, 0, [1, 2], 1), path="/brokers/topics/orders"),
+        in_snapshot("by ZooKeeper", 20, 0, state(2, 1, [2], 3), file_id="z2", snapshot_zxid=5),
     ],
     "silver.leader_and_isr_timeline": [
         interval(0, 0, 12, leader=1, leader_epoch=0, isr=[1, 2], controller_epoch=1),
@@ -275,16 +275,14 @@ def runs(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     for name, rows in ROWS.items():
         append(lake, TABLES[name], [{"cluster_id": "c"} | row for row in rows])
     docs = str(tmp_path_factory.mktemp("docs"))
-    strict = run_checks(
-        lake, docs_dir=docs, progress=lambda _: None, thresholds=parse_thresholds(THRESHOLDS, metrics())
-    )
+    strict = run_checks(lake, docs_dir=docs, progress=lambda _: None, thresholds=parse_thresholds(THRESHOLDS, METRICS))
     return TwoRuns(lake, strict, run_checks(lake, docs_dir=None, progress=lambda _: None))
 
 
 def test_every_metric_has_its_true_value(runs: TwoRuns) -> None:
-    found = {key: value for key, value in runs.values(runs.strict).items() if key[0] in metrics()}
+    found = {key: value for key, value in runs.values(runs.strict).items() if key[0] in METRICS}
     assert found == {key: pytest.approx(value) for key, value in EXPECTED.items()}
-    assert {metric for metric, _ in EXPECTED} == set(metrics())
+    assert {metric for metric, _ in EXPECTED} == set(METRICS)
 
 
 def test_coverage_is_written_per_broker_and_hour(runs: TwoRuns) -> None:
@@ -334,8 +332,8 @@ def test_a_fall_against_earlier_runs_is_a_warning_that_tells_them(runs: TwoRuns)
     assert examples(fallen) == [
         {"cluster_id": "c", "subject": "znode_snapshot", "value": 0.25, "median": 0.0, "earlier": [0.05, 0.0, 0.0]}
     ]
-    told = "cluster c, znode_snapshot: 0.25, against a median of 0 of 3 earlier runs (0.05, 0, 0)"
-    assert fallen.explanation.endswith(told)
+    sentence = "cluster c, znode_snapshot: 0.25, against a median of 0 of 3 earlier runs (0.05, 0, 0)"
+    assert fallen.explanation.endswith(sentence)
     steady = results(runs.strict)["elections_explained_ratio_trend"]
     assert (steady.verdict, steady.checked_count) == ("kept", 1), "0.67 after 0.7"
 
@@ -394,4 +392,4 @@ def test_a_line_of_a_wrong_year_does_not_give_a_million_hours(lake: Lake) -> Non
 
 
 def test_thresholds_that_are_not_given_are_the_defaults() -> None:
-    assert parse_thresholds("", metrics()) == Thresholds()
+    assert parse_thresholds("", METRICS) == Thresholds()

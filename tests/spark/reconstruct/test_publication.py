@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks.audit import audit_gold
+from checks.pipeline import audit_gold
 from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
 from jobs.reconstruct_job import refusals

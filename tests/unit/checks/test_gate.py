@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.catalog import CRITICAL, WARNING, Check
+from checks.catalog import WARNING, Check
 from checks.data_docs import make_offline, rewrite
 from checks.expectations import example_table
 from checks.gate import GateError, judge
@@ -19,11 +19,13 @@ from checks.measure import Measurement
 from checks.pipeline import gate_sentence
 
 HOSTILE = "</script><script>document.title='PWNED'</script>$explanation{{7*7}}"
-SOUND = Check("silver.assignment_timeline", "unique_key", CRITICAL, "no two rows share a key", "copies > 1")
-BROKEN = Check("silver.assignment_timeline", "order", CRITICAL, "valid_from <= valid_to", "valid_from > valid_to")
-WARNED = Check("gold.divergences", "unique_key", WARNING, "no two rows share a key", "copies > 1")
-METRIC = Check("quality.run_metrics", "kept_ratio_trend", WARNING, f"share kept: {HOSTILE}: 0.1", "value below 0.9")
-BLIND = Check("bronze.log_records", "unique_key", CRITICAL, "no two rows share a key", "copies > 1")
+SOUND = Check("silver.assignment_timeline", "unique_key", "no two rows share a key", "copies > 1")
+BROKEN = Check("silver.assignment_timeline", "order", "valid_from <= valid_to", "valid_from > valid_to")
+WARNED = Check("gold.divergences", "unique_key", "no two rows share a key", "copies > 1", severity=WARNING)
+METRIC = Check(
+    "quality.run_metrics", "kept_ratio_trend", f"share kept: {HOSTILE}: 0.1", "value below 0.9", severity=WARNING
+)
+BLIND = Check("bronze.log_records", "unique_key", "no two rows share a key", "copies > 1")
 MEASUREMENTS = (
     Measurement(SOUND, 12, 0),
     Measurement(BROKEN, 12, 2, (json.dumps({"topic": HOSTILE, "sequence": 3}), '{"topic":"cut off in the mid')),

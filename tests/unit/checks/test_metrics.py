@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from checks.catalog import CRITICAL, WARNING, fingerprint
+from checks.catalog import CRITICAL, WARNING, fingerprint, tables_in
 from checks.metrics.catalog import HIGHER, LOWER, UNITS, Metric, MetricPass, values_sql
-from checks.metrics.hours import BROKER_HOURS, BROKER_HOURS_READS, HOURLY_METRIC, hourly_sql
 from checks.metrics.judge import metric_checks
-from checks.metrics.passes import metric_passes, metrics
+from checks.metrics.passes import METRIC_PASSES, METRICS
+from checks.metrics.queries import BROKER_HOURS, HOURLY_METRIC, HOURLY_QUERY
 from checks.metrics.thresholds import Limits, Thresholds, parse_thresholds
 from checks.registry import registry
 from ingest.lake.tables import TABLES
@@ -45,18 +45,18 @@ def ids(passes: tuple[MetricPass, ...], thresholds: Thresholds) -> dict[str, str
 
 
 def test_a_name_keeps_its_meaning() -> None:
-    assert {m.name: meaning(each, m) for each in metric_passes() for m in each.metrics} == MEANINGS
+    assert {m.name: meaning(each, m) for each in METRIC_PASSES for m in each.metrics} == MEANINGS
 
 
 def test_a_metric_is_defined_once() -> None:
-    assert len(metrics()) == sum(len(each.metrics) for each in metric_passes())
-    assert HOURLY_METRIC not in metrics()
-    assert len({each.name for each in (*metric_passes(), *registry().passes)}) == len(metric_passes()) + len(
+    assert len(METRICS) == sum(len(each.metrics) for each in METRIC_PASSES)
+    assert HOURLY_METRIC not in METRICS
+    assert len({each.name for each in (*METRIC_PASSES, *registry().passes)}) == len(METRIC_PASSES) + len(
         registry().passes
     ), "passes are told apart by name in the fingerprint"
 
 
-@pytest.mark.parametrize("metric", metrics().values(), ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_a_metric_has_a_unit_a_meaning_and_thresholds_that_its_own_rules_allow(metric: Metric) -> None:
     assert metric.name.endswith(UNITS)
     assert re.fullmatch(r"[a-z_]+", metric.name)
@@ -72,30 +72,27 @@ def test_a_metric_has_a_unit_a_meaning_and_thresholds_that_its_own_rules_allow(m
 
 def test_no_metric_is_taken_for_a_verdict_that_reconstruct_counted() -> None:
     counted = {f"rule_{verdict}_count" for verdict in VERDICTS}
-    assert not counted & set(metrics())
-    assert not any(re.match(r"rule_.*_count$", name) for name in (*metrics(), HOURLY_METRIC)), "the report looks so"
-    assert "typed_records_ratio" not in metrics(), "reconstruct's own, by source kind"
+    assert not counted & set(METRICS)
+    assert not any(re.match(r"rule_.*_count$", name) for name in (*METRICS, HOURLY_METRIC)), "the report looks so"
+    assert "typed_records_ratio" not in METRICS, "reconstruct's own, by source kind"
 
 
-@pytest.mark.parametrize("each", metric_passes(), ids=lambda each: each.name)
-def test_a_pass_names_the_tables_that_its_query_reads(each: MetricPass) -> None:
-    assert set(re.findall(r"{(\w+)}", values_sql(each))) == {TABLES[name].name for name in each.reads}
-
-
-def test_the_hours_name_the_tables_that_they_read() -> None:
-    assert set(re.findall(r"{(\w+)}", hourly_sql())) == {TABLES[name].name for name in BROKER_HOURS_READS}
-    assert BROKER_HOURS in hourly_sql()
+def test_the_queries_read_the_tables_that_they_name() -> None:
+    for each in METRIC_PASSES:
+        assert set(re.findall(r"{(\w+)}", values_sql(each))) == {TABLES[name].name for name in each.reads}, each.name
+    assert tables_in(HOURLY_QUERY) == ("quality.evidence_coverage", "silver.broker_liveness_timeline")
+    assert BROKER_HOURS in HOURLY_QUERY
 
 
 def test_metrics_of_one_pass_share_one_aggregation() -> None:
-    (elections,) = (each for each in metric_passes() if each.name == "elections")
+    (elections,) = (each for each in METRIC_PASSES if each.name == "elections")
     assert values_sql(elections).count("{leader_elections}") == 1
     assert len(elections.metrics) == 3
 
 
 def test_a_metric_gives_a_check_per_threshold_and_one_of_its_trend() -> None:
     metric = Metric("kept_ratio", "share kept", HIGHER, "avg(kept)", warning=0.9, critical=0.5)
-    each = MetricPass("kept", (), "SELECT 1", "''", "empty", (metric,))
+    each = MetricPass("kept", "SELECT 1", "''", (metric,))
     table = RUN_METRICS.full_name
     assert ids((each,), Thresholds()) == {
         f"{table}.kept_ratio_warning": WARNING,
@@ -106,22 +103,23 @@ def test_a_metric_gives_a_check_per_threshold_and_one_of_its_trend() -> None:
 
 
 def test_ids_of_metrics_are_their_own() -> None:
-    found = ids(metric_passes(), Thresholds())
-    assert len(found) == len(metric_checks(metric_passes(), Thresholds()))
+    found = ids(METRIC_PASSES, Thresholds())
+    assert len(found) == len(metric_checks(METRIC_PASSES, Thresholds()))
     assert not set(found) & ({check.check_id for check in registry().checks} | set(RULES))
 
 
 def test_by_default_only_one_metric_can_fail_the_gate() -> None:
-    critical = {check_id for check_id, severity in ids(metric_passes(), Thresholds()).items() if severity == CRITICAL}
+    critical = {check_id for check_id, severity in ids(METRIC_PASSES, Thresholds()).items() if severity == CRITICAL}
     assert critical == {"quality.run_metrics.typed_state_changes_by_version_ratio_critical"}
 
 
 def fingerprint_of(thresholds: Thresholds, passes: tuple[MetricPass, ...]) -> str:
-    return registry().fingerprint(tuple(RULES), [c.check for c in metric_checks(passes, thresholds)], passes)
+    checks = (*registry().checks, *(each.check for each in metric_checks(passes, thresholds)))
+    return fingerprint(checks, (*registry().passes, *passes), RULES)
 
 
 def test_the_fingerprint_covers_metrics_and_thresholds() -> None:
-    passes = metric_passes()
+    passes = METRIC_PASSES
     usual = fingerprint_of(Thresholds(), passes)
     assert usual == fingerprint_of(Thresholds(), passes)
     others = [
@@ -150,13 +148,13 @@ def test_the_page_about_checks_lists_every_metric_with_its_thresholds() -> None:
     def text(limit: float | None) -> str:
         return "" if limit is None else f"{limit:g}"
 
-    assert shown == {m.name: (m.better, text(m.warning), text(m.critical)) for m in metrics().values()}
+    assert shown == {m.name: (m.better, text(m.warning), text(m.critical)) for m in METRICS.values()}
 
 
 def test_the_example_of_the_page_about_checks_can_be_used() -> None:
     (example,) = re.findall(r"^```toml\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    given = parse_thresholds(example, metrics())
+    given = parse_thresholds(example, METRICS)
     assert given.max_fall_ratio == 0.2
-    assert given.of(metrics()["rejected_records_ratio"]) == Limits(0.001, 0.05, 0.2)
-    assert given.of(metrics()["clock_bounds_width_ms"]) == Limits(1000.0, None, None)
-    assert given.of(metrics()["typed_state_changes_by_version_ratio"]) == Limits(0.99, None, 0.2)
+    assert given.of(METRICS["rejected_records_ratio"]) == Limits(0.001, 0.05, 0.2)
+    assert given.of(METRICS["clock_bounds_width_ms"]) == Limits(1000.0, None, None)
+    assert given.of(METRICS["typed_state_changes_by_version_ratio"]) == Limits(0.99, None, 0.2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from checks.metrics.catalog import HIGHER, LOWER, Metric
-from checks.metrics.passes import metrics
+from checks.metrics.passes import METRICS
 from checks.metrics.thresholds import Limits, ThresholdError, Thresholds, parse_thresholds, read_thresholds
 
 KEPT = Metric("kept_ratio", "share kept", HIGHER, "avg(kept)", warning=0.9, critical=0.5)
@@ -91,7 +91,7 @@ def test_a_wrong_file_gets_a_sentence(text: str, words: str) -> None:
 def test_a_file_is_read_by_the_names_of_the_catalogue(tmp_path: Path) -> None:
     file = tmp_path / "thresholds.toml"
     file.write_text("[metrics.rejected_records_ratio]\nwarning = 0.5\n", encoding="utf-8")
-    assert read_thresholds(str(file)).of(metrics()["rejected_records_ratio"]).warning == 0.5
+    assert read_thresholds(str(file)).of(METRICS["rejected_records_ratio"]).warning == 0.5
     file.write_text("[metrics.nothing]\n", encoding="utf-8")
     with pytest.raises(ThresholdError, match=r"thresholds\.toml: there is no metric 'nothing'"):
         read_thresholds(str(file))

@@ -9,16 +9,15 @@ import pytest
 from checks.catalog import CRITICAL, WARNING
 from checks.measure import EXAMPLES_COUNT, Measurement
 from checks.metrics.catalog import HIGHER, LOWER, Metric, MetricPass
-from checks.metrics.judge import Value, judge_values, metric_checks
+from checks.metrics.judge import Value, is_fall, judge_values, metric_checks, trend_of
 from checks.metrics.thresholds import Limits, Thresholds
-from checks.metrics.trend import is_fall, trend_of
 
 KEPT = Metric("kept_ratio", "share kept", HIGHER, "avg(kept)", warning=0.9, critical=0.5)
 LOST = Metric("lost_ratio", "share lost", LOWER, "avg(lost)", warning=0.1)
 WIDTH = Metric("width_ms", "width", LOWER, "max(width)", least_change=100.0)
 PASSES = (
-    MetricPass("records", (), "SELECT 1", "kind", "kind", (KEPT, LOST)),
-    MetricPass("clocks", (), "SELECT 2", "broker_id", "broker", (WIDTH,)),
+    MetricPass("records", "SELECT 1", "kind", (KEPT, LOST)),
+    MetricPass("clocks", "SELECT 2", "broker_id", (WIDTH,)),
 )
 
 

@@ -63,21 +63,39 @@ def _is_assigned(coverage: LogCoverage, broker: int, at: int) -> bool:
 def _judge(
     coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, verdicts: Verdicts
 ) -> None:
-    end = view.at + _AT_ONCE_US
+    changed = _next_change(coverage, log, view, broker, is_gone)
+    end = view.at + _AT_ONCE_US if changed is None else min(view.at + _AT_ONCE_US, changed - _BEFORE_US)
     window = [line for line in log.lines if view.at - _BEFORE_US <= line.at <= end]
     if any(line.replica_id == broker and line.kind in (*TRANSITIONS, *FAILED) for line in window):
         verdicts.kept("R16")
         return
+    stays = _stays(log, view.at, changed, broker, is_gone)
     is_silent = (
         any(line.kind in _ANSWERS for line in window)
         or not _must_move(log, view, broker, is_gone)
         or not coverage.is_whole(log, view.at, end)
-        or coverage.was_anything_received(log, view.at, end)
+        or (not stays and coverage.was_anything_received(log, view.at, end))
     )
     if is_silent:
         verdicts.unjudged("R16")
     else:
-        verdicts.broken(_missing(coverage, log, view, broker, is_gone))
+        verdicts.broken(_missing(coverage, log, view, broker, is_gone, stays))
+
+
+def _next_change(coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> int | None:
+    """When the controller's list of live brokers next changed for the broker."""
+    views = own_views(coverage.case.cluster, log)
+    return next((after.at for after in views if after.at > view.at and (broker in after.live) == is_gone), None)
+
+
+def _stays(log: ControllerLog, at: int, changed: int | None, broker: int, is_gone: bool) -> bool:
+    """Whether the replica's next line starts from the state before, and belongs to the list's next change of the
+    broker: then no line of the step is missing."""
+    own = (line for line in log.lines if line.kind == REPLICA and line.replica_id == broker and line.at > at)
+    following = next(own, None)
+    if following is None or changed is None or following.at > changed + _AT_ONCE_US:
+        return False
+    return following.from_state == (ReplicaState.ONLINE if is_gone else ReplicaState.OFFLINE)
 
 
 def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> bool:
@@ -91,11 +109,18 @@ def _must_move(log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -
     return last == opposite and not moves and any(line.kind == LEADER_AND_ISR for line in earlier)
 
 
-def _missing(coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool) -> Finding:
+def _missing(
+    coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, stays: bool
+) -> Finding:
     procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
     last = _last_before(log, view.at)
+    severity = "error" if stays else "warning"
     return Divergence(
-        DivergenceType.STEP_MISSING, coverage.severity("error"), view.at, broker_id=log.controller_id, replica_id=broker
+        DivergenceType.STEP_MISSING,
+        coverage.severity(severity),
+        view.at,
+        broker_id=log.controller_id,
+        replica_id=broker,
     ).explained(
         f"replica {broker} becomes {target}",
         f"no transition of replica {broker}, nor of anything else",

@@ -175,9 +175,28 @@ def own_views(cluster: ClusterView, log: ControllerLog) -> list[LiveView]:
 
 
 def steady_brokers(cluster: ClusterView, log: ControllerLog, at: int) -> frozenset[int]:
-    """The brokers that are in each list of live ones that the controller logged about then."""
+    """The brokers that are in each list of live ones that the controller logged about then, and of which nothing tells
+    that they went in between: a list may be among lines that are missing."""
     views = own_views(cluster, log)
-    last = [view.live for view in views if view.at <= at - _VIEW_SLACK_US][-1:]
-    around = [view.live for view in views if abs(view.at - at) <= _VIEW_SLACK_US]
+    last = [view for view in views if view.at <= at - _VIEW_SLACK_US][-1:]
+    around = [view for view in views if abs(view.at - at) <= _VIEW_SLACK_US]
     lists = [*last, *around]
-    return frozenset.intersection(*lists) if lists and any(view.at <= at for view in views) else frozenset()
+    if not lists or not any(view.at <= at for view in views):
+        return frozenset()
+    since = lists[0].at
+    listed_next = min((view.at for view in views if view.at > at), default=None)
+    return frozenset(
+        broker
+        for broker in frozenset.intersection(*(view.live for view in lists))
+        if not _may_have_gone(cluster, broker, since, at, listed_next)
+    )
+
+
+def _may_have_gone(cluster: ClusterView, broker: int, since: int, at: int, listed_next: int | None) -> bool:
+    """Whether a process of the broker started after ``since`` and no later than the controller's next list, or its
+    registration ended."""
+    starts = [start for start, _ in cluster.process_starts.get(broker, ()) if start > since]
+    if starts and (listed_next is None or starts[0] <= listed_next):
+        return True
+    ends = (interval.end for interval in cluster.liveness.get(broker, ()) if interval.end is not None)
+    return any(since < end <= at + _VIEW_SLACK_US for end in ends)

@@ -79,13 +79,13 @@ _SILENT: Final = frozenset(
 )
 _JOINS: Final = (ReplicaState.NEW, ReplicaState.ONLINE)
 #: A broker that asks for a controlled shutdown is gone within this time, or has given up.
-_SHUTDOWN_US: Final = 120_000_000
+SHUTDOWN_US: Final = 120_000_000
 #: From these a replica goes Online when its broker starts.
 _AWAY: Final = (ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE)
 #: More versions than this, and nothing is said.
 _MOST_VERSIONS: Final = 6
 #: Replicas go Offline at most this long before anything else tells of the deletion of their topic.
-_BEFORE_DELETION_US: Final = 5_000_000
+BEFORE_DELETION_US: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _reexecuted(case: Case, step: Step, versions: Sequence[KafkaVersion]) -> lis
         cached = None
     for line in step.block.transitions:
         deleted_from = case.deletion_hint
-        may_be_deleted = deleted_from is not None and line.at >= deleted_from - _BEFORE_DELETION_US
+        may_be_deleted = deleted_from is not None and line.at >= deleted_from - BEFORE_DELETION_US
         reexecution = _Reexecution(case, step, line, cached, versions, may_be_deleted)
         result.append(Reexecuted(line, reexecution.required()))
         if line.to_state == PartitionState.ONLINE:
@@ -262,7 +262,7 @@ class _Reexecution:
         return frozenset(
             broker
             for broker, asked in cluster.shutdown_requests.items()
-            if any(self.line.at - _SHUTDOWN_US <= at <= self.line.at + _BEFORE_DELETION_US for at, _ in asked)
+            if any(self.line.at - SHUTDOWN_US <= at <= self.line.at + BEFORE_DELETION_US for at, _ in asked)
         )
 
     def _assignments(self) -> list[tuple[int, ...]]:

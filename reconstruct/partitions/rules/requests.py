@@ -11,6 +11,7 @@ from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
@@ -31,7 +32,14 @@ from reconstruct.partitions.reexecution.controller_log import (
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.recipients import judge_recipients, named_replicas
-from reconstruct.partitions.reexecution.reexecution import Reexecuted, Step, is_surely_live, reexecuted_steps
+from reconstruct.partitions.reexecution.reexecution import (
+    BEFORE_DELETION_US,
+    SHUTDOWN_US,
+    Reexecuted,
+    Step,
+    is_surely_live,
+    reexecuted_steps,
+)
 from reconstruct.time.instants import utc
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -97,6 +105,22 @@ def _is_surely_live(coverage: LogCoverage, step: Step, line: Evidence, expected:
     return is_surely_live(cluster, step, line, expected.broker_id)
 
 
+def _may_have_failed(coverage: LogCoverage, step: Step, line: Evidence, broker: int) -> bool:
+    """Whether the broker's own failure would explain the transition: its replica went Offline with no other cause, or
+    the partition that it led was offline."""
+    if line.from_state == PartitionState.OFFLINE:
+        return step.cached is not None and step.cached.leader == broker
+    if line.to_state != ReplicaState.OFFLINE or line.replica_id != broker:
+        return False
+    case, hint = coverage.case, coverage.case.deletion_hint
+    asked = case.cluster.shutdown_requests.get(broker, ())
+    return not (
+        case.reassigning
+        or (hint is not None and line.at >= hint - BEFORE_DELETION_US)
+        or any(line.at - SHUTDOWN_US <= at <= line.at for at, _ in asked)
+    )
+
+
 def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentRequest) -> bool:
     requests = block.requests
     if expected.kind == STOP_REPLICA and log.stops:
@@ -128,6 +152,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
         or not _is_surely_live(coverage, step, line, expected)
+        or _may_have_failed(coverage, step, line, expected.broker_id)
     )
     if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
         is_silent = is_silent or not coverage.controller_log_covers(log, line.at, end)

@@ -88,10 +88,23 @@ def test_a_broker_failure_of_which_the_controller_does_nothing(name: str, unpack
     assert tenure.end is None or tenure.end > view.at + 11_000_000
     bent = subject.without(is_later)
     (finding,) = [f for f in steps(findings(subject, bent)) if "Broker failure" in f.explanation]
-    assert (finding.divergence_type, finding.severity, finding.replica_id) == ("step_missing", "error", 2)
+    # Lines that were lost would look the same.
+    assert (finding.divergence_type, finding.severity, finding.replica_id) == ("step_missing", "warning", 2)
     assert finding.evidence[0] == view.evidence_id
     lossy = replace(subject.view, lossy_logs=frozenset({view.controller_id or 0}))
     assert steps(findings(subject, bent, lossy)) == []
+    if name == "failover-0.8.2.2":  # whose return comes so soon that brokers receive after it what was sent before
+        return
+    # Unless the replica then comes back from the state that it never left.
+    back = next(v.at for v in subject.view.live_views if v.at > view.at and 2 in v.live)
+    returned = [
+        replace(fact, from_state="OnlineReplica")
+        if (fact.replica_id, fact.from_state) == (2, "OfflineReplica")
+        else fact
+        for fact in subject.without(lambda fact: is_later(fact) and (fact.at < back - 5_000 or fact.broker_id == 2))
+    ]
+    (finding,) = [f for f in steps(findings(subject, returned)) if "Broker failure" in f.explanation]
+    assert (finding.divergence_type, finding.severity, finding.replica_id) == ("step_missing", "error", 2)
 
 
 # --- as tables --------------------------------------------------------------------------------------------------------

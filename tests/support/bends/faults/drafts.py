@@ -1,0 +1,307 @@
+"""What every kind of fault needs: the place, the change of several sources at once, and what must be found."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final
+
+from tests.support.bends.editing import StateRow, Subject, state_rows
+from tests.support.captures.text import CaptureText
+from tests.support.evidence.lines import Line, Partition, by_partition, ids, integer
+
+ERROR, WARNING, INFO = "error", "warning", "info"
+#: The line numbers of a file from 1, and the lines that take their place: none, one or several.
+Edits = dict[tuple[str, int], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One broken rule. Found is a finding of one of ``rules`` with ``severity`` about ``partition`` (None: the cluster)
+    and, where it names a broker or a replica, one of ``brokers`` (empty: any). ``also`` are partitions of which the
+    change makes the same true: those of one request."""
+
+    kind: str
+    partition: Partition | None
+    rules: frozenset[str]
+    edits: Mapping[tuple[str, int], tuple[str, ...]]
+    note: str
+    brokers: frozenset[int] = frozenset()
+    severity: str = ERROR
+    also: frozenset[Partition] = frozenset()
+
+
+class Site(Subject):
+    """A capture with what the kinds of fault ask of it again and again."""
+
+    @staticmethod
+    def read(name: str, text: CaptureText) -> Site:
+        return Site(**vars(Subject.of(name, text)))
+
+    @cached_property
+    def writes(self) -> Mapping[Partition, Sequence[StateRow]]:
+        """The writes of each partition's state that snapshots show, in order."""
+        found: dict[Partition, list[StateRow]] = {}
+        for row in state_rows(self.text):
+            found.setdefault(row.partition, []).append(row)
+        return found
+
+    @cached_property
+    def partitions(self) -> Sequence[Partition]:
+        return sorted(self.plain.facts)
+
+    @cached_property
+    def by_name(self) -> Mapping[Partition, Sequence[Line]]:
+        """All lines that name each partition, alone or among others."""
+        found: dict[Partition, list[Line]] = {}
+        for line in self.lines:
+            for named in dict.fromkeys(partition for partition, _ in by_partition(line.fields) if partition):
+                found.setdefault(named, []).append(line)
+        return found
+
+    def about(self, partition: Partition | None, *event_types: str) -> list[Line]:
+        """The lines of some types about a partition."""
+        lines = self.by_name.get(partition, ()) if partition else ()
+        return [line for line in lines if line.event_type in event_types]
+
+    def successive(self) -> Iterator[tuple[StateRow, StateRow]]:
+        """Pairs of writes with successive versions of a partition that was not created again."""
+        for rows in self.writes.values():
+            if sum(row.version == 0 for row in rows) <= 1:
+                pairs = itertools.pairwise(rows)
+                yield from ((before, after) for before, after in pairs if after.version == before.version + 1)
+
+    def written_at(self, row: StateRow) -> int:
+        """µs."""
+        name, row_number = row.rows[0]
+        value: int = json.loads(self.text.files[name][row_number - 1])["mtime"]
+        return value * 1000
+
+    @cached_property
+    def _topics(self) -> Sequence[dict[str, Any]]:
+        """The rows of topics' znodes in all snapshots, each write once."""
+        rows = (
+            json.loads(line)
+            for name in self.text.named("znodes/")
+            for line in self.text.files[name]
+            if '"/brokers/topics/' in line
+        )
+        found = {(row["path"], row["mzxid"]): row for row in rows if row["path"].count("/") == 3 and row["data"]}
+        return list(found.values())
+
+    def assignment(self, partition: Partition, at: int) -> tuple[int, ...] | None:
+        """The replicas of a partition at an instant (µs), by the newest znode; None where none shows it."""
+        found = None
+        for row in self._topics:
+            if row["path"] == f"/brokers/topics/{partition[0]}" and row["mtime"] * 1000 <= at:
+                found = json.loads(row["data"])["partitions"].get(str(partition[1]), found)
+        return None if found is None else tuple(found)
+
+    def ever_assigned(self, partition: Partition) -> set[int]:
+        """Every replica that any source ever names for the partition."""
+        facts = self.plain.facts.get(partition, ())
+        return {
+            r for f in facts for r in (*(f.replicas or ()), *(f.adding_replicas or ()), *(f.removing_replicas or ()))
+        }
+
+    def registrations(self, broker: int) -> list[tuple[str, int, dict[str, Any]]]:
+        """Every row of a snapshot that shows a broker's registration, in order: file, number, row."""
+        path = f'"/brokers/ids/{broker}"'
+        return [
+            (name, row_number, json.loads(line))
+            for name in self.text.named("znodes/")
+            for row_number, line in enumerate(self.text.files[name], 1)
+            if path in line
+        ]
+
+
+Faults = Callable[[Site], Iterator[Fault]]
+
+
+def bent(text: CaptureText, edits: Mapping[tuple[str, int], tuple[str, ...]]) -> CaptureText:
+    """The text with the edits made."""
+    files = dict(text.files)
+    for name in {name for name, _ in edits}:
+        changed = (edits.get((name, number), (line,)) for number, line in enumerate(files[name], 1))
+        files[name] = tuple(line for lines in changed for line in lines)
+    return CaptureText(files)
+
+
+@dataclass
+class Draft:
+    """Edits that are being gathered."""
+
+    site: Site
+    edits: Edits = field(default_factory=dict)
+
+    def put(self, line: Line, *texts: str) -> None:
+        """Other text in place of a line; none takes it out."""
+        self.edits[line.file, line.number] = texts
+
+    def drop(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self.put(line)
+
+    def text(self, line: Line) -> str:
+        """A line as it stands now; empty where it was taken out."""
+        return "\n".join(self.edits.get((line.file, line.number), (self.site.raw(line),)))
+
+    def before(self, line: Line, *texts: str) -> None:
+        now = self.edits.get((line.file, line.number), (self.site.raw(line),))
+        self.edits[line.file, line.number] = (*texts, *now)
+
+    def after(self, line: Line, *texts: str) -> None:
+        now = self.edits.get((line.file, line.number), (self.site.raw(line),))
+        self.edits[line.file, line.number] = (*now, *texts)
+
+    def insert(self, file: str, at: int, *texts: str) -> None:
+        """Lines where their time ``at`` (µs) belongs in a log."""
+        stamp = stamp_of(at)
+        lines = self.site.text.files[file]
+        number = next((n for n, line in enumerate(lines, 1) if line[1:24] > stamp and _DATED.match(line)), len(lines))
+        now = self.edits.get((file, number), (lines[number - 1],))
+        self.edits[file, number] = (*texts, *now)
+
+
+_DATED: Final = re.compile(r"^\[\d{4}-")
+
+
+def stamp_of(at: int) -> str:
+    instant = datetime.fromtimestamp(at / 1e6, UTC)
+    return f"{instant:%Y-%m-%d %H:%M:%S},{instant.microsecond // 1000:03d}"
+
+
+def dated(text: str, at: int) -> str:
+    """A log line with another time, µs."""
+    return f"[{stamp_of(at)}]{text[25:]}"
+
+
+def number(line: Line, name: str) -> int | None:
+    """A field as a number; None where the line has none."""
+    return integer(line.fields.get(name, ""))
+
+
+def names(line: Line, partition: Partition) -> bool:
+    """Whether a line tells of the partition, among others perhaps."""
+    if "partition_id" not in line.fields and partition[0] not in line.fields.get("topic_partitions", ""):
+        return False
+    return any(named == partition for named, _ in by_partition(line.fields))
+
+
+# --- the state of a partition, wherever it is shown
+
+
+@dataclass(frozen=True)
+class State:
+    """What a sighting shows of a partition's state: None is what it does not show."""
+
+    leader: int | None
+    leader_epoch: int | None
+    isr: tuple[int, ...] | None
+    version: int | None
+    at: int
+
+
+_EPOCH: Final = re.compile(r"(?i)(leader_?\s?epoch(?:\"?[:=]|\s(?:is\s|was\s)?))(-?\d+)")
+_LEADER: Final = re.compile(
+    r"(\bLeader:|\bleader=|\"leader\":|Current leader is |with leader |elected leader |new leader = )(-?\d+)"
+)
+_ISR: Final = re.compile(
+    r"(\bISR:)([\d,]*)(?=,Leader|,InSync)|(\bisr=List\()([\d, ]*)(?=\))|(\bisr=\[)([\d, ]*)(?=\])"
+    r"|(\bisr=)([\d,]*)(?=, zk)|(\"isr\":\[)([\d,]*)(?=\])|(\bISR \[)([\d,]*)(?=\])|(\bISR updated to \[?)([\d,]*)"
+)
+_BROKER_STATES: Final = re.compile(r"(isrWithBrokerEpoch=List\()(.*?)(\)(?=, leaderRecovery|\)))")
+
+Change = Callable[[State], State]
+
+
+def _shown(line: Line, fields: Mapping[str, str]) -> State:
+    isr = fields.get("new_isr", fields.get("isr"))
+    epoch = fields.get("leader_epoch", fields.get("request_leader_epoch", ""))
+    return State(
+        integer(fields.get("leader", "")),
+        integer(epoch),
+        None if isr is None else ids(isr),
+        integer(fields.get("partition_epoch", "")),
+        line.at,
+    )
+
+
+def restated(draft: Draft, partition: Partition, change: Change) -> None:
+    """Every sighting of a partition's state, in znodes and logs, with what ``change`` makes of it."""
+    site = draft.site
+    for written in site.writes.get(partition, ()):
+        _restate_row(draft, written, change)
+    for line in site.by_name.get(partition, ()):
+        for named, fields in by_partition(line.fields):
+            if named != partition:
+                continue
+            was = _shown(line, fields)
+            now = change(was)
+            if now != was and (text := draft.text(line)):
+                is_listed = "topic_partitions" in line.fields
+                draft.put(line, _in_list(text, partition, was, now) if is_listed else _in_line(text, was, now))
+
+
+def _restate_row(draft: Draft, written: StateRow, change: Change) -> None:
+    state = written.state
+    for name, row_number in written.rows:
+        row = json.loads(draft.site.text.files[name][row_number - 1])
+        was = State(state["leader"], state["leader_epoch"], tuple(state["isr"]), written.version, row["mtime"] * 1000)
+        now = change(was)
+        if now != was:
+            data = {**state, "leader": now.leader, "leader_epoch": now.leader_epoch, "isr": list(now.isr or ())}
+            row["data"] = json.dumps(data, separators=(",", ":"))
+            row["version"] = now.version
+            draft.edits[name, row_number] = (json.dumps(row),)
+
+
+def _in_line(text: str, was: State, now: State) -> str:
+    if now.leader_epoch != was.leader_epoch:
+        text = _EPOCH.sub(lambda f: f"{f[1]}{now.leader_epoch}" if f[2] == str(was.leader_epoch) else f[0], text)
+    if now.leader != was.leader:
+        text = _LEADER.sub(lambda f: f"{f[1]}{now.leader}", text, count=1)
+    if now.isr != was.isr and now.isr is not None:
+        text = put_isr(text, now.isr)
+    return text
+
+
+def put_isr(text: str, isr: Iterable[int]) -> str:
+    """The line with another ISR, however its era prints it."""
+    members = list(isr)
+
+    def states(found: re.Match[str]) -> str:
+        inner = ", ".join(f"BrokerState(brokerId={member}, brokerEpoch=-1)" for member in members)
+        return f"{found[1]}{inner}{found[3]}"
+
+    def listed(found: re.Match[str]) -> str:
+        groups = found.groups()
+        prefix, old = next((groups[i], groups[i + 1]) for i in range(0, len(groups), 2) if groups[i] is not None)
+        separator = ", " if ", " in old or prefix.endswith(("List(", "isr=[")) else ","
+        return prefix + separator.join(map(str, members))
+
+    if "isrWithBrokerEpoch" in text:
+        return _BROKER_STATES.sub(states, text, count=1)
+    return _ISR.sub(listed, text, count=1)
+
+
+def _in_list(text: str, partition: Partition, was: State, now: State) -> str:
+    """In a controller's list of the states of many partitions."""
+    name = rf"(?:\[{re.escape(partition[0])},{partition[1]}\]|\b{re.escape(partition[0])}-{partition[1]}) -> \("
+    found = re.search(name + r"[^()]*\)", text)
+    return text if found is None else text[: found.start()] + _in_line(found[0], was, now) + text[found.end() :]
+
+
+def from_epoch(epoch: int, change: Callable[[State], State]) -> Change:
+    """The change for sightings of that leader epoch alone."""
+    return lambda state: change(state) if state.leader_epoch == epoch else state
+
+
+def raised(by: int, since: int) -> Change:
+    """Leader epochs from ``since`` on, so much higher."""
+    return lambda s: replace(s, leader_epoch=s.leader_epoch + by) if (s.leader_epoch or -1) >= since else s  # type: ignore[operator]

@@ -1,0 +1,156 @@
+"""What is found of the faults made in captures.
+
+python -m tests.support.bends.faults.measure FOLDER_OF_CAPTURES [PLACES_OF_EACH_KIND_AND_CAPTURE]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding
+from tests.support.bends.decisions import illegal_partition_transition, illegal_replica_transition
+from tests.support.bends.editing import Bend
+from tests.support.bends.faults.drafts import INFO, Fault, Faults, Site, bent
+from tests.support.bends.faults.lifecycles import LIFECYCLES
+from tests.support.bends.faults.requests import REQUESTS
+from tests.support.bends.faults.states import STATES
+from tests.support.captures.text import CaptureText
+from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
+
+SEED: Final = 20261122
+_SEVERITIES: Final = ("info", "warning", "error")
+
+
+def _of_bends(kind: str, bends: Iterable[Bend]) -> Iterable[Fault]:
+    for each in bends:
+        rules = frozenset(rule for rule, _ in each.expected)
+        edits = {place: () if text is None else (text,) for place, text in each.edits.items()}
+        yield Fault(kind, each.partition, rules, edits, each.note)
+
+
+def illegal_partition_move(site: Site) -> Iterable[Fault]:
+    return _of_bends("illegal partition transition", illegal_partition_transition(site))
+
+
+def illegal_replica_move(site: Site) -> Iterable[Fault]:
+    return _of_bends("illegal replica transition", illegal_replica_transition(site))
+
+
+KINDS: Final[tuple[Faults, ...]] = (*STATES, *REQUESTS, *LIFECYCLES, illegal_partition_move, illegal_replica_move)  # type: ignore[arg-type]
+
+
+class Result(StrEnum):
+    """What is found of a fault."""
+
+    FOUND = "found"
+    MILDER = "milder"
+    NOTHING = "nothing"
+    HARSHER = "harsher"
+    OTHER = "another rule"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fault, what was found of it, and the findings above info that are about something else."""
+
+    capture: str
+    fault: Fault
+    result: Result
+    new: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+Key = tuple[Partition | None, str, str, str, int | None, int | None]
+
+
+def _findings(capture: PlainCapture) -> Counter[Key]:
+    found: list[tuple[Partition | None, Finding]] = [(None, finding) for finding in capture.cluster.verdicts.findings]
+    found += capture.findings()
+    return Counter(
+        (where, f.rule_id, str(f.divergence_type), f.severity, f.broker_id, f.replica_id) for where, f in found
+    )
+
+
+def _text(key: Key) -> str:
+    where, rule, kind, severity, broker, replica = key
+    place = "cluster" if where is None else f"{where[0]}-{where[1]}"
+    return f"{severity} {rule} {kind} {place} broker {broker} replica {replica}"
+
+
+def outcome(site: Site, fault: Fault, known: Counter[Key]) -> Outcome:
+    """Make the fault in the capture's text, read it again, and compare what is found."""
+    new = _findings(plain_capture(bent(site.text, fault.edits))) - known
+    right = [key for key in new if _is_right(fault, key)]
+    severities = {key[3] for key in right}
+    if fault.severity in severities:
+        result = Result.FOUND
+    elif severities:
+        is_milder = max(map(_SEVERITIES.index, severities)) < _SEVERITIES.index(fault.severity)
+        result = Result.MILDER if is_milder else Result.HARSHER
+    elif any(key[0] == fault.partition and key[3] != INFO for key in new):
+        result = Result.OTHER
+    else:
+        result = Result.NOTHING
+    others = [
+        key
+        for key in new
+        if key[3] != INFO and key[0] != fault.partition and not (key[0] in fault.also and key[1] in fault.rules)
+    ]
+    return Outcome(site.name, fault, result, tuple(map(_text, new)), tuple(map(_text, others)))
+
+
+def _is_right(fault: Fault, key: Key) -> bool:
+    where, rule, _, _, broker, replica = key
+    named = {broker, replica} - {None}
+    is_broker = not fault.brokers or not named or bool(named & fault.brokers)
+    return (where == fault.partition or where in fault.also) and rule in fault.rules and is_broker
+
+
+def outcomes(site: Site, places: int, seed: int = SEED, kinds: Sequence[Faults] = KINDS) -> list[Outcome]:
+    """Every kind in a capture, at up to ``places`` random places each."""
+    known = _findings(site.plain)
+    found = []
+    for kind in kinds:
+        faults = list(kind(site))
+        chance = Random(f"{seed} {site.name} {getattr(kind, '__name__', kind)}")
+        found += [outcome(site, fault, known) for fault in chance.sample(faults, min(places, len(faults)))]
+    return found
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """By kind: how many places, and what was found of them."""
+    lines = ["| kind | places | " + " | ".join(Result) + " | others accused |", "|---" * (len(Result) + 3) + "|"]
+    for kind in (*dict.fromkeys(each.fault.kind for each in found), None):
+        own = [each for each in found if kind in (each.fault.kind, None)]
+        counts = Counter(each.result for each in own)
+        cells = [kind or "**all**", str(len(own)), *(str(counts[result] or "") for result in Result)]
+        lines.append(f"| {' | '.join(cells)} | {sum(bool(each.others) for each in own) or ''} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    places = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    kinds = [kind for kind in KINDS if len(sys.argv) < 4 or kind.__name__ in sys.argv[3:]]  # type: ignore[attr-defined]
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    found = [
+        each
+        for name in names
+        for each in outcomes(Site.read(name, CaptureText.read(folder / name)), places, kinds=kinds)
+    ]
+    print(table(found))
+    for each in found:
+        if each.result is not Result.FOUND or each.others:
+            print(f"{each.result}: {each.capture} {each.fault.kind} {each.fault.partition} {each.fault.note}")
+            print(*(f"    {text}" for text in (each.new if each.result is not Result.FOUND else each.others)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Captures of which something is lost, and what they are then accused of: it must be nothing.
+
+    python -m tests.support.bends.losses FOLDER_OF_CAPTURES [TRIES]
+
+Lost are 1 to 1,000 neighbouring lines of one log, a log, all of a broker, snapshots of the znodes; or a broker's clock
+is wrong. Each try is drawn by its number, so that the same number always gives the same loss. An error that the
+undamaged capture does not have is a false one: no real cluster did what it says.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from reconstruct.findings.verdicts import Finding
+from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
+
+MOST_LINES: Final = 1_000
+_TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
+_SHIFTS_S: Final = (-86_400, -3_600, -60, -3, -0.4, 0.4, 1.5, 30, 3_600)
+#: The partition (None: the cluster), rule, type, broker and replica of a finding.
+Accusation = tuple[Partition | None, str, str, int | None, int | None]
+Loss = Callable[[CaptureText, Random], tuple[str, CaptureText]]
+
+
+@dataclass(frozen=True)
+class FalseError:
+    """An error that a loss made, with the try that gives it again."""
+
+    capture: str
+    number: int
+    loss: str
+    partition: Partition | None
+    finding: Finding
+
+    def __str__(self) -> str:
+        where = "the cluster" if self.partition is None else "{}-{}".format(*self.partition)
+        name = f"{self.finding.rule_id} {self.finding.divergence_type}"
+        return f"{self.capture} try {self.number}: {self.loss}: {name} of {where}: {self.finding.explanation}"
+
+
+def accusations(capture: PlainCapture) -> Iterator[tuple[Accusation, Partition | None, Finding]]:
+    """The errors of a capture."""
+    found: list[tuple[Partition | None, Finding]] = [(None, finding) for finding in capture.cluster.verdicts.findings]
+    found += capture.findings()
+    for partition, finding in found:
+        if finding.severity == "error":
+            key = (partition, finding.rule_id, str(finding.divergence_type), finding.broker_id, finding.replica_id)
+            yield key, partition, finding
+
+
+def tried(name: str, text: CaptureText, numbers: range) -> list[FalseError]:
+    """The false errors of these tries of one capture."""
+    known = Counter(key for key, _, _ in accusations(plain_capture(text)))
+    found = []
+    for number in numbers:
+        chance = Random(f"{name} {number}")
+        (loss,) = chance.choices(list(LOSSES), list(LOSSES.values()))
+        said, lost = loss(text, chance)
+        for key, partition, finding in accusations(plain_capture(lost)):
+            if key not in known:
+                found.append(FalseError(name, number, said, partition, finding))
+    return found
+
+
+# --- the losses
+
+
+def _logs(text: CaptureText) -> list[str]:
+    return text.named("/logs/")
+
+
+def _without(text: CaptureText, *names: str) -> CaptureText:
+    return CaptureText({name: lines for name, lines in text.files.items() if name not in names})
+
+
+def _with(text: CaptureText, changed: Mapping[str, Lines]) -> CaptureText:
+    return CaptureText({**text.files, **changed})
+
+
+def lost_lines(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """A block of neighbouring lines; of a server.log seldom, as most of its lines tell of no state."""
+    kinds = chance.choice(("state-change", "state-change", "state-change", "controller", "controller", "server"))
+    name = chance.choice([name for name in text.named("/logs/", kinds) if text.files[name]])
+    lines = text.files[name]
+    many = min(round(MOST_LINES ** chance.random()), len(lines))
+    first = chance.randrange(len(lines) - many + 1)
+    kept = (*lines[:first], *lines[first + many :])
+    return f"lines {first + 1} to {first + many} of {name}", _with(text, {name: kept})
+
+
+def lost_log(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    name = chance.choice(_logs(text))
+    return name, _without(text, name)
+
+
+def lost_broker(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    broker = chance.choice(_brokers(text))
+    return f"all of {broker}", _without(text, *text.named(f"{broker}/"))
+
+
+def lost_logs_of_a_kind(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    kind = chance.choice(("state-change.log", "controller.log", "server.log"))
+    return f"every {kind}", _without(text, *text.named(kind))
+
+
+def lost_snapshots(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    rounds = text.named("znodes/")
+    share = chance.choice((0.1, 0.5, 0.9, 1))
+    return f"{share:.0%} of the snapshots", _without(text, *chance.sample(rounds, round(share * len(rounds))))
+
+
+def lost_end(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """What one broker wrote before or after an instant, as rotation and a full disk lose it."""
+    broker = chance.choice(_brokers(text))
+    names = text.named(f"{broker}/logs/")
+    times = sorted({line[1:24] for name in names for line in text.files[name] if _TIME.match(line)})
+    cut, is_begin = chance.choice(times), chance.random() < 0.5
+    changed = {name: tuple(_side(text.files[name], cut, is_begin)) for name in names}
+    return f"{broker} {'before' if is_begin else 'after'} {cut}", _with(text, changed)
+
+
+def _side(lines: Lines, cut: str, is_begin_lost: bool) -> Iterator[str]:
+    is_after = False
+    for line in lines:
+        is_after = is_after or (bool(_TIME.match(line)) and line[1:24] >= cut)
+        if is_after == is_begin_lost:
+            yield line
+
+
+def wrong_clock(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """All logs of one broker by a clock that shows another time."""
+    broker, shift = chance.choice(_brokers(text)), chance.choice(_SHIFTS_S)
+    changed = {name: _shifted(text.files[name], shift) for name in text.named(f"{broker}/logs/")}
+    return f"the clock of {broker} {shift:+g} s", _with(text, changed)
+
+
+def _shifted(lines: Lines, seconds: float) -> Lines:
+    shift = timedelta(seconds=seconds)
+
+    def later(found: re.Match[str]) -> str:
+        at = datetime.strptime(f"{found[1]}000", "%Y-%m-%d %H:%M:%S,%f") + shift
+        return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}]"
+
+    return tuple(_TIME.sub(later, line) for line in lines)
+
+
+def several(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """Two losses at once."""
+    said = []
+    for loss in chance.choices((lost_lines, lost_log, lost_snapshots, lost_end), k=2):
+        name, text = loss(text, chance)
+        said.append(name)
+    return " and ".join(said), text
+
+
+def _brokers(text: CaptureText) -> list[str]:
+    return sorted({name.split("/")[0] for name in _logs(text)})
+
+
+#: Each, and its share of the tries.
+LOSSES: Final[Mapping[Loss, float]] = {
+    lost_lines: 0.7,
+    lost_log: 0.02,
+    lost_broker: 0.01,
+    lost_logs_of_a_kind: 0.01,
+    lost_snapshots: 0.04,
+    lost_end: 0.1,
+    wrong_clock: 0.05,
+    several: 0.07,
+}
+
+
+def main() -> int:
+    folder, tries = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    each = -(-tries // len(names))
+    found: list[FalseError] = []
+    for name in names:
+        errors = tried(name, CaptureText.read(folder / name), range(each))
+        print(f"{name}: {each} losses, {len(errors)} false errors", *errors, sep="\n", flush=True)
+        found += errors
+    kinds = Counter((error.finding.rule_id, str(error.finding.divergence_type)) for error in found)
+    print(
+        f"{each * len(names)} losses, {len(found)} false errors of {len({(e.capture, e.number) for e in found})} tries"
+    )
+    print(*(f"{rule} {kind}: {count}" for (rule, kind), count in kinds.most_common()), sep="\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -19,6 +19,7 @@ from tests.support.bends.checkpoint_copies import (
     rising,
 )
 from tests.support.bends.offsets import Change, Kind, Place
+from tests.support.captures.text import printed_at
 from tests.support.truth.calm import CalmCapture, Partition, Written
 
 _TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] ")
@@ -86,7 +87,7 @@ def _millis(line: str) -> int | None:
     time = _TIME.match(line)
     if time is None:
         return None
-    return round(datetime.strptime(f"{time[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC).timestamp() * 1000)
+    return printed_at(time[1]) // 1000
 
 
 # --- a shrink's own numbers -----------------------------------------------------------------------------------------

@@ -135,22 +135,6 @@ BASES: Final = {
 }
 
 
-def name_cluster(capture: Path, cluster_id: str) -> None:
-    """Write another cluster id wherever a capture's text states its own, so that many are told apart in one lake."""
-    stated = {_stated_id(path.read_text()) for path in capture.glob("broker-*/meta.properties")}
-    for path in [
-        p for pattern in ("broker-*/logs/*", "broker-*/meta.properties", "znodes/*") for p in capture.glob(pattern)
-    ]:
-        content = path.read_bytes()
-        for own in stated:
-            content = content.replace(own.encode(), cluster_id.encode())
-        path.write_bytes(content)
-
-
-def _stated_id(properties: str) -> str:
-    return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))
-
-
 # --- tools
 
 

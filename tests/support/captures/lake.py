@@ -20,7 +20,6 @@ from tests.support.captures.packed import TRUTH, ZNODES, unpack
 
 _RECORD: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
 _PRINTED: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
-_TIME: Final = "%Y-%m-%d %H:%M:%S"
 #: By how much the clocks of :attr:`Sources.WRONG_CLOCKS` are wrong: two hours are a zone, 47 seconds are a clock.
 WRONG_BY: Final = {2: timedelta(hours=2), 3: timedelta(seconds=-47)}
 _NAMES_CLUSTER: Final = "Cluster ID = "
@@ -48,7 +47,7 @@ class Given:
     @property
     def cluster_id(self) -> str:
         """The id that ``meta.properties`` states; for :attr:`Sources.ALL` the files state it themselves."""
-        return f"{self.capture}.{self.sources.name.lower()}"
+        return f"{self.capture}-{self.sources.name.lower()}".replace(".", "-")
 
 
 def lay_out(given: Given, folder: Path) -> Path:
@@ -63,6 +62,7 @@ def lay_out(given: Given, folder: Path) -> Path:
         for broker, shift in WRONG_BY.items():
             for log in capture.glob(f"broker-{broker}/logs/*.log"):
                 set_clock(log, shift)
+        name_cluster(capture, given.cluster_id)
         return capture
     capture = unpack(given.capture, target, without=(*TRUTH, *ZNODES, "meta.properties"))
     for broker in sorted(capture.glob("broker-*")):
@@ -74,11 +74,27 @@ def lay_out(given: Given, folder: Path) -> Path:
     return capture
 
 
+def name_cluster(capture: Path, cluster_id: str) -> None:
+    """Write another cluster id wherever a capture's text states its own, so that many are told apart in one lake."""
+    stated = {_stated_id(path.read_text()) for path in capture.glob("broker-*/meta.properties")}
+    for path in [
+        p for pattern in ("broker-*/logs/*", "broker-*/meta.properties", "znodes/*") for p in capture.glob(pattern)
+    ]:
+        content = path.read_bytes()
+        for own in stated:
+            content = content.replace(own.encode(), cluster_id.encode())
+        path.write_bytes(content)
+
+
+def _stated_id(properties: str) -> str:
+    return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))
+
+
 def set_clock(log: Path, shift: timedelta) -> None:
     """Print every time of a log so much later."""
 
     def moved(found: re.Match[str]) -> str:
-        return f"[{datetime.strptime(found[1], _TIME) + shift:{_TIME}}"
+        return f"[{(datetime.fromisoformat(found[1]) + shift).isoformat(' ', 'seconds')}"
 
     text = log.read_bytes().decode("utf-8", "surrogateescape")
     log.write_bytes(_PRINTED.sub(moved, text).encode("utf-8", "surrogateescape"))

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+from reconstruct.time.instants import to_micros
 
 _READ: Final = ("broker-*/logs/*.log", "broker-*/server.properties", "znodes/*.jsonl")
 
 Lines = tuple[str, ...]
+
+
+def printed_at(time: str) -> int:
+    """The instant of ``2026-11-21 03:04:05,678``, in UTC, in microseconds since 1970."""
+    return to_micros(datetime.fromisoformat(time).replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True)

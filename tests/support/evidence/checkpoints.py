@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -27,8 +26,8 @@ from reconstruct.checkpoints.evidence import (
 )
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets.bound_steps import EVER_AFTER
-from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import kafka_version
+from tests.support.captures.text import printed_at
 
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
 _CAUSE: Final = re.compile(r"^(?:Caused by: )?([\w.$]+): (.*)$")
@@ -89,7 +88,7 @@ def broker_lines(broker: Path) -> tuple[list[BrokerLine], list[tuple[int, str]],
         header = _HEADER.match(line)
         if header is None:
             continue
-        at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+        at = printed_at(header[1])
         first = at if first is None else first
         matched = match("server_log", header[4], header[3])
         event_type = "" if matched is None else matched.event_type

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from ingest.shapes import Match, match
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
-from reconstruct.time.instants import to_micros
-from tests.support.captures.text import CaptureText, Lines
+from tests.support.captures.text import CaptureText, Lines, printed_at
 
 Partition = tuple[str, int]
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
@@ -79,7 +77,7 @@ def lines_of(name: str, lines: Lines) -> Sequence[Line]:
         matched: Match | None = _matched(kind, header[4], header[3]) if header else None
         if header is None or matched is None:
             continue
-        at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+        at = printed_at(header[1])
         cause = lines[number] if number < len(lines) and not lines[number].startswith("[") else None
         found.append(
             Line(broker, kind, name, number, at, header[2], matched.shape_id, matched.event_type, matched.fields, cause)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
 from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.offsets.timeline import bound_offsets
-from reconstruct.time.instants import to_micros
+from tests.support.captures.text import printed_at
 from tests.support.truth.offsets import RIGHT, BoundsByPartition, CaptureEvidence, read_evidence
 
 Partition = tuple[str, int]
@@ -108,7 +107,7 @@ def _moves_of(broker: int, evidence_id: str, text: str) -> Iterator[tuple[Partit
     if line is None or matched is None or matched.event_type not in _KINDS:
         return
     fields = matched.fields
-    at = to_micros(datetime.strptime(f"{line[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+    at = printed_at(line[1])
     known = dict(pair.split(":") for pair in fields.get("out_of_sync", "").split(",") if pair)
     moved = set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
     for member in sorted(moved - {""}):

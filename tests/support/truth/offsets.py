@@ -17,7 +17,6 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -42,7 +41,7 @@ from reconstruct.offsets.evidence import (
 from reconstruct.offsets.messages import logged_replica_events, printed_offsets
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
-from reconstruct.time.instants import to_micros
+from tests.support.captures.text import printed_at
 from tests.support.evidence.partitions import plain_evidence
 
 Partition = tuple[str, int]
@@ -219,7 +218,7 @@ def _lines_of(log: str, content: bytes) -> tuple[tuple[int, int, str, Mapping[st
         header = _HEADER.match(line)
         matched = match(kind, header[4], header[3]) if header else None
         if header is not None and matched is not None:
-            at = to_micros(datetime.strptime(f"{header[1]}000", "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC))
+            at = printed_at(header[1])
             found.append((at, number, matched.event_type, MappingProxyType(matched.fields)))
     return tuple(found)
 

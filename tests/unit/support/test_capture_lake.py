@@ -60,4 +60,4 @@ def test_fewer_sources_name_their_cluster_only_by_meta_properties(name: str, tmp
     capture = lay_out(Given(Sources.NO_ZNODES, name), tmp_path)
     assert all("Cluster ID = " not in log.read_text() for log in capture.glob("broker-*/logs/*.log"))
     stated = {path.read_text() for path in capture.glob("broker-*/meta.properties")}
-    assert stated == {f"version=0\ncluster.id={name}.no_znodes\n"}
+    assert stated == {f"version=0\ncluster.id={name.replace('.', '-')}-no_znodes\n"}

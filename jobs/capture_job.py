@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import DONE, FAILED, Common, Job, Report, RunReport, UsageError, require_folder, stopped_by_signals
+from jobs.job import DONE, FAILED, Common, Job, RunReport, ShowProgress, UsageError, require_folder, stopped_by_signals
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(capture, tuple(unknown_names(properties)))
 
 
-def run(spark: None, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: None, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Capture until it ends by itself, by SIGINT or by SIGTERM. ``spark`` is None: none is needed."""
     from ingest.capture import run_capture
 

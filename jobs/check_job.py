@@ -12,8 +12,8 @@ from jobs.job import (
     GATE_FAILED,
     Common,
     Job,
-    Report,
     RunReport,
+    ShowProgress,
     UsageError,
     output_folder,
     ready_lake_of,
@@ -64,7 +64,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake, docs_dir, thresholds_of(options))
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress, params.thresholds)
     return RunReport(
         summary=(checks_line(report),),
@@ -73,7 +73,7 @@ def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunRe
     )
 
 
-def check(lake: Any, docs_dir: str | None, progress: Report, thresholds: Thresholds | None = None) -> Any:
+def check(lake: Any, docs_dir: str | None, progress: ShowProgress, thresholds: Thresholds | None = None) -> Any:
     from checks.pipeline import run_checks
 
     suit_session_to(lake)

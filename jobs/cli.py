@@ -37,7 +37,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
 
 _DESCRIPTION: Final = (
     "Rebuilds what a Kafka cluster decided and believed from the logs, znodes and checkpoint files it leaves behind,"
-    " and flags every point where it broke its own rules."
+    " and shows where that breaks Kafka's own rules."
 )
 _EXIT_CODES: Final = (
     "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed"

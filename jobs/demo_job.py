@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
-from jobs.job import PROGRAM, Common, Job, Report, RunReport, output_folder
+from jobs.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
 from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
 
@@ -42,7 +42,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake if common.names_lake else None, output_folder(options.out, "--out", common))
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Run everything; the lake stays, so that it can be asked afterwards."""
     lake = params.lake or os.path.join(tempfile.mkdtemp(prefix=f"{PROGRAM}-demo-"), "lake")
     with resources.as_file(resources.files("jobs") / CAPTURE) as capture:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from jobs.job import FAILED, Common, Job, Report, RunReport, UsageError, ready_lake_of, require_lake
+from jobs.job import FAILED, Common, Job, RunReport, ShowProgress, UsageError, ready_lake_of, require_lake
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def span_of(text: str) -> tuple[datetime, datetime]:
     return aware, aware + width
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     from reconstruct.explain.explain import Span
     from reconstruct.explain.spark.step import NothingKnown, Question, explain
     from reconstruct.time.instants import to_micros

@@ -8,8 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.job import (
@@ -17,8 +16,8 @@ from jobs.job import (
     FAILED,
     Common,
     Job,
-    Report,
     RunReport,
+    ShowProgress,
     UsageError,
     lake_of,
     local_path,
@@ -30,21 +29,18 @@ from jobs.progress import silent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ingest.run.pipeline import IngestOptions, IngestReport
+
 _LOOK_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
 class Params:
-    """``brokers`` maps a path to the id of the broker whose files are below it; with ``interval_seconds`` the files
-    are followed."""
+    """``options`` is what the files cannot say themselves; with ``interval_seconds`` the files are followed."""
 
     lake: str
     paths: tuple[str, ...]
-    cluster_id: str | None = None
-    brokers: Mapping[str, int] = field(default_factory=dict)
-    time_zone: str = "UTC"
-    kafka_version: str | None = None
-    is_final: bool = False
+    options: IngestOptions | None = None
     interval_seconds: float | None = None
 
 
@@ -95,53 +91,38 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         raise UsageError("--final and --follow exclude each other: a log that is followed grows")
     if is_followed and options.interval <= 0:
         raise UsageError(f"--interval {options.interval:g}: give seconds above 0")
-    return Params(
-        common.lake,
-        tuple(paths),
-        options.cluster,
-        brokers,
-        _time_zone(options.timezone),
-        _kafka_version(options.kafka_version),
-        options.final,
-        options.interval if is_followed else None,
-    )
+    time_zone, kafka_version = _time_zone(options.timezone), _kafka_version(options.kafka_version)
+
+    from ingest.run.pipeline import IngestOptions
+
+    given = IngestOptions(options.cluster, brokers, time_zone, kafka_version, is_final=options.final)
+    return Params(common.lake, tuple(paths), given, options.interval if is_followed else None)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     lake = lake_of(spark, params.lake)
     if params.interval_seconds is not None:
         return _follow_until_stopped(lake, params, progress)
     return summary_of(ingest(lake, params, progress))
 
 
-def ingest(lake: Any, params: Params, progress: Report) -> Any:
-    from ingest.run.pipeline import ingest_paths
+def ingest(lake: Any, params: Params, progress: ShowProgress) -> IngestReport:
+    from ingest.run.pipeline import IngestOptions, ingest_paths
 
-    return ingest_paths(lake, params.paths, _options(params), progress)
-
-
-def _options(params: Params) -> Any:
-    from ingest.run.pipeline import IngestOptions
-
-    return IngestOptions(
-        cluster_id=params.cluster_id,
-        brokers=params.brokers,
-        time_zone=params.time_zone,
-        kafka_version=params.kafka_version,
-        is_final=params.is_final,
-    )
+    return ingest_paths(lake, params.paths, params.options or IngestOptions(), progress)
 
 
-def _follow_until_stopped(lake: Any, params: Params, progress: Report) -> RunReport:
+def _follow_until_stopped(lake: Any, params: Params, progress: ShowProgress) -> RunReport:
     """Take what the files get, as they get it, until SIGINT or SIGTERM; the report sums up all batches."""
     from ingest.run.following import follow
+    from ingest.run.pipeline import IngestOptions
 
     assert params.interval_seconds is not None
-    total: list[Any] = []
+    total: list[IngestReport] = []
     failures: list[Exception] = []
     stopped = threading.Event()
 
-    def each(report: Any) -> None:
+    def each(report: IngestReport) -> None:
         total[:] = [_sum(total[0], report) if total else report]
         progress(f"{len(params.paths)} paths followed, {total[0].records_kept} records taken so far")
 
@@ -149,7 +130,7 @@ def _follow_until_stopped(lake: Any, params: Params, progress: Report) -> RunRep
         query = follow(
             lake,
             params.paths,
-            _options(params),
+            params.options or IngestOptions(),
             progress,
             interval_seconds=params.interval_seconds,
             each=each,
@@ -165,14 +146,13 @@ def _follow_until_stopped(lake: Any, params: Params, progress: Report) -> RunRep
     return summary_of(total[0]) if total else RunReport(("nothing new came while the paths were followed",))
 
 
-def _sum(before: Any, now: Any) -> Any:
+def _sum(before: IngestReport, now: IngestReport) -> IngestReport:
     """What both runs did together; what a file is known for is as the later one saw it."""
     added = ("files_new", "files_grown", "files_rejected", "records_read", "records_kept", "records_rejected")
     return dataclasses.replace(now, **{name: getattr(before, name) + getattr(now, name) for name in added})
 
 
-def summary_of(report: Any) -> RunReport:
-    """The run report of an ``ingest.run.pipeline.IngestReport``."""
+def summary_of(report: IngestReport) -> RunReport:
     clusters = ", ".join(report.clusters) or "none"
     problems = tuple(f"warning: {warning}" for warning in report.warnings)
     if report.nothing_recognised:

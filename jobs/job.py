@@ -38,7 +38,8 @@ FAILED: Final = 1
 WRONG_USE: Final = 2
 GATE_FAILED: Final = 3
 
-Report = Callable[[str], None]
+#: Called with a sentence at the start of each stage, see :class:`~jobs.progress.Progress`.
+ShowProgress = Callable[[str], None]
 P = TypeVar("P")
 
 
@@ -115,8 +116,8 @@ def common_of(options: argparse.Namespace) -> Common:
 
 
 def execute(job: Job[P], common: Common, params: P) -> int:
-    """Start Spark if the job needs it, run, print what came of it, and give the exit code. No exception leaves but a
-    bug's own exit."""
+    """Start Spark if the job needs it, run it, print its report, and give the exit code. An exception becomes a
+    sentence on standard error and an exit code."""
     log_file: Path | None = None
     try:
         with Progress(quiet=common.quiet) as progress:

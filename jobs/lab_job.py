@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
-from jobs.job import DONE, FAILED, PROGRAM, Common, Job, Report, RunReport, UsageError, local_path
+from jobs.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
 from jobs.progress import silent
 from jobs.session.session import SHORT_RUN_CONFIG
@@ -72,7 +72,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(options.scenario, options.version, options.level, out_dir, lake, opens)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Play, then run the pipeline on what was captured: ZooKeeper's own transaction log is no part of that."""
     from ingest.capture import CaptureError
     from jobs.lab.play import play

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, require_lake, suit_session_to
+from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, require_lake, suit_session_to
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     report = reconstruct(lake_of(spark, params.lake), progress)
     return RunReport(summary_of(report), refusals(report), GATE_FAILED if report.refused else DONE)
 
 
-def reconstruct(lake: Any, progress: Report) -> Any:
+def reconstruct(lake: Any, progress: ShowProgress) -> Any:
     """Gold is published only if its critical checks hold."""
     from checks.pipeline import audit_gold
     from reconstruct import pipeline

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.job import Common, Job, Report, RunReport, output_folder, ready_lake_of, require_lake, suit_session_to
+from jobs.job import Common, Job, RunReport, ShowProgress, output_folder, ready_lake_of, require_lake, suit_session_to
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake, output_folder(options.out, "--out", common), options.title)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     report = write(ready_lake_of(spark, params.lake), params.out_dir, params.title, progress)
     return RunReport((*report.summary, report_line(report)))
 
 
-def write(lake: Any, out_dir: str, title: str | None, progress: Report) -> Any:
+def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress) -> Any:
     from dashboards.report import write_report
 
     suit_session_to(lake)

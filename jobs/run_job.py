@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
-from jobs.job import DONE, GATE_FAILED, Common, Job, Report, RunReport, lake_of, output_folder
+from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
 from jobs.progress import silent
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(ingest_job.to_params(options, common), out_dir, options.title, thresholds)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """The four jobs over one lake. The report is written even where a gate fails, and then says so."""
     lake = lake_of(spark, params.ingest.lake)
     ingested = ingest_job.summary_of(ingest_job.ingest(lake, params.ingest, progress))

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jobs.job import Common, Job, Report, RunReport, UsageError, require_lake
+from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
 from jobs.progress import silent
 from jobs.sql.answer import answer
 from jobs.sql.text import statements_of
@@ -38,7 +38,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake, _statements(options), options.format)
 
 
-def run(spark: SparkSession, params: Params, progress: Report = silent) -> RunReport:
+def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would write."""
     progress("naming the lake's tables")
     open_lake(spark, params.lake)

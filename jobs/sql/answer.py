@@ -6,14 +6,14 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from jobs.job import Report, UsageError
+from jobs.job import ShowProgress, UsageError
 from jobs.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def answer(spark: SparkSession, statement: str, style: str, progress: Report = silent) -> int:
+def answer(spark: SparkSession, statement: str, style: str, progress: ShowProgress = silent) -> int:
     """Run one statement and write its rows to standard output; the number of rows. :class:`UsageError` for bad SQL."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

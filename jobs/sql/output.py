@@ -1,4 +1,4 @@
-"""Rows of a query as a table, CSV or JSON, written as they come and never held whole."""
+"""Rows of a query as a table, CSV or JSON, written as they come, never all in memory."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ _LAST_CALL_S: Final = 20.0
 class Cluster:
     """Use as a context manager: entering starts everything and waits for it, leaving ends everything.
 
-    Everything that is done to a broker is noted in ``events`` and told to ``say``. Not to be used from several threads
-    at once. What another kind of cluster has beside the plain one that scenarios play on, a subclass says: settings and
-    Java options of the servers, and what is done before the first broker starts.
+    Everything that is done to a broker is noted in ``events`` and passed to ``say`` as a sentence. Not to be used from
+    several threads at once. A subclass adds to the plain cluster that scenarios play on: settings and Java options of
+    the servers, and what is done before the first broker starts.
     """
 
     zookeeper_settings: Mapping[str, str] = {}
@@ -159,7 +159,7 @@ class Cluster:
         self._signalled(broker_id, "SIGCONT", "resuming").resume()
 
     def _signalled(self, broker_id: int, signal: str, doing: str) -> JavaProcess:
-        """The process of a broker, whose signal is noted and told before it is sent."""
+        """The process of a broker that is about to get a signal, which is noted first."""
         self._say(f"{doing} broker {broker_id} ({signal})")
         self.events.note("signal", broker=broker_id, signal=signal)
         return self.brokers[broker_id].process

@@ -106,8 +106,9 @@ def test_ingest_options(tmp_path):
     argv = ["logs", "--broker", "1=logs/b1", "--broker", "2=b2", "--cluster", "c", "--timezone", "Europe/Berlin"]
     params = params_of("ingest", [*argv, "--kafka-version", "0.8.2.2"])
     assert params.paths == (str(tmp_path / "logs"), str(tmp_path / "b2"))
-    assert params.brokers == {str(tmp_path / "logs/b1"): 1, str(tmp_path / "b2"): 2}
-    assert (params.cluster_id, params.time_zone, params.kafka_version) == ("c", "Europe/Berlin", "0.8.2.2")
+    assert params.options.brokers == {str(tmp_path / "logs/b1"): 1, str(tmp_path / "b2"): 2}
+    options = params.options
+    assert (options.cluster_id, options.time_zone, options.kafka_version) == ("c", "Europe/Berlin", "0.8.2.2")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_ingest_options_that_cannot_be(capsys, option, value, words):
 
 
 def test_an_offset_is_a_time_zone():
-    assert params_of("ingest", [".", "--timezone", "+02:00"]).time_zone == "+02:00"
+    assert params_of("ingest", [".", "--timezone", "+02:00"]).options.time_zone == "+02:00"
 
 
 def test_run_takes_the_options_of_its_parts():

@@ -9,13 +9,13 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jobs.job import DONE, FAILED, Common, Job, RunReport, ShowProgress, UsageError, require_folder, stopped_by_signals
 from jobs.progress import silent
 
 if TYPE_CHECKING:
-    from ingest.capture import CaptureParams, CaptureSummary
+    from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary
 
 _SECONDS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
@@ -130,22 +130,12 @@ def summary_lines(summary: CaptureSummary, out: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _brokers(options: argparse.Namespace) -> tuple[Any, ...]:
+def _brokers(options: argparse.Namespace) -> tuple[BrokerFiles, ...]:
     from ingest.capture import BrokerFiles
 
-    given = {
-        name: _by_broker(getattr(options, name), option)
-        for name, option in (("logs", "--logs"), ("log_dirs", "--log-dirs"), ("config", "--config"))
-    }
-    return tuple(
-        BrokerFiles(
-            broker_id,
-            given["logs"].get(broker_id, ()),
-            given["log_dirs"].get(broker_id, ()),
-            given["config"].get(broker_id, ()),
-        )
-        for broker_id in sorted(set().union(*given.values()))
-    )
+    named = {"--logs": options.logs, "--log-dirs": options.log_dirs, "--config": options.config}
+    paths = [_by_broker(values, option) for option, values in named.items()]
+    return tuple(BrokerFiles(each, *(found.get(each, ()) for found in paths)) for each in sorted(set().union(*paths)))
 
 
 def _by_broker(values: Sequence[str], option: str) -> dict[int, tuple[str, ...]]:

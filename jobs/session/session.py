@@ -6,6 +6,7 @@ results depend on is set, and memory, cores and shuffle partitions stay as the c
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -175,7 +176,7 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
     settings = {"spark.master": chosen, **COMMON_CONFIG}
     if _is_local(chosen):
         warehouse = tempfile.mkdtemp(prefix="kafka-state-replay-warehouse-")
-        _remove_at_exit(warehouse)
+        atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
         settings |= {**LOCAL_CONFIG, **PLANNED_ONCE}
         settings |= {
             "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 2), 16)),
@@ -278,12 +279,6 @@ def _noise_to(path: Path) -> Iterator[None]:
             os.dup2(original, descriptor)
             os.close(original)
         os.close(target)
-
-
-def _remove_at_exit(folder: str) -> None:
-    import atexit
-
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _first_line(error: Exception) -> str:

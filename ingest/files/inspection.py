@@ -23,7 +23,7 @@ from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
 from ingest.readers import paths
 from ingest.readers.identity import digest
-from ingest.readers.logs.framing import BLOCK_BYTES
+from ingest.readers.lines import BLOCK_BYTES
 from ingest.readers.logs.streams import StreamFacts
 from ingest.readers.logs.times import prints_zone
 from ingest.readers.work import RAW_BYTES

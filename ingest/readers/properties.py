@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from ingest.readers.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.readers.lines import MAX_RECORD_BYTES, TOO_LONG, line_places
 from ingest.readers.secrets import masked_value
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
@@ -59,24 +59,19 @@ def read(
 def _properties(item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str]) -> Iterator[Kept | Rejected]:
     pending: list[Place] = []
     pending_bytes = 0
-    offset, number = item.offset, item.line
-    for group in lines(source):
-        for data, length in group:
-            place = Place(offset, length, number, data)
-            offset += length
-            number += 1
-            text = data.strip(b" \t\f\r\n")
-            if not pending and length <= MAX_RECORD_BYTES and (not text or text.startswith((b"#", b"!"))):
-                continue
-            pending_bytes += length
-            # Of what is too long to be a property, only its place is kept.
-            pending.append(place if pending_bytes <= MAX_RECORD_BYTES else _without_text(place))
-            if pending_bytes > MAX_RECORD_BYTES:
-                pending = [_joined(pending, b"")]
-            if _is_continued(data):
-                continue
-            yield _property(pending, pending_bytes, show)
-            pending, pending_bytes = [], 0
+    for place in line_places(item, source):
+        text = place.data.strip(b" \t\f\r\n")
+        if not pending and place.length <= MAX_RECORD_BYTES and (not text or text.startswith((b"#", b"!"))):
+            continue
+        pending_bytes += place.length
+        # Of what is too long to be a property, only its place is kept.
+        pending.append(place if pending_bytes <= MAX_RECORD_BYTES else _without_text(place))
+        if pending_bytes > MAX_RECORD_BYTES:
+            pending = [_joined(pending, b"")]
+        if _is_continued(place.data):
+            continue
+        yield _property(pending, pending_bytes, show)
+        pending, pending_bytes = [], 0
     if pending:
         yield _property(pending, pending_bytes, show)
 

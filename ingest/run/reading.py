@@ -25,8 +25,8 @@ from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
 from ingest.lake.tables.types import arrow_schema, spark_type
 from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, kept_batches, rejected_batches, table_schema
+from ingest.readers.lines import blocks
 from ingest.readers.logs import records
-from ingest.readers.logs.framing import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Part, Place, Rejected, WorkItem
 

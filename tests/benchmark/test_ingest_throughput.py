@@ -20,8 +20,8 @@ from typing import Final
 
 import pytest
 
+from ingest.readers.lines import blocks
 from ingest.readers.logs import records
-from ingest.readers.logs.framing import blocks
 from ingest.readers.work import Rejected, WorkItem
 from ingest.shapes import SHAPES, match
 from tests.benchmark.duckdb_reading import DuckDbReading

@@ -11,7 +11,7 @@ from ingest.containers import contents
 from ingest.containers.storage import list_files
 from ingest.files.attribution import attribute, round_ends
 from ingest.files.inspection import inspect
-from ingest.readers.logs.framing import blocks
+from ingest.readers.lines import blocks
 from ingest.readers.work import Rejected, WorkItem
 from ingest.run.planning import plan
 from ingest.run.reading import read_item

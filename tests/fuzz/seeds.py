@@ -14,10 +14,10 @@ from typing import Final
 import zstandard
 
 from ingest.containers import contents
-from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS
 from tests.fuzz.targets import NAMES, TARGETS
 from tests.support.captures.packed import capture_names
 from tests.support.captures.packing import CAPTURES
+from tests.support.files.log_samples import LAYOUT_SAMPLES, WRAPPER_SAMPLES
 from tests.unit.ingest.readers.log_dirs.log_files import offset_index, producer_snapshot, segment, time_index
 
 #: No seed is longer: a fuzzer's time goes into what is done with its bytes.
@@ -102,7 +102,7 @@ def _head(data: bytes, kind: str) -> bytes:
 
 def _samples() -> list[bytes]:
     """The samples of every layout and wrapper."""
-    texts = ["\n".join(part.samples) for part in (*LAYOUTS, *WRAPPERS)]
+    texts = ["\n".join(lines) for lines in (LAYOUT_SAMPLES | WRAPPER_SAMPLES).values()]
     return [text.encode() + b"\n" for text in texts if text]
 
 

@@ -36,7 +36,8 @@ from ingest.readers.identity import record_ids
 from ingest.readers.log_dirs import checkpoints, listings, partition_files
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import frame
-from ingest.readers.logs.layouts import LAYOUTS, WRAPPERS, detect, reading
+from ingest.readers.logs.layouts import LAYOUTS, detect, reading
+from ingest.readers.logs.wrappers import WRAPPERS
 from ingest.readers.work import Rejected
 from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ingest.readers.logs.framing import MAX_RECORD_BYTES, TOO_LONG, lines
+from ingest.readers.lines import MAX_RECORD_BYTES, TOO_LONG, line_places
 from ingest.readers.work import Place, WorkItem
 from ingest.readers.zookeeper import columns
 
@@ -15,12 +15,8 @@ EMPTY_LINE = "an empty line, where a JSON object should be"
 
 def objects(item: WorkItem, source: Iterable[bytes]) -> Iterator[tuple[Place, dict[str, Any] | str]]:
     """Every line, in order, with the object it holds or a sentence that says why it holds none."""
-    offset, number = item.offset, item.line
-    for group in lines(source):
-        for data, length in group:
-            yield (place := Place(offset, length, number, data)), _object(place)
-            offset += length
-            number += 1
+    for place in line_places(item, source):
+        yield place, _object(place)
 
 
 def _object(place: Place) -> dict[str, Any] | str:

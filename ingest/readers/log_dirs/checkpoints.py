@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ingest.readers import paths
-from ingest.readers.logs.framing import lines
+from ingest.readers.lines import line_places
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: More entries than a log directory can have partitions: those after them are rejected, so that memory is bounded.
@@ -39,7 +39,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     The version and the count line give no record unless something is wrong with them. Of several entries for one
     key, the one that Kafka would use is kept.
     """
-    places = _places(item, source)
+    places = line_places(item, source, MAX_LINE_BYTES)
     directory = paths.topic_partition(item.directory)
     of_epochs = item.kind == "leader_epoch_checkpoint"
     if of_epochs and directory is None:
@@ -149,15 +149,6 @@ def _count(place: Place) -> tuple[int | None, str | None]:
     if text.rstrip("\r\n") != number:
         return int(number), f"white space around the number of entries, {_excerpt(place)}: Kafka refuses such a file"
     return int(number), None
-
-
-def _places(item: WorkItem, source: Iterable[bytes]) -> Iterator[Place]:
-    offset, number = item.offset, item.line
-    for group in lines(source):
-        for data, length in group:
-            yield Place(offset, length, number, data[:MAX_LINE_BYTES])
-            offset += length
-            number += 1
 
 
 def _offset_entry(parts: Sequence[str], place: Place) -> tuple[str, int, int] | _Bad:

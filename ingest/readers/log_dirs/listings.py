@@ -12,10 +12,10 @@ from typing import Final
 
 from ingest.lake.tables.bronze import LOG_SEGMENTS
 from ingest.readers import paths
+from ingest.readers.lines import line_places
 from ingest.readers.log_dirs import names
 from ingest.readers.log_dirs.listing_lines import Listed, names_partition_file, parse, recognise_listing
 from ingest.readers.log_dirs.partition_files import row
-from ingest.readers.logs.framing import lines
 from ingest.readers.logs.times import LogClock
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
@@ -33,7 +33,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     A line that seems to name a file of a partition and cannot be read is rejected. A listing that names none at
     all is one rejected record.
     """
-    places = _places(item, source)
+    places = line_places(item, source, _LINE_BYTES)
     sample = [place for place, _ in zip(places, range(_SAMPLE_LINES), strict=False)]
     dialect = recognise_listing([place.data for place in sample])
     listing = _Listing(item, dialect)
@@ -99,15 +99,6 @@ class _Listing:
             modified_at=listed.modified_at,
         )
         return Kept(place, values)
-
-
-def _places(item: WorkItem, source: Iterable[bytes]) -> Iterator[Place]:
-    offset, number = item.offset, item.line
-    for group in lines(source):
-        for data, length in group:
-            yield Place(offset, length, number, data[:_LINE_BYTES])
-            offset += length
-            number += 1
 
 
 def _placed(record: Kept | Rejected, start: int, length: int, line: int) -> Kept | Rejected:

@@ -12,29 +12,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ingest.containers.storage import ByteStream
-from ingest.readers.logs.layouts import Reading, clean
+from ingest.readers.lines import MAX_RECORD_BYTES, MAX_RECORD_LINES, TOO_LONG
+from ingest.readers.logs.layouts import Reading
 from ingest.readers.logs.log_lines import LogLines, Odd
 from ingest.readers.logs.runs import Run, run_pattern, runs
 from ingest.readers.logs.wrappers import CHANNEL
 from ingest.readers.work import RAW_BYTES
 
-#: A record longer than this is not held in memory: it is rejected, with its place and its first bytes.
-MAX_RECORD_BYTES: Final = 8 << 20
-#: Nor is one of more lines than this.
-MAX_RECORD_LINES: Final = 200_000
-BLOCK_BYTES: Final = 1 << 20
 #: Records of more streams than this, or of more bytes, are not held at once: the one that waits longest, or the
 #: longest one, ends.
 MAX_OPEN_STREAMS: Final = 512
 MAX_OPEN_BYTES: Final = 32 << 20
 
 NO_HEADER: Final = "no record of the file's layout begins at or before these lines"
-TOO_LONG: Final = f"longer than {MAX_RECORD_BYTES >> 20} MiB or {MAX_RECORD_LINES:,} lines, more than a record may hold"
 HOLE: Final = "zeros and no text: a hole that a log truncated in place (copytruncate) or a crash leaves"
-
-#: What :func:`ingest.readers.logs.layouts.clean` takes away begins so.
-_LEADS: Final = (b"\xef", b"\0")
 
 
 class Framed(NamedTuple):
@@ -56,49 +47,6 @@ class Framed(NamedTuple):
     stream: str | None = None
 
 
-class Line(NamedTuple):
-    """One line: its bytes with its line end, cut to :data:`RAW_BYTES` where it is too long; its whole length."""
-
-    data: bytes
-    length: int
-
-
-def blocks(stream: ByteStream, limit: int | None = None) -> Iterator[bytes]:
-    """The stream's bytes in blocks, ``limit`` bytes at most."""
-    left = limit
-    while left is None or left > 0:
-        block = stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left))
-        if not block:
-            return
-        if left is not None:
-            left -= len(block)
-        yield block
-
-
-def lines(source: Iterable[bytes]) -> Iterator[list[Line]]:
-    """The lines of a sequence of blocks, a block's worth at a time. Only line feeds end a line."""
-    held = b""
-    over = 0
-    for block in source:
-        if over:
-            end = block.find(b"\n")
-            if end < 0:
-                over += len(block)
-                continue
-            yield [Line(held[:RAW_BYTES], over + end + 1)]
-            held, over, block = b"", 0, block[end + 1 :]
-        parts = (held + block if held else block).split(b"\n")
-        held = parts.pop()
-        yield [Line(part + b"\n", len(part) + 1) for part in parts]
-        if len(held) > MAX_RECORD_BYTES:
-            over = len(held)
-            held = held[:RAW_BYTES]
-    if over:
-        yield [Line(held, over)]
-    elif held:
-        yield [Line(held, len(held))]
-
-
 def frame(
     source: Iterable[bytes], reading: Reading, offset: int = 0, line: int = 1, *, in_runs: bool = False
 ) -> Iterator[Framed | Run]:
@@ -108,60 +56,32 @@ def frame(
     lines, those of several streams in the order in which they end. ``in_runs`` gives those of one line each that follow
     one another in :class:`Run` objects, where that is safe.
     """
-    if reading.is_plain:
-        return _frame_plain(source, reading, offset, line, run_pattern(reading) if in_runs else None)
-    return _frame_wrapped(source, reading, offset, line)
-
-
-def _frame_plain(
-    source: Iterable[bytes], reading: Reading, offset: int, line: int, pattern: re.Pattern[str] | None
-) -> Iterator[Framed | Run]:
-    """The records of one process, whose lines are as it wrote them: the hot path."""
-    match = reading.layout.header.match
-    most_bytes, most_lines, raw_bytes = MAX_RECORD_BYTES, MAX_RECORD_LINES, RAW_BYTES
-    data: list[bytes] = []
-    content: list[bytes] = []
-    header: re.Match[bytes] | None = None
-    reason: str | None = None
-    start, start_line, length, held = offset, line, 0, 0
-    for item in _pieces(source, pattern):
+    streams = _Streams(reading)
+    for item in _pieces(source, run_pattern(reading) if in_runs else None):
         if isinstance(item, list):
-            if length:
-                yield _framed(start, length, start_line, data, content, header, reason)
-            run = Run(start + length, line, *item)
+            yield from streams.end()
+            run = Run(offset, line, *item)
             yield run
-            start, line, length = run.offset + run.length, line + len(run.texts), 0
-            continue
-        kind = item.kind if isinstance(item, Odd) else "line"
-        for text in (item.data,) if isinstance(item, Odd) else item[:-1].split(b"\n"):
-            whole = text + b"\n" if kind == "line" else text
-            size = item.length if isinstance(item, Odd) else len(whole)
-            begins = match(text)
-            if begins is None and text[:1] in _LEADS:
-                text = clean(text)
-                begins = match(text)
-            if size > most_bytes or kind == "hole":
-                begins, problem = None, HOLE if kind == "hole" else TOO_LONG
-            elif begins is None and reason is not TOO_LONG and (held + size > most_bytes or len(data) >= most_lines):
-                problem = TOO_LONG
-            else:
-                problem = None
-            if begins is not None or problem is not None or reason is HOLE:
-                if length:
-                    yield _framed(start, length, start_line, data, content, header, reason)
-                start, start_line, length, held = start + length, line, 0, 0
-                data, content, header, reason = [], [], begins, problem
-            if header is None and reason is None:
-                reason = NO_HEADER
-            length += size
-            if reason is None or held < raw_bytes:
-                data.append(whole)
-                content.append(text)
-                held += len(whole)
-            if kind in ("line", "long"):
+            offset += run.length
+            line += len(run.texts)
+        elif isinstance(item, bytes):
+            for text in item[:-1].split(b"\n"):
+                whole = text + b"\n"
+                ended = streams.take(text, whole, len(whole), offset, line)
+                if ended:
+                    yield from ended
+                offset += len(whole)
                 line += 1
-    if length:
-        yield _framed(start, length, start_line, data, content, header, reason)
+        else:
+            if item.kind != "hole":
+                yield from streams.take(item.data, item.data, item.length, offset, line)
+            else:
+                if reading.is_plain:
+                    yield from streams.end()
+                yield Framed(offset, item.length, line, item.data, [item.data], None, HOLE)
+            offset += item.length
+            line += item.kind == "long"
+    yield from streams.end()
 
 
 def _pieces(source: Iterable[bytes], pattern: re.Pattern[str] | None) -> Iterator[list[list[str]] | bytes | Odd]:
@@ -171,45 +91,6 @@ def _pieces(source: Iterable[bytes], pattern: re.Pattern[str] | None) -> Iterato
             yield item
         else:
             yield from runs(pattern, item)
-
-
-def _framed(
-    offset: int,
-    length: int,
-    line: int,
-    data: list[bytes],
-    content: list[bytes],
-    header: re.Match[bytes] | None,
-    reason: str | None,
-    stream: bytes | None = None,
-) -> Framed:
-    whole = data[0] if len(data) == 1 else b"".join(data)
-    if b"\r" in whole:
-        content = [text.rstrip(b"\r") for text in content]
-    name = None if stream is None else stream.split(CHANNEL)[0].decode("utf-8", "replace")
-    return Framed(offset, length, line, whole, content, header, reason, name)
-
-
-def _frame_wrapped(source: Iterable[bytes], reading: Reading, offset: int, line: int) -> Iterator[Framed]:
-    """The records of a log whose lines are wrapped or rewritten, those of each stream by themselves."""
-    streams = _Streams(reading)
-    for item in LogLines(MAX_RECORD_BYTES, RAW_BYTES).read(source):
-        if not isinstance(item, Odd):
-            for text in item[:-1].split(b"\n"):
-                size = len(text) + 1
-                ended = streams.take(text, text + b"\n", size, offset, line)
-                if ended:
-                    yield from ended
-                offset += size
-                line += 1
-            continue
-        if item.kind == "hole":
-            yield Framed(offset, item.length, line, item.data, [item.data], None, HOLE)
-        else:
-            yield from streams.take(item.data, item.data, item.length, offset, line)
-            line += item.kind == "long"
-        offset += item.length
-    yield from streams.end()
 
 
 class _Piece(NamedTuple):
@@ -256,9 +137,10 @@ class _Open:
         self.content: list[bytes] = []
 
     def framed(self) -> Framed:
-        return _framed(
-            self.offset, self.length, self.line, self.data, self.content, self.header, self.reason, self.stream
-        )
+        data = self.data[0] if len(self.data) == 1 else b"".join(self.data)
+        content = [text.rstrip(b"\r") for text in self.content] if b"\r" in data else self.content
+        name = None if self.stream is None else self.stream.split(CHANNEL)[0].decode("utf-8", "replace")
+        return Framed(self.offset, self.length, self.line, data, content, self.header, self.reason, name)
 
 
 class _Streams:
@@ -266,7 +148,7 @@ class _Streams:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._unwrap = reading.unwrap
+        self._unwrap = reading.unwrap if reading.wrappers else None
         self._open: dict[bytes, _Open] = {}
         self._last = b""
         self._held = 0
@@ -277,7 +159,9 @@ class _Streams:
         Gives the records that end by it.
         """
         ended: list[Framed] = []
-        text, more, stream = self._unwrap(line_text.rstrip(b"\r") if line_text.endswith(b"\r") else line_text)
+        text, more, stream = line_text.rstrip(b"\r"), False, None
+        if self._unwrap is not None:
+            text, more, stream = self._unwrap(text)
         if stream is not None:
             self._last = stream
         record = self._open.get(self._last)
@@ -304,13 +188,14 @@ class _Streams:
         return ended
 
     def end(self) -> Iterator[Framed]:
-        """The records that are still open, in the order of their first lines."""
+        """End the records that are still open, in the order of their first lines."""
         for record in sorted(self._open.values(), key=lambda one: one.pieces[0].offset if one.pieces else one.offset):
             yield from self._join(record)
         for record in sorted(self._open.values(), key=lambda one: one.offset):
             if record.length:
                 yield record.framed()
         self._open.clear()
+        self._held = 0
 
     def _close(self, stream: bytes) -> Iterator[Framed]:
         record = self._open.pop(stream)

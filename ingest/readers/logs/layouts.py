@@ -11,25 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.readers.logs.json_layouts import JSON_LAYOUTS
-from ingest.readers.logs.patterns import LOGGER_AT_END, TEXT_LAYOUTS, Layout
+from ingest.readers.logs.patterns import TEXT_LAYOUTS, Layout
 from ingest.readers.logs.wrappers import WRAPPERS, Unwrapped, Wrapper
-
-__all__ = [
-    "LAYOUTS",
-    "LAYOUT_BY_NAME",
-    "LOGGER_AT_END",
-    "WRAPPERS",
-    "WRAPPER_BY_NAME",
-    "Layout",
-    "Reading",
-    "Unwrapped",
-    "Wrapper",
-    "detect",
-    "explain",
-    "reading",
-    "sample",
-    "split_position",
-]
 
 LAYOUTS: Final[Sequence[Layout]] = (*TEXT_LAYOUTS, *JSON_LAYOUTS)
 LAYOUT_BY_NAME: Final[Mapping[str, Layout]] = {layout.name: layout for layout in LAYOUTS}

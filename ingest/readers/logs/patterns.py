@@ -1,4 +1,4 @@
-"""Text layouts as data: how a record begins, where its parts stand, and real lines of each.
+"""Text layouts as data: how a record begins and where its parts stand.
 
 A layout is a log4j, Log4j 2 or Logback pattern. It matches bytes and only the header of a record, so that a line
 costs one anchored match.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 # Every way to print a time that can be read in one way only; without a date only where nothing else can be meant.
 # A zone's short name counts where Java gives it to one zone alone.
@@ -52,8 +52,21 @@ _NOT_KAFKA_IDENTIFIER: Final = (
 )
 _VOTING_THREAD: Final = rb"\[" + _NOT_KAFKA_IDENTIFIER + rb"[^\]]+\] "
 
+_STACK: Final = re.compile(rb"\s+at \S|Caused by: |\s+\.\.\. \d+ more|\S+(?:Exception|Error)(?::|$)")
+#: A message of more lines than this (a dump of a configuration has some 250) is not searched for its logger.
+_MESSAGE_LINES: Final = 2000
+
 #: A line as the process wrote it to the lines of a record whose first one the header matches; NULL: none begins here.
 Rewrite = Callable[[bytes], "list[bytes] | None"]
+
+
+class Message(NamedTuple):
+    """A record's message, its logger and thread as printed, and the lines that follow the message."""
+
+    text: bytes
+    logger: bytes | None
+    thread: bytes | None
+    continuation: list[bytes]
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,6 @@ class Layout:
 
     name: str
     header: re.Pattern[bytes]
-    samples: tuple[str, ...]
     tail: re.Pattern[bytes] | None = None
     vote: re.Pattern[bytes] | None = None
     rewrite: Rewrite | None = None
@@ -93,11 +105,32 @@ class Layout:
         found = self.tail.search(text, header.end() - 1) if self.tail else None
         return found.group("logger") if found else None
 
+    def message_of(self, header: re.Match[bytes], content: Sequence[bytes]) -> Message:
+        """Take a record, its lines as the process wrote them, apart behind its header."""
+        first, *others = content
+        begin = header.end()
+        thread = header.group("thread") if self.has_thread else None
+        if self.tail is None:
+            return Message(first[begin:], header.group("logger") if self.has_logger else None, thread, others)
+        found = self.tail.search(first, begin - 1)
+        if found is not None:
+            return Message(first[begin : found.start()], found["logger"], thread or _thread(found), others)
+        for position, line in enumerate(others[:_MESSAGE_LINES]):
+            if _STACK.match(line):
+                break
+            found = self.tail.search(line)
+            if found is not None:
+                text = b"\n".join([first[begin:], *others[:position], line[: found.start()]])
+                return Message(text, found["logger"], thread or _thread(found), others[position + 1 :])
+        return Message(first[begin:], None, thread, others)
 
-def _layout(
-    name: str, header: bytes, *samples: str, tail: re.Pattern[bytes] | None = None, vote: bytes | None = None
-) -> Layout:
-    return Layout(name, re.compile(header), samples, tail, re.compile(vote) if vote else None)
+
+def _thread(tail: re.Match[bytes]) -> bytes | None:
+    return tail.groupdict().get("thread")
+
+
+def _layout(name: str, header: bytes, tail: re.Pattern[bytes] | None = None, vote: bytes | None = None) -> Layout:
+    return Layout(name, re.compile(header), tail, re.compile(vote) if vote else None)
 
 
 _IN_BRACKETS: Final = rb"\[" + _TIME + rb"\] +"
@@ -106,152 +139,52 @@ _BEHIND: Final = rb"(?:: | +- +)"
 
 #: Where two layouts read a file equally well, the earlier one is taken.
 TEXT_LAYOUTS: Final[Sequence[Layout]] = (
-    _layout(
-        "bracketed_level_context",
-        _IN_BRACKETS + _LEVEL + rb" +" + _CONTEXT + rb" +",
-        "[2021-03-02 09:12:44,001] INFO {} [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "[2021-03-02 09:12:44,001] INFO {client=a, node=b} starting (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
+    _layout("bracketed_level_context", _IN_BRACKETS + _LEVEL + rb" +" + _CONTEXT + rb" +", tail=LOGGER_AT_END),
     _layout(
         "bracketed_level_thread",
         _IN_BRACKETS + _LEVEL + rb" +" + _THREAD + rb" +",
-        "[2021-03-02 09:12:44,001] INFO [main] starting (kafka.server.KafkaServer)",
         tail=LOGGER_AT_END,
         vote=_IN_BRACKETS + _LEVEL + rb" +" + _VOTING_THREAD,
     ),
-    _layout(
-        "bracketed_thread_level",
-        _IN_BRACKETS + _THREAD + rb" +" + _LEVEL + rb" +",
-        "[2021-03-02 09:12:44,001] [main] INFO starting (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
+    _layout("bracketed_thread_level", _IN_BRACKETS + _THREAD + rb" +" + _LEVEL + rb" +", tail=LOGGER_AT_END),
     _layout(
         "bracketed_all",
         _IN_BRACKETS + rb"\[ *" + _LEVEL + rb" *\] +(?:" + _THREAD + rb" +)?\[" + _LOGGER + rb"\](?::? +-? ?)",
-        "[2021-03-02 09:12:44,001] [INFO ] [main] [kafka.server.KafkaServer] - [KafkaServer id=1] started",
-        "[2021-03-02 09:12:44,001] [INFO] [kafka.server.KafkaServer] starting",
     ),
-    _layout(
-        "bracketed_bracketed_level",
-        _IN_BRACKETS + rb"\[ *" + _LEVEL + rb" *\] +",
-        "[2021-03-02 09:12:44,001] [INFO ] [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
-    _layout(
-        "bracketed_level_logger",
-        _IN_BRACKETS + _LEVEL + rb" +" + _LOGGER + _BEHIND,
-        "[2021-03-02 09:12:44,001] INFO kafka.server.KafkaServer: starting",
-    ),
-    _layout(
-        "bracketed_level_short_logger",
-        _IN_BRACKETS + _LEVEL + rb" +" + _SHORT_LOGGER + _BEHIND,
-        "[2021-03-02 09:12:44,001] INFO KafkaServer: [KafkaServer id=1] started",
-    ),
-    _layout(
-        "bracketed",
-        _IN_BRACKETS + _LEVEL + rb" +",
-        "[2014-03-11 10:21:07,123] INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
-        "[2021-03-02T09:12:44.001Z] INFO [KafkaServer id=1] started (kafka.server.KafkaServer:66)",
-        "[02 Mar 2021 09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "[1614676364001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "[09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
-    _layout(
-        "bracketed_thread_at_end",
-        _IN_BRACKETS + _LEVEL + rb" +",
-        "[2021-03-02 09:12:44,001] INFO [KafkaServer id=1] started (kafka.server.KafkaServer) [main]",
-        tail=LOGGER_AND_THREAD_AT_END,
-    ),
-    _layout(
-        "thread_level_logger",
-        _BARE + _THREAD + rb" +" + _LEVEL + rb" +" + _LOGGER + rb" *(?:- |: )",
-        "2023-06-01 12:00:00,123 [main] INFO  kafka.server.KafkaServer - [KafkaServer id=1] started",
-        "12:00:00.123 [main] INFO  k.server.KafkaServer - [KafkaServer id=1] started",
-    ),
-    _layout(
-        "thread_level_short_logger",
-        _BARE + _THREAD + rb" +" + _LEVEL + rb" +" + _SHORT_LOGGER + rb" *(?:- |: )",
-        "2023-06-01 12:00:00,123 [main] INFO  KafkaServer - [KafkaServer id=1] started",
-    ),
-    _layout(
-        "thread_level",
-        _BARE + _THREAD + rb" +" + _LEVEL + rb" +",
-        "2023-06-01 12:00:00,123 [main] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
-    _layout(
-        "level_thread_place",
-        _BARE + _LEVEL + rb" +\[(?P<thread>[^\]]*?):(?P<logger>[\w$.]+)@\d+\] +- +",
-        "2013-12-05 10:11:12,345 - INFO  [main:Logging$class@68] - starting",
-    ),
+    _layout("bracketed_bracketed_level", _IN_BRACKETS + rb"\[ *" + _LEVEL + rb" *\] +", tail=LOGGER_AT_END),
+    _layout("bracketed_level_logger", _IN_BRACKETS + _LEVEL + rb" +" + _LOGGER + _BEHIND),
+    _layout("bracketed_level_short_logger", _IN_BRACKETS + _LEVEL + rb" +" + _SHORT_LOGGER + _BEHIND),
+    _layout("bracketed", _IN_BRACKETS + _LEVEL + rb" +", tail=LOGGER_AT_END),
+    _layout("bracketed_thread_at_end", _IN_BRACKETS + _LEVEL + rb" +", tail=LOGGER_AND_THREAD_AT_END),
+    _layout("thread_level_logger", _BARE + _THREAD + rb" +" + _LEVEL + rb" +" + _LOGGER + rb" *(?:- |: )"),
+    _layout("thread_level_short_logger", _BARE + _THREAD + rb" +" + _LEVEL + rb" +" + _SHORT_LOGGER + rb" *(?:- |: )"),
+    _layout("thread_level", _BARE + _THREAD + rb" +" + _LEVEL + rb" +", tail=LOGGER_AT_END),
+    _layout("level_thread_place", _BARE + _LEVEL + rb" +\[(?P<thread>[^\]]*?):(?P<logger>[\w$.]+)@\d+\] +- +"),
     _layout(
         "myid_level_thread_place",
         _TIME + rb" +\[myid:[^\]]*\] +- +" + _LEVEL + rb" +\[(?P<thread>.*?):(?P<logger>[\w$.]+)@\d+\] +- +",
-        "2021-03-02 09:12:44,001 [myid:1] - INFO  [main:o.a.z.s.ZooKeeperServer@123] - starting",
     ),
     _layout(
         "level_thread_logger",
         _BARE + _LEVEL + rb" +" + _THREAD + rb" +(?P<logger>[\w$.\-]+)(?: \([^)]*\(\d+\)\))?(?: - |: )",
-        "2018-05-23 10:21:07,123 INFO  [main] server.KafkaServer (Logging.scala:info(70)) - started",
     ),
-    _layout(
-        "level_logger_thread",
-        _BARE + _LEVEL + rb" +\[" + _LOGGER + rb"\] +\((?P<thread>[^)]*)\) +(?:- )?",
-        "2024-03-11 10:21:07,123 INFO  [kafka.server.KafkaServer] (main) [KafkaServer id=3] started",
-    ),
-    _layout(
-        "level_bracketed_logger",
-        _BARE + _LEVEL + rb" +\[" + _LOGGER + rb"\]:? +(?:- )?",
-        "2024-03-11 10:21:07,123 INFO [kafka.server.KafkaServer] [KafkaServer id=3] started",
-    ),
-    _layout(
-        "level_logger",
-        _BARE + _LEVEL + rb" +" + _LOGGER + _BEHIND,
-        "2019-05-23 10:21:07,123 INFO kafka.server.KafkaServer: [KafkaServer id=3] started",
-        "2014-03-11 10:21:07,123 TRACE state.change.logger: Controller 1 epoch 1 changed partition [t,0] state",
-    ),
-    _layout(
-        "level_short_logger",
-        _BARE + _LEVEL + rb" +" + _SHORT_LOGGER + _BEHIND,
-        "2019-05-23 10:21:07,123 INFO KafkaServer: [KafkaServer id=3] started",
-    ),
+    _layout("level_logger_thread", _BARE + _LEVEL + rb" +\[" + _LOGGER + rb"\] +\((?P<thread>[^)]*)\) +(?:- )?"),
+    _layout("level_bracketed_logger", _BARE + _LEVEL + rb" +\[" + _LOGGER + rb"\]:? +(?:- )?"),
+    _layout("level_logger", _BARE + _LEVEL + rb" +" + _LOGGER + _BEHIND),
+    _layout("level_short_logger", _BARE + _LEVEL + rb" +" + _SHORT_LOGGER + _BEHIND),
     _layout(
         "level_thread",
         _BARE + _LEVEL + rb" +" + _THREAD + rb" +",
-        "2019-05-23 10:21:07,123 INFO [main] starting (kafka.server.KafkaServer)",
         tail=LOGGER_AT_END,
         vote=_BARE + _LEVEL + rb" +" + _VOTING_THREAD,
     ),
     _layout(
-        "level",
-        _BARE + _LEVEL + rb" +",
-        "2014-03-11 10:21:07,123 INFO [Kafka Server 1], started (kafka.server.KafkaServer)",
-        "2021-03-02T09:12:44.001+0200 INFO [KafkaServer id=1] started (kafka.server.KafkaServer:66)",
-        "20210302T091244,001 INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "1614676364001 INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "2021/03/02 09:12:44.001 INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-        vote=_BARE + _LEVEL + rb" +(?!\[?\d{4}-\d\d-\d\d[ T])",
+        "level", _BARE + _LEVEL + rb" +", tail=LOGGER_AT_END, vote=_BARE + _LEVEL + rb" +(?!\[?\d{4}-\d\d-\d\d[ T])"
     ),
-    _layout(
-        "level_thread_at_end",
-        _BARE + _LEVEL + rb" +",
-        "2019-11-21 10:21:07,123 INFO [KafkaServer id=3] started (kafka.server.KafkaServer) [main]",
-        tail=LOGGER_AND_THREAD_AT_END,
-    ),
+    _layout("level_thread_at_end", _BARE + _LEVEL + rb" +", tail=LOGGER_AND_THREAD_AT_END),
     _layout(
         "level_first_logger",
         rb"\[? *" + _LEVEL + rb" *\]? +\[?" + _TIME + rb"\]? +(?:" + _THREAD + rb" +)?" + _LOGGER + _BEHIND,
-        "INFO  [2021-03-02 09:12:44,001] kafka.server.KafkaServer: [KafkaServer id=1] started",
-        "[INFO ] 2021-03-02 09:12:44.001 [main] kafka.server.KafkaServer - [KafkaServer id=1] started",
     ),
-    _layout(
-        "level_first",
-        rb"\[? *" + _LEVEL + rb" *\]? +\[?" + _TIME + rb"\]? +",
-        "INFO [2021-03-02 09:12:44,001] [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        "INFO 2021-03-02 09:12:44,001 [KafkaServer id=1] started (kafka.server.KafkaServer)",
-        tail=LOGGER_AT_END,
-    ),
+    _layout("level_first", rb"\[? *" + _LEVEL + rb" *\]? +\[?" + _TIME + rb"\]? +", tail=LOGGER_AT_END),
 )

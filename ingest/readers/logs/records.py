@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, compress, repeat
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -18,12 +18,14 @@ from ingest.lake.tables.types import arrow_type
 from ingest.readers.batches import BATCH_BYTES, BATCH_ROWS, batch
 from ingest.readers.identity import record_ids
 from ingest.readers.logs.framing import NO_HEADER, Framed, frame
-from ingest.readers.logs.layouts import LOGGER_AT_END, Reading, reading
-from ingest.readers.logs.messages import message_of
+from ingest.readers.logs.layouts import Reading, reading
 from ingest.readers.logs.runs import Run
 from ingest.readers.logs.times import NO_CALENDAR, LogClock, date_in_name
 from ingest.readers.logs.writers import record_kind
 from ingest.readers.work import Place, Rejected, WorkItem
+
+if TYPE_CHECKING:
+    from ingest.shapes.matching import Match
 
 UNRECOGNISED: Final = "unrecognised"
 #: As much of a log that begins in a repeated hour is looked at to tell in which pass through it.
@@ -50,17 +52,7 @@ _COLUMNS: Final = (
 )
 
 
-class Match(Protocol):
-    """What a message shape says of a message."""
-
-    @property
-    def shape_id(self) -> str: ...
-    @property
-    def event_type(self) -> str: ...
-    @property
-    def fields(self) -> Mapping[str, str]: ...
-
-
+#: What a message shape says of a message.
 Matcher = Callable[[str, "str | None", str], "Match | None"]
 #: What an exception says, by its line.
 CauseMatcher = Callable[[str], "Match | None"]
@@ -146,9 +138,6 @@ class _Rows:
         self._match = match
         self._match_cause = match_cause
         self._record_id = record_ids(item.record_base)
-        self._single = not how.layout.has_logger and how.layout.tail is LOGGER_AT_END
-        self._has_thread = how.layout.has_thread
-        self._loggers: dict[bytes, str | None] = {}
         self._levels: dict[bytes, str] = {}
         self._kinds: dict[str | None, str] = {}
         self._clear()
@@ -214,33 +203,9 @@ class _Rows:
         micros = clock.micros(time_text)
         if micros is None:
             return clock.problem(time_text)
-        content = record.content
-        text = content[0]
-        logger: str | None
-        continuation = thread = None
-        # The usual record: one line that ends with its logger.
-        split = text.rfind(b" (") if self._single and text.endswith(b")") else -1
-        if split >= header.end() - 1:
-            name = text[split + 2 : -1]
-            logger = self._loggers.get(name, "")
-            if logger == "":
-                found = LOGGER_AT_END.search(text, split)
-                logger = self._loggers[name] = found.group(1).decode() if found else None
-        else:
-            logger = None
-        if logger is not None:
-            message = text[header.end() : max(split, header.end())].decode("utf-8", "replace")
-            if len(content) > 1:
-                continuation = b"\n".join(content[1:]).decode("utf-8", "replace")
-            if self._has_thread:
-                thread = header.group("thread").decode("utf-8", "replace")
-        else:
-            parts = message_of(record, self._how)
-            message = parts.text.decode("utf-8", "replace")
-            logger = parts.logger.decode("utf-8", "replace") if parts.logger else None
-            thread = parts.thread.decode("utf-8", "replace") if parts.thread else None
-            if parts.continuation:
-                continuation = b"\n".join(parts.continuation).decode("utf-8", "replace")
+        parts = self._how.layout.message_of(header, record.content)
+        message, logger = _text(parts.text) or "", _text(parts.logger)
+        continuation = _text(b"\n".join(parts.continuation)) if parts.continuation else None
         kind = self._kind(logger, message)
         level = header.group("level")
         printed = self._levels.get(level)
@@ -260,7 +225,7 @@ class _Rows:
             "event_time": micros,
             "event_time_text": time_text,
             "log_level": printed,
-            "thread": thread,
+            "thread": _text(parts.thread),
             "logger": logger,
             "message": message,
             "continuation": continuation,
@@ -308,3 +273,7 @@ class _Rows:
         taken = batch(LOG_RECORDS, self._item, columns, self.count)
         self._clear()
         return taken
+
+
+def _text(data: bytes | None) -> str | None:
+    return data.decode("utf-8", "replace") if data else None

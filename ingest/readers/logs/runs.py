@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ingest.readers.logs.layouts import LOGGER_AT_END, Reading
+from ingest.readers.logs.layouts import Reading
+from ingest.readers.logs.patterns import LOGGER_AT_END
 
 #: ``Pattern.split`` gives by turns the text between two records and the five groups of one: the columns of a run.
 _EVERY: Final = 6

@@ -1,4 +1,4 @@
-"""Wrappers as data: what container runtimes and shippers put around each line of a log, and real lines of each.
+"""Wrappers as data: what container runtimes and shippers put around each line of a log.
 
 A wrapper tells, where it can, which process wrote a line: a *stream*. Wrappers may lie around one another, as in
 ``kubectl logs --prefix --timestamps``.
@@ -42,7 +42,6 @@ class Wrapper:
 
     name: str
     unwrap: Unwrap
-    samples: tuple[str, ...]
     cuts_lines: bool = False
     names_streams: bool = False
 
@@ -145,99 +144,35 @@ _SHIPPED: Final[Sequence[Path]] = (
     ("host",),
     ("log", "file", "path"),
 )
-_LINE: Final = "[2024-05-01 10:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"
 
 #: Where two wrappers read a file equally well, the earlier one is taken.
 WRAPPERS: Final[Sequence[Wrapper]] = (
     Wrapper(
         "compose",
         _prefix(_COLOUR + rb"([A-Za-z0-9][\w.\-]*(?:@[\w.\-]+)?) +\|" + _COLOUR + rb"(?: |$)" + _COLOUR),
-        (
-            f"kafka-1  | {_LINE}",
-            f"\x1b[36mkafka-1    |\x1b[0m {_LINE}",
-            f"\x1b[33mkafka-1  | \x1b[0m{_LINE}",
-            f"kafka_kafka.1.x5f0zvk4dnna@node1    | {_LINE}",
-        ),
         names_streams=True,
     ),
-    Wrapper(
-        "kubernetes",
-        _unwrap_kubernetes,
-        (f"2024-05-01T10:00:00.123456789Z stdout F {_LINE}",),
-        cuts_lines=True,
-    ),
-    Wrapper(
-        "docker_json",
-        _in_json(("log",), _PODS, _is_piece),
-        (
-            f'{{"log":"{_LINE}\\n","stream":"stdout","time":"2024-05-01T10:00:00.123456789Z"}}',
-            f'{{"log":"{_LINE}","stream":"stdout","kubernetes":{{"pod_name":"kafka-0","container_name":"kafka"}}}}',
-        ),
-        cuts_lines=True,
-        names_streams=True,
-    ),
+    Wrapper("kubernetes", _unwrap_kubernetes, cuts_lines=True),
+    Wrapper("docker_json", _in_json(("log",), _PODS, _is_piece), cuts_lines=True, names_streams=True),
     Wrapper(
         "journald_json",
         _in_json(("MESSAGE",), (("_HOSTNAME",), ("_SYSTEMD_UNIT",), ("_PID",)), _is_broken),
-        (
-            f'{{"__REALTIME_TIMESTAMP":"1714557600123456","_HOSTNAME":"host1","_SYSTEMD_UNIT":"kafka.service",'
-            f'"_PID":"4711","PRIORITY":"6","MESSAGE":"{_LINE}"}}',
-        ),
         cuts_lines=True,
         names_streams=True,
     ),
     Wrapper(
         "loki_json",
         _in_json(("line",), (("labels", "pod"), ("labels", "container"), ("labels", "instance")), _is_whole),
-        (f'{{"labels":{{"pod":"kafka-0"}},"line":"{_LINE}","timestamp":"2024-05-01T10:00:00.123456789Z"}}',),
         names_streams=True,
     ),
+    Wrapper("message_json", _in_json(("message",), _SHIPPED, _is_whole), names_streams=True),
     Wrapper(
-        "message_json",
-        _in_json(("message",), _SHIPPED, _is_whole),
-        (
-            f'{{"timestamp":1714557600123,"message":"{_LINE}","ingestionTime":1714557601000}}',
-            f'{{"@timestamp":"2024-05-01T10:00:00.123Z","host":{{"name":"k1"}},"message":"{_LINE}"}}',
-        ),
-        names_streams=True,
+        "google_json", _in_json(("textPayload",), (("resource", "labels", "pod_name"),), _is_whole), names_streams=True
     ),
-    Wrapper(
-        "google_json",
-        _in_json(("textPayload",), (("resource", "labels", "pod_name"),), _is_whole),
-        (f'{{"resource":{{"labels":{{"pod_name":"kafka-0"}}}},"textPayload":"{_LINE}"}}',),
-        names_streams=True,
-    ),
-    Wrapper(
-        "timestamped",
-        _prefix(_ZONED + rb" "),
-        (f"2024-05-01T10:00:00.123456789Z {_LINE}",),
-    ),
-    Wrapper("pod", _prefix(rb"\[pod/([^\]]+)\] "), (f"[pod/kafka-0/kafka] {_LINE}",), names_streams=True),
-    Wrapper(
-        "syslog",
-        _syslog(_SYSLOG),
-        (
-            f"Mar 11 10:21:07 host1 kafka[4711]: {_LINE}",
-            f"<30>Mar  1 10:21:07 host1 kafka: {_LINE}",
-            f"2024-05-01T10:00:00+0200 host1 kafka-server-start.sh[4711]: {_LINE}",
-            f"Wed 2024-05-01 10:00:00 CEST host1 kafka[4711]: {_LINE}",
-        ),
-        names_streams=True,
-    ),
-    Wrapper(
-        "syslog_5424",
-        _syslog(_SYSLOG_5424),
-        (
-            f"<165>1 2024-05-01T10:00:00.003Z host1 kafka 4711 - - {_LINE}",
-            f'<165>1 2024-05-01T10:00:00.003Z host1 kafka 4711 ID47 [a@1 b="c"] \ufeff{_LINE}',
-        ),
-        names_streams=True,
-    ),
-    Wrapper("ansi", _without_colours, (_LINE.replace("INFO", "\x1b[32mINFO\x1b[m"),)),
-    Wrapper(
-        "stern",
-        _prefix(rb"([a-z0-9][a-z0-9.\-]*) ([a-z0-9][a-z0-9\-]*) "),
-        (f"kafka-0 kafka {_LINE}",),
-        names_streams=True,
-    ),
+    Wrapper("timestamped", _prefix(_ZONED + rb" ")),
+    Wrapper("pod", _prefix(rb"\[pod/([^\]]+)\] "), names_streams=True),
+    Wrapper("syslog", _syslog(_SYSLOG), names_streams=True),
+    Wrapper("syslog_5424", _syslog(_SYSLOG_5424), names_streams=True),
+    Wrapper("ansi", _without_colours),
+    Wrapper("stern", _prefix(rb"([a-z0-9][a-z0-9.\-]*) ([a-z0-9][a-z0-9\-]*) "), names_streams=True),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.readers.logs.framing import blocks
+from ingest.readers.lines import blocks
 from ingest.readers.zookeeper.transaction_log import operations as operations_of
 from ingest.readers.zookeeper.transactions import Op, Operation
 from tests.oracles.znode_replay import close_sessions

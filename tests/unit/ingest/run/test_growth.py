@@ -15,7 +15,7 @@ from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
 from ingest.files.inspected import Inspected
 from ingest.files.inspection import inspect
 from ingest.readers.identity import log_file_id
-from ingest.readers.logs.framing import blocks
+from ingest.readers.lines import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.run import following

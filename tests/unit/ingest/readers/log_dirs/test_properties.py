@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.readers.logs.framing import MAX_RECORD_BYTES
+from ingest.readers.lines import MAX_RECORD_BYTES
 from ingest.readers.properties import read
 from ingest.readers.secrets import HIDDEN
 from ingest.readers.work import WorkItem

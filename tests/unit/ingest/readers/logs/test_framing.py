@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.readers.lines import MAX_RECORD_BYTES, TOO_LONG, lines
 from ingest.readers.logs import framing
-from ingest.readers.logs.framing import HOLE, MAX_RECORD_BYTES, NO_HEADER, RAW_BYTES, TOO_LONG, Framed, frame, lines
+from ingest.readers.logs.framing import HOLE, NO_HEADER, Framed, frame
 from ingest.readers.logs.layouts import Reading, reading
+from ingest.readers.work import RAW_BYTES
 
 BRACKETED = reading("bracketed")
 ONE = b"[2026-11-21 03:30:16,055] INFO one (kafka.server.KafkaServer)\n"

@@ -8,18 +8,18 @@ from ingest.readers.logs.layouts import (
     LAYOUT_BY_NAME,
     LAYOUTS,
     WRAPPER_BY_NAME,
-    WRAPPERS,
-    Layout,
-    Wrapper,
     detect,
     explain,
     reading,
     sample,
     split_position,
 )
+from ingest.readers.logs.patterns import Layout
 from ingest.readers.logs.times import LogClock
+from ingest.readers.logs.wrappers import WRAPPERS, Wrapper
 from ingest.readers.logs.writers import kind_of_logger
 from tests import ROOT
+from tests.support.files.log_samples import LAYOUT_SAMPLES, WRAPPER_SAMPLES
 from tests.support.loops import for_each
 from tests.unit.ingest.readers.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
@@ -33,7 +33,7 @@ RECORDS = [
 
 @for_each(layout=LAYOUTS)
 def test_a_layout_reads_its_samples_and_is_found_from_them(layout: Layout) -> None:
-    for text in layout.samples:
+    for text in LAYOUT_SAMPLES[layout.name]:
         content, header = reading(layout.name).record(text.encode())
         assert header is not None
         assert LogClock("UTC", "2024-05-01").micros(header.group("time").decode()) is not None
@@ -45,7 +45,7 @@ def test_a_layout_reads_its_samples_and_is_found_from_them(layout: Layout) -> No
 
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=lambda wrapper: wrapper.name)
 def test_a_wrapper_is_taken_off_its_samples(wrapper: Wrapper) -> None:
-    for text in wrapper.samples:
+    for text in WRAPPER_SAMPLES[wrapper.name]:
         unwrapped = wrapper.unwrap(text.encode())
         assert unwrapped is not None
         assert unwrapped.text.startswith(b"[20")

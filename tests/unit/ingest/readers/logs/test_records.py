@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ingest.readers.logs import records as log_records
-from ingest.readers.logs.layouts import LAYOUT_BY_NAME
 from ingest.readers.work import Rejected, WorkItem
 from ingest.shapes import match_cause
+from tests.support.files.log_samples import LAYOUT_SAMPLES
 
 
 @dataclass
@@ -155,7 +155,7 @@ def test_a_json_record_with_a_stack_trace() -> None:
 
 @pytest.mark.parametrize("name", ["json_log4j2", "json_ecs", "json_logstash", "json_gelf", "json"])
 def test_every_dialects_stack_trace_reads_as_java_writes_it(name: str) -> None:
-    (row,) = read(LAYOUT_BY_NAME[name].samples[1].encode() + b"\n", name)
+    (row,) = read(LAYOUT_SAMPLES[name][1].encode() + b"\n", name)
     assert (row["thread"], row["logger"]) == ("main", "kafka.server.KafkaServer")
     assert row["log_level"] in ("ERROR", "FATAL")
     assert row["continuation"] == "java.lang.IllegalStateException: no\n\tat kafka.Kafka$.main(Kafka.scala:109)"

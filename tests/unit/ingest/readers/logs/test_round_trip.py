@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from ingest.readers.logs.framing import Framed, frame
 from ingest.readers.logs.layouts import reading
-from ingest.readers.logs.messages import message_of
 from tests.unit.ingest.readers.logs.rendering import LAYOUT_RENDERERS, WRAPPER_RENDERERS, Record
 
 _TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="#"), max_size=40)
@@ -30,7 +29,7 @@ WRAPPERS = [None, *WRAPPER_RENDERERS]
 def _read(record: Framed, layout: str) -> Record:
     how = reading(layout)
     assert record.header is not None
-    message = message_of(record, how)
+    message = how.layout.message_of(record.header, record.content)
     level = record.header.group("level").decode()
     return Record(
         message.text.decode(),

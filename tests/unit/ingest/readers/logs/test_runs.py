@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ingest.readers.logs import records
 from ingest.readers.logs.framing import Framed, frame
-from ingest.readers.logs.layouts import LAYOUTS, LOGGER_AT_END, Reading, reading
-from ingest.readers.logs.messages import message_of
+from ingest.readers.logs.layouts import LAYOUTS, Reading, reading
+from ingest.readers.logs.patterns import LOGGER_AT_END
 from ingest.readers.logs.runs import Run, run_pattern
 from ingest.readers.work import WorkItem
 from ingest.shapes import match
@@ -47,7 +47,7 @@ def plain(item: Framed | Run) -> Iterator[tuple[object, ...]]:
     if isinstance(item, Framed):
         told: tuple[bytes | None, ...] = (None,) * 4
         if item.header is not None:
-            message = message_of(item, HOW)
+            message = HOW.layout.message_of(item.header, item.content)
             told = (item.header["time"], item.header["level"], message.text, message.logger)
         yield (item.offset, item.length, item.line, item.data, item.reason, *told)
         return

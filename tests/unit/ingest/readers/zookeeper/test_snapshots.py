@@ -12,7 +12,7 @@ from ingest.containers.compression import GZIP, Decompressed
 from ingest.containers.snappy import SnappyStream
 from ingest.lake.tables.bronze import ZNODE_SNAPSHOTS
 from ingest.readers.batches import CLOCK_COLUMN, kept_batches
-from ingest.readers.logs.framing import blocks
+from ingest.readers.lines import blocks
 from ingest.readers.work import Kept, Rejected
 from ingest.readers.zookeeper.columns import CONTAINER_OWNER, ttl_owner
 from ingest.readers.zookeeper.snapshot_format import snapshot_zxid

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables.quality import CHECK_RESULTS
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 
 
 @dataclass(frozen=True, slots=True)

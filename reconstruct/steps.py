@@ -41,7 +41,7 @@ from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
 from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
-from reconstruct.partitions.spark.evidence import evidence_of_partitions
+from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
@@ -150,7 +150,10 @@ def judge_requests(run: Run) -> None:
 
 def fold_each_partition(run: Run) -> None:
     """The timelines of every partition, its elections, and what the rules say of them."""
-    evidence = evidence_of_partitions(run.lake, run.inputs.incarnations)
+    changes, replication, controllers, znodes = run.read(
+        STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES
+    )
+    evidence = partition_evidence(changes, replication, controllers, znodes, run.inputs.incarnations)
     folded = run.judgement.keep(fold_partitions(evidence, run.views), "partition_histories")
     run.write_and_offer(folded, [spec for spec in FOLDED_TABLES if spec is not DIVERGENCES])
 

@@ -20,7 +20,7 @@ from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.events.fields import fields_of
 from reconstruct.findings.verdicts import Finding, Verdicts
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.time.instants import to_datetime
 
 Row = Mapping[str, Any]

@@ -13,6 +13,10 @@ from enum import StrEnum
 from functools import total_ordering
 from typing import Final
 
+#: The version of the program's own rules: in every silver and gold row, so that judging old logs by better rules is
+#: visible.
+MODEL_VERSION: Final = "2"
+
 #: Confluent Platform's release: the Kafka release inside.
 CONFLUENT_RELEASES: Final[Mapping[tuple[int, ...], tuple[int, ...]]] = {
     (3, 0): (0, 10, 0),

@@ -168,42 +168,39 @@ def _why_unlogged(line: Evidence, tenure: Tenure | None, cluster: ClusterView) -
 
 def _from_decided(decided: Sequence[Interval[LeaderAndIsrState]], cluster: ClusterView) -> list[Change[MachineState]]:
     """No transition was logged, or none of that log was given: Online while a leader was decided."""
-    changes: list[Change[MachineState]] = []
-    for interval in decided:
-        state = PartitionState.OFFLINE if interval.value.leader == NO_LEADER else PartitionState.ONLINE
-        tenure = cluster.tenure_at(interval.start)
-        value = MachineState(
-            state.value, tenure.controller_id if tenure else None, tenure.controller_epoch if tenure else None
-        )
-        if not changes or changes[-1].value is None or changes[-1].value.state != value.state:
-            changes.append(Change(interval.start, value, interval.evidence[:1], _hidden(tenure, cluster)))
-    return changes
+    led = ((i, PartitionState.OFFLINE if i.value.leader == NO_LEADER else PartitionState.ONLINE) for i in decided)
+    return _inferred(((interval.start, state, interval.evidence[:1]) for interval, state in led), cluster)
 
 
 def _from_liveness(
     replica_id: int, exists_from: int, gone_at: int | None, cluster: ClusterView
 ) -> list[Change[MachineState]]:
     """No transition of the replica was logged: Online while its broker was registered."""
-    instants = {exists_from}
-    sources: dict[int, tuple[str, ...]] = {}
-    for interval in cluster.liveness.get(replica_id, ()):
+    registrations = cluster.liveness.get(replica_id, ())
+    evidence = {exists_from: registrations[0].evidence[:1] if registrations else ()}
+    for interval in registrations:
         for at in (interval.start, interval.end):
             if at is not None and at > exists_from and (gone_at is None or at < gone_at):
-                instants.add(at)
-                sources[at] = interval.evidence[:1]
+                evidence[at] = interval.evidence[:1]
+    registered = ((at, cluster.is_live(replica_id, at)) for at in sorted(evidence))
+    return _inferred(
+        (
+            (at, ReplicaState.ONLINE if is_live else ReplicaState.OFFLINE, evidence[at])
+            for at, is_live in registered
+            if is_live is not None
+        ),
+        cluster,
+    )
+
+
+def _inferred(states: Iterable[tuple[int, str, tuple[str, ...]]], cluster: ClusterView) -> list[Change[MachineState]]:
+    """From the state at each instant, and what shows it, the changes, by the controller in office then."""
     changes: list[Change[MachineState]] = []
-    for at in sorted(instants):
-        is_live = cluster.is_live(replica_id, at)
-        if is_live is None:
-            continue
-        tenure = cluster.tenure_at(at)
-        state = ReplicaState.ONLINE if is_live else ReplicaState.OFFLINE
-        value = MachineState(
-            state.value, tenure.controller_id if tenure else None, tenure.controller_epoch if tenure else None
-        )
-        if not changes or changes[-1].value is None or changes[-1].value.state != value.state:
-            evidence = sources.get(at) or next((i.evidence[:1] for i in cluster.liveness.get(replica_id, ())), ())
-            changes.append(Change(at, value, evidence, _hidden(tenure, cluster)))
+    for at, state, evidence in states:
+        if not changes or changes[-1].value is None or changes[-1].value.state != state:
+            tenure = cluster.tenure_at(at)
+            owner = (tenure.controller_id, tenure.controller_epoch) if tenure else (None, None)
+            changes.append(Change(at, MachineState(str(state), *owner), evidence, _hidden(tenure, cluster)))
     return changes
 
 

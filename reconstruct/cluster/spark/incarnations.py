@@ -23,7 +23,7 @@ from reconstruct.engine.rows import Row, numbered
 from reconstruct.events.spark.fields import text_field
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.model.znode_paths import TOPIC_PATTERN
 
 #: How long after the creation of its znode a controller may take to log a topic's partitions as New.

@@ -11,7 +11,7 @@ from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STA
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, long_field, text_field
 from reconstruct.events.spark.placing import with_incarnation
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 
 _LIST: Final = "topic_partitions"
 _CHANGED: Final = ("added_broker_ids", "deleted_broker_ids", "bounced_broker_ids", "shutting_down_broker_ids")

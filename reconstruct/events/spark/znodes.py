@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID, logged_changes
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.model.znode_paths import BROKER_PATTERN
 
 _ZNODE: Final = ("cluster_id", "path", "czxid")

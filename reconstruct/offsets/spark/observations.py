@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from reconstruct.engine.folds import select_evidence, union
-from reconstruct.model.rules_version import MODEL_VERSION
+from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.offsets.evidence import PROBE
 
 #: A segment of the log itself, neither deleted nor being cleaned.

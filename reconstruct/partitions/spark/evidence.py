@@ -7,8 +7,6 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake
-from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import select_evidence, union
@@ -87,7 +85,8 @@ def partition_evidence(
     znodes: DataFrame,
     incarnations: DataFrame,
 ) -> DataFrame:
-    """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`."""
+    """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`. Given are the typed events and
+    writes to znodes of the lake, or some of them."""
     logged = [
         _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), "state_change_log"),
         _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), "server_log"),
@@ -105,17 +104,6 @@ def partition_evidence(
         (F.count("*").over(Window.partitionBy("cluster_id", "topic")) == 1).alias(IS_ONLY_INCARNATION),
     )
     return every.join(F.broadcast(ends), topic, "left")
-
-
-def evidence_of_partitions(lake: Lake, incarnations: DataFrame) -> DataFrame:
-    """The evidence of every partition incarnation, from the typed events and znodes of the lake."""
-    return partition_evidence(
-        lake.read(STATE_CHANGE_EVENTS),
-        lake.read(REPLICATION_EVENTS),
-        lake.read(CONTROLLER_EVENTS),
-        lake.read(ZNODE_CHANGES),
-        incarnations,
-    )
 
 
 def _from_events(events: DataFrame, source_kind: str) -> DataFrame:

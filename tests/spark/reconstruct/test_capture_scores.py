@@ -334,16 +334,18 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     from ingest.lake.tables.gold import DIVERGENCES
     from reconstruct.cluster.spark.incarnations import stored_incarnations
     from reconstruct.cluster.spark.step import cluster_histories
-    from reconstruct.partitions.spark.evidence import evidence_of_partitions
+    from reconstruct.partitions.spark.evidence import partition_evidence
     from reconstruct.partitions.spark.step import FOLDED_TABLES, history_of, history_rows
     from reconstruct.rule_book import RULES
 
     lake = measured.lake
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
     incarnations = stored_incarnations(lake.read(TABLES["silver.topic_incarnations"]))
+    kinds = ("state_change_events", "replication_events", "controller_events", "znode_changes")
+    read = [lake.read(TABLES[f"silver.{kind}"]) for kind in kinds]
     partitions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     folded = [measured.clusters[given] for given in ALL]
-    for row in evidence_of_partitions(lake, incarnations).where(F.col("cluster_id").isin(folded)).collect():
+    for row in partition_evidence(*read, incarnations).where(F.col("cluster_id").isin(folded)).collect():
         key = (row["cluster_id"], row["topic"], row["topic_incarnation"], row["partition_id"])
         partitions.setdefault(key, []).append(row.asDict())
     plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in FOLDED_TABLES}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -10,7 +9,6 @@ from reconstruct.cluster.view import LiveView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import ReplicaState
-from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     FAILED,
     LEADER_AND_ISR,
@@ -42,16 +40,9 @@ def judge_broker_changes(coverage: LogCoverage, log: ControllerLog, verdicts: Ve
     for before, view in pairwise(own_views(cluster, log)):
         if deleted_from is not None and view.at >= deleted_from - _AT_ONCE_US:
             continue
-        for broker, is_gone in _changed(before, view):
+        for broker in (*sorted(before.live - view.live), *sorted(view.live - before.live)):
             if _is_assigned(coverage, broker, view.at):
-                _judge(coverage, log, view, broker, is_gone, verdicts)
-
-
-def _changed(before: LiveView, view: LiveView) -> Iterator[tuple[int, bool]]:
-    for broker in sorted(before.live - view.live):
-        yield broker, True
-    for broker in sorted(view.live - before.live):
-        yield broker, False
+                _judge(coverage, log, view, broker, broker in before.live, verdicts)
 
 
 def _is_assigned(coverage: LogCoverage, broker: int, at: int) -> bool:
@@ -113,7 +104,7 @@ def _missing(
     coverage: LogCoverage, log: ControllerLog, view: LiveView, broker: int, is_gone: bool, stays: bool
 ) -> Finding:
     procedure, target = ("Broker failure", "OfflineReplica") if is_gone else ("Broker start", "OnlineReplica")
-    last = _last_before(log, view.at)
+    last = next((line for line in reversed(log.lines) if line.at < view.at), None)
     severity = "error" if stays else "warning"
     return Divergence(
         DivergenceType.STEP_MISSING,
@@ -129,7 +120,3 @@ def _missing(
         f" nothing of the partition for 10 s. Replica {broker} must become {target}.",
         (view.evidence_id, *((last.evidence_id,) if last is not None else ())),
     )
-
-
-def _last_before(log: ControllerLog, at: int) -> Evidence | None:
-    return next((line for line in reversed(log.lines) if line.at < at), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import BROKER_EPOCHS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
@@ -15,7 +15,6 @@ from reconstruct.partitions.reexecution.controller_log import (
     PARTITION,
     STOP_REPLICA,
     UPDATE_METADATA,
-    ControllerLog,
     own_views,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
@@ -39,8 +38,21 @@ def judge_recipients(coverage: LogCoverage, step: Step, replicas: frozenset[int]
                 wrong: _WrongRecipient | None = _stranger(coverage, step, line, replicas)
             else:
                 wrong = _dead(coverage, step, line, broker)
-            if wrong is not None:
-                verdicts.broken(_finding(coverage, step.log, line, broker, *wrong))
+            if wrong is None:
+                continue
+            severity, expected, why, more = wrong
+            name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "StopReplica"
+            verdicts.broken(
+                Divergence(
+                    DivergenceType.REQUEST_TO_WRONG_BROKER, coverage.severity(severity), line.at, broker_id=broker
+                ).explained(
+                    expected,
+                    f"{name} to broker {broker}",
+                    f"Controller {step.log.controller_id} (epoch {step.log.controller_epoch}) sent {name} to broker"
+                    f" {broker} ({utc(line.at)}), {why}.",
+                    (line.evidence_id, *more),
+                )
+            )
 
 
 def named_replicas(case: Case) -> frozenset[int]:
@@ -85,25 +97,3 @@ def _dead(coverage: LogCoverage, step: Step, line: Evidence, broker: int) -> _Wr
     listed_brokers = ", ".join(map(str, sorted(live)))
     why = f"which it did not hold for live then (live were {listed_brokers})"
     return severity, f"a broker that the controller holds for live: {listed_brokers}", why, evidence
-
-
-def _finding(
-    coverage: LogCoverage,
-    log: ControllerLog,
-    line: Evidence,
-    broker: int,
-    severity: str,
-    expected: str,
-    why: str,
-    more: tuple[str, ...],
-) -> Finding:
-    name = "LeaderAndIsr" if line.kind == LEADER_AND_ISR else "StopReplica"
-    return Divergence(
-        DivergenceType.REQUEST_TO_WRONG_BROKER, coverage.severity(severity), line.at, broker_id=broker
-    ).explained(
-        expected,
-        f"{name} to broker {broker}",
-        f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent {name} to broker {broker}"
-        f" ({utc(line.at)}), {why}.",
-        (line.evidence_id, *more),
-    )

@@ -97,8 +97,8 @@ def _ask(candidates: Sequence[int], wanted: Mapping[str, Collection[int]]) -> Ge
     for replica in candidates:
         lacking = [name for name, members in wanted.items() if replica not in members]
         if not lacking:
-            held = " and ".join(wanted) or "the first"
-            yield f"{replica}: {held}. It leads."
+            properties = " and ".join(wanted) or "the first"
+            yield f"{replica}: {properties}. It leads."
             return replica
         yield f"{replica}: not {lacking[0]}."
     return None

@@ -209,10 +209,10 @@ def _controlled_shutdown(
         )
     if leader is None:
         return ElectionFailure.STATE_CHANGE_FAILED
-    told = brokers.live
+    informed = brokers.live
     if ASYNC_CONTROLLER_SINCE <= version < SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE:
-        told = brokers.live - brokers.shutting_down
-    recipients = tuple(replica for replica in partition.assignment if replica in told)
+        informed = brokers.live - brokers.shutting_down
+    recipients = tuple(replica for replica in partition.assignment if replica in informed)
     return Elected(leader, partition.leader_epoch + 1, isr, recipients)
 
 

@@ -85,7 +85,7 @@ class Case:
     def deletion_hint(self) -> int | None:
         """The first instant at which something tells that the topic is being deleted; None where nothing does."""
         is_moving = bool(self.reassigning) or any(fact.kind.startswith("reassignment_") for fact in self.facts)
-        found = [fact.at for fact in self.facts if _tells_of_deletion(fact, is_moving)]
+        found = [fact.at for fact in self.facts if _shows_deletion(fact, is_moving)]
         return min(found if self.deleted_at is None else [*found, self.deleted_at], default=None)
 
     def severity(self, *sightings: Sighting) -> str:
@@ -95,7 +95,7 @@ class Case:
         return "error" if self.is_only_incarnation or is_certain else "warning"
 
 
-def _tells_of_deletion(fact: Evidence, is_moving: bool) -> bool:
+def _shows_deletion(fact: Evidence, is_moving: bool) -> bool:
     if fact.kind in (ZNODE_DELETION_REQUESTED, EventType.TOPIC_DELETION_RESPONSE, EventType.METADATA_DELETED):
         return True
     if fact.kind == EventType.STOP_REPLICA_SENT and fact.leader_epoch == EPOCH_DURING_DELETE:

@@ -31,7 +31,7 @@ from reconstruct.model.versions import (
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.sightings import (
     LEADER_SIDE,
-    TOLD_OF_LEADER,
+    WRITTEN_FOR_LEADER,
     Rank,
     Sighting,
     direct_sightings,
@@ -313,7 +313,7 @@ def _written_by(
 ) -> str | None:
     """The controller raises the leader epoch, an ISR change that the leader asked for keeps it (R10)."""
     ranks = {s.rank for s in entry.sightings}
-    if ranks & set(LEADER_SIDE) or any(s.fact.kind in TOLD_OF_LEADER for s in entry.sightings):
+    if ranks & set(LEADER_SIDE) or any(s.fact.kind in WRITTEN_FOR_LEADER for s in entry.sightings):
         return "leader"
     if not is_first:
         return "leader"

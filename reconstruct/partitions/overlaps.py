@@ -48,7 +48,7 @@ def leadership_overlaps(
 ) -> list[LeadershipOverlap]:
     """One for each (broker, leader epoch) that outlasted the begin of a later one, by what the brokers' own logs show.
 
-    A broker that just stops logging is not said to have gone on: it must have written something after the later
+    A broker that just stops logging does not count as having gone on: it must have written something after the later
     leader's start, in the same process.
     """
     led = [

@@ -42,10 +42,10 @@ RANKS: Final = {
     EventType.LEADER_EPOCH_STARTED: Rank.RECEIVED,
 }
 LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
-#: Lines of a broker's own log by which it heard that it leads.
-_TELLS_LEADER: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_EPOCH_STARTED)
-#: The controller tells of writes that the leader asked for.
-TOLD_OF_LEADER: Final = ("isr_update_committed_for_leader", EventType.REASSIGNMENT_ISR_CHANGE)
+#: Lines of a broker's own log that show when it learned that it leads.
+_LEADERSHIP_RECEIVED: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_EPOCH_STARTED)
+#: A controller's lines about writes that the leader asked for.
+WRITTEN_FOR_LEADER: Final = ("isr_update_committed_for_leader", EventType.REASSIGNMENT_ISR_CHANGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sight
             decided[sighting.leader_epoch] = min(sighting.at, decided.get(sighting.leader_epoch, sighting.at))
     requested: dict[int, int] = {}
     for fact in facts:
-        if fact.kind in _TELLS_LEADER and fact.broker_id == broker_id and fact.leader_epoch is not None:
+        if fact.kind in _LEADERSHIP_RECEIVED and fact.broker_id == broker_id and fact.leader_epoch is not None:
             is_leader = (
                 fact.role == "leader" if fact.kind == EventType.LEADER_EPOCH_STARTED else fact.leader == broker_id
             )

@@ -2,7 +2,7 @@
 
 The machines live in one controller's memory. At each new tenure they start again from ZooKeeper, silently; a line's
 ``from`` state tells afterwards how they started. A deposed controller goes on logging until it notices: its lines are
-no states of the cluster. What a version, or a log level, does not log is inferred and said to be.
+no states of the cluster. What a version, or a log level, does not log is inferred and marked as inferred.
 """
 
 from __future__ import annotations

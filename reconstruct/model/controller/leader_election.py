@@ -114,5 +114,5 @@ def _reason(failure: ElectionFailure, context: ControllerContext) -> Reason:
 def _message(partition: TopicPartition, election: Election, view: PartitionView, failure: ElectionFailure) -> str:
     if failure is ElectionFailure.NOT_NEEDED:
         return f"replica {view.leader} is preferred and leads {partition} already"
-    seen = f"assigned {list(view.assignment)}, ISR {list(view.isr)}, leader {view.leader}"
-    return f"no leader can be elected for {partition} by {election.kind}: {seen}"
+    state = f"assigned {list(view.assignment)}, ISR {list(view.isr)}, leader {view.leader}"
+    return f"no leader can be elected for {partition} by {election.kind}: {state}"

@@ -1,7 +1,7 @@
 """The requests that one batch of transitions sends: gathered per broker, then sent in a fixed order.
 
 A batch holds at most one word per broker and partition: what is added later replaces what was added before, but *new*
-and *delete* stick. Whatever is told by LeaderAndIsr is also told to every broker's metadata cache. Sent are first all
+and *delete* stick. What LeaderAndIsr carries also goes to every broker's metadata cache. Sent are first all
 LeaderAndIsr requests, then UpdateMetadata, then StopReplica, and only to brokers that are registered.
 
 The batch is the one value here that changes: it lives inside one transition function and never leaves it.
@@ -62,10 +62,10 @@ class RequestBatch:
         for broker_id in broker_ids:
             if broker_id < 0:
                 continue
-            told = self._leader_and_isr.setdefault(broker_id, {})
-            was_new = partition in told and told[partition].is_new
-            says_new = (is_new or was_new) and context.version >= OFFLINE_LOG_DIRS_SINCE
-            told[partition] = LeaderAndIsrPartition(partition, info, assignment, says_new)
+            pending = self._leader_and_isr.setdefault(broker_id, {})
+            was_new = partition in pending and pending[partition].is_new
+            is_marked_new = (is_new or was_new) and context.version >= OFFLINE_LOG_DIRS_SINCE
+            pending[partition] = LeaderAndIsrPartition(partition, info, assignment, is_marked_new)
         self.add_update_metadata(context, context.live_or_shutting_down_broker_ids, (partition,))
 
     def add_stop_replica(
@@ -73,11 +73,11 @@ class RequestBatch:
     ) -> None:
         if broker_id < 0:
             return
-        told = self._stop_replica.setdefault(broker_id, {})
+        pending = self._stop_replica.setdefault(broker_id, {})
         is_per_partition = context.version >= STOP_REPLICA_PER_PARTITION_SINCE
         key = (partition, False if is_per_partition else delete_partition)
-        is_delete = delete_partition or (key in told and told[key].delete_partition)
-        told[key] = StopReplicaPartition(partition, is_delete, context.stop_replica_leader_epoch(partition))
+        is_delete = delete_partition or (key in pending and pending[key].delete_partition)
+        pending[key] = StopReplicaPartition(partition, is_delete, context.stop_replica_leader_epoch(partition))
 
     def add_update_metadata(
         self, context: ControllerContext, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
@@ -91,9 +91,9 @@ class RequestBatch:
             deleted = (p for p in sorted(context.leadership) if context.is_queued_for_deletion(p.topic))
             asked = (*asked, *deleted)
         for partition in asked:
-            told = _metadata(context, partition)
-            if told is not None:
-                self._metadata[partition] = told
+            state = _metadata(context, partition)
+            if state is not None:
+                self._metadata[partition] = state
 
     def requests(self, context: ControllerContext) -> tuple[Request, ...]:
         """What is sent, in order; brokers by number, partitions sorted."""
@@ -119,7 +119,7 @@ class RequestBatch:
         return (*leader_and_isr, *update_metadata, *stop_replica)
 
     def _stops_of(self, context: ControllerContext, broker_id: int) -> tuple[tuple[StopReplicaPartition, ...], ...]:
-        stops = tuple(told for _, told in sorted(self._stop_replica.get(broker_id, {}).items()))
+        stops = tuple(stop for _, stop in sorted(self._stop_replica.get(broker_id, {}).items()))
         if context.version >= STOP_REPLICA_PER_PARTITION_SINCE:
             return (stops,) if stops else ()
         kinds = (tuple(stop for stop in stops if stop.delete_partition is delete) for delete in (True, False))
@@ -139,5 +139,5 @@ def _metadata(context: ControllerContext, partition: TopicPartition) -> LeaderAn
     return LeaderAndIsrPartition(partition, info, ReplicaAssignment(replicas), offline_replicas=offline)
 
 
-def _sorted(told: dict[TopicPartition, LeaderAndIsrPartition]) -> tuple[LeaderAndIsrPartition, ...]:
-    return tuple(told[partition] for partition in sorted(told))
+def _sorted(pending: dict[TopicPartition, LeaderAndIsrPartition]) -> tuple[LeaderAndIsrPartition, ...]:
+    return tuple(pending[partition] for partition in sorted(pending))

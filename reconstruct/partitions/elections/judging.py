@@ -2,7 +2,7 @@
 
 A change of leader is an election of one of four kinds, or of a new partition. Its inputs (the ISR before, who was
 live) are known only as far as the evidence goes: ``allowed`` holds every leader that some possible input gives, and
-whether an election was clean is said only where the state just before it is known.
+whether an election was clean is stated only where the state just before it is known.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from reconstruct.partitions.reexecution.reexecution import Step, decided_by, lea
 from reconstruct.partitions.sightings import LEADER_SIDE, Rank
 from reconstruct.time.instants import utc
 
-_SAYS = (LEADER_AND_ISR, UPDATE_METADATA)
+_WITH_STATE = (LEADER_AND_ISR, UPDATE_METADATA)
 
 
 #: An election raises the epoch by one; a reassignment before it may have raised it twice more, unseen by the cache.
@@ -68,7 +68,7 @@ class Contents:
                 self._remember(line)
                 continue
             requested = leadership_of(line)
-            if line.kind in _SAYS and requested is not None:
+            if line.kind in _WITH_STATE and requested is not None:
                 self._judge_request(step, line, requested, batch, verdicts)
 
     def _learn(self, step: Step) -> None:

@@ -5,8 +5,8 @@ The controller is built from what its log says just before: states, assignment, 
 of an election, who is shutting down, whether the topic is being deleted) is tried in each way that fits what was
 logged; only what every way sends *must* be sent.
 
-All is pure and depends on few values, so runs are remembered. To whom is told does not depend on the leader epoch: give
-0 for the one before, and the same run serves all.
+All is pure and depends on few values, so runs are remembered. The recipients do not depend on the leader epoch: give 0
+for the one before, and the same run serves all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """At rest, what each live broker holds is what was decided last; leaders stuck on an old version of it (R24).
 
 Requests may be late: a controller works through thousands of partitions before it sends, a broker may be paused, a
-connection is given up after ``controller.socket.timeout.ms`` (30 s) and tried again. So a difference is told only where
-nothing was decided for longer than that, by a controller in office all the time, to a broker that was registered, whose
-process ran, and whose log covers all of it; it is a warning, since the request may still be under way.
+connection is given up after ``controller.socket.timeout.ms`` (30 s) and tried again. So a difference is reported only
+where nothing was decided for longer than that, by a controller in office all the time, to a broker that was registered,
+whose process ran, and whose log covers all of it; it is a warning, since the request may still be under way.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _differs(latest: _LastDecision, broker_id: int, last: Interval[Role]) -> Fin
 
 #: A deposed leader hears of its successor within seconds; one that fails for longer does not hear at all.
 _STUCK_US: Final = 30_000_000
-_HEARD: Final = (
+_NEWS: Final = (
     EventType.LEADER_AND_ISR_RECEIVED,
     EventType.LEADER_EPOCH_STARTED,
     EventType.BECOME_LEADER_COMPLETED,
@@ -191,6 +191,6 @@ def _runs(facts: Sequence[Evidence]) -> Iterator[list[Evidence]]:
             if run and run[-1].partition_epoch != fact.partition_epoch:
                 yield open_runs.pop(fact.broker_id)
             open_runs.setdefault(fact.broker_id, []).append(fact)
-        elif fact.kind in _HEARD and run:
+        elif fact.kind in _NEWS and run:
             yield open_runs.pop(fact.broker_id)
     yield from open_runs.values()

@@ -1,6 +1,6 @@
 """The brokers' metadata caches against each other (R22) and against what was decided (R24).
 
-A cache holds what an UpdateMetadata told (MetadataCache.updateCache). Up to 0.8.2 nothing tells a controller of a
+A cache holds what an UpdateMetadata carried (MetadataCache.updateCache). Up to 0.8.2 nothing informs a controller of a
 leader's ISR change, and up to 2.6 it learns it late: ISRs are compared only where both lines print the partition epoch.
 The stored controller epoch is not compared: since 1.1 a controller restates an unchanged state with its own
 (ReplicaStateMachine.removeReplicasFromIsr).

@@ -18,7 +18,7 @@ from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.rules.decided import states_by_version
-from reconstruct.partitions.sightings import TOLD_OF_LEADER, Rank, Sighting
+from reconstruct.partitions.sightings import WRITTEN_FOR_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc
 
 _CONTROLLER: Final = "controller"
@@ -65,7 +65,7 @@ def _is_clear(shown: list[Sighting]) -> bool:
 
 def _writer(before: Sighting, after: Sighting, shown: list[Sighting]) -> str | None:
     """Who asked for the write; None where only the leader epoch would tell."""
-    if any(s.rank is Rank.COMMITTED or s.fact.kind in TOLD_OF_LEADER for s in shown):
+    if any(s.rank is Rank.COMMITTED or s.fact.kind in WRITTEN_FOR_LEADER for s in shown):
         return _LEADER
     if any(s.fact.kind in _DECISIONS for s in shown):
         return _CONTROLLER

@@ -30,6 +30,8 @@ from tests.support.truth.offsets import (
     CaptureEvidence,
     Measure,
     bounds_of,
+    bounds_once,
+    evidence_once,
     measure,
     read_evidence,
 )
@@ -85,6 +87,12 @@ class Read:
         return Read._with_bounds(
             capture, {probes: read_evidence(capture, with_probes=probes) for probes in (False, True)}
         )
+
+    @staticmethod
+    def unchanged(capture: Path) -> Read:
+        """Of a capture that no test changes."""
+        evidence = {probes: evidence_once(capture, probes) for probes in (False, True)}
+        return Read(capture, evidence, {probes: bounds_once(capture, probes) for probes in (False, True)})
 
     def by(self, clocks: OffsetClocks) -> Read:
         """The same lines and files, read by clocks of which this is known."""

@@ -19,7 +19,7 @@ from random import Random
 from typing import Final
 
 from reconstruct.findings.verdicts import Finding
-from tests.support.evidence.offsets import Known, judged
+from tests.support.evidence.offsets import Known, judged, judged_unbent
 from tests.support.truth.calm import CalmCapture, Partition
 
 #: A finding, but for its evidence: a line more in a log gives those after it other ids.
@@ -97,8 +97,9 @@ class Unbent:
 
     @staticmethod
     def of(folder: Path) -> Unbent:
+        """Of a folder that is as it was unpacked, or a copy of it elsewhere."""
         known: Known = {}
-        said = judged(folder, known=known)
+        said = judged_unbent(folder, with_probes=True, known=known)
         return Unbent(Counter(name for name, _ in _named(said)), known, said)
 
 

@@ -18,7 +18,14 @@ from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.offsets.timeline import bound_offsets
 from tests.support.captures.text import printed_at
-from tests.support.truth.offsets import RIGHT, BoundsByPartition, CaptureEvidence, read_evidence
+from tests.support.truth.offsets import (
+    RIGHT,
+    BoundsByPartition,
+    CaptureEvidence,
+    bounds_once,
+    evidence_once,
+    read_evidence,
+)
 
 Partition = tuple[str, int]
 _LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
@@ -46,6 +53,11 @@ def judged(
     settings and, unless not wanted, probes. ``known`` is read and, where empty for a partition, filled; ``clocks`` are
     what is unknown of the brokers'."""
     return judged_of(capture, read_evidence(capture, with_probes=with_probes, clocks=clocks), known)
+
+
+def judged_unbent(capture: Path, *, with_probes: bool, known: Known | None = None) -> list[tuple[Partition, Finding]]:
+    """As :func:`judged`, of a capture that no test changes: its evidence and bounds are made once in a process."""
+    return judged_of(capture, evidence_once(capture, with_probes), known, bounds_once(capture, with_probes))
 
 
 def judged_of(

@@ -310,6 +310,18 @@ def bounds_of(found: CaptureEvidence) -> dict[Partition, list[OffsetBounds]]:
     return {partition: bound_offsets(evidence, found.version) for partition, evidence in found.partitions.items()}
 
 
+@cache
+def evidence_once(capture: Path, with_probes: bool) -> CaptureEvidence:
+    """What a capture says that no test changes, read once in a process."""
+    return read_evidence(capture, with_probes=with_probes)
+
+
+@cache
+def bounds_once(capture: Path, with_probes: bool) -> BoundsByPartition:
+    """The bounds of such a capture."""
+    return bounds_of(evidence_once(capture, with_probes))
+
+
 def measure(capture: Path, made: BoundsByPartition) -> Measure:
     """``made`` against the probes of ``capture``."""
     bounds = {partition: _by_replica(rows) for partition, rows in made.items()}

@@ -7,15 +7,14 @@ there are ten of each kind in each capture, at other places every time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.support.bends.offsets import SEED, Kind, Score, Unbent, all_kinds, bend, chosen, table
 from tests.support.budget import IS_HARD
-from tests.support.captures.packed import capture_names, unpack
-from tests.support.evidence.offsets import judged
+from tests.support.captures.packed import Unpacker, capture_names, unpack
+from tests.support.evidence.offsets import judged_unbent
 from tests.support.truth.calm import CalmCapture
 
 ENOUGH = 0.95
@@ -34,28 +33,30 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[CalmCapture]:
 
 
 @pytest.fixture(scope="module")
-def unbent(captures: list[CalmCapture]) -> dict[Path, Unbent]:
-    return {capture.folder: Unbent.of(capture.folder) for capture in captures}
+def unbent(unpacked: Unpacker) -> dict[str, Unbent]:
+    return {name: Unbent.of(unpacked(name)) for name in capture_names()}
 
 
 @pytest.mark.parametrize("with_probes", [True, False], ids=["with probes", "without probes"])
-def test_an_unbent_capture_gives_only_what_is_true(unbent: dict[Path, Unbent], with_probes: bool) -> None:
-    for folder, found in unbent.items():
-        everything = found.said if with_probes else judged(folder, with_probes=False)
+def test_an_unbent_capture_gives_only_what_is_true(
+    unpacked: Unpacker, unbent: dict[str, Unbent], with_probes: bool
+) -> None:
+    for name, found in unbent.items():
+        everything = found.said if with_probes else judged_unbent(unpacked(name), with_probes=False)
         said = [(p, f) for p, f in everything if f.severity != "info"]
         assert {finding.severity for _, finding in said} <= {"warning"}
-        assert {finding.divergence_type for _, finding in said} == TRUE_FINDINGS.get(folder.name, set())
+        assert {finding.divergence_type for _, finding in said} == TRUE_FINDINGS.get(name, set())
         assert {partition for partition, _ in said} <= {("ledger", 0), ("ledger", 1)}
 
 
 def test_a_bend_is_found_with_its_rule_and_type_and_nothing_else_is_blamed(
-    captures: list[CalmCapture], unbent: dict[Path, Unbent]
+    captures: list[CalmCapture], unbent: dict[str, Unbent]
 ) -> None:
     scores: dict[tuple[str, str], Score] = {}
     for capture, kind, places in _wanted(captures):
         score = scores.setdefault((kind.name, capture.version), Score())
         for change in chosen(capture, kind, places, Random().randrange(2**32) if IS_HARD else SEED):
-            score.add(bend(capture, kind, change, unbent[capture.folder]))
+            score.add(bend(capture, kind, change, unbent[capture.folder.name]))
     total = Score()
     for score in scores.values():
         total.add(score)

@@ -61,4 +61,4 @@ def _misled(capture: Path, broker: int, shift: timedelta, folder: Path) -> Itera
 
 @cache
 def _told_unbent(capture: Path) -> Counter[Named]:
-    return told(Read.of(capture))
+    return told(Read.unchanged(capture))

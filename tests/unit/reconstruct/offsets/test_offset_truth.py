@@ -14,10 +14,10 @@ from tests.support.truth.offsets import (
     BoundsByPartition,
     CaptureEvidence,
     Partition,
-    bounds_of,
+    bounds_once,
+    evidence_once,
     measure,
     probes,
-    read_evidence,
     unmet,
 )
 
@@ -31,8 +31,7 @@ TRUE_LOSSES = {
 @pytest.fixture(scope="module", params=capture_names())
 def capture(request: pytest.FixtureRequest, unpacked: Unpacker) -> tuple[Path, CaptureEvidence, BoundsByPartition]:
     folder = unpacked(request.param)
-    evidence = read_evidence(folder)
-    return folder, evidence, bounds_of(evidence)
+    return folder, evidence_once(folder, False), bounds_once(folder, False)
 
 
 Capture = tuple[Path, CaptureEvidence, BoundsByPartition]
@@ -43,7 +42,7 @@ Probed = tuple[Path, BoundsByPartition]
 def probed(request: pytest.FixtureRequest, unpacked: Unpacker) -> Probed:
     """A capture, and its bounds with the probes given."""
     folder = unpacked(request.param)
-    return folder, bounds_of(read_evidence(folder, with_probes=True))
+    return folder, bounds_once(folder, True)
 
 
 def test_every_probe_lies_within_the_bounds_and_their_width_is_what_came_in_three_checkpoint_intervals(

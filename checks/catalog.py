@@ -19,9 +19,6 @@ CRITICAL: Final = "critical"  # fails the gate
 WARNING: Final = "warning"  # is reported
 INFO: Final = "info"  # a fact about the cluster, not about our tables
 
-#: When passes run, in this order: after ingest, after reconstruct, before publish, and what joins the layers.
-STAGES: Final = ("bronze", "silver", "gold", "across")
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -68,7 +65,8 @@ class Query:
 class Pass(Query):
     """A query, and the checks over its cases: answered together by one aggregation.
 
-    ``key`` names the columns that identify a case: examples begin with them and come in their order.
+    ``stage`` says when: ``bronze`` after ingest, ``silver`` after reconstruct, ``gold`` before publication, ``across``
+    what joins the layers. ``key`` names the columns that identify a case: examples begin with them, in their order.
     """
 
     stage: str

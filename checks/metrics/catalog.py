@@ -14,8 +14,6 @@ from checks.catalog import Query
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
 
-#: Units that a metric's name may end with.
-UNITS: Final = ("_ratio", "_ms", "_count")
 #: A subject comes from data; a longer one is cut there.
 SUBJECT_LENGTH: Final = 200
 
@@ -24,9 +22,9 @@ SUBJECT_LENGTH: Final = 200
 class Metric:
     """A figure, and what is thought of it.
 
-    ``name`` ends with the unit. ``meaning`` is one sentence without its full stop. ``better`` is :data:`HIGHER` or
-    :data:`LOWER`. ``value`` is a Spark SQL aggregate over the cases of its pass, NULL where there is nothing to
-    measure. ``warning`` and ``critical`` are the default thresholds, in the metric's unit: a value that equals one
+    ``name`` ends with the unit (``_ratio``, ``_ms``, ``_count``). ``meaning`` is one sentence without its full stop.
+    ``better`` is :data:`HIGHER` or :data:`LOWER`. ``value`` is a Spark SQL aggregate over the cases of its pass, NULL
+    where there is nothing to measure. ``warning`` and ``critical`` are the default thresholds, in the metric's unit: a value that equals one
     still holds, a worse one breaks it; None sets none. ``least_change``, in the unit as well, is the smallest change
     that the trend speaks of.
     """

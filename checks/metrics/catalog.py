@@ -24,9 +24,9 @@ class Metric:
 
     ``name`` ends with the unit (``_ratio``, ``_ms``, ``_count``). ``meaning`` is one sentence without its full stop.
     ``better`` is :data:`HIGHER` or :data:`LOWER`. ``value`` is a Spark SQL aggregate over the cases of its pass, NULL
-    where there is nothing to measure. ``warning`` and ``critical`` are the default thresholds, in the metric's unit: a value that equals one
-    still holds, a worse one breaks it; None sets none. ``least_change``, in the unit as well, is the smallest change
-    that the trend speaks of.
+    where there is nothing to measure. ``warning`` and ``critical`` are the default thresholds, in the metric's unit: a
+    value that equals one still holds, a worse one breaks it; None sets none. ``least_change``, in the unit as well, is
+    the smallest change that the trend speaks of.
     """
 
     name: str

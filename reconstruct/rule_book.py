@@ -14,7 +14,7 @@ from reconstruct.cluster.rules import RULES as _OF_CLUSTERS
 from reconstruct.findings.rule import Rule
 from reconstruct.offsets.rules.book import RULES as _OF_OFFSETS
 from reconstruct.partitions.rules.book import RULES as _OF_PARTITIONS
-from reconstruct.requests.rules import RULES as _OF_REQUESTS
+from reconstruct.requests.rules.book import RULES as _OF_REQUESTS
 
 __all__ = ["RULES", "Rule"]
 

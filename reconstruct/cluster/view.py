@@ -155,6 +155,10 @@ class ClusterView:
             if view.controller_id == controller_id and since <= view.at and (until is None or view.at < until)
         ]
 
+    def is_registered(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether one registration of the broker lasted from ``start`` to ``end``."""
+        return any(i.start <= start and (i.end is None or i.end > end) for i in self.liveness.get(broker_id, ()))
+
     def is_live(self, broker_id: int, instant: int) -> bool | None:
         """Whether the broker was registered at ``instant``; None where nothing is known of the broker then."""
         intervals = self.liveness.get(broker_id, ())

@@ -19,7 +19,7 @@ NEEDED: Final = (
     "reconstruct.clocks.timeline",
     "reconstruct.offsets.losses",
     "reconstruct.offsets.rules",
-    "reconstruct.requests.propagation",
+    "reconstruct.requests.rules.book",
 )
 
 if __name__ == "__main__":

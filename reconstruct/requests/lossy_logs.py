@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.requests.propagation import Request, sendable_from, shows_sending, tenure_of
+from reconstruct.requests.evidence import Request
+from reconstruct.requests.timeline import sendable_from, shows_sending, tenure_of
 
 #: So many proofs, that far apart, make a log lossy: one line that was bent or cut explains several at one time.
 LOSSY_PROOFS: Final = 3

@@ -4,7 +4,7 @@ The lines of both sides are grouped into requests (:mod:`reconstruct.requests.sp
 (:mod:`reconstruct.requests.spark.matching`): by correlation id up to 0.8.2, whose sending lines print it; later, when
 the send thread assigns it, by what the lines of each partition say, or the number of partitions where only that is
 printed. Answers are tied by correlation id. What is judged of a request is in
-:mod:`reconstruct.requests.propagation`.
+:mod:`reconstruct.requests.rules`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
-from reconstruct.requests.propagation import UPDATE_METADATA, Request
-from reconstruct.requests.spark.lines import UNORDERED_COLUMNS, received_requests, sent_requests
+from reconstruct.requests.evidence import UPDATE_METADATA, Request
+from reconstruct.requests.spark.lines import LINE_COUNTS, UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
     CLOCK_SLACK_US,
     connection_of,
@@ -28,25 +28,28 @@ from reconstruct.requests.spark.matching import (
     tie,
 )
 
-_FACTS: Final = ("lines", "received_lines", "started", "completed", "applied_lines", "failed", "ignored", "skipped")
-#: What either side says of a request, with the type.
-_KNOWN: Final = {
-    "partitions": "int",
-    **dict.fromkeys(("decided_at", "sent_at", "received_at"), "bigint"),
-    **dict.fromkeys(("sent_ref", "received_ref"), "string"),
-    "applied_at": "bigint",
-    "applied_ref": "string",
-    **dict.fromkeys(_FACTS, "int"),
-    "known_epoch": "int",
-    "is_refused": "boolean",
-    "accepts": "boolean",
-    "accepted_before": "struct<epoch:int,at:bigint,ref:string>",
-}
 _CONNECTION: Final = ("cluster_id", "controller_id", "controller_epoch", "to_broker_id")
 _PEER: Final = ("cluster_id", "controller_id", "to_broker_id", "api")
 
+_TYPES: Final = columns_of(Request)
 #: The fields of a request; instants are µs.
-REQUEST_COLUMNS: Final = tuple(columns_of(Request))
+REQUEST_COLUMNS: Final = tuple(_TYPES)
+#: What the controller's lines say of a request, and what the broker's do.
+_OF_SENDING: Final = ("decided_at", "sent_at", "sent_ref")
+_OF_RECEIPT: Final = (
+    "received_at",
+    "received_ref",
+    "applied_at",
+    "applied_ref",
+    "known_epoch",
+    "is_refused",
+    "accepts",
+)
+#: What either side says, with the type.
+_FACTS: Final = {
+    **{name: _TYPES[name] for name in ("partitions", *_OF_SENDING, *_OF_RECEIPT, *LINE_COUNTS)},
+    "accepted_before": "struct<epoch:int,at:bigint,ref:string>",
+}
 
 
 def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
@@ -79,15 +82,11 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
     connection = connection_of(*_CONNECTION, "api")
     of_sending = {
         "partitions": F.coalesce("batch", "lines"),
-        **{name: F.col(name) for name in ("decided_at", "sent_at", "sent_ref")},
+        **{name: F.col(name) for name in _OF_SENDING},
     }
     of_receipt = {
         "partitions": F.coalesce("batch", F.nullif("lines", F.lit(0))),
-        "applied_at": F.col("applied.at"),
-        "applied_ref": F.col("applied.record_id"),
-        "accepts": _is_accepted(),
-        **{name: F.col(name) for name in ("received_at", "received_ref", *_FACTS, "known_epoch", "is_refused")},
-        "accepted_before": F.col("accepted_before"),
+        **{name: F.col(name) for name in (*_OF_RECEIPT, *LINE_COUNTS, "accepted_before")},
     }
     sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref")
 
@@ -95,7 +94,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
         requests: DataFrame, is_receipt: bool, ref: Column, carried: Column, given: dict[str, Column]
     ) -> DataFrame:
         return (
-            requests.withColumns({"connection": connection, "ref": ref, "known": _facts(given)})
+            requests.withColumns({"connection": connection, "ref": ref, "facts": _facts(given)})
             .select("*", F.posexplode("marks").alias("number", "mark"))
             .select(
                 "connection",
@@ -103,11 +102,18 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
                 F.lit(is_receipt).alias("is_receipt"),
                 "ref",
                 carried.alias("carried"),
-                F.when(F.col("number") == 0, F.col("known")).alias("facts"),
+                F.when(F.col("number") == 0, F.col("facts")).alias("facts"),
             )
         )
 
-    numbered = received.withColumn("marks", F.concat("marks", F.array(correlation_mark(F.col("received_at")))))
+    numbered = received.withColumns(
+        {
+            "marks": F.concat("marks", F.array(correlation_mark(F.col("received_at")))),
+            "applied_at": F.col("applied.at"),
+            "applied_ref": F.col("applied.record_id"),
+            "accepts": _is_accepted(),
+        }
+    )
     nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string>")
     return exploded(sent, False, _sent_ref(), sending, of_sending).unionByName(
         exploded(numbered, True, F.col("received_ref"), nothing, of_receipt)
@@ -116,7 +122,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
 
 def _facts(given: dict[str, Column]) -> Column:
     """What one side knows of a request; the other side's columns are NULL."""
-    columns = (given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _KNOWN.items())
+    columns = (given.get(name, F.lit(None)).cast(type_).alias(name) for name, type_ in _FACTS.items())
     return F.struct(*_CONNECTION, "api", "correlation_id", *columns)
 
 
@@ -127,10 +133,7 @@ def _requests(matched: DataFrame) -> DataFrame:
         matched.where("is_receipt OR NOT is_matched")
         .select("facts.*", "carried", "is_receipt", "is_repeated")
         .withColumns(
-            {
-                name: F.when(F.col("is_receipt"), carried[name]).otherwise(F.col(name))
-                for name in ("sent_at", "decided_at", "sent_ref")
-            }
+            {name: F.when(F.col("is_receipt"), carried[name]).otherwise(F.col(name)) for name in _OF_SENDING}
             | {"is_repeated": F.col("is_receipt") & F.coalesce("is_repeated", F.lit(False))}
         )
         .drop("carried", "is_receipt")
@@ -169,9 +172,9 @@ def _with_answers(requests: DataFrame, answers: DataFrame) -> DataFrame:
     """
     given = ("acknowledged_at", "acknowledged_ref", "response_error")
     rows = requests.unionByName(answers, allowMissingColumns=True).withColumn(
-        "told", F.struct(F.col("acknowledged_at").isNotNull().alias("is_answer"), "controller_epoch", *given)
+        "line", F.struct(F.col("acknowledged_at").isNotNull().alias("is_answer"), "controller_epoch", *given)
     )
-    is_answer = F.col("told.is_answer")
+    is_answer = F.col("line.is_answer")
     at = F.coalesce(F.col("acknowledged_at") + CLOCK_SLACK_US, "received_at", "sent_at")
     of_id = Window.partitionBy(connection_of(*_PEER, "correlation_id")).orderBy(at, is_answer, _ref())
     numbered = F.col("correlation_id").isNotNull()
@@ -181,12 +184,12 @@ def _with_answers(requests: DataFrame, answers: DataFrame) -> DataFrame:
         is_one = epoch.isNull() | (epoch == 0) | (epoch == asked["controller_epoch"])
         return F.coalesce(numbered & answer["is_answer"] & ~asked["is_answer"] & is_one, F.lit(False))
 
-    neighbours = rows.withColumns({"then": F.lead("told").over(of_id), "first": F.lag("told").over(of_id)})
-    answered = fits(F.col("then"), F.col("told"))
+    neighbours = rows.withColumns({"then": F.lead("line").over(of_id), "first": F.lag("line").over(of_id)})
+    answered = fits(F.col("then"), F.col("line"))
     return (
-        neighbours.where(~fits(F.col("told"), F.col("first")))
+        neighbours.where(~fits(F.col("line"), F.col("first")))
         .withColumns({name: F.when(answered, F.col("then")[name]).otherwise(F.col(name)) for name in given})
-        .drop("told", "then", "first")
+        .drop("line", "then", "first")
     )
 
 
@@ -199,7 +202,7 @@ def _with_late_sendings(requests: DataFrame) -> DataFrame:
     is_empty = (F.col("api") == UPDATE_METADATA) & F.when(is_unsent, F.col("received_at").isNull()).otherwise(
         F.col("partitions") == 0
     )
-    given = ("sent_at", "decided_at", "sent_ref", "partitions")
+    given = (*_OF_SENDING, "partitions")
     tied = tie(
         requests,
         [connection_of(*_PEER, "controller_epoch", is_empty)],
@@ -226,7 +229,7 @@ def _numbered(requests: DataFrame) -> DataFrame:
     earlier = connection.orderBy("received_at").rangeBetween(Window.unboundedPreceding, -1)
     kinds = Window.partitionBy(*_CONNECTION, "api").orderBy(begin, ref, "received_ref", "acknowledged_ref")
     before = F.col("accepted_before")
-    counts = {name: F.coalesce(name, F.lit(0)) for name in _FACTS}
+    counts = {name: F.coalesce(name, F.lit(0)) for name in LINE_COUNTS}
     flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts")}
     return requests.withColumns(
         {

@@ -6,6 +6,7 @@ Each line that one side prints for a partition, or for a whole request, leaves a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import int_field, speaker, text_field
-from reconstruct.requests.propagation import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from reconstruct.requests.evidence import APPLIED_STEPS, BROKER_LINES, LEADER_AND_ISR, SENT_LINES, Step
 from reconstruct.requests.spark.matching import batch_mark, correlation_mark, line_mark
 
 #: Lines of one connection that are further apart belong to two requests, though they print one correlation id: µs.
@@ -21,11 +22,6 @@ SAME_REQUEST_US: Final = 10_000_000
 #: The lines of one batch of a controller follow each other faster than this, where no correlation id tells: µs.
 SAME_BATCH_US: Final = 1_000_000
 
-_SENT: Final = {
-    EventType.LEADER_AND_ISR_SENT: LEADER_AND_ISR,
-    EventType.UPDATE_METADATA_SENT: UPDATE_METADATA,
-    EventType.STOP_REPLICA_SENT: STOP_REPLICA,
-}
 _BATCH_SENT: Final = EventType.REQUEST_BATCH_SENT
 _DECISIONS: Final = (EventType.PARTITION_STATE_CHANGE, EventType.ISR_SHRUNK_BY_CONTROLLER)
 _OTHER_STEPS: Final = (
@@ -33,51 +29,19 @@ _OTHER_STEPS: Final = (
     EventType.PARTITION_STATE_CHANGE_FAILED,
     EventType.REPLICA_STATE_CHANGE_FAILED,
 )
-#: What a broker logs of a request, with the request's kind.
-_OF_BROKER: Final = {
-    EventType.LEADER_AND_ISR_RECEIVED: LEADER_AND_ISR,
-    EventType.LEADER_AND_ISR_HANDLED: LEADER_AND_ISR,
-    EventType.LEADER_AND_ISR_IGNORED: LEADER_AND_ISR,
-    EventType.LEADER_AND_ISR_FAILED: LEADER_AND_ISR,
-    EventType.BECOME_LEADER_STARTED: LEADER_AND_ISR,
-    EventType.BECOME_LEADER_COMPLETED: LEADER_AND_ISR,
-    EventType.BECOME_LEADER_SKIPPED: LEADER_AND_ISR,
-    EventType.BECOME_LEADER_FAILED: LEADER_AND_ISR,
-    EventType.BECOME_FOLLOWER_STARTED: LEADER_AND_ISR,
-    EventType.BECOME_FOLLOWER_COMPLETED: LEADER_AND_ISR,
-    EventType.BECOME_FOLLOWER_SKIPPED: LEADER_AND_ISR,
-    EventType.BECOME_FOLLOWER_FAILED: LEADER_AND_ISR,
-    EventType.TOPIC_ID_ASSIGNED: LEADER_AND_ISR,
-    EventType.TOPIC_ID_REMOVED: LEADER_AND_ISR,
-    EventType.METADATA_CACHED: UPDATE_METADATA,
-    EventType.METADATA_DELETED: UPDATE_METADATA,
-    EventType.METADATA_BATCH: UPDATE_METADATA,
-    EventType.UPDATE_METADATA_IGNORED: UPDATE_METADATA,
-    EventType.STOP_REPLICA_RECEIVED: STOP_REPLICA,
-    EventType.STOP_REPLICA_IGNORED: STOP_REPLICA,
-    EventType.STOP_REPLICA_HANDLED: STOP_REPLICA,
-}
-_RECEIVED: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.STOP_REPLICA_RECEIVED)
-_CACHED: Final = (EventType.METADATA_CACHED, EventType.METADATA_DELETED)
-_STARTED: Final = (EventType.BECOME_LEADER_STARTED, EventType.BECOME_FOLLOWER_STARTED)
-_COMPLETED: Final = (EventType.BECOME_LEADER_COMPLETED, EventType.BECOME_FOLLOWER_COMPLETED)
-_FAILED: Final = (EventType.LEADER_AND_ISR_FAILED, EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
-_SKIPPED: Final = (
-    EventType.BECOME_LEADER_SKIPPED,
-    EventType.BECOME_FOLLOWER_SKIPPED,
-    EventType.TOPIC_ID_ASSIGNED,
-    EventType.TOPIC_ID_REMOVED,
-)
-_IGNORED: Final = (EventType.LEADER_AND_ISR_IGNORED, EventType.UPDATE_METADATA_IGNORED, EventType.STOP_REPLICA_IGNORED)
-_APPLIED: Final = (
-    *_COMPLETED,
-    *_CACHED,
-    EventType.METADATA_BATCH,
-    EventType.LEADER_AND_ISR_HANDLED,
-    EventType.STOP_REPLICA_HANDLED,
-)
-
 _FILE_ORDER: Final = ("file_start", "file_id", "time_order", "byte_offset", "event_id")
+_CONNECTION: Final = ("cluster_id", "to_broker_id", "controller_id")
+#: How many lines of a broker say what of one request.
+LINE_COUNTS: Final = (
+    "lines",
+    "received_lines",
+    "started",
+    "completed",
+    "applied_lines",
+    "failed",
+    "ignored",
+    "skipped",
+)
 #: Columns of what names the logs whose lines are not in order: they are put in order by their times.
 UNORDERED_COLUMNS: Final = "cluster_id string, unordered_broker_id int"
 
@@ -92,7 +56,7 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
     request's own lines name.
     """
     lines = _broker_lines(state_changes, files, unordered)
-    connection = Window.partitionBy("cluster_id", "to_broker_id", "controller_id").orderBy(*_FILE_ORDER)
+    connection = Window.partitionBy(*_CONNECTION).orderBy(*_FILE_ORDER)
     before = {name: F.lag(name).over(connection) for name in ("api", "correlation_id", "at")}
     is_first = (
         before["api"].isNull()
@@ -103,21 +67,18 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
     runs = lines.withColumn("is_first", is_first).withColumn(
         "run", F.last(F.when(F.col("is_first"), F.col("record_id")), ignorenulls=True).over(connection)
     )
-    grouped = runs.groupBy("cluster_id", "to_broker_id", "controller_id", "run").agg(*_of_run())
-    return _with_epochs(_whole(grouped))
+    return _with_epochs(_whole(runs.groupBy(*_CONNECTION, "run").agg(*_of_run())))
 
 
 def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
-    api = F.create_map(*(F.lit(x) for pair in _OF_BROKER.items() for x in pair))[F.col("event_type")]
-    batch = F.coalesce(
-        int_field("n_partitions"),
-        int_field("n_added") + int_field("n_deleted"),
-    )
-    is_known = F.col("event_type").isin(*_OF_BROKER) & F.col("correlation_id").isNotNull()
-    lines = state_changes.where(is_known & F.col("controller_id").isNotNull())
-    is_line = F.col("event_type").isin(*_RECEIVED, *_CACHED) & F.col("topic").isNotNull()
+    event, step = F.col("event_type"), F.col("step")
+    batch = F.coalesce(int_field("n_partitions"), int_field("n_added") + int_field("n_deleted"))
+    lines = state_changes.where(
+        event.isin(*BROKER_LINES) & F.col("correlation_id").isNotNull() & F.col("controller_id").isNotNull()
+    ).withColumn("step", _by_event_type({event_type: step for event_type, (_, step) in BROKER_LINES.items()}))
+    is_line = step.isin(Step.RECEIVED, Step.CACHED) & F.col("topic").isNotNull()
     is_batch = (
-        F.col("event_type").isin(*_RECEIVED, EventType.METADATA_BATCH) & batch.isNotNull() & F.col("topic").isNull()
+        ((step == Step.RECEIVED) | (event == EventType.METADATA_BATCH)) & batch.isNotNull() & F.col("topic").isNull()
     )
     return (
         _in_file_order(lines, files, speaker(), unordered)
@@ -127,9 +88,9 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
             "controller_id",
             F.coalesce("controller_epoch", int_field("request_controller_epoch")).alias("epoch"),
             int_field("known_controller_epoch").alias("known_epoch"),
-            api.alias("api"),
+            _by_event_type({event_type: api for event_type, (api, _) in BROKER_LINES.items()}).alias("api"),
             "correlation_id",
-            "event_type",
+            "step",
             F.col("topic").isNull().alias("is_whole"),
             F.when(is_batch, batch).alias("batch"),
             F.unix_micros("corrected_time").alias("at"),
@@ -141,15 +102,22 @@ def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFra
     )
 
 
+def _by_event_type(values: Mapping[EventType, str]) -> Column:
+    return F.create_map(*(F.lit(text) for pair in values.items() for text in pair))[F.col("event_type")]
+
+
 def _of_run() -> list[Column]:
-    event = F.col("event_type")
-
-    def many(*events: str) -> Column:
-        return F.count(F.when(event.isin(*events), 1)).cast("int")
-
-    is_refusal = event.isin(*_IGNORED) & F.col("is_whole")
+    step, is_whole = F.col("step"), F.col("is_whole")
+    is_refusal = (step == Step.IGNORED) & is_whole
     # "received" and a refusal may be printed outside of the lock, or change nothing
-    acts = ~is_refusal & ~event.isin(*_RECEIVED)
+    acts = ~is_refusal & (step != Step.RECEIVED)
+    counted = {
+        "lines": step.isin(Step.RECEIVED, Step.CACHED) & ~is_whole,
+        "received_lines": step == Step.RECEIVED,
+        "applied_lines": step.isin(*APPLIED_STEPS),
+        "ignored": (step == Step.IGNORED) & ~is_whole,
+        **{one.value: step == one for one in (Step.STARTED, Step.COMPLETED, Step.FAILED, Step.SKIPPED)},
+    }
     return [
         F.first("api").alias("api"),
         F.first("correlation_id").alias("correlation_id"),
@@ -157,16 +125,9 @@ def _of_run() -> list[Column]:
         F.min("at").alias("received_at"),
         F.min(F.struct(*_FILE_ORDER)).alias("begin"),
         F.min(F.when(acts, F.struct(*_FILE_ORDER))).alias("position"),
-        F.max(F.when(event.isin(*_APPLIED), F.struct("at", "record_id"))).alias("applied"),
+        F.max(F.when(step.isin(*APPLIED_STEPS), F.struct("at", "record_id"))).alias("applied"),
         F.max("batch").alias("batch"),
-        F.count(F.when(event.isin(*_RECEIVED, *_CACHED) & ~F.col("is_whole"), 1)).cast("int").alias("lines"),
-        many(*_RECEIVED).alias("received_lines"),
-        many(*_STARTED).alias("started"),
-        many(*_COMPLETED).alias("completed"),
-        many(*_APPLIED).alias("applied_lines"),
-        many(*_FAILED).alias("failed"),
-        F.count(F.when(event.isin(*_IGNORED) & ~F.col("is_whole"), 1)).cast("int").alias("ignored"),
-        many(*_SKIPPED).alias("skipped"),
+        *(F.count_if(condition).cast("int").alias(name) for name, condition in counted.items()),
         F.max(F.when(is_refusal, F.col("known_epoch"))).alias("known_epoch"),
         F.coalesce(F.bool_or(is_refusal), F.lit(False)).alias("is_refused"),
         F.collect_list("mark").alias("marks"),
@@ -179,29 +140,24 @@ def _whole(runs: DataFrame) -> DataFrame:
     The lines of a request stand together but for a retry of the controller that is received while the first try is
     still being handled.
     """
-    order = Window.partitionBy("cluster_id", "to_broker_id", "controller_id", "api", "correlation_id").orderBy("begin")
+    request = (*_CONNECTION, "api", "correlation_id")
+    order = Window.partitionBy(*request).orderBy("begin")
     opens = (F.col("api") != LEADER_AND_ISR) | (F.col("received_lines") > 0) | F.col("is_refused")
     is_part = ~opens & F.lag("run").over(order).isNotNull()
     numbered = runs.withColumn("is_part", is_part).withColumn(
         "received_ref", F.last(F.when(~F.col("is_part"), F.col("run")), ignorenulls=True).over(order)
     )
-    sums = ("lines", "received_lines", "started", "completed", "applied_lines", "failed", "ignored", "skipped")
-    return numbered.groupBy("cluster_id", "to_broker_id", "controller_id", "api", "correlation_id", "received_ref").agg(
-        F.max("controller_epoch").alias("controller_epoch"),
-        F.min("received_at").alias("received_at"),
-        F.min("begin").alias("begin"),
-        F.min("position").alias("position"),
-        F.max("applied").alias("applied"),
-        F.max("batch").alias("batch"),
-        *(F.sum(name).cast("int").alias(name) for name in sums),
-        F.max("known_epoch").alias("known_epoch"),
+    return numbered.groupBy(*request, "received_ref").agg(
+        *(F.min(name).alias(name) for name in ("received_at", "begin", "position")),
+        *(F.max(name).alias(name) for name in ("controller_epoch", "applied", "batch", "known_epoch")),
+        *(F.sum(name).cast("int").alias(name) for name in LINE_COUNTS),
         F.bool_or("is_refused").alias("is_refused"),
         F.flatten(F.collect_list("marks")).alias("marks"),
     )
 
 
 def _with_epochs(requests: DataFrame) -> DataFrame:
-    connection = Window.partitionBy("cluster_id", "to_broker_id", "controller_id")
+    connection = Window.partitionBy(*_CONNECTION)
     forwards, backwards = connection.orderBy("begin"), connection.orderBy(F.col("begin").desc())
     epoch = F.coalesce(
         F.last("controller_epoch", ignorenulls=True).over(backwards),
@@ -257,10 +213,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
         .groupBy("cluster_id", "controller_id", _request_key().alias("key"))
         .agg(
             F.min("sent_ref").alias("sent_ref"),
-            F.first("api").alias("api"),
-            F.first("controller_epoch").alias("controller_epoch"),
-            F.first("to_broker_ids").alias("to_broker_ids"),
-            F.first("correlation_id").alias("correlation_id"),
+            *(F.first(name).alias(name) for name in ("api", "controller_epoch", "to_broker_ids", "correlation_id")),
             F.max("at").alias("sent_at"),
             F.max("decided.at").alias("decided_at"),
             F.max("batch").alias("batch"),
@@ -285,17 +238,16 @@ def _request_key() -> Column:
 
 
 def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
-    kinds = F.create_map(*(F.lit(x) for pair in _SENT.items() for x in pair))[F.col("event_type")]
-    api = F.when(F.col("event_type") == _BATCH_SENT, text_field("api")).otherwise(kinds)
+    is_batch = F.col("event_type") == _BATCH_SENT
+    api = F.when(is_batch, text_field("api")).otherwise(_by_event_type(SENT_LINES))
     batch = F.coalesce(
         int_field("n_partitions"),
         int_field("n_replicas"),
         int_field("n_become_leader") + int_field("n_become_follower"),
     )
-    is_batch = F.col("event_type") == _BATCH_SENT
     of_controller = F.col("controller_id").isNotNull() & F.col("controller_epoch").isNotNull()
     lines = state_changes.where(
-        F.col("event_type").isin(*_SENT, _BATCH_SENT, *_DECISIONS, *_OTHER_STEPS)
+        F.col("event_type").isin(*SENT_LINES, _BATCH_SENT, *_DECISIONS, *_OTHER_STEPS)
         & of_controller
         & text_field("broker_id").isNull()
     )

@@ -15,10 +15,11 @@ from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
+from reconstruct.requests.evidence import REQUEST_KINDS, Request
 from reconstruct.requests.lossy_logs import PROOFS_APART_US, MissingLines, lossy_brokers, missing_lines
-from reconstruct.requests.propagation import REQUEST_KINDS, Request, outcome_of
-from reconstruct.requests.rules import RULES
+from reconstruct.requests.rules.book import RULES
 from reconstruct.requests.spark.evidence import REQUEST_COLUMNS
+from reconstruct.requests.timeline import outcome_of
 
 #: The steps between which delays are measured, by column.
 DELAYS: Final = {

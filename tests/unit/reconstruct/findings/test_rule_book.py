@@ -11,7 +11,7 @@ from reconstruct.findings.rule import EvidenceKind
 from reconstruct.findings.verdicts import Divergence
 from reconstruct.model.versions import NEWEST
 from reconstruct.partitions.rules import book as of_partitions
-from reconstruct.requests import rules as of_requests
+from reconstruct.requests.rules import book as of_requests
 from reconstruct.rule_book import RULES
 
 

@@ -9,9 +9,11 @@ import pytest
 from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Registration, Tenure
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange, v
-from reconstruct.requests.acceptance import judge_acceptance
+from reconstruct.requests.evidence import Request
 from reconstruct.requests.lossy_logs import MissingLines, lossy_brokers, missing_lines
-from reconstruct.requests.propagation import Request, judge_propagation, outcome_of
+from reconstruct.requests.rules.acceptance import judge_acceptance
+from reconstruct.requests.rules.propagation import judge_propagation
+from reconstruct.requests.timeline import outcome_of
 from reconstruct.time.intervals import Interval
 
 S = 1_000_000

@@ -16,9 +16,10 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
 from reconstruct.partitions.reexecution.controller_log import controller_logs, ordered_logs
 from reconstruct.partitions.timeline import fold_partition
-from reconstruct.requests.acceptance import judge_acceptance
+from reconstruct.requests.evidence import Request
 from reconstruct.requests.lossy_logs import missing_lines
-from reconstruct.requests.propagation import Request, judge_propagation
+from reconstruct.requests.rules.acceptance import judge_acceptance
+from reconstruct.requests.rules.propagation import judge_propagation
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names

@@ -13,7 +13,7 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import REQUESTS_ORDERED_SINCE
-from reconstruct.requests.propagation import REQUEST_KINDS, Request
+from reconstruct.requests.evidence import REQUEST_KINDS, Request
 from reconstruct.time.instants import utc
 
 
@@ -91,8 +91,7 @@ def _is_one_cluster(cluster: ClusterView, broker_id: int, start: int, end: int) 
 def _is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:
     """Whether the server.log that shows the broker's starts shows none since one before ``start``."""
     starts = [at for at, _ in cluster.process_starts.get(broker_id, ())]
-    registered = any(i.start <= start and (i.end is None or i.end > end) for i in cluster.liveness.get(broker_id, ()))
-    return any(at <= start for at in starts) or (registered and not starts)
+    return any(at <= start for at in starts) or (not starts and cluster.is_registered(broker_id, start, end))
 
 
 def _judge_refusal(request: Request, verdicts: Verdicts) -> None:

@@ -7,8 +7,8 @@ from typing import Final
 from ingest.lake.tables.gold import PROPAGATION_DELAYS
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.partitions.rules.book import ACCEPTED_EPOCHS, STALE_CONTROLLERS
-from reconstruct.requests.acceptance import judge_acceptance
-from reconstruct.requests.propagation import judge_propagation
+from reconstruct.requests.rules.acceptance import judge_acceptance
+from reconstruct.requests.rules.propagation import judge_propagation
 
 #: Their judges take (Request, ClusterView, Verdicts).
 RULES: Final = (

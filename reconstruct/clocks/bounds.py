@@ -27,18 +27,6 @@ class Edge:
     index: int
 
 
-def tightest(edges: Iterable[Edge], left_out: frozenset[int] | set[int] = frozenset()) -> dict[tuple[Node, Node], Edge]:
-    """The shortest edge of each direction between two nodes, without those of the indices ``left_out``."""
-    best: dict[tuple[Node, Node], Edge] = {}
-    for edge in edges:
-        if edge.index in left_out:
-            continue
-        known = best.get((edge.earlier, edge.later))
-        if known is None or (edge.at_most_us, edge.index) < (known.at_most_us, known.index):
-            best[edge.earlier, edge.later] = edge
-    return best
-
-
 def distances(edges: Iterable[Edge], source: Node, *, slack_us: int = 0, backwards: bool = False) -> dict[Node, int]:
     """The shortest path from ``source`` (to it, if ``backwards``) for each node that has one; no negative cycles.
 

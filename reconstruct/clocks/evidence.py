@@ -1,21 +1,22 @@
 """Causal pairs: which line of one clock must have come before which line, or write, of another, by the rules of Kafka.
 
 Each rule names what comes first, what follows, and the key that ties the two. A record leaves marks (:func:`log_marks`,
-:func:`znode_marks`); two marks of one key are a pair (:func:`pair_up`) where nothing else can have been meant: the side
-that must be one record is one record. ZooKeeper gives a write its time when its leader prepares the transaction, before
-anyone learns of it; a line that announces a write is printed before it is asked for.
+:func:`znode_marks`). Two marks of one key are a pair (:mod:`reconstruct.clocks.spark.evidence`) where nothing else can
+have been meant: the side that must be one record is one record. ZooKeeper gives a write its time when its leader
+prepares the transaction, before anyone learns of it; a line that announces a write is printed before it is asked for.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.clocks.timeline import ZOOKEEPER, CausalPair
+from reconstruct.clocks.timeline import ZOOKEEPER
+from reconstruct.events.fields import number, partition_name, words
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
@@ -100,8 +101,8 @@ EVENT_TYPES: Final = (
 )
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
-_STATE: Final = re.compile(PARTITION_STATE_PATTERN)
-_BROKER: Final = re.compile(BROKER_PATTERN)
+_STATE_PATH: Final = re.compile(PARTITION_STATE_PATTERN)
+_BROKER_PATH: Final = re.compile(BROKER_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,8 @@ class Mark:
 
 def log_marks(fact: LogFact) -> Iterator[Mark]:
     """The marks that a log record leaves; none where it does not say whose clock it shows."""
-    speaker = fact.fields.get("broker_id" if fact.event_type in _HANDLED else "controller_id", "")
-    clock = fact.broker_id if fact.broker_id is not None else int(speaker) if speaker.isdigit() else None
+    speaker = fact.fields.get("broker_id" if fact.event_type in _HANDLED else "controller_id")
+    clock = fact.broker_id if fact.broker_id is not None else number(speaker)
     if clock is None:
         return
     for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):
@@ -176,7 +177,7 @@ _Sides = Iterator[tuple[str, str, bool]]
 
 def _of_states(fact: LogFact) -> _Sides:
     fields = fact.fields
-    partition = _partition(fields)
+    partition = partition_name(fields)
     if partition is None or fact.event_type not in SHOWN or fields.get("leader") == str(LEADER_DURING_DELETE):
         return
     leader_epoch, partition_epoch = fields.get("leader_epoch"), fields.get("partition_epoch")
@@ -195,11 +196,11 @@ def _of_states(fact: LogFact) -> _Sides:
 def _of_requests(fact: LogFact) -> _Sides:
     fields = fact.fields
     controller = f"{fields.get('controller_id')}|{fields.get('controller_epoch')}"
-    correlation, partition = fields.get("correlation_id"), _partition(fields)
+    correlation, partition = fields.get("correlation_id"), partition_name(fields)
     state = "|".join(fields.get(name, "") for name in ("leader", "leader_epoch", "partition_epoch", "isr"))
     if fact.event_type in _SENT and partition is not None:
-        for to in (fields.get("to_broker_ids") or fields.get("to_broker_id", "")).split(","):
-            request = f"{_SENT[fact.event_type]}|{controller}|{to.strip()}|{partition}"
+        for to in words(fields.get("to_broker_ids") or fields.get("to_broker_id")):
+            request = f"{_SENT[fact.event_type]}|{controller}|{to}|{partition}"
             if correlation is not None:
                 yield "sent_before_received", f"{request}|{correlation}", True
             else:
@@ -219,7 +220,7 @@ def _of_requests(fact: LogFact) -> _Sides:
 
 def _of_isr(fact: LogFact, clock: int) -> _Sides:
     fields = fact.fields
-    partition = _partition(fields)
+    partition = partition_name(fields)
     if partition is None:
         return
     if fact.event_type in _PROPOSED:
@@ -235,16 +236,16 @@ def _of_isr(fact: LogFact, clock: int) -> _Sides:
 
 def _of_control(fact: LogFact) -> _Sides:
     fields = fact.fields
-    epoch = fields.get("controller_epoch", "")
+    epoch = fields.get("controller_epoch")
     if fact.event_type in _ELECTED and epoch and fact.source_kind == "controller_log":
         yield "controller_epoch_written_before_logged", epoch, False
-    elif fact.event_type == EventType.CONTROLLER_EPOCH_READ and epoch.isdigit():
-        yield "controller_epoch_read_before_written", str(int(epoch) + 1), True
+    elif fact.event_type == EventType.CONTROLLER_EPOCH_READ and (read := number(epoch)) is not None:
+        yield "controller_epoch_read_before_written", str(read + 1), True
     elif fact.event_type == EventType.BROKER_REGISTERED and "broker_id" in fields:
         yield "registered_before_logged", f"{fields['broker_id']}|{fields.get('broker_epoch', 'only')}", False
     elif fact.event_type == "broker_epochs":
-        for entry in fields.get("broker_epochs", "").split(","):
-            broker_id, _, broker_epoch = entry.strip().partition(":")
+        for entry in words(fields.get("broker_epochs")):
+            broker_id, _, broker_epoch = entry.partition(":")
             if broker_epoch:
                 yield "registering_before_broker_epoch_cached", f"{broker_id}|{broker_epoch}", False
 
@@ -259,12 +260,12 @@ def _of_znode(fact: ZnodeFact) -> _Sides:
     if fact.path == CONTROLLER_EPOCH_PATH and fact.data is not None:
         yield "controller_epoch_written_before_logged", fact.data.strip(), True
         yield "controller_epoch_read_before_written", fact.data.strip(), False
-    broker = _BROKER.match(fact.path)
+    broker = _BROKER_PATH.match(fact.path)
     if broker is not None:
         for epoch in (str(fact.czxid), "only"):
             yield "registered_before_logged", f"{broker[1]}|{epoch}", True
             yield "registering_before_registered", f"{broker[1]}|{epoch}", False
-    name = _STATE.match(fact.path)
+    name = _STATE_PATH.match(fact.path)
     state = _json(fact.data)
     if name is None or not fact.is_only or "leader_epoch" not in state:
         return
@@ -284,77 +285,10 @@ def _of_znode(fact: ZnodeFact) -> _Sides:
         yield "isr_proposed_before_written", key, False
 
 
-def pair_up(marks: Iterable[Mark]) -> list[CausalPair]:
-    """The pairs of all marks, in a fixed order."""
-    by_key: dict[tuple[str, str], tuple[list[Mark], list[Mark]]] = {}
-    for mark in marks:
-        by_key.setdefault((mark.rule, mark.key), ([], []))[0 if mark.is_earlier else 1].append(mark)
-    pairs: list[CausalPair] = []
-    for (rule, _), (earlier, later) in sorted(by_key.items()):
-        pairs += _pairs_of(RULES[rule], earlier, later)
-    return pairs
-
-
-def _pairs_of(rule: PairRule, earlier: list[Mark], later: list[Mark]) -> Iterator[CausalPair]:
-    if not earlier or not later or (len(later) > 1 and not rule.many_later):
-        return
-    clocks = {mark.clock for mark in earlier}
-    span = max(mark.at_us for mark in earlier) - min(mark.at_us for mark in earlier)
-    if len(clocks) > 1 or (len(earlier) > 1 and not (rule.many_earlier and span <= SAME_REQUEST_US)):
-        return
-    first = max(earlier, key=lambda mark: (mark.at_us, mark.evidence_id))
-    for clock in sorted({mark.clock for mark in later} - clocks):
-        then = min((mark for mark in later if mark.clock == clock), key=lambda mark: (mark.at_us, mark.evidence_id))
-        yield CausalPair(first.clock, clock, first.at_us, then.at_us, rule.name, (first.evidence_id, then.evidence_id))
-
-
-def with_announcements(facts: Iterable[LogFact]) -> Iterator[LogFact]:
-    """The facts of one file in its order, each registration with the line that announced it."""
-    announced: LogFact | None = None
-    for fact in facts:
-        if announces_registration(fact):
-            announced = fact
-        elif fact.event_type == EventType.BROKER_REGISTERED and announced is not None:
-            fact = replace(fact, announced_us=announced.at_us, announced_by=announced.evidence_id)
-        yield fact
-
-
-def announces_registration(fact: LogFact) -> bool:
-    """``Creating /brokers/ids/N (is it secure? ...)``, or the start of the broker."""
-    is_creating = "is_secure" in fact.fields and _BROKER.match(fact.fields.get("path", "")) is not None
-    return fact.source_kind == "server_log" and (is_creating or fact.event_type in ANNOUNCES_REGISTRATION)
-
-
-def with_previous(facts: Iterable[ZnodeFact]) -> list[ZnodeFact]:
-    """All writes to znodes, each with the one before it to the same znode, by path and transaction."""
-    ordered = sorted(facts, key=lambda fact: (fact.path, fact.mzxid))
-    znodes: dict[str, set[int]] = {}
-    for fact in ordered:
-        znodes.setdefault(fact.path, set()).add(fact.czxid)
-    result: list[ZnodeFact] = []
-    before: ZnodeFact | None = None
-    for fact in ordered:
-        known = before if before is not None and (before.path, before.czxid) == (fact.path, fact.czxid) else None
-        result.append(
-            replace(
-                fact,
-                previous=None if known is None else known.data,
-                previous_version=None if known is None else known.version,
-                is_only=len(znodes[fact.path]) == 1,
-            )
-        )
-        before = fact
-    return result
-
-
-def _partition(fields: Mapping[str, str]) -> str | None:
-    return f"{fields['topic']}-{fields['partition_id']}" if "topic" in fields and "partition_id" in fields else None
-
-
 def _members(isr: object) -> str:
     """An ISR as a set: who writes it and who prints it need not agree on the order."""
-    ids = isr.split(",") if isinstance(isr, str) else isr if isinstance(isr, list) else []
-    return ",".join(sorted(str(member).strip() for member in ids))
+    ids = words(isr) if isinstance(isr, str) else isr if isinstance(isr, list) else []
+    return ",".join(sorted(map(str, ids)))
 
 
 def _json(data: str | None) -> dict[str, object]:

@@ -7,12 +7,12 @@ own offset (:mod:`reconstruct.clocks.cuts`), which changes where it was set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.clocks.bounds import Edge, Node, distances, negative_cycle, tightest
+from reconstruct.clocks.bounds import Edge, Node, distances, negative_cycle
 from reconstruct.clocks.cuts import MIN_RUN, WANDER_US, Bound, Part, parts
 
 #: (earlier clock, later clock, earlier µs, later µs, slack µs): an event of one clock before one of another.
@@ -68,24 +68,14 @@ class Solved:
         steady = [next(iter(spans)) for _, spans in sorted(self.spans.items()) if len(spans) == 1]
         return max(steady or sorted(self.nodes), key=lambda node: (len(self.agreeing(node)), -node[0]), default=(0, 0))
 
-    def add_steady(self, pairs: Sequence[Pair], clocks: Iterable[int]) -> None:
-        """Take clocks for steady, with the pairs between them."""
-        members = set(clocks)
-        self.spans = {clock: {(clock, 0): (None, None)} for clock in sorted(members)}
-        self.all_edges = [
-            Edge((earlier, 0), (later, 0), later_us - earlier_us + slack, index)
-            for index, (earlier, later, earlier_us, later_us, slack) in enumerate(pairs)
-            if earlier in members and later in members
-        ]
-
     def node_at(self, clock: int, printed_us: int) -> Node | None:
         """The segment of a printed time; None where it may be one of two."""
-        held = [
+        found = [
             node
             for node, (start, end) in self.spans[clock].items()
             if (start is None or start <= printed_us) and (end is None or printed_us < end)
         ]
-        return held[0] if len(held) == 1 else None
+        return found[0] if len(found) == 1 else None
 
 
 def solve_segments(pairs: Sequence[Pair], reference: int) -> Solved:
@@ -130,8 +120,13 @@ def _unlikeliness(clock: int, pairs: Sequence[Pair], members: set[int], referenc
 
 
 def _steady(pairs: Sequence[Pair], members: set[int]) -> Solved:
-    solved = Solved()
-    solved.add_steady(pairs, members)
+    """All ``members`` taken for clocks that were never set, with the pairs between them."""
+    edges = [
+        Edge((earlier, 0), (later, 0), later_us - earlier_us + slack, index)
+        for index, (earlier, later, earlier_us, later_us, slack) in enumerate(pairs)
+        if earlier in members and later in members
+    ]
+    solved = Solved(edges, spans={clock: {(clock, 0): (None, None)} for clock in sorted(members)})
     solved.settle()
     return solved
 
@@ -227,18 +222,6 @@ def _is_sure(bound: Bound, number: int, changes: Sequence[_Change]) -> bool:
     return is_behind and (number == len(changes) or bound.at_a <= changes[number].last.at_a)
 
 
-def _part_of(bound: Bound, number: int, changes: Sequence[_Change]) -> int | None:
-    """The part of a bound; near a change, by what the clock printed, where that is much nearer to one side."""
-    if _is_sure(bound, number, changes):
-        return number
-    change = number - 1 if number > 0 and bound.at_a < changes[number - 1].first.at_a else number
-    to_last = abs(bound.at_b - changes[change].last.at_b)
-    to_first = abs(bound.at_b - changes[change].first.at_b)
-    if 3 * min(to_last, to_first) >= max(to_last, to_first):
-        return None
-    return change if to_last < to_first else change + 1
-
-
 def _spans(clock: int, found: Sequence[Part], changes: Sequence[_Change]) -> dict[Node, Span]:
     """The printed times of each segment of a clock.
 
@@ -271,7 +254,7 @@ def _consistent(edges: Sequence[Edge], dropped: set[int]) -> tuple[Sequence[Edge
     for edge in sorted(edges, key=lambda e: (e.at_most_us, e.index)):
         by_pair.setdefault((edge.earlier, edge.later), []).append(edge)
     for slack in _SLACKS_US:
-        while cycle := negative_cycle(_first(by_pair, dropped), slack):
+        while cycle := negative_cycle(_tightest(by_pair, dropped), slack):
             lack = -sum(edge.at_most_us + slack for edge in cycle)
             against = [_to_drop(by_pair[edge.earlier, edge.later], edge, lack, dropped) for edge in cycle]
             fewest = min(len(indices) for indices in against)
@@ -282,11 +265,12 @@ def _consistent(edges: Sequence[Edge], dropped: set[int]) -> tuple[Sequence[Edge
             # where the sides are even, neither is believed
             dropped.update(index for indices in against if len(indices) == fewest for index in indices)
         else:
-            return list(tightest(edges, dropped).values()), slack
+            return list(_tightest(by_pair, dropped).values()), slack
     raise AssertionError("the last slack drops until nothing contradicts")
 
 
-def _first(by_pair: Mapping[tuple[Node, Node], Sequence[Edge]], dropped: set[int]) -> dict[tuple[Node, Node], Edge]:
+def _tightest(by_pair: Mapping[tuple[Node, Node], Sequence[Edge]], dropped: set[int]) -> dict[tuple[Node, Node], Edge]:
+    """The shortest edge of each direction between two nodes that is not dropped; the edges of a pair are in order."""
     found = ((pair, next((e for e in alike if e.index not in dropped), None)) for pair, alike in by_pair.items())
     return {pair: edge for pair, edge in found if edge is not None}
 

@@ -75,11 +75,6 @@ class ClockSegment:
     zone_offset_minutes: int | None
     verdict: str
 
-    @property
-    def is_relative(self) -> bool:
-        """True where no absolute clock was given."""
-        return self.reference != ZOOKEEPER
-
 
 def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> list[ClockSegment]:
     """Segments of every broker that a pair or ``brokers`` names, by broker and time; in any order of the pairs."""
@@ -162,25 +157,6 @@ def correction_us(segment: ClockSegment) -> int | None:
     if upper + TOLERANCE_MS < 0:
         return zone + max((lower + upper) * 500, 2 * upper * 1000)
     return zone or None
-
-
-def segment_at(
-    segments: Sequence[ClockSegment], printed_us: int, *, is_after_step_back: bool | None = None
-) -> ClockSegment | None:
-    """The segment of one broker that a printed time belongs to; None where none does, or two do and nothing decides.
-
-    ``is_after_step_back``: whether the record's file went back in time before it, where the caller knows.
-    """
-    holding = [
-        s
-        for s in sorted(segments, key=lambda s: s.sequence)
-        if (s.from_us is None or s.from_us <= printed_us) and (s.to_us is None or printed_us < s.to_us)
-    ]
-    if len(holding) == 1:
-        return holding[0]
-    if not holding or is_after_step_back is None:
-        return None
-    return holding[-1] if is_after_step_back else holding[0]
 
 
 def _verdict(lower_ms: int | None, upper_ms: int | None, zone: int | None, pairs_count: int, dropped_count: int) -> str:

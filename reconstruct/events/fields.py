@@ -30,7 +30,7 @@ def partitions_of(fields: Mapping[str, str]) -> list[Partition]:
     """The partitions that a record is about, in its order: its own, else those it lists (``topic_partitions``)."""
     if "topic" in fields and "partition_id" in fields:
         return [(fields["topic"], int(fields["partition_id"]))]
-    names = [name.rsplit("-", 1) for name in fields.get("topic_partitions", "").split(",") if name]
+    names = (name.rsplit("-", 1) for name in words(fields.get("topic_partitions")) if name)
     return [(topic, int(partition_id)) for topic, partition_id in names]
 
 

@@ -121,7 +121,7 @@ def _marks(
 
 
 def _paired(marks: DataFrame) -> DataFrame:
-    """The pairs of :func:`reconstruct.clocks.evidence.pair_up`."""
+    """Of the marks of each key: the last cause, and of each other clock the first effect."""
     key = ["cluster_id", "rule", "key"]
     in_order = F.struct("at_us", "evidence_id")
     sides = marks.groupBy(*key, "is_earlier", "clock").agg(

@@ -24,9 +24,6 @@ from reconstruct.clocks.evidence import (
     LogFact,
     ZnodeFact,
     log_marks,
-    pair_up,
-    with_announcements,
-    with_previous,
     znode_marks,
 )
 from reconstruct.clocks.timeline import (
@@ -36,12 +33,12 @@ from reconstruct.clocks.timeline import (
     CausalPair,
     ClockSegment,
     correction_us,
-    segment_at,
     solve_clocks,
     zone_minutes,
 )
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker, capture_names
+from tests.support.evidence.clocks import pair_up, segment_at, with_announcements, with_previous
 
 START = 1_795_230_000_000_000
 SECOND = 1_000_000
@@ -196,7 +193,6 @@ def test_without_znodes_offsets_are_relative_to_the_clock_most_agree_with() -> N
     true = {1: HOUR, 2: 0, 3: 0}
     segments = solve_clocks(events(lambda clock, _: true[clock], true))
     assert {s.reference for s in segments} == {2}
-    assert all(s.is_relative for s in segments)
     assert [s.zone_offset_minutes for s in segments] == [60, None, None]
 
 

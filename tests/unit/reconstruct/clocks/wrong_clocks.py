@@ -11,15 +11,13 @@ from reconstruct.clocks.evidence import (
     LogFact,
     ZnodeFact,
     log_marks,
-    pair_up,
-    with_announcements,
-    with_previous,
     znode_marks,
 )
 from reconstruct.clocks.timeline import ClockSegment, correction_us, solve_clocks
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from tests.support.captures.text import CaptureText
+from tests.support.evidence.clocks import pair_up, with_announcements, with_previous
 from tests.support.evidence.lines import Partition, matched_lines
 from tests.support.evidence.znodes import read_writes
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.clocks.evidence import LogFact, log_marks, with_announcements
+from reconstruct.clocks.evidence import LogFact, log_marks
 from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.partitions.case import Case
@@ -24,6 +24,7 @@ from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, 
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.clocks import with_announcements
 from tests.support.evidence.lines import matched_lines
 from tests.support.evidence.partitions import Partition, plain_capture
 from tests.unit.reconstruct.clocks.wrong_clocks import accusations, brokers, decided

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from reconstruct.cluster.brokers import BrokerFact, RegistrationSpan
+from reconstruct.cluster.brokers import RegistrationSpan
+from reconstruct.cluster.evidence import BrokerFact
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue

@@ -7,29 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.evidence import BrokerFact
 from reconstruct.cluster.view import Registration
 from reconstruct.time.intervals import Interval
 
 #: A controller that hears of a lost registration logs it after the fact, and a snapshot's round takes a while.
 _SLACK_US: Final = 30_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerFact:
-    """One fact about one broker.
-
-    ``kind``: ``registered`` (its znode, created by transaction ``czxid``), ``unregistered`` (the znode of ``czxid`` was
-    gone: between ``at`` and ``at_upper``), ``up`` and ``down`` (a controller logged that it came or went), ``live`` (a
-    controller listed it among the live ones), ``absent`` (a controller listed the live ones without it),
-    ``shutdown_requested`` (it asked for a controlled shutdown).
-    """
-
-    broker_id: int
-    kind: str
-    at: int
-    evidence_id: str
-    czxid: int | None = None
-    at_upper: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +46,19 @@ def _from_znodes(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
     for index, fact in enumerate(order):
         following = order[index + 1] if index + 1 < len(order) else None
         lost = gone.get(fact.czxid)
-        start = fact.at if not spans or spans[-1].interval.end is None else max(fact.at, spans[-1].interval.end)
+        start = max(fact.at, (spans[-1].interval.end if spans else None) or fact.at)
         if lost is None and following is None:
-            interval = Interval(start, None, Registration(), (fact.evidence_id,))
-            spans.append(RegistrationSpan(interval, None))
+            spans.append(RegistrationSpan(Interval(start, None, Registration(), (fact.evidence_id,)), None))
             continue
         earliest = lost.at if lost else fact.at
-        latest = min(
-            at for at in (lost.at_upper if lost else None, following.at if following else None) if at is not None
-        )
+        ends = (lost.at_upper if lost else None, following.at if following else None)
+        latest = min(at for at in ends if at is not None)
         heard = next((d for d in downs if earliest <= d.at <= latest + _SLACK_US), None)
         end = min(heard.at, latest) if heard else latest
-        evidence = [fact.evidence_id, *([lost.evidence_id] if lost else []), *([heard.evidence_id] if heard else [])]
+        evidence = tuple(dict.fromkeys(known.evidence_id for known in (fact, lost, heard) if known is not None))
         reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
-        interval = Interval(
-            start,
-            max(start, end),
-            Registration(reason),
-            tuple(dict.fromkeys(evidence)),
-            None if heard else "znode_snapshot",
-        )
+        inferred = None if heard else "znode_snapshot"
+        interval = Interval(start, max(start, end), Registration(reason), evidence, inferred)
         spans.append(RegistrationSpan(interval, max(start, latest)))
     return spans
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
+from reconstruct.cluster.evidence import ControllerFact
 from reconstruct.cluster.generations import RECREATION_US, GenerationFact, generation_starts
 from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
@@ -18,30 +19,10 @@ _SKEW_US: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class ControllerFact:
-    """One fact about the controller.
-
-    ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
-    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
-    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
-    cluster's id).
-    """
-
-    kind: str
-    at: int
-    evidence_id: str
-    controller_id: int | None = None
-    epoch: int | None = None
-    level_floor: str | None = None
-    stated_cluster_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TenureSpan:
-    """A tenure, its order among those of the same controller and epoch, and why it ended."""
+    """A tenure, and why it ended."""
 
     tenure: Tenure
-    generation: int
     end_reason: str | None
     inferred_from: str | None
 
@@ -87,54 +68,41 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
     starts = [_start(epoch) for epoch in ordered]
     spans = []
     for index, epoch in enumerate(ordered):
-        start = starts[index]
-        later = starts[index + 1 :]
+        start, later = starts[index], starts[index + 1 :]
         end = min(later) if later else recreated_at
         reason = None if end is None else "superseded" if later else "cluster_recreated"
         controller_id = _controller_of(epoch, start, facts)
-        resigned = [
-            f
-            for f in facts
-            if f.kind == "resigned"
-            and f.controller_id == controller_id
-            and start <= f.at
-            and (end is None or f.at < end)
-        ]
-        evidence = [f.evidence_id for f in epoch.of_kind("znode_epoch", "elected")] or [
-            f.evidence_id for f in epoch.of_kind("seen")[:1]
-        ]
-        if resigned:
-            end, reason = resigned[0].at, "resigned"
-            evidence.append(resigned[0].evidence_id)
+        raised = epoch.of_kind("znode_epoch", "elected")
+        evidence = [f.evidence_id for f in raised or epoch.of_kind("seen")[:1]]
+        of_controller = (f for f in facts if f.kind == "resigned" and f.controller_id == controller_id)
+        resigned = next((f for f in of_controller if start <= f.at and (end is None or f.at < end)), None)
+        if resigned is not None:
+            end, reason = resigned.at, "resigned"
+            evidence.append(resigned.evidence_id)
         floors = [f.level_floor for f in epoch.of_kind("seen") if f.level_floor and f.controller_id == controller_id]
         floor = min(floors, key=LOG_LEVELS.index) if floors else None
-        inferred = None
-        if not epoch.of_kind("znode_epoch", "elected"):
-            inferred = "retention_boundary" if index == 0 else "log_gap"
+        inferred = None if raised else "retention_boundary" if index == 0 else "log_gap"
         tenure = Tenure(controller_id, epoch.number, start, end, tuple(dict.fromkeys(evidence)), floor, generation)
-        spans.append(TenureSpan(tenure, generation, reason, inferred))
+        spans.append(TenureSpan(tenure, reason, inferred))
     return spans
 
 
 def _start(epoch: _Epoch) -> int:
-    for kind in ("znode_epoch", "elected", "seen"):
-        facts = epoch.of_kind(kind)
-        if facts:
-            return facts[0].at
-    return min(f.at for f in epoch.facts)
+    by_kind = (epoch.of_kind(kind) for kind in ("znode_epoch", "elected", "seen"))
+    return next((facts[0].at for facts in by_kind if facts), min(f.at for f in epoch.facts))
 
 
 def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -> int:
     """The broker that says so itself; else the one that /controller named when the epoch was raised."""
-    for kind in ("elected", "seen"):
-        for fact in epoch.of_kind(kind):
-            if fact.controller_id is not None:
-                return fact.controller_id
+    for fact in (*epoch.of_kind("elected"), *epoch.of_kind("seen")):
+        if fact.controller_id is not None:
+            return fact.controller_id
     named = [
-        f for f in facts if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US
+        (f.at, f.evidence_id, f.controller_id)
+        for f in facts
+        if f.kind == "znode_controller" and f.controller_id is not None and f.at <= start + _SKEW_US
     ]
-    latest = max(named, key=lambda f: (f.at, f.evidence_id), default=None)
-    return -1 if latest is None or latest.controller_id is None else latest.controller_id
+    return max(named)[2] if named else -1
 
 
 def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -> str:
@@ -145,8 +113,8 @@ def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -
 def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[TenureSpan], verdicts: Verdicts) -> None:
     """R11: one broker for each epoch, and no epoch left out where /controller_epoch shows both its neighbours."""
     elected: dict[tuple[int, int], dict[int, ControllerFact]] = {}
-    generation_of = {(s.generation, s.tenure.controller_epoch): s for s in spans}
-    starts = sorted({s.generation: s.tenure.start for s in reversed(spans)}.items())
+    epochs = {(s.tenure.generation, s.tenure.controller_epoch) for s in spans}
+    starts = sorted({s.tenure.generation: s.tenure.start for s in reversed(spans)}.items())
     for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
         if fact.kind == "elected" and fact.epoch and fact.controller_id is not None:
             generation = max((g for g, at in starts if at <= fact.at + _SKEW_US), default=0)
@@ -170,8 +138,7 @@ def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[Ten
                 (first.evidence_id, second.evidence_id),
             )
         )
-    for (generation, epoch), _span in sorted(generation_of.items()):
-        if (generation, epoch + 1) not in generation_of and any(
-            g == generation and other > epoch for g, other in generation_of
-        ):
+    for generation, epoch in epochs:
+        is_last = not any(other > epoch for of_generation, other in epochs if of_generation == generation)
+        if (generation, epoch + 1) not in epochs and not is_last:
             verdicts.unjudged("R11")

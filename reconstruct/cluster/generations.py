@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 #: ``/controller_epoch`` of a new cluster after its first election.
@@ -11,7 +12,8 @@ FIRST_EPOCH: Final = 1
 RECREATION_US: Final = 30_000_000
 
 
-class GenerationFact(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GenerationFact:
     """An election of a controller (its epoch) or a statement of the cluster's id; ``at`` in microseconds."""
 
     at: int

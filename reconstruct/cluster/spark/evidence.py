@@ -6,8 +6,7 @@ by pure functions, and given to every partition's fold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -15,16 +14,13 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import LOG_LEVELS
-from ingest.shapes import versions_of
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.brokers import BrokerFact
-from reconstruct.cluster.controllers import ControllerFact
+from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, speaker, text_field
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
-from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE, KafkaVersion, VersionRange
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, TOPIC_CONFIG_PATTERN
 from reconstruct.time.line_order import is_in_order
 
@@ -46,47 +42,6 @@ _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
-
-
-@dataclass(slots=True)
-class ClusterFacts:
-    """The facts of one cluster."""
-
-    controllers: list[ControllerFact] = field(default_factory=list)
-    brokers: list[BrokerFact] = field(default_factory=list)
-    process_starts: list[tuple[int, int, str]] = field(default_factory=list)
-    live_views: list[LiveView] = field(default_factory=list)
-    log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
-    stated_versions: list[str] = field(default_factory=list)
-    shapes: set[str] = field(default_factory=set)
-    topic_min_isr: dict[str, int] = field(default_factory=dict)
-    broker_min_isr: dict[int, int] = field(default_factory=dict)
-    topic_unclean: dict[str, bool] = field(default_factory=dict)
-    broker_unclean: dict[int, bool | None] = field(default_factory=dict)
-
-    @property
-    def version(self) -> VersionRange:
-        """What the logs state, else what the shapes of their messages allow."""
-        stated = sorted(v for v in map(KafkaVersion.parse, self.stated_versions) if v is not None)
-        if stated:
-            return VersionRange(stated[0], stated[-1])
-        spans = [versions_of(shape) for shape in sorted(self.shapes)]
-        lows = [v for v in (KafkaVersion.parse(since) for since, _ in spans) if v is not None]
-        highs = [KafkaVersion.parse(until) or NEWEST for _, until in spans]
-        low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
-        # several versions wrote these logs: only the widest range is certain
-        return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
-
-    @property
-    def unclean_election(self) -> bool | None:
-        """The brokers' own unclean.leader.election.enable; None where none was given or they differ."""
-        is_default = None
-        if self.version.is_before(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
-            is_default = True
-        elif self.version.is_since(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
-            is_default = False
-        values = {is_default if given is None else given for given in self.broker_unclean.values()}
-        return values.pop() if len(values) == 1 else None
 
 
 def gather(
@@ -149,58 +104,39 @@ def _controller_facts(
     written = znodes.where("change = 'written'")
     by_line: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
     by_znode: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
+    epoch = F.col("data").try_cast("int")
     named = F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int")
     is_resigned = F.col("event_type") == EventType.CONTROLLER_RESIGNED
     is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
+    of_controllers = controller_events.where(is_elected | is_resigned)
+    by_election = by_line | {
+        "controller_id": F.coalesce("controller_id", "broker_id"),
+        "epoch": F.when(~is_resigned, F.col("controller_epoch")),
+    }
     # what a controller did itself, not what a broker heard from it: a broker's line names the broker
     acts = state_changes.where(
         "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
     )
-    first_acts = acts.groupBy("cluster_id", "controller_id", "controller_epoch").agg(
+    first_acts = acts.groupBy("cluster_id", "controller_id", F.col("controller_epoch").alias("epoch")).agg(
         F.unix_micros(F.min("corrected_time")).alias("at"),
         F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
         _level_floor(),
     )
-    return union(
-        [
-            _controller_fact(
-                written.where(F.col("path") == CONTROLLER_EPOCH_PATH),
-                "znode_epoch",
-                epoch=F.col("data").try_cast("int"),
-                **by_znode,
-            ),
-            _controller_fact(
-                written.where(F.col("path") == CONTROLLER_PATH), "znode_controller", controller_id=named, **by_znode
-            ),
-            _controller_fact(
-                controller_events.where(is_elected | is_resigned),
-                F.when(is_resigned, "resigned").otherwise("elected"),
-                controller_id=F.coalesce("controller_id", "broker_id"),
-                epoch=F.when(~is_resigned, F.col("controller_epoch")),
-                **by_line,
-            ),
-            _controller_fact(
-                first_acts,
-                "seen",
-                at="at",
-                evidence_id="evidence_id",
-                controller_id="controller_id",
-                epoch="controller_epoch",
-                level_floor="level_floor",
-            ),
-            _controller_fact(
-                replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL"),
-                "cluster_id",
-                stated_cluster_id=text_field("cluster_id"),
-                **by_line,
-            ),
-        ]
+    by_act = {name: name for name in ("at", "evidence_id", "controller_id", "epoch", "level_floor")}
+    stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL")
+    by_statement = by_line | {"stated_cluster_id": text_field("cluster_id")}
+    facts: tuple[tuple[str, DataFrame, Mapping[str, Column | str]], ...] = (
+        ("znode_epoch", written.where(F.col("path") == CONTROLLER_EPOCH_PATH), by_znode | {"epoch": epoch}),
+        ("znode_controller", written.where(F.col("path") == CONTROLLER_PATH), by_znode | {"controller_id": named}),
+        ("resigned", of_controllers.where(is_resigned), by_election),
+        ("elected", of_controllers.where(~is_resigned), by_election),
+        ("seen", first_acts, by_act),
+        ("cluster_id", stated, by_statement),
     )
-
-
-def _controller_fact(rows: DataFrame, kind: Column | str, /, **given: Column | str) -> DataFrame:
-    named = F.lit(kind) if isinstance(kind, str) else kind
-    return select_evidence(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=named, **given)
+    return union(
+        select_evidence(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=F.lit(kind), **given)
+        for kind, rows, given in facts
+    )
 
 
 def _level_floor() -> Column:

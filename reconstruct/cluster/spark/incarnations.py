@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.spark.generations import cluster_generations
-from reconstruct.engine.folds import fold, union
-from reconstruct.engine.rows import Row, numbered
-from reconstruct.events.spark.fields import text_field
+from reconstruct.cluster.generations import GenerationFact, generation_starts
+from reconstruct.cluster.spark.evidence import ELECTED
+from reconstruct.engine.folds import fold, select_evidence, union
+from reconstruct.engine.rows import Row, columns_of, numbered, value_of
+from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.model.versions import MODEL_VERSION
-from reconstruct.model.znode_paths import TOPIC_PATTERN
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, TOPIC_PATTERN
 
 #: How long after the creation of its znode a controller may take to log a topic's partitions as New.
 REACTION_MS: Final = 30_000
@@ -160,6 +161,31 @@ def stored_incarnations(rows: DataFrame) -> DataFrame:
         F.coalesce("valid_to", F.lit(_END)).alias("ends_at"),
         F.col("valid_to").isNull().alias("is_last"),
     )
+
+
+def cluster_generations(records: DataFrame, znodes: DataFrame) -> DataFrame:
+    """Grain: one row per (cluster, time it was created), with its half-open span in microseconds; no row for a
+    cluster of which no election and no id is known."""
+    elected = records.where(F.col("event_type").isin(*ELECTED) & text_field("controller_epoch").isNotNull())
+    stated = records.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL")
+    epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))
+    by_lines: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
+    by_znodes: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
+    facts: list[tuple[DataFrame, Mapping[str, Column | str]]] = [
+        (elected, by_lines | {"controller_epoch": int_field("controller_epoch")}),
+        (epochs, by_znodes | {"controller_epoch": F.col("data").try_cast("int")}),
+        (stated, by_lines | {"stated_cluster_id": text_field("cluster_id")}),
+    ]
+    key, columns = ("cluster_id",), columns_of(GenerationFact)
+    evidence = union(select_evidence(rows, key, columns, **given) for rows, given in facts)
+    return fold(evidence, key, {"cluster_id": "string", "begins_us": "bigint", "ends_us": "bigint"}, _generations)
+
+
+def _generations(rows: Sequence[Row]) -> Iterator[dict[str, int]]:
+    facts = (value_of(GenerationFact, row) for row in rows)
+    begins = [_FAR_PAST, *(start.at for start in generation_starts(facts)), -_FAR_PAST]
+    for start, end in pairwise(begins):
+        yield {"begins_us": start, "ends_us": end}
 
 
 def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,11 +14,12 @@ from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STA
 from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures
+from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
-from reconstruct.cluster.spark.evidence import ClusterFacts, gather
-from reconstruct.cluster.view import ClusterView, LogSpan
+from reconstruct.cluster.spark.evidence import gather
+from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import local_rows
-from reconstruct.engine.rows import numbered, table_row
+from reconstruct.engine.rows import Value, numbered, table_row
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 
@@ -31,16 +32,7 @@ class ClusterHistory:
         self.tenures: Sequence[TenureSpan] = controller_tenures(facts.controllers)
         self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(facts.brokers)
         self.verdicts = Verdicts()
-        starts: dict[int, list[tuple[int, str]]] = {}
-        for broker_id, at, record_id in sorted(facts.process_starts):
-            starts.setdefault(broker_id, []).append((at, record_id))
-        asked: dict[int, list[tuple[int, str]]] = {}
-        for fact in sorted(facts.brokers, key=lambda fact: (fact.at, fact.evidence_id)):
-            if fact.kind == "shutdown_requested":
-                asked.setdefault(fact.broker_id, []).append((fact.at, fact.evidence_id))
-        logs: dict[int, list[LogSpan]] = {}
-        for broker_id, span in facts.log_spans:
-            logs.setdefault(broker_id, []).append(span)
+        asked = sorted((f.at, f.evidence_id, f.broker_id) for f in facts.brokers if f.kind == "shutdown_requested")
         self.view = ClusterView(
             cluster_id=cluster_id,
             version=facts.version,
@@ -50,9 +42,11 @@ class ClusterHistory:
             broker_min_insync_replicas=facts.broker_min_isr,
             unclean_election=facts.topic_unclean,
             broker_unclean_election=facts.unclean_election,
-            process_starts={broker_id: tuple(at) for broker_id, at in starts.items()},
-            shutdown_requests={broker_id: tuple(at) for broker_id, at in asked.items()},
-            logs={broker_id: tuple(spans) for broker_id, spans in logs.items()},
+            process_starts=_by_broker(
+                (broker_id, (at, record)) for broker_id, at, record in sorted(facts.process_starts)
+            ),
+            shutdown_requests=_by_broker((broker_id, (at, record)) for at, record, broker_id in asked),
+            logs=_by_broker(facts.log_spans),
             live_views=tuple(facts.live_views),
         )
         case = ClusterCase(facts.controllers, facts.brokers, self.tenures, self.registrations, self.view)
@@ -72,6 +66,13 @@ class ClusterHistory:
             for sequence, span in enumerate(spans):
                 given = {"cluster_id": self.cluster_id, "broker_id": broker_id, "sequence": sequence}
                 yield table_row(BROKER_LIVENESS_TIMELINE, span, span.interval, span.interval.value, **given)
+
+
+def _by_broker(pairs: Iterable[tuple[int, Value]]) -> dict[int, tuple[Value, ...]]:
+    found: dict[int, list[Value]] = {}
+    for broker_id, value in pairs:
+        found.setdefault(broker_id, []).append(value)
+    return {broker_id: tuple(values) for broker_id, values in found.items()}
 
 
 def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> list[tuple[TableSpec, DataFrame]]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
-from reconstruct.cluster.brokers import BrokerFact
-from reconstruct.cluster.controllers import ControllerFact
-from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN, ClusterFacts
+from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
+from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
 from tests.support.captures.text import CaptureText

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from reconstruct.cluster.brokers import BrokerFact, broker_registrations
-from reconstruct.cluster.controllers import ControllerFact, controller_tenures, judge_controller_epochs
+from reconstruct.cluster.brokers import broker_registrations
+from reconstruct.cluster.controllers import controller_tenures, judge_controller_epochs
+from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.findings.verdicts import Verdicts
 
 

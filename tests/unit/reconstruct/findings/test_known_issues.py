@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconstruct.cluster.bounces import judge_bounces
-from reconstruct.cluster.brokers import BrokerFact, broker_registrations
+from reconstruct.cluster.brokers import broker_registrations
+from reconstruct.cluster.evidence import BrokerFact
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts

@@ -1,0 +1,87 @@
+"""What a cluster's own timelines are made of: facts about its controllers and brokers, its logs and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingest.shapes import versions_of
+from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE, KafkaVersion, VersionRange
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFact:
+    """One fact about the controller.
+
+    ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
+    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
+    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
+    cluster's id).
+    """
+
+    kind: str
+    at: int
+    evidence_id: str
+    controller_id: int | None = None
+    epoch: int | None = None
+    level_floor: str | None = None
+    stated_cluster_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFact:
+    """One fact about one broker.
+
+    ``kind``: ``registered`` (its znode, created by transaction ``czxid``), ``unregistered`` (the znode of ``czxid`` was
+    gone: between ``at`` and ``at_upper``), ``up`` and ``down`` (a controller logged that it came or went), ``live`` (a
+    controller listed it among the live ones), ``absent`` (a controller listed the live ones without it),
+    ``shutdown_requested`` (it asked for a controlled shutdown).
+    """
+
+    broker_id: int
+    kind: str
+    at: int
+    evidence_id: str
+    czxid: int | None = None
+    at_upper: int | None = None
+
+
+@dataclass(slots=True)
+class ClusterFacts:
+    """The facts of one cluster."""
+
+    controllers: list[ControllerFact] = field(default_factory=list)
+    brokers: list[BrokerFact] = field(default_factory=list)
+    process_starts: list[tuple[int, int, str]] = field(default_factory=list)
+    live_views: list[LiveView] = field(default_factory=list)
+    log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
+    stated_versions: list[str] = field(default_factory=list)
+    shapes: set[str] = field(default_factory=set)
+    topic_min_isr: dict[str, int] = field(default_factory=dict)
+    broker_min_isr: dict[int, int] = field(default_factory=dict)
+    topic_unclean: dict[str, bool] = field(default_factory=dict)
+    broker_unclean: dict[int, bool | None] = field(default_factory=dict)
+
+    @property
+    def version(self) -> VersionRange:
+        """What the logs state, else what the shapes of their messages allow."""
+        stated = sorted(v for v in map(KafkaVersion.parse, self.stated_versions) if v is not None)
+        if stated:
+            return VersionRange(stated[0], stated[-1])
+        spans = [versions_of(shape) for shape in sorted(self.shapes)]
+        lows = [v for v in (KafkaVersion.parse(since) for since, _ in spans) if v is not None]
+        highs = [KafkaVersion.parse(until) or NEWEST for _, until in spans]
+        low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
+        # several versions wrote these logs: only the widest range is certain
+        return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
+
+    @property
+    def unclean_election(self) -> bool | None:
+        """The brokers' own unclean.leader.election.enable; None where none was given or they differ."""
+        is_default = None
+        if self.version.is_before(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = True
+        elif self.version.is_since(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
+            is_default = False
+        values = {is_default if given is None else given for given in self.broker_unclean.values()}
+        return values.pop() if len(values) == 1 else None

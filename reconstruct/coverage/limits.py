@@ -2,8 +2,8 @@
 
 A rule needs lines, and a line that is not there proves something only where its log was given, at a level that holds
 such lines. :func:`limits` says, in one sentence each, which sources are missing, which have gaps, which are too coarse,
-and which rules (:mod:`reconstruct.rule_book`) and questions (:data:`QUESTIONS`) are then left open, or answered only
-in part. A rule named here may still be kept or broken on other evidence: each verdict says so itself.
+and which rules (:mod:`reconstruct.rule_book`) and questions (:mod:`reconstruct.coverage.questions`) are then left open,
+or answered only in part. A rule named here may still be kept or broken on other evidence: each verdict says so itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze import LOG_KINDS
 from reconstruct.coverage.levels import hides
+from reconstruct.coverage.questions import UNKNOWN_WITHOUT
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import KafkaVersion
 from reconstruct.rule_book import RULES
@@ -33,31 +34,6 @@ _CAPTURED: Final[Mapping[str, str]] = {
 }
 _OF_CLUSTER: Final = (EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG)
 _OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in _OF_CLUSTER)
-
-#: The questions that missing evidence leaves open, by their number.
-QUESTIONS: Final[Mapping[int, str]] = {
-    2: "which writes with acks=all could not succeed",
-    3: "who shrank each ISR, and how far behind the follower was",
-    4: "whose ISRs flap",
-    5: "which elections were unclean, and what each lost",
-    6: "whether a high watermark went back and records were cut off",
-    7: "which replicas disagree below the high watermark",
-    8: "how long a change of controller took",
-    9: "whether a deposed controller still sent or wrote",
-    10: "which leaders were stuck on a stale znode version",
-    11: "how late each broker learned each change",
-    12: "which requests were ignored, and whether rightly",
-    13: "whether a broker's cache holds what was never decided",
-    14: "which reassignments are stuck, and on which replica",
-    15: "which deletions are stuck, and why",
-    16: "which topics were created again",
-    18: "how each broker stopped and came back",
-    19: "whether a broker led with a short log",
-    20: "which leaders a controlled shutdown left behind",
-    21: "what a hard restart would cut off",
-    22: "where each replica's log ended, and which records are at risk",
-    23: "which disks or log directories failed",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,44 +95,8 @@ def _needing(*kinds: str) -> tuple[str, ...]:
     return _rules(lambda rule: not set(kinds).isdisjoint(rule.needs))
 
 
-#: Without a kind of evidence: why something is not known, and the questions that are left open.
-_UNKNOWN_WITHOUT: Final[Mapping[EvidenceKind, tuple[str, tuple[int, ...]]]] = {
-    EvidenceKind.STATE_CHANGE_LOG: (
-        "what was received there about leaders and ISRs, and what a controller there decided and sent, is not known",
-        (9, 11, 12, 13, 15),
-    ),
-    EvidenceKind.CONTROLLER_LOG: (
-        "when a controller was there, and why it acted, is known only from other sources",
-        (8, 14, 15, 18, 20),
-    ),
-    EvidenceKind.SERVER_LOG: (
-        "why ISRs changed there, what was cut off, and where logs ended at a start is not known",
-        (3, 4, 6, 10, 18, 19, 23),
-    ),
-    EvidenceKind.HIGH_WATERMARK_CHECKPOINT: (
-        "the high watermarks that a start there would begin with are not known",
-        (6, 21),
-    ),
-    EvidenceKind.LEADER_EPOCH_CHECKPOINT: (
-        "from which offset on each leader's records are held there is not known",
-        (7,),
-    ),
-    EvidenceKind.LOG_END: (
-        "where logs ended there is known only as far as lines of logs and checkpoints limit it",
-        (22,),
-    ),
-    EvidenceKind.SERVER_PROPERTIES: (
-        "whether unclean elections were allowed, the lag limits and min.insync.replicas are not known",
-        (2, 5),
-    ),
-    EvidenceKind.ZNODES: ("what was decided is known only as far as logs tell it", (9, 16)),
-    EvidenceKind.ZNODE_TRANSACTION_LOG: (
-        "of several writes between two snapshots only the last is seen, and who wrote is not told",
-        (9,),
-    ),
-}
 _WITHOUT: Final[Mapping[str, _Need]] = {
-    kind: _Need(why, _needing(kind), questions) for kind, (why, questions) in _UNKNOWN_WITHOUT.items()
+    kind: _Need(why, _needing(kind), questions) for kind, (why, questions) in UNKNOWN_WITHOUT.items()
 }
 #: What state-change.log leaves out at INFO; at a higher level it leaves out what matters altogether.
 _STATE_CHANGES_AT_INFO: Final = _Need(
@@ -232,11 +172,11 @@ def _of_no_known_broker(there: Mapping[str, set[int]]) -> Iterator[Limit]:
 def _of_cluster(there: Mapping[str, set[int]]) -> Iterator[Limit]:
     kind = next((kind for kind in _OF_CLUSTER if not there.get(kind)), None)
     if kind is not None:
-        yield replace(_limit("missing", NO_BROKER, kind, _WITHOUT[kind]), brokers=())
+        yield _limit("missing", NO_BROKER, kind, _WITHOUT[kind])
 
 
 def _limit(cause: str, broker: int, kind: str, need: _Need) -> Limit:
-    return Limit(cause, (broker,), kind, need.why, need.rules, need.questions)
+    return Limit(cause, (broker,) if broker >= 0 else (), kind, need.why, need.rules, need.questions)
 
 
 def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
@@ -258,12 +198,9 @@ def _holes(evidence: Sequence[AvailableEvidence], holes: Sequence[Hole]) -> Iter
             continue
         begin, end = spans.get((hole.broker_id, hole.source_kind), (None, None))
         is_whole = begin is not None and end is not None and hole.from_ms <= begin and end <= hole.to_ms
-        made = _limit(
-            hole.cause, hole.broker_id, hole.source_kind, _need_of(hole.cause, hole.source_kind, hole.level_floor)
-        )
+        need = _need_of(hole.cause, hole.source_kind, hole.level_floor)
         yield replace(
-            made,
-            brokers=made.brokers if hole.broker_id >= 0 else (),
+            _limit(hole.cause, hole.broker_id, hole.source_kind, need),
             level_floor=hole.level_floor,
             reason=hole.reason,
             from_ms=None if is_whole else hole.from_ms,
@@ -281,8 +218,7 @@ def _not_captured(there: Mapping[str, set[int]], holes: Sequence[Hole]) -> Itera
             and not (kind == EvidenceKind.ZNODES and there.get(EvidenceKind.ZNODE_TRANSACTION_LOG))
         ):
             made = _limit(hole.cause, hole.broker_id, kind, _WITHOUT[kind])
-            brokers = made.brokers if hole.broker_id >= 0 else ()
-            yield replace(made, brokers=brokers, from_ms=hole.from_ms, to_ms=hole.to_ms)
+            yield replace(made, from_ms=hole.from_ms, to_ms=hole.to_ms)
 
 
 def _is_explained(silence: Hole, gaps: Sequence[Hole]) -> bool:
@@ -297,13 +233,12 @@ def _is_explained(silence: Hole, gaps: Sequence[Hole]) -> bool:
 
 def _coarse_streams(evidence: Sequence[AvailableEvidence], holes: Sequence[Hole]) -> Iterator[Limit]:
     """Logs that came with others in one stream, whose own level no file shows."""
-    told = {(hole.broker_id, hole.source_kind) for hole in holes if hole.cause == "too_coarse"}
+    by_file = {(hole.broker_id, hole.source_kind) for hole in holes if hole.cause == "too_coarse"}
     for one in evidence:
-        if (one.broker_id, one.source_kind) not in told and hides(one.source_kind, one.level_floor):
-            made = _limit(
-                "too_coarse", one.broker_id, one.source_kind, _need_of("too_coarse", one.source_kind, one.level_floor)
-            )
-            yield replace(made, brokers=made.brokers if one.broker_id >= 0 else (), level_floor=one.level_floor)
+        if (one.broker_id, one.source_kind) not in by_file and hides(one.source_kind, one.level_floor):
+            need = _need_of("too_coarse", one.source_kind, one.level_floor)
+            made = _limit("too_coarse", one.broker_id, one.source_kind, need)
+            yield replace(made, level_floor=one.level_floor)
 
 
 def _grouped(found: Sequence[Limit]) -> list[Limit]:

@@ -14,7 +14,8 @@ from dashboards import overview, words
 from dashboards.section import Cluster, Section
 from dashboards.source import Source, by_cluster, ms, spanned, top, top_of_cluster
 from ingest.lake.tables import bronze, quality
-from reconstruct.coverage.limits import QUESTIONS, AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.limits import AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.rule_book import RULES
 
 #: So many sentences are shown of a cluster; the others are counted.

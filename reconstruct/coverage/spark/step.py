@@ -53,13 +53,7 @@ def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, mis
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
     parts = (_of_files(known), _of_logs(every, jumps), _of_captures(missed), _of_clocks(known, clocks))
-    return union(_covering(part) for part in parts)
-
-
-def _covering(rows: DataFrame) -> DataFrame:
-    """The columns of the table, those that the rows lack as NULL."""
-    lacking = {c.name: F.lit(None).cast(c.type) for c in EVIDENCE_COVERAGE.columns if c.name not in rows.columns}
-    return rows.withColumns(lacking).select(*(F.col(c.name).cast(c.type) for c in EVIDENCE_COVERAGE.columns))
+    return union(parts).select(*(F.col(column.name).cast(column.type) for column in EVIDENCE_COVERAGE.columns))
 
 
 def _of_files(known: DataFrame) -> DataFrame:

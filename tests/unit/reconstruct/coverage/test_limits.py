@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.coverage.limits import CAUSES, QUESTIONS, AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.limits import CAUSES, AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.rule_book import RULES
 
 LOGS = ("state_change_log", "controller_log", "server_log")

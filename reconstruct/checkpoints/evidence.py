@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.events.fields import number, partitions_of
 from reconstruct.model.versions import ANY_VERSION, VersionRange
-from reconstruct.offsets.messages import partitions_of
 
 #: Topic, its incarnation, partition.
 Replica = tuple[str, str, int]
@@ -191,7 +191,6 @@ def lines_of(
     if kind not in _OF_REPLICAS:
         yield BrokerLine(at, kind, None, None, path, cause, evidence_id)
         return
-    text = fields.get(name, "")
-    offset = int(text) if text.isdigit() else None
+    offset = number(fields.get(name))
     for topic, partition_id in partitions_of(fields):
         yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)

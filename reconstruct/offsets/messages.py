@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.events.fields import Partition, number, partitions_of, words
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetObservation, ReplicaEvent, ReplicaEventKind
 
-Partition = tuple[str, int]
 LOG_RECORD: Final = "log_record"
 
 #: By event type: (quantity, field) of the replica whose broker wrote the line, as of the line.
@@ -23,20 +23,17 @@ PRINTED_OFFSETS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     EventType.LOG_LOADED: ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.LOG_START_OFFSET, "log_start_offset")),
     EventType.HIGH_WATERMARK_INITIALISED: ((oe.HIGH_WATERMARK, "high_watermark"),),
 }
-_DELETIONS: Final = (
-    EventType.LOG_DELETION_SCHEDULED,
-    EventType.LOG_DELETED,
-    EventType.LOG_CREATED,
-    EventType.STOP_REPLICA_HANDLED,
-)
-
-
-def partitions_of(fields: Mapping[str, str]) -> list[Partition]:
-    """The partitions that a record is about, in its order."""
-    if "topic" in fields and "partition_id" in fields:
-        return [(fields["topic"], int(fields["partition_id"]))]
-    names = [name.rsplit("-", 1) for name in fields.get("topic_partitions", "").split(",") if name]
-    return [(topic, int(number)) for topic, number in names]
+#: By event type: what it says that the replica did.
+REPLICA_EVENTS: Final[Mapping[str, ReplicaEventKind]] = {
+    EventType.FETCHER_ADDED: ReplicaEventKind.FOLLOWS,
+    EventType.BECOME_LEADER_COMPLETED: ReplicaEventKind.LEADS,
+    EventType.LEADER_EPOCH_STARTED: ReplicaEventKind.LEADS,
+    EventType.LOG_TRUNCATED: ReplicaEventKind.TRUNCATED,
+    EventType.LOG_DELETION_SCHEDULED: ReplicaEventKind.DELETED,
+    EventType.LOG_DELETED: ReplicaEventKind.DELETED,
+    EventType.LOG_CREATED: ReplicaEventKind.DELETED,
+    EventType.STOP_REPLICA_HANDLED: ReplicaEventKind.DELETED,
+}
 
 
 def logged_replica_events(
@@ -47,21 +44,19 @@ def logged_replica_events(
     ``at`` is the record's time in microseconds. A truncation that names no offset (state-change.log up to 2.x) restates
     one that server.log tells with it, or one that had no effect.
     """
-    epoch = _number(fields.get("leader_epoch"))
-    leaders = fields.get("leaders", "").split(",")
+    kind = REPLICA_EVENTS.get(event_type)
+    offset = number(fields.get("offset")) if kind is ReplicaEventKind.TRUNCATED else None
+    is_follower = event_type == EventType.LEADER_EPOCH_STARTED and fields.get("role") != "leader"
+    if kind is None or is_follower or (kind is ReplicaEventKind.TRUNCATED and offset is None):
+        return
+    is_leader = kind is ReplicaEventKind.LEADS
+    epoch = number(fields.get("leader_epoch")) if is_leader else None
+    leaders = words(fields.get("leaders"))
     for index, partition in enumerate(partitions_of(fields)):
-        if event_type == EventType.FETCHER_ADDED:
-            named = leaders[index] if index < len(leaders) else ""
-            leader = _number(named or fields.get("leader"))
-            yield partition, ReplicaEvent(broker_id, ReplicaEventKind.FOLLOWS, at, None, leader, None, evidence_id)
-        elif event_type == EventType.BECOME_LEADER_COMPLETED or (
-            event_type == EventType.LEADER_EPOCH_STARTED and fields.get("role") == "leader"
-        ):
-            yield partition, ReplicaEvent(broker_id, ReplicaEventKind.LEADS, at, None, broker_id, epoch, evidence_id)
-        elif event_type == EventType.LOG_TRUNCATED and (offset := _number(fields.get("offset"))) is not None:
-            yield partition, ReplicaEvent(broker_id, ReplicaEventKind.TRUNCATED, at, offset, None, None, evidence_id)
-        elif event_type in _DELETIONS:
-            yield partition, ReplicaEvent(broker_id, ReplicaEventKind.DELETED, at, None, None, None, evidence_id)
+        leader = broker_id if is_leader else None
+        if kind is ReplicaEventKind.FOLLOWS:
+            leader = number((leaders[index] if index < len(leaders) else "") or fields.get("leader"))
+        yield partition, ReplicaEvent(broker_id, kind, at, offset, leader, epoch, evidence_id)
 
 
 def printed_offsets(
@@ -72,10 +67,10 @@ def printed_offsets(
     Before 2.4 a broker logs "Replica loaded ... with initial high watermark" for every replica that it makes a note
     of, other brokers' too, and always 0 for those: a 0 there says nothing of its own.
     """
-    epoch = _number(fields.get("leader_epoch"))
+    epoch = number(fields.get("leader_epoch"))
     for partition in partitions_of(fields):
         for quantity, name in PRINTED_OFFSETS.get(event_type, ()):
-            offset = _number(fields.get(name))
+            offset = number(fields.get(name))
             if offset is None or (event_type == EventType.HIGH_WATERMARK_INITIALISED and offset == 0):
                 continue
             yield (
@@ -84,7 +79,3 @@ def printed_offsets(
                     broker_id, quantity, offset, at, leader_epoch=epoch, source=LOG_RECORD, evidence_id=evidence_id
                 ),
             )
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None

@@ -86,12 +86,9 @@ def _copies(copies: DataFrame) -> DataFrame:
     return _select(
         copies,
         CheckpointCopy,
-        directory="directory",
-        kind="kind",
         file_id="file_id",
         taken_at="taken_us",
         known_until="known_until_us",
-        entry_count="entry_count",
         content="content_hash",
     )
 
@@ -105,32 +102,21 @@ def _bad(rejected: DataFrame, copies: DataFrame) -> DataFrame:
         file_id="file_id",
         source_line="source_line",
         text="raw",
-        reason="reason",
         evidence_id="record_id",
     )
 
 
 def _entries(entries: DataFrame) -> DataFrame:
-    return _of_replicas(
-        entries,
-        CheckpointEntry,
-        directory="directory",
-        kind="kind",
-        taken_at="taken_us",
-        offset="`offset`",
-        begins_run="begins_run",
-        evidence_id="evidence_id",
-    )
+    return _of_replicas(entries, CheckpointEntry, taken_at="taken_us")
 
 
 def _lines(events: DataFrame) -> DataFrame:
-    said = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
+    lines = events.where(F.col("event_type").isin(*LINE_KINDS) | F.col("cause_type").isin(*_UNREADABLE))
     return _of_replicas(
-        said.withColumn("broker_id", speaker()).where("broker_id IS NOT NULL"),
+        lines.withColumn("broker_id", speaker()).where("broker_id IS NOT NULL"),
         BrokerLine,
         event_type="event_type",
         at="unix_micros(corrected_time)",
-        cause="cause",
         cause_type="cause_type",
         fields="fields",
         evidence_id="record_id",
@@ -139,14 +125,14 @@ def _lines(events: DataFrame) -> DataFrame:
 
 def _unreadable(records: DataFrame) -> DataFrame:
     """Records of no known shape whose exception says that a checkpoint could not be read."""
-    said = records.where(
+    lines = records.where(
         (F.col("source_kind") == "server_log")
         & F.col("shape_id").isNull()
         & F.col("cause_type").isin(*_UNREADABLE)
         & F.col("broker_id").isNotNull()
     )
     return _select(
-        said,
+        lines,
         BrokerLine,
         at="unix_micros(corrected_time)",
         cause="substring_index(continuation, '\n', 1)",
@@ -197,5 +183,4 @@ def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
         start="unix_micros(valid_from)",
         end="unix_micros(valid_to)",
         offset="high_watermark_lower",
-        evidence="evidence",
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -31,6 +34,20 @@ def ints_field(name: str) -> Column:
     return F.when(text_field(name) == "", F.array().cast("array<int>")).otherwise(
         F.transform(F.split(text_field(name), ","), lambda number: F.trim(number).try_cast("int"))
     )
+
+
+_DECODERS: Final[Mapping[str, Callable[[str], Column]]] = {
+    "string": text_field,
+    "int": int_field,
+    "bigint": long_field,
+    "boolean": boolean_field,
+    "array<int>": ints_field,
+}
+
+
+def field_of_type(name: str, type_: str) -> Column:
+    """The field as a column of a Spark type."""
+    return _DECODERS[type_](name)
 
 
 def speaker() -> Column:

@@ -7,9 +7,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables import TableSpec
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
-from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, long_field, text_field
+from reconstruct.events.spark.fields import boolean_field, field_of_type, int_field, ints_field, text_field
 from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.model.versions import MODEL_VERSION
 
@@ -19,74 +20,37 @@ _CHANGED: Final = ("added_broker_ids", "deleted_broker_ids", "bounced_broker_ids
 
 def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """``bronze.log_records`` of state-change.log as ``silver.state_change_events``."""
-    events = _one_per_partition(records.where(F.col("source_kind") == "state_change_log"))
-    return _finish(
+    events = records.where(F.col("source_kind") == "state_change_log")
+    to_broker_id = int_field("to_broker_id")
+    return _typed(
         events,
         incarnations,
-        STATE_CHANGE_EVENTS.column_names,
-        {
-            "controller_id": int_field("controller_id"),
-            "controller_epoch": int_field("controller_epoch"),
-            "state_controller_epoch": int_field("state_controller_epoch"),
-            "replica_id": int_field("replica_id"),
-            "from_state": text_field("from_state"),
-            "to_state": text_field("to_state"),
-            "leader": int_field("leader"),
-            "leader_epoch": int_field("leader_epoch"),
-            "isr": ints_field("isr"),
-            "partition_epoch": int_field("partition_epoch"),
-            "leader_recovery_state": int_field("leader_recovery_state"),
-            "replicas": ints_field("replicas"),
-            "adding_replicas": ints_field("adding_replicas"),
-            "removing_replicas": ints_field("removing_replicas"),
-            "is_new": boolean_field("is_new"),
-            "is_delete": boolean_field("delete"),
-            "correlation_id": int_field("correlation_id"),
-            "to_broker_ids": F.coalesce(
-                ints_field("to_broker_ids"),
-                F.when(int_field("to_broker_id").isNotNull(), F.array(int_field("to_broker_id"))),
-            ),
-        },
+        STATE_CHANGE_EVENTS,
+        is_delete=boolean_field("delete"),
+        to_broker_ids=F.coalesce(ints_field("to_broker_ids"), F.when(to_broker_id.isNotNull(), F.array(to_broker_id))),
     )
 
 
 def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
-    typed = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
+    events = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
     changed = F.array_distinct(
         F.concat(*(F.coalesce(ints_field(name), F.array().cast("array<int>")) for name in _CHANGED))
     )
-    return _finish(
-        _one_per_partition(typed),
-        incarnations,
-        CONTROLLER_EVENTS.column_names,
-        {
-            "controller_id": int_field("controller_id"),
-            "controller_epoch": int_field("controller_epoch"),
-            "broker_ids": F.when(F.size(changed) > 0, changed).otherwise(ints_field("live_broker_ids")),
-        },
-    )
+    broker_ids = F.when(F.size(changed) > 0, changed).otherwise(ints_field("live_broker_ids"))
+    return _typed(events, incarnations, CONTROLLER_EVENTS, broker_ids=broker_ids)
 
 
 def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of server.log as ``silver.replication_events``."""
-    typed = records.where((F.col("source_kind") == "server_log") & F.col("shape_id").isNotNull())
-    return _finish(
-        _one_per_partition(typed),
+    events = records.where((F.col("source_kind") == "server_log") & F.col("shape_id").isNotNull())
+    log_end = F.coalesce(text_field("log_end_offset"), text_field("leader_epoch_start_offset"))
+    return _typed(
+        events,
         incarnations,
-        REPLICATION_EVENTS.column_names,
-        {
-            "leader": int_field("leader"),
-            "leader_epoch": int_field("leader_epoch"),
-            "isr": F.coalesce(ints_field("new_isr"), ints_field("isr")),
-            "old_isr": ints_field("old_isr"),
-            "partition_epoch": int_field("partition_epoch"),
-            "high_watermark": long_field("high_watermark"),
-            "log_end_offset": F.coalesce(
-                text_field("log_end_offset"), text_field("leader_epoch_start_offset")
-            ).try_cast("bigint"),
-            "offset": long_field("offset"),
-        },
+        REPLICATION_EVENTS,
+        isr=F.coalesce(ints_field("new_isr"), ints_field("isr")),
+        log_end_offset=log_end.try_cast("bigint"),
     )
 
 
@@ -143,17 +107,18 @@ def _element(name: str, is_list: bool) -> Column:
     return F.translate(element, ";", ",") if is_list else F.nullif(element, F.lit(""))
 
 
-def _finish(
-    events: DataFrame, incarnations: DataFrame, columns: tuple[str, ...], typed: dict[str, Column]
-) -> DataFrame:
-    """The select at the end: typed fields, the incarnation, where the row comes from."""
-    common = {
+def _typed(records: DataFrame, incarnations: DataFrame, spec: TableSpec, /, **given: Column) -> DataFrame:
+    """The columns of a table of events: as ``given``, else the records' own, else the field of the name, typed."""
+    made = given | {
         "event_id": F.concat_ws(":", "record_id", F.col("ordinal").cast("string")),
         "cause": F.substring_index("continuation", "\n", 1),
         "evidence": F.array("record_id"),
         "inferred_from": F.lit(None).cast("string"),
         "model_version": F.lit(MODEL_VERSION),
     }
-    made = {**typed, **common}
-    joined = with_incarnation(events, incarnations, F.unix_micros("corrected_time"), "left")
-    return joined.select(*(made[name].alias(name) if name in made else F.col(name) for name in columns))
+    events = with_incarnation(_one_per_partition(records), incarnations, F.unix_micros("corrected_time"), "left")
+    for column in spec.columns:
+        if column.name not in made:
+            own = column.name in events.columns
+            made[column.name] = F.col(column.name) if own else field_of_type(column.name, column.type)
+    return events.select(*(made[name].alias(name) for name in spec.column_names))

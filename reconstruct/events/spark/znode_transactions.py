@@ -13,20 +13,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 _PATH: Final = ("cluster_id", "path")
-#: What an operation on a znode needs further down; ``life`` is the znode's creation.
-_OPERATION: Final = (
-    "cluster_id",
-    "path",
-    "zxid",
-    "ordinal",
-    "kind",
-    "transaction_time",
-    "data",
-    "version",
-    "ephemeral_owner",
-    "session_id",
-    "record_id",
-)
 #: Creation of a znode of which neither log nor snapshot tells.
 UNKNOWN_CZXID: Final = 0
 
@@ -38,7 +24,7 @@ def logged_changes(transactions: DataFrame, snapshots: DataFrame) -> DataFrame:
     sightings = _sightings(snapshots)
     deaths = _ephemeral_deaths(operations, sightings)
     named = operations.where("path IS NOT NULL AND kind IN ('create', 'set_data', 'delete')")
-    placed = _with_life(named.unionByName(deaths), sightings)
+    placed = _with_life(named.unionByName(deaths, allowMissingColumns=True), sightings)
     last = F.max_by(
         F.struct("data", "version", "transaction_time", "session_id", "record_id", "life", "last_write"), "ordinal"
     )
@@ -109,7 +95,7 @@ def _ephemeral_deaths(operations: DataFrame, sightings: DataFrame) -> DataFrame:
     born = operations.where("kind = 'create' AND ephemeral_owner != 0").select(
         *_PATH, F.col("zxid").alias("czxid"), "ephemeral_owner"
     )
-    seen = sightings.where("ephemeral_owner != 0").select(*_PATH, "czxid", "ephemeral_owner")
+    shown = sightings.where("ephemeral_owner != 0").select(*_PATH, "czxid", "ephemeral_owner")
     closed = operations.where("kind = 'close_session'").select(
         "cluster_id",
         F.col("session_id").alias("ephemeral_owner"),
@@ -120,7 +106,7 @@ def _ephemeral_deaths(operations: DataFrame, sightings: DataFrame) -> DataFrame:
         "record_id",
     )
     dying = (
-        born.unionByName(seen).distinct().join(closed, ["cluster_id", "ephemeral_owner"]).where("czxid < zxid")
+        born.unionByName(shown).distinct().join(closed, ["cluster_id", "ephemeral_owner"]).where("czxid < zxid")
     )  # a session closes once
     deleted = operations.where("kind = 'delete' AND path IS NOT NULL").select(
         *_PATH, F.col("zxid").alias("deleted_zxid")
@@ -134,31 +120,20 @@ def _ephemeral_deaths(operations: DataFrame, sightings: DataFrame) -> DataFrame:
     order = Window.partitionBy("cluster_id", "zxid").orderBy("czxid", "path")
     return (
         dying.join(listed, [*_PATH, "czxid", "zxid"], "left_anti")
-        .withColumns(
-            {
-                "kind": F.lit("delete"),
-                "data": F.lit(None).cast("string"),
-                "version": F.lit(None).cast("int"),
-                "ordinal": F.row_number().over(order),
-            }
-        )
-        .select(*_OPERATION)
+        .withColumns({"kind": F.lit("delete"), "ordinal": F.row_number().over(order)})
+        .drop("czxid")
     )
 
 
 def _with_life(named: DataFrame, sightings: DataFrame) -> DataFrame:
     """With ``life``, the creation of the znode that each operation concerns, and, for a deletion, its last write."""
-    seen = sightings.select(
+    shown = sightings.select(
         *_PATH,
         F.col("mzxid").alias("zxid"),
         F.lit(-1).alias("ordinal"),
-        F.lit("seen").alias("kind"),
-        F.lit(None).cast("timestamp").alias("transaction_time"),
-        F.lit(None).cast("string").alias("data"),
+        F.lit("shown").alias("kind"),
         "version",
         "ephemeral_owner",
-        F.lit(None).cast("bigint").alias("session_id"),
-        F.lit(None).cast("string").alias("record_id"),
         F.struct("czxid", F.col("ephemeral_owner").alias("owner"), "created_at").alias("known"),
     )
     created = F.when(
@@ -178,7 +153,7 @@ def _with_life(named: DataFrame, sightings: DataFrame) -> DataFrame:
     ended = F.max(F.when(F.col("kind") == "delete", F.col("zxid"))).over(before)
     return (
         named.withColumn("known", created)
-        .unionByName(seen)
+        .unionByName(shown, allowMissingColumns=True)
         .withColumns(
             {
                 "earlier": earlier,
@@ -187,7 +162,7 @@ def _with_life(named: DataFrame, sightings: DataFrame) -> DataFrame:
                 "last_write": F.last(write, ignorenulls=True).over(before),
             }
         )
-        .where("kind != 'seen'")
+        .where("kind != 'shown'")
         .withColumn("life", F.coalesce(_alive("earlier"), _alive("later")))
         .drop("known", "earlier", "later", "ended")
     )

@@ -22,11 +22,7 @@ _ZNODE: Final = ("cluster_id", "path", "czxid")
 def znode_changes(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
     """``bronze.znode_snapshots`` and ``bronze.znode_transactions`` as ``silver.znode_changes``."""
     logged = logged_changes(transactions, snapshots).withColumns(
-        {
-            "changed_at_upper": F.col("changed_at"),
-            "evidence": F.array("record_id"),
-            "inferred_from": F.lit(None).cast("string"),
-        }
+        {"changed_at_upper": F.col("changed_at"), "evidence": F.array("record_id")}
     )
     shown = _writes(snapshots).join(
         logged.where("change = 'written'").select("cluster_id", "path", "mzxid"),
@@ -87,7 +83,6 @@ def _writes(snapshots: DataFrame) -> DataFrame:
             F.col("row.mtime").alias("changed_at_upper"),
             F.col("mzxid").alias("zxid"),
             F.array("row.record_id").alias("evidence"),
-            F.lit(None).cast("string").alias("inferred_from"),
         )
     )
 
@@ -96,10 +91,10 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
     """Znodes last seen before a round that shows all children of their parent, and not them."""
     placed = snapshots.withColumn("parent", F.regexp_extract("path", r"^(.*)/[^/]*$", 1))
     one_round = ("cluster_id", "file_id", "captured_at")
-    counted = placed.groupBy(*one_round, "parent").agg(F.count("*").alias("seen"))
+    counted = placed.groupBy(*one_round, "parent").agg(F.count("*").alias("shown"))
     listed = placed.select(*one_round, F.col("path").alias("parent"), "num_children")
     whole = listed.join(counted, [*one_round, "parent"], "left").where(
-        F.coalesce("seen", F.lit(0)) == F.col("num_children")
+        F.coalesce("shown", F.lit(0)) == F.col("num_children")
     )
     # the root is in no snapshot of ours: a round that shows these four stands for it
     root = (
@@ -113,9 +108,9 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
         whole.select(*one_round, "parent")
         .unionByName(root.select(*one_round, "parent"))
         .join(F.broadcast(_read_by(snapshots)), list(one_round))
-        .select("cluster_id", "parent", "captured_at", "read_by", F.lit(None).cast("string").alias("path"))
+        .select("cluster_id", "parent", "captured_at", "read_by")
     )
-    last_seen = placed.groupBy("cluster_id", "parent", *_ZNODE[1:]).agg(
+    last_shown = placed.groupBy("cluster_id", "parent", *_ZNODE[1:]).agg(
         F.max("captured_at").alias("captured_at"),
         F.max_by(
             F.struct("mzxid", "version", "ephemeral_owner", "record_id"), F.struct("captured_at", "record_id")
@@ -123,17 +118,14 @@ def _deletions(snapshots: DataFrame) -> DataFrame:
     )
     in_time = F.unix_micros("captured_at")
     later = Window.partitionBy("cluster_id", "parent").orderBy(in_time).rangeBetween(1, Window.unboundedFollowing)
-    marked = complete.withColumns(
-        {"czxid": F.lit(None).cast("bigint"), "row": F.lit(None).cast(last_seen.schema["row"].dataType)}
-    ).unionByName(last_seen, allowMissingColumns=True)
     return (
-        marked.withColumn("gone_by", F.min(F.when(F.col("path").isNull(), F.col("read_by"))).over(later))
+        complete.unionByName(last_shown, allowMissingColumns=True)
+        .withColumn("gone_by", F.min(F.when(F.col("path").isNull(), F.col("read_by"))).over(later))
         .where(F.col("path").isNotNull() & F.col("gone_by").isNotNull())
         .select(
             *_ZNODE,
             "row.mzxid",
             F.lit("deleted").alias("change"),
-            F.lit(None).cast("string").alias("data"),
             "row.version",
             "row.ephemeral_owner",
             F.col("captured_at").alias("changed_at"),

@@ -57,13 +57,8 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
         PARTITION_KEY,
         OFFSET_COLUMNS,
         oe.OffsetObservation,
-        replica_id="replica_id",
-        offset_kind="offset_kind",
-        offset="`offset`",
-        leader_epoch="leader_epoch",
         observed_at=F.coalesce(at, F.lit(0)),
         observed_at_upper=F.when(~is_line, upper),
-        written_after="written_after",
         source=F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
         evidence_id="evidence[0]",
     )
@@ -95,15 +90,10 @@ def _written_after(files: DataFrame) -> DataFrame:
 
 def _events(statements: DataFrame, incarnations: DataFrame) -> DataFrame:
     return select_evidence(
-        with_incarnation(statements.where("NOT is_sighting"), incarnations, F.col("at_us")),
+        with_incarnation(statements.where("kind IS NOT NULL"), incarnations, F.col("at_us")),
         PARTITION_KEY,
         OFFSET_COLUMNS,
         oe.ReplicaEvent,
-        replica_id="replica_id",
-        kind="kind",
-        offset="`offset`",
-        leader="leader",
-        leader_epoch="leader_epoch",
         at="at_us",
         evidence_id="record_id",
     )
@@ -115,12 +105,9 @@ def _decided(leader_and_isr: DataFrame) -> DataFrame:
         PARTITION_KEY,
         OFFSET_COLUMNS,
         oe.DecidedState,
-        leader="leader",
-        leader_epoch="leader_epoch",
         valid_from=F.unix_micros("valid_from"),
         valid_to=F.unix_micros("valid_to"),
         evidence_id="evidence[0]",
-        isr="isr",
     )
 
 
@@ -142,7 +129,6 @@ def _moves(replication_events: DataFrame) -> DataFrame:
         OFFSET_COLUMNS,
         IsrMove,
         leader="broker_id",
-        member="member",
         kind=F.when(is_shrink, IsrMoveKind.LEFT.value).otherwise(IsrMoveKind.JOINED.value),
         end_offset=_end_offset(F.col("member")),
         at=F.unix_micros("corrected_time"),

@@ -8,31 +8,19 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import map_rows
-from reconstruct.engine.rows import Row
+from reconstruct.engine.rows import Row, row_of
 from reconstruct.events.fields import fields_of
 from reconstruct.events.spark.fields import speaker
-from reconstruct.offsets.messages import PRINTED_OFFSETS, logged_replica_events, printed_offsets
+from reconstruct.offsets.messages import PRINTED_OFFSETS, REPLICA_EVENTS, logged_replica_events, printed_offsets
 
-#: Event types of which :func:`logged_replica_events` says anything.
-REPLICA_EVENT_TYPES: Final = (
-    EventType.FETCHER_ADDED,
-    EventType.BECOME_LEADER_COMPLETED,
-    EventType.LEADER_EPOCH_STARTED,
-    EventType.LOG_TRUNCATED,
-    EventType.LOG_DELETION_SCHEDULED,
-    EventType.LOG_DELETED,
-    EventType.LOG_CREATED,
-    EventType.STOP_REPLICA_HANDLED,
-)
 _LOGS: Final = ("server_log", "state_change_log")
 _COLUMNS: Final = {
     "cluster_id": "string",
     "topic": "string",
     "partition_id": "int",
     "replica_id": "int",
-    "is_sighting": "boolean",
+    "offset_kind": "string",
     "kind": "string",
     "offset": "bigint",
     "leader": "int",
@@ -46,19 +34,19 @@ _WIDEST: Final = {"int": (1 << 31) - 1, "bigint": (1 << 63) - 1}
 
 
 def offset_statements(records: DataFrame) -> DataFrame:
-    """Grain: one row per sighting of an offset (``is_sighting``) or act of a replica that a record of server.log or
-    state-change.log tells of.
+    """Grain: one row per observation of an offset (with ``offset_kind``) or act of a replica (with ``kind``) that a
+    record of server.log or state-change.log tells of.
 
     ``records`` are ``bronze.log_records`` with ``corrected_time``, which ``at_us`` is. ``ordinal`` counts the
-    sightings and the acts of one record. Records of no known broker say nothing of a replica.
+    observations and the acts of one record. Records of no known broker say nothing of a replica.
     """
     wanted = records.where(
         F.col("source_kind").isin(*_LOGS)
         & F.col("shape_id").isNotNull()
-        & F.col("event_type").isin(*sorted({*PRINTED_OFFSETS, *REPLICA_EVENT_TYPES}))
+        & F.col("event_type").isin(*sorted({*PRINTED_OFFSETS, *REPLICA_EVENTS}))
         & speaker().isNotNull()
     )
-    said = wanted.select(
+    lines = wanted.select(
         "cluster_id",
         "record_id",
         "source_kind",
@@ -67,7 +55,7 @@ def offset_statements(records: DataFrame) -> DataFrame:
         speaker().alias("speaker"),
         F.unix_micros("corrected_time").alias("at_us"),
     )
-    return map_rows(said, _COLUMNS, lambda rows: (made for row in rows for made in statements_of(row)))
+    return map_rows(lines, _COLUMNS, lambda rows: (made for row in rows for made in statements_of(row)))
 
 
 def _fits(row: Row) -> bool:
@@ -82,32 +70,10 @@ def statements_of(record: Row) -> Iterator[dict[str, Any]]:
 
 
 def _statements_of(record: Row) -> Iterator[dict[str, Any]]:
-    told = (record["speaker"], record["at_us"], record["record_id"], record["event_type"], fields_of(record["fields"]))
-    common = {
-        "cluster_id": record["cluster_id"],
-        "replica_id": record["speaker"],
-        "at_us": record["at_us"],
-        "source": record["source_kind"],
-        "record_id": record["record_id"],
-    }
-    for ordinal, ((topic, partition_id), sighting) in enumerate(printed_offsets(*told)):
-        yield common | {
-            "topic": topic,
-            "partition_id": partition_id,
-            "is_sighting": True,
-            "kind": sighting.offset_kind,
-            "offset": sighting.offset,
-            "leader_epoch": sighting.leader_epoch,
-            "ordinal": ordinal,
-        }
-    for ordinal, ((topic, partition_id), event) in enumerate(logged_replica_events(*told)):
-        yield common | {
-            "topic": topic,
-            "partition_id": partition_id,
-            "is_sighting": False,
-            "kind": event.kind.value,
-            "offset": event.offset,
-            "leader": event.leader,
-            "leader_epoch": event.leader_epoch,
-            "ordinal": ordinal,
-        }
+    of_record = (record["speaker"], record["at_us"], record["record_id"], record["event_type"])
+    fields = fields_of(record["fields"])
+    given = {name: record[name] for name in ("cluster_id", "at_us", "record_id")}
+    for statements in (printed_offsets(*of_record, fields), logged_replica_events(*of_record, fields)):
+        for ordinal, ((topic, partition_id), statement) in enumerate(statements):
+            place = {"topic": topic, "partition_id": partition_id, "ordinal": ordinal, "source": record["source_kind"]}
+            yield row_of(statement, **given, **place)

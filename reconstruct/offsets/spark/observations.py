@@ -87,8 +87,8 @@ def _printed(statements: DataFrame) -> DataFrame:
     """Offsets that log records print: sighted at the time of their lines."""
     at = F.timestamp_micros("at_us")
     return _observed(
-        statements.where("is_sighting").withColumnRenamed("replica_id", "broker_id"),
-        F.col("kind"),
+        statements.withColumnRenamed("replica_id", "broker_id"),
+        F.col("offset_kind"),
         leader_epoch="leader_epoch",
         captured_at=at,
         captured_at_upper=at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.gold import RECORDS_AT_RISK
@@ -34,12 +34,8 @@ def fold_risks(
 
 
 def _given(timeline: DataFrame, kind: type, begin: str = "valid_from", end: str = "valid_to") -> DataFrame:
-    """The rows of a timeline: each field of the kind is the column of its name."""
-    given: dict[str, Column] = {
-        name: F.col(name) for name in _COLUMNS if name in timeline.columns and not name.startswith("valid_")
-    }
-    given |= {begin: F.unix_micros("valid_from"), end: F.unix_micros("valid_to")}
-    return select_evidence(timeline, PARTITION_KEY, _COLUMNS, kind, **given)
+    ends = {begin: F.unix_micros("valid_from"), end: F.unix_micros("valid_to")}
+    return select_evidence(timeline, PARTITION_KEY, _COLUMNS, kind, evidence=F.col("evidence"), **ends)
 
 
 def _rows(rows: Sequence[Row], views: Mapping[str, ClusterView]) -> Iterator[dict[str, Any]]:

@@ -22,9 +22,9 @@ from ingest.shapes import SHAPES
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import FILE_SOURCES, OffsetBounds, OffsetObservation
 from reconstruct.offsets.losses import find_losses
-from reconstruct.offsets.messages import PRINTED_OFFSETS, logged_replica_events, printed_offsets
+from reconstruct.offsets.messages import PRINTED_OFFSETS, REPLICA_EVENTS, logged_replica_events, printed_offsets
 from reconstruct.offsets.spark.context import covered_spans
-from reconstruct.offsets.spark.messages import REPLICA_EVENT_TYPES, statements_of
+from reconstruct.offsets.spark.messages import statements_of
 from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker
@@ -222,7 +222,7 @@ def test_offsets_are_sighted_in_logs_too(made: dict[str, Made]) -> None:
 def test_no_record_that_says_something_of_offsets_is_passed_over() -> None:
     fields = {"topic": "t", "partition_id": "0", "offset": "1", "role": "leader", "leader": "1", "leader_epoch": "1"}
     fields |= {name: "1" for of_type in PRINTED_OFFSETS.values() for _, name in of_type}
-    taken = {*PRINTED_OFFSETS, *REPLICA_EVENT_TYPES}
+    taken = {*PRINTED_OFFSETS, *REPLICA_EVENTS}
     for event_type in sorted({shape.event_type for shape in SHAPES}):
         said = [*printed_offsets(1, 0, "e", event_type, fields), *logged_replica_events(1, 0, "e", event_type, fields)]
         assert bool(said) is (event_type in taken), event_type

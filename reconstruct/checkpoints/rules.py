@@ -13,15 +13,15 @@ The findings, each with what a restart then did, or would do by the version's ru
 
 Missing evidence accuses nobody: a file is absent only in a round in which others of its directory were copied; an entry
 is missing only from a copy that is whole; copies made while the broker was down are old, not stale; lines of a clock
-that may be wrong are compared with no copy (:mod:`reconstruct.checkpoints.clocks`).
+that may be wrong are compared with no copy (:func:`comparable_parts`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS
-from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.entries import judge_entries
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
 from reconstruct.checkpoints.files import absences_of, judge_absences, judge_damage
@@ -30,11 +30,29 @@ from reconstruct.checkpoints.starts import judge_starts
 from reconstruct.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.rule import EvidenceKind, Rule, judge
+from reconstruct.offsets.clocks import UNBOUNDED_US
 
 
 def _judge_broker(evidence: BrokerCheckpoints, out: CheckpointVerdicts) -> None:
     for part in comparable_parts(evidence):
         _judge(BrokerView(part), out)
+
+
+def comparable_parts(evidence: BrokerCheckpoints) -> list[BrokerCheckpoints]:
+    """The evidence in parts, within each of which instants may be compared: all of it where the clocks agree.
+
+    A line is of its broker's clock, a copy of the capturer's, an assignment and a proven high watermark of whichever
+    told it first (:mod:`reconstruct.offsets.clocks`). Where the broker's clock may be off, no order of lines and copies
+    is proven: each kind is then judged by itself, as if the other had not been given.
+    """
+    if evidence.decided_slack_us >= UNBOUNDED_US:
+        evidence = replace(evidence, assigned={}, proven={}, decided_slack_us=0)
+    if not evidence.clock_slack_us:
+        return [evidence]
+    # a file is stale only where no line tells of a new leader or a truncation: without lines none is
+    copies = replace(evidence, lines=(), starts=(), covered=(), sessions=())
+    lines = replace(evidence, copies=(), entries=(), assigned={}, proven={}, sessions=())
+    return [copies, lines]
 
 
 def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:

@@ -32,6 +32,11 @@ class Divergence:
     replica_id: int | None = None
     rule_id: str = ""
 
+    @classmethod
+    def of_replica(cls, divergence_type: DivergenceType, severity: str, at: int, replica_id: int) -> Divergence:
+        """Of a replica, and so of the broker of that id."""
+        return cls(divergence_type, severity, at, replica_id, replica_id)
+
     def explained(
         self, expected: str, observed: str, explanation: str, evidence: tuple[str, ...], known_issue: str | None = None
     ) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from reconstruct.offsets.bound_steps import end_of
 from reconstruct.offsets.clocks import OffsetClocks
@@ -156,6 +157,15 @@ class OffsetEvidence:
             events=sorted(self.events, key=lambda e: (e.at, e.replica_id, e.evidence_id)),
             decided=sorted(self.decided, key=lambda d: (d.valid_from, d.leader_epoch)),
         )
+
+
+#: By offset: its bounds in :class:`OffsetBounds`, from below and, where anything bounds it so, from above.
+BOUNDS: Final[Mapping[str, tuple[str, str | None]]] = {
+    HIGH_WATERMARK: ("high_watermark_lower", "high_watermark_upper"),
+    LOG_END_OFFSET: ("log_end_offset_lower", "log_end_offset_upper"),
+    LOG_START_OFFSET: ("log_start_offset_lower", None),
+    RECOVERY_POINT: ("recovery_point_lower", None),
+}
 
 
 @dataclass(frozen=True, slots=True)

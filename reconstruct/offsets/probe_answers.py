@@ -17,11 +17,8 @@ from typing import Final
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetBounds, OffsetObservation
 
-#: The bounds of each offset that a probe asks for and that is bounded from both sides.
-_BOUNDS: Final = {
-    oe.HIGH_WATERMARK: ("high_watermark_lower", "high_watermark_upper"),
-    oe.LOG_END_OFFSET: ("log_end_offset_lower", "log_end_offset_upper"),
-}
+#: The bounds of each offset that is bounded from both sides.
+_BOUNDS: Final = {quantity: (lower, upper) for quantity, (lower, upper) in oe.BOUNDS.items() if upper is not None}
 
 
 def with_probe_answers(

@@ -131,28 +131,19 @@ def _floors(facts: Facts, roles: Sequence[RoleSpan]) -> dict[tuple[int, int], in
 
 
 def _bounds_of(replica: int, facts: Facts) -> list[OffsetBounds]:
-    curves: dict[str, list[Step]] = {
-        "high_watermark_lower": facts.lower_of((replica, oe.HIGH_WATERMARK)),
-        "high_watermark_upper": facts.upper_of((replica, oe.HIGH_WATERMARK)),
-        "log_end_offset_lower": facts.lower_of((replica, oe.LOG_END_OFFSET)),
-        "log_end_offset_upper": facts.upper_of((replica, oe.LOG_END_OFFSET)),
-        "log_start_offset_lower": facts.lower_of((replica, oe.LOG_START_OFFSET)),
-        "recovery_point_lower": facts.lower_of((replica, oe.RECOVERY_POINT)),
-    }
+    curves: dict[str, list[Step]] = {}
+    for quantity, (lower, upper) in oe.BOUNDS.items():
+        curves[lower] = facts.lower_of((replica, quantity))
+        if upper is not None:
+            curves[upper] = facts.upper_of((replica, quantity))
     instants = sorted({instant for steps in curves.values() for step in steps for instant in (step.start, step.end)})
     result: list[OffsetBounds] = []
     for start, end in pairwise(instants):
         if start == EVER_BEFORE:
             continue
         steps = {name: step for name, curve in curves.items() if (step := interval_at(curve, start)) is not None}
-        if not steps:
-            continue
-        row = OffsetBounds(
-            replica_id=replica,
-            valid_from=start,
-            valid_to=None if end == EVER_AFTER else end,
-            **{name: step.offset for name, step in steps.items()},
-            evidence=tuple(sorted({name for step in steps.values() for name in step.evidence})),
-        )
-        result.append(row)
+        if steps:
+            offsets = {name: step.offset for name, step in steps.items()}
+            ids = tuple(sorted({name for step in steps.values() for name in step.evidence}))
+            result.append(OffsetBounds(replica, start, None if end == EVER_AFTER else end, **offsets, evidence=ids))
     return result

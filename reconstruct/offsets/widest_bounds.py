@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Final
 
 from reconstruct.offsets.bound_steps import EVER_AFTER, interval_at
-from reconstruct.offsets.evidence import OffsetBounds
+from reconstruct.offsets.evidence import BOUNDS, OffsetBounds
 
-_LOWER: Final = ("high_watermark_lower", "log_end_offset_lower", "log_start_offset_lower", "recovery_point_lower")
-_UPPER: Final = ("high_watermark_upper", "log_end_offset_upper")
+_LOWER: Final = tuple(lower for lower, _ in BOUNDS.values())
+_UPPER: Final = tuple(upper for _, upper in BOUNDS.values() if upper is not None)
 
 
 def widest_bounds(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[OffsetBounds]:

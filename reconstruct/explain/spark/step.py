@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
@@ -14,14 +14,16 @@ from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STA
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
 from reconstruct.cluster.spark.step import cluster_histories
-from reconstruct.events.spark.fields import int_field, speaker, text_field
+from reconstruct.engine.folds import select_evidence
+from reconstruct.engine.rows import value_of
+from reconstruct.events.spark.fields import int_field, speaker
 from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.spark.evidence import partition_evidence
+from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, partition_evidence
 from reconstruct.partitions.spark.step import history_of
 from reconstruct.time.instants import to_micros
 
@@ -140,45 +142,27 @@ def _no_partition(lake: Lake, question: Question, cluster_id: str) -> str:
 def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -> list[Evidence]:
     """Requests that a broker ignored as a whole: the first of them around the time, told with any partition."""
     at = F.unix_micros("corrected_time")
-    rows = (
+    ignored = (
         lake.read(STATE_CHANGE_EVENTS)
         .where((F.col("cluster_id") == cluster_id) & F.col("topic").isNull() & F.col("event_type").isin(*IGNORED))
         .where(at.between(question.span.start - _NEAR_US, question.span.end))
-        .select(
-            "record_id",
-            "event_type",
-            at.alias("at"),
-            "file_id",
-            "byte_offset",
-            "correlation_id",
-            speaker().alias("broker_id"),
-            int_field("controller_id").alias("controller_id"),
-            F.coalesce(text_field("request_controller_epoch"), text_field("controller_epoch"))
-            .try_cast("int")
-            .alias("epoch"),
-            int_field("known_controller_epoch").alias("known"),
-        )
-        .orderBy("at", "file_id", "byte_offset")
+        .orderBy(at, "file_id", "byte_offset")
         .limit(_MOST_REFUSALS)
     )
-    return [_refusal(row) for row in _rows(rows)]
-
-
-def _rows(frame: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.collect()]
-
-
-def _refusal(row: dict[str, Any]) -> Evidence:
-    return Evidence(
-        row["record_id"],
-        row["event_type"],
-        row["at"],
-        file=row["file_id"],
-        offset=row["byte_offset"],
-        source_kind="state_change_log",
-        broker_id=row["broker_id"],
-        controller_id=row["controller_id"],
-        controller_epoch=row["epoch"],
-        correlation_id=row["correlation_id"],
-        known_controller_epoch=row["known"],
+    rows = select_evidence(
+        ignored,
+        (),
+        EVIDENCE_COLUMNS,
+        evidence_id="record_id",
+        kind="event_type",
+        at=at,
+        file="file_id",
+        offset="byte_offset",
+        source_kind=F.lit("state_change_log"),
+        broker_id=speaker(),
+        controller_id=int_field("controller_id"),
+        controller_epoch=F.coalesce(int_field("request_controller_epoch"), int_field("controller_epoch")),
+        correlation_id="correlation_id",
+        known_controller_epoch=int_field("known_controller_epoch"),
     )
+    return [value_of(Evidence, row.asDict()) for row in rows.collect()]

@@ -35,12 +35,8 @@ def judge_followers(case: OffsetCase, verdicts: Verdicts) -> None:
             elif not is_reported:
                 is_reported = True
                 verdicts.broken(
-                    Divergence(
-                        DivergenceType.FOLLOWER_HIGH_WATERMARK_ABOVE_LEADER,
-                        "error",
-                        value.earliest,
-                        broker_id=replica_id,
-                        replica_id=replica_id,
+                    Divergence.of_replica(
+                        DivergenceType.FOLLOWER_HIGH_WATERMARK_ABOVE_LEADER, "error", value.earliest, replica_id
                     ).explained(
                         f"high watermark at most {limit.offset}",
                         f"high watermark {value.offset}",
@@ -118,12 +114,8 @@ def _behind(
     case: OffsetCase, state: DecidedState, since: int, replica_id: int, value: TimedOffset, reached: Extreme
 ) -> Finding:
     severity, why, known_issue = _how_bad(case, since, replica_id, value)
-    return Divergence(
-        DivergenceType.ISR_MEMBER_BEHIND_HIGH_WATERMARK,
-        severity,
-        value.earliest,
-        broker_id=replica_id,
-        replica_id=replica_id,
+    return Divergence.of_replica(
+        DivergenceType.ISR_MEMBER_BEHIND_HIGH_WATERMARK, severity, value.earliest, replica_id
     ).explained(
         f"log end offset {reached.offset} or higher",
         f"log end offset {value.offset}",

@@ -71,9 +71,7 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
         severity = "error"
     upper = "" if loss.lost_count_upper is None else f", at most {loss.lost_count_upper}"
     how = _HOW.get(loss.cause, "It was in the ISR: a clean election.")
-    return Divergence(
-        DivergenceType.COMMITTED_RECORDS_LOST, severity, loss.event_at, broker_id=loss.leader, replica_id=loss.leader
-    ).explained(
+    return Divergence.of_replica(DivergenceType.COMMITTED_RECORDS_LOST, severity, loss.event_at, loss.leader).explained(
         f"a log of leader {loss.leader} that ends at {loss.lost_from_offset + loss.lost_count_lower} or higher",
         f"leader epoch {loss.leader_epoch} begins at {loss.lost_from_offset}",
         f"Leader {loss.previous_leader} had committed up to offset {loss.lost_to_offset_lower}; leader {loss.leader}"
@@ -92,12 +90,8 @@ def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:
 
 
 def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Finding:
-    return Divergence(
-        DivergenceType.REPLICA_DIVERGED_SILENTLY,
-        "warning",
-        kept.since,
-        broker_id=kept.replica_id,
-        replica_id=kept.replica_id,
+    return Divergence.of_replica(
+        DivergenceType.REPLICA_DIVERGED_SILENTLY, "warning", kept.since, kept.replica_id
     ).explained(
         f"replica {kept.replica_id} without records of its own from {kept.from_offset} on",
         f"it kept its own records {kept.from_offset} to {kept.to_offset - 1}",
@@ -126,12 +120,8 @@ def judge_truncations(case: OffsetCase, verdicts: Verdicts) -> None:
             else:
                 severity, why, known_issue = _why_cut(case, cut, known.offset)
                 verdicts.broken(
-                    Divergence(
-                        DivergenceType.COMMITTED_RECORDS_TRUNCATED,
-                        severity,
-                        cut.at,
-                        broker_id=replica_id,
-                        replica_id=replica_id,
+                    Divergence.of_replica(
+                        DivergenceType.COMMITTED_RECORDS_TRUNCATED, severity, cut.at, replica_id
                     ).explained(
                         f"a log cut to {known.offset} or higher",
                         f"cut to {cut.offset}",

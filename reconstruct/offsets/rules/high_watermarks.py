@@ -51,12 +51,8 @@ def _judge_fall(
     is_cut = any(cause.kind is ReplicaEventKind.TRUNCATED for cause in causes)
     if known is not None and known.offset > value.offset and not is_cut:
         verdicts.broken(
-            Divergence(
-                DivergenceType.HIGH_WATERMARK_DECREASED,
-                "error",
-                value.earliest,
-                broker_id=replica_id,
-                replica_id=replica_id,
+            Divergence.of_replica(
+                DivergenceType.HIGH_WATERMARK_DECREASED, "error", value.earliest, replica_id
             ).explained(
                 f"high watermark {known.offset} or higher",
                 f"high watermark {value.offset}",
@@ -72,12 +68,8 @@ def _judge_fall(
             for cause in causes
         )
         verdicts.broken(
-            Divergence(
-                DivergenceType.HIGH_WATERMARK_ROLLED_BACK,
-                "info",
-                value.earliest,
-                broker_id=replica_id,
-                replica_id=replica_id,
+            Divergence.of_replica(
+                DivergenceType.HIGH_WATERMARK_ROLLED_BACK, "info", value.earliest, replica_id
             ).explained(
                 f"high watermark {before.offset} or higher",
                 f"high watermark {value.offset}",

@@ -102,12 +102,8 @@ def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
                 verdicts.kept("R34")
                 continue
             verdicts.broken(
-                Divergence(
-                    DivergenceType.HIGH_WATERMARK_MOVED_UNDER_MIN_ISR,
-                    "warning",
-                    value.earliest,
-                    broker_id=state.leader,
-                    replica_id=state.leader,
+                Divergence.of_replica(
+                    DivergenceType.HIGH_WATERMARK_MOVED_UNDER_MIN_ISR, "warning", value.earliest, state.leader
                 ).explained(
                     f"high watermark {first.offset}",
                     f"high watermark {value.offset}",

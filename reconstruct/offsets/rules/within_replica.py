@@ -107,7 +107,7 @@ def _finding(
     divergence_type: DivergenceType, lower: str, upper: str, replica_id: int, value: TimedOffset, limit: Extreme
 ) -> Finding:
     until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
-    return Divergence(divergence_type, "error", value.earliest, broker_id=replica_id, replica_id=replica_id).explained(
+    return Divergence.of_replica(divergence_type, "error", value.earliest, replica_id).explained(
         f"{_WORDS[lower]} at most the {_WORDS[upper]} {limit.offset}",
         f"{_WORDS[lower]} {value.offset}",
         f"At an instant between {utc(value.earliest)}{until}, replica {replica_id}'s {_WORDS[lower]} was"
@@ -133,7 +133,7 @@ def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
                 continue
             at = printed[lower].observed_at
             verdicts.broken(
-                Divergence(divergence_type, "error", at, broker_id=replica_id, replica_id=replica_id).explained(
+                Divergence.of_replica(divergence_type, "error", at, replica_id).explained(
                     f"{_WORDS[lower]} at most the {_WORDS[upper]} {printed[upper].offset}",
                     f"{_WORDS[lower]} {printed[lower].offset}",
                     f"One line of broker {replica_id} ({utc(at)}) prints the {_WORDS[lower]} {printed[lower].offset}"

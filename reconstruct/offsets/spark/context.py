@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
@@ -65,18 +65,12 @@ def offset_contexts(
     which the events' times were corrected; without them every clock is taken to be right.
     """
     needed = [_log_spans(replication_events), _session_spans(snapshots), _settings(configs)]
-    files, sessions, settings, *timed = collect_all(needed if segments is None else [*needed, _clocks(segments)])
+    rows = [_by_cluster(found) for found in collect_all(needed if segments is None else [*needed, _clocks(segments)])]
     result = {}
     for cluster_id, view in views.items():
-        clocks = uncertain_clocks(row.asDict() for rows in timed for row in rows if row["cluster_id"] == cluster_id)
-        spans: dict[int, list[Span]] = {}
-        for row in files:
-            if row["cluster_id"] == cluster_id:
-                spans.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
-        lived: dict[int, list[Span]] = {}
-        for row in sessions:
-            if row["cluster_id"] == cluster_id:
-                lived.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
+        files, sessions, settings, *timed = (found.get(cluster_id, ()) for found in rows)
+        clocks = uncertain_clocks(row for segments_of in timed for row in segments_of)
+        lived = _spans_by_broker(sessions)
         schedules = {
             row["broker_id"]: CheckpointSchedule(
                 1000 * (row["interval_ms"] or _INTERVAL_DEFAULT_MS),
@@ -84,19 +78,28 @@ def offset_contexts(
                 sorted(lived.get(row["broker_id"], ())),
             )
             for row in settings
-            if row["cluster_id"] == cluster_id
         }
         covered = {
             broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())], clocks.slack_us(broker))
-            for broker, of_broker in spans.items()
+            for broker, of_broker in _spans_by_broker(files).items()
         }
-        lag_times = {
-            row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS)
-            for row in settings
-            if row["cluster_id"] == cluster_id
-        }
+        lag_times = {row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS) for row in settings}
         result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, clocks)
     return result
+
+
+def _by_cluster(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["cluster_id"], []).append(row.asDict())
+    return found
+
+
+def _spans_by_broker(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Span]]:
+    spans: dict[int, list[Span]] = {}
+    for row in rows:
+        spans.setdefault(row["broker_id"], []).append((row["first_us"], row["last_us"]))
+    return spans
 
 
 def uncertain_clocks(segments: Iterable[Mapping[str, Any]]) -> OffsetClocks:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.checkpoints.clocks import comparable_parts
 from reconstruct.checkpoints.evidence import AssignedSpan, BrokerCheckpoints, Replica
-from reconstruct.checkpoints.rules import judge_checkpoints
+from reconstruct.checkpoints.rules import comparable_parts, judge_checkpoints
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 from ingest.lake.tables.silver import CONTROLLER_EPOCH_TIMELINE, REPLICA_STATE_TIMELINE
 from reconstruct.cluster.bounces import judge_bounces
-from reconstruct.cluster.brokers import BrokerFact, RegistrationSpan
-from reconstruct.cluster.controllers import ControllerFact, TenureSpan, judge_controller_epochs
+from reconstruct.cluster.brokers import RegistrationSpan
+from reconstruct.cluster.controllers import TenureSpan, judge_controller_epochs
+from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.findings.verdicts import Verdicts

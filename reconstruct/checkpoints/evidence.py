@@ -56,7 +56,7 @@ class CheckpointCopy:
 class CheckpointEntry:
     """One entry of a dated copy. ``begins_run``: the copy of the same file before it has no entry for this replica.
 
-    Entries between two of one run may be left out where nothing is to be seen in them: where they rise.
+    Entries between two of one run may be left out where they show nothing: where they rise.
     """
 
     directory: str
@@ -183,10 +183,9 @@ def lines_of(
 ) -> Iterator[BrokerLine]:
     """What one record of a broker's server.log says of its log directories; a line may name several partitions."""
     is_known = event_type in LINE_KINDS
-    told = LINE_KINDS.get(event_type if is_known else cause_type)
-    if told is None or (not is_known and told[0] in _OF_REPLICAS):
+    kind, name = LINE_KINDS.get(event_type if is_known else cause_type, (None, ""))
+    if kind is None or (not is_known and kind in _OF_REPLICAS):
         return
-    kind, name = told
     path = next((fields[field_name] for field_name in _PATHS if field_name in fields), "")
     if kind not in _OF_REPLICAS:
         yield BrokerLine(at, kind, None, None, path, cause, evidence_id)

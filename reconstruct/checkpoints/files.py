@@ -41,7 +41,7 @@ class Absence:
     rounds: tuple[int, ...]
     before: CheckpointCopy
     after: CheckpointCopy | None
-    #: the copy was there and held nothing: what a start makes of a file that is missing.
+    #: the copy was there and empty: what a start makes of a file that is missing.
     is_empty: bool = False
 
     def start_within(self, view: BrokerView) -> int | None:

@@ -42,8 +42,8 @@ def comparable_parts(evidence: BrokerCheckpoints) -> list[BrokerCheckpoints]:
     """The evidence in parts, within each of which instants may be compared: all of it where the clocks agree.
 
     A line is of its broker's clock, a copy of the capturer's, an assignment and a proven high watermark of whichever
-    told it first (:mod:`reconstruct.offsets.clocks`). Where the broker's clock may be off, no order of lines and copies
-    is proven: each kind is then judged by itself, as if the other had not been given.
+    shows it first (:mod:`reconstruct.offsets.clocks`). Where the broker's clock may be off, no order of lines and
+    copies is proven: each kind is then judged by itself, as if the other had not been given.
     """
     if evidence.decided_slack_us >= UNBOUNDED_US:
         evidence = replace(evidence, assigned={}, proven={}, decided_slack_us=0)

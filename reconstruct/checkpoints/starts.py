@@ -68,7 +68,7 @@ def states_before_start(view: BrokerView, start: int) -> dict[Replica, StateBefo
 
 
 def _judge_wiped(view: BrokerView, start: int, previous: StatesBefore, out: CheckpointVerdicts) -> frozenset[Replica]:
-    """Directories all of whose replicas begin again with an empty log though they held records."""
+    """Directories all of whose replicas begin again with an empty log though they had records."""
     end = view.next_start(start)
     ends: dict[Replica, int] = {}
     evidence: dict[Replica, str] = {}

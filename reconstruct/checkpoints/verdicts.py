@@ -22,7 +22,7 @@ class CheckpointVerdicts:
     broker_id: int
     verdicts: Verdicts = field(default_factory=Verdicts)
     replicas: list[Replica | None] = field(default_factory=list)
-    #: (replica, start of the process): what this start did to this replica is said by a finding.
+    #: (replica, start of the process): a finding says already what this start did to this replica.
     reported: set[tuple[Replica, int]] = field(default_factory=set)
 
     def report(

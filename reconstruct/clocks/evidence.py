@@ -124,9 +124,9 @@ class LogFact:
 
 @dataclass(frozen=True, slots=True)
 class ZnodeFact:
-    """A write to a znode: ``at_us`` is its mtime; ``previous`` and ``previous_version``, the write seen before it.
+    """A write to a znode: ``at_us`` is its mtime; ``previous`` and ``previous_version``, the known write before it.
 
-    ``is_only``: no other znode of this path was seen, of a topic created again or a broker that came back.
+    ``is_only``: no other znode of this path is known, of a topic created again or a broker that came back.
     """
 
     evidence_id: str

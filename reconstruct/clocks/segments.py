@@ -239,7 +239,7 @@ def _spans(clock: int, found: Sequence[Part], changes: Sequence[_Change]) -> dic
     known = {number: [min(at), max(at) + 1] for number, at in times.items()}
     by_start = sorted(known.values())
     for one, other in pairwise(by_start):
-        if one[1] < other[0]:  # nothing was seen between them: half of it belongs to each
+        if one[1] < other[0]:  # no record lies between them: half of that time belongs to each
             one[1] = other[0] = (one[1] + other[0]) // 2
     least, greatest = by_start[0][0], max(end for _, end in by_start)
     return {

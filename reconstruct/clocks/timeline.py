@@ -29,7 +29,7 @@ TOLERANCE_MS: Final = TOLERANCE_US // 1000
 ZONE_STEP_MS: Final = 15 * 60_000
 #: A clock beside a zone is at most this wrong: ms.
 ZONE_SKEW_MS: Final = 90_000
-#: Where one pair in so many was dropped, the evidence contradicts itself and nothing is said of the clock.
+#: Where one pair in so many was dropped, the evidence contradicts itself and no bound of the clock is given.
 CONTRADICTED: Final = 20
 _ZONE_LIMIT_MS: Final = 14 * 60 * 60_000
 

@@ -48,7 +48,7 @@ def judge_bounces(
 
 
 def _is_covered(view: ClusterView, begin: int, end: int) -> bool:
-    """Whether one controller held on all the time, and lists live brokers on both sides, or its log goes on."""
+    """Whether one controller was in office all the time, and lists live brokers on both sides, or its log goes on."""
     tenure = view.tenure_at(begin)
     if tenure is None or (tenure.end is not None and tenure.end <= end) or tenure.start > begin:
         return False

@@ -73,13 +73,13 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
         reason = None if end is None else "superseded" if later else "cluster_recreated"
         controller_id = _controller_of(epoch, start, facts)
         raised = epoch.of_kind("znode_epoch", "elected")
-        evidence = [f.evidence_id for f in raised or epoch.of_kind("seen")[:1]]
+        evidence = [f.evidence_id for f in raised or epoch.of_kind("acted")[:1]]
         of_controller = (f for f in facts if f.kind == "resigned" and f.controller_id == controller_id)
         resigned = next((f for f in of_controller if start <= f.at and (end is None or f.at < end)), None)
         if resigned is not None:
             end, reason = resigned.at, "resigned"
             evidence.append(resigned.evidence_id)
-        floors = [f.level_floor for f in epoch.of_kind("seen") if f.level_floor and f.controller_id == controller_id]
+        floors = [f.level_floor for f in epoch.of_kind("acted") if f.level_floor and f.controller_id == controller_id]
         floor = min(floors, key=LOG_LEVELS.index) if floors else None
         inferred = None if raised else "retention_boundary" if index == 0 else "log_gap"
         tenure = Tenure(controller_id, epoch.number, start, end, tuple(dict.fromkeys(evidence)), floor, generation)
@@ -88,13 +88,13 @@ def _tenures_of(facts: Sequence[ControllerFact], generation: int, recreated_at: 
 
 
 def _start(epoch: _Epoch) -> int:
-    by_kind = (epoch.of_kind(kind) for kind in ("znode_epoch", "elected", "seen"))
+    by_kind = (epoch.of_kind(kind) for kind in ("znode_epoch", "elected", "acted"))
     return next((facts[0].at for facts in by_kind if facts), min(f.at for f in epoch.facts))
 
 
 def _controller_of(epoch: _Epoch, start: int, facts: Sequence[ControllerFact]) -> int:
     """The broker that says so itself; else the one that /controller named when the epoch was raised."""
-    for fact in (*epoch.of_kind("elected"), *epoch.of_kind("seen")):
+    for fact in (*epoch.of_kind("elected"), *epoch.of_kind("acted")):
         if fact.controller_id is not None:
             return fact.controller_id
     named = [

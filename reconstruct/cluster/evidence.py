@@ -13,8 +13,8 @@ from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_D
 class ControllerFact:
     """One fact about the controller.
 
-    ``kind``: ``znode_epoch`` (/controller_epoch held ``epoch`` from ``at``), ``znode_controller`` (/controller named
-    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``seen`` (the first line it logged in
+    ``kind``: ``znode_epoch`` (/controller_epoch was ``epoch`` from ``at``), ``znode_controller`` (/controller named
+    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``acted`` (the first line it logged in
     that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
     cluster's id).
     """

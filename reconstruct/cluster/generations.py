@@ -38,14 +38,14 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
     starts: list[GenerationStart] = []
     highest = 0
     current: str | None = None  # the id that this generation stated
-    seen: set[str] = set()
+    known: set[str] = set()
     for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
         begins_again = fact.controller_epoch == FIRST_EPOCH and highest > FIRST_EPOCH
         if begins_again:
             current = None
         stated = fact.stated_cluster_id
-        if stated is not None and stated not in seen:
-            seen.add(stated)
+        if stated is not None and stated not in known:
+            known.add(stated)
             begins_again = current is not None
             current = stated
         if begins_again:

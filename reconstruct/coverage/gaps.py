@@ -89,8 +89,8 @@ def gaps(files: Sequence[LogFile], kinds: Sequence[str]) -> list[Gap]:
         others = [one for one in read if one.name.base != base]
         found += _by_number(own, mine)
         found += _by_period(own, mine, others)
-    told = {gap for gap in found if not _is_covered(gap, read)}
-    return sorted(told, key=lambda gap: (gap.source_kind, gap.start, gap.end, gap.source_file))
+    open_gaps = {gap for gap in found if not _is_covered(gap, read)}
+    return sorted(open_gaps, key=lambda gap: (gap.source_kind, gap.start, gap.end, gap.source_file))
 
 
 def _is_covered(gap: Gap, read: Sequence[_Read]) -> bool:

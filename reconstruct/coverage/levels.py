@@ -1,7 +1,7 @@
 """Spans in which a log's level leaves out what the rules read.
 
-The level a process logged at is nowhere in its log; the lowest level seen in a file is. A file in which nothing below
-INFO was seen says nothing of what is logged at TRACE, whether its process was set to INFO or had nothing to say.
+The level a process logged at is nowhere in its log; the lowest level in a file is. A file with nothing below
+INFO says nothing of what is logged at TRACE, whether its process was set to INFO or had nothing to say.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CoarseSpan:
 
 
 def hides(source_kind: str, level_floor: str | None) -> bool:
-    """Whether a log of this kind, in which no lower level was seen, leaves out what the rules read."""
+    """Whether a log of this kind, in which no lower level stands, leaves out what the rules read."""
     needed = NEEDED_LEVEL.get(source_kind)
     if needed is None or level_floor not in LOG_LEVELS:
         return False

@@ -19,7 +19,7 @@ from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import KafkaVersion
 from reconstruct.rule_book import RULES
 
-#: Why something cannot be said, in the order told.
+#: Why something cannot be said, in the order of the list.
 CAUSES: Final = ("no_logs", "gap", "not_captured", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
 NO_BROKER: Final = -1
 #: Kinds that stand for several: what either of them tells.
@@ -147,12 +147,12 @@ def _missing(brokers: Sequence[int], there: Mapping[str, set[int]], versions: Se
     for broker in brokers:
         if broker < 0:
             continue
-        told = {kind for kind in _OF_BROKERS if broker in there.get(kind, ())}
-        if told.isdisjoint(LOG_KINDS) and anonymous.isdisjoint(LOG_KINDS):
+        given = {kind for kind in _OF_BROKERS if broker in there.get(kind, ())}
+        if given.isdisjoint(LOG_KINDS) and anonymous.isdisjoint(LOG_KINDS):
             yield _limit("no_logs", broker, "logs", _NO_LOGS)
         for kind in _OF_BROKERS:
-            is_told = kind in told or kind in anonymous or kind in unknown_then
-            if not is_told and not (kind in LOG_KINDS and told.isdisjoint(LOG_KINDS)):
+            is_given = kind in given or kind in anonymous or kind in unknown_then
+            if not is_given and not (kind in LOG_KINDS and given.isdisjoint(LOG_KINDS)):
                 yield _limit("missing", broker, kind, _WITHOUT[kind])
 
 
@@ -193,8 +193,8 @@ def _holes(evidence: Sequence[AvailableEvidence], holes: Sequence[Hole]) -> Iter
     spans = {(one.broker_id, one.source_kind): (one.from_ms, one.to_ms) for one in evidence}
     gaps = [hole for hole in holes if hole.cause == "gap"]
     for hole in holes:
-        is_told = hole.cause == "not_captured" or (hole.cause == "silence" and _is_explained(hole, gaps))
-        if hole.source_kind not in _WITHOUT or is_told:
+        is_elsewhere = hole.cause == "not_captured" or (hole.cause == "silence" and _is_explained(hole, gaps))
+        if hole.source_kind not in _WITHOUT or is_elsewhere:
             continue
         begin, end = spans.get((hole.broker_id, hole.source_kind), (None, None))
         is_whole = begin is not None and end is not None and hole.from_ms <= begin and end <= hole.to_ms

@@ -33,10 +33,10 @@ _ANSWERED_US: Final = 30_000_000
 
 def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
     """Every state that was decided, in order."""
-    held = {(election.leader_epoch, election.observed_leader): election for election in case.elections}
+    elections = {(election.leader_epoch, election.observed_leader): election for election in case.elections}
     before: Interval[LeaderAndIsrState] | None = None
     for state in case.decided:
-        election = held.get((state.value.leader_epoch, state.value.leader))
+        election = elections.get((state.value.leader_epoch, state.value.leader))
         if election is not None and election.at == state.start:
             yield _election(case, election, before, state, findings)
         else:
@@ -78,7 +78,7 @@ def _inputs(case: Case, election: JudgedElection, before: Interval[LeaderAndIsrS
         yield f"reassigned to    {' or '.join(map(ids, inputs.targets))}"
     for replica in inputs.replicas:
         if replica != NO_LEADER:
-            yield f"broker {replica:<10}{' or '.join(sorted(seen.value for seen in inputs.statuses[replica]))}"
+            yield f"broker {replica:<10}{' or '.join(sorted(status.value for status in inputs.statuses[replica]))}"
     allowed = " or ".join("allowed" if value else "not allowed" for value in inputs.unclean)
     yield f"unclean election {allowed} (unclean.leader.election.enable)"
     yield f"Kafka            {case.cluster.version}"
@@ -93,10 +93,10 @@ def _reasoning(election: JudgedElection) -> Iterator[str]:
         yield "The first live assigned replica leads, all live ones are the ISR."
     else:
         found = list(_possible(inputs))
-        fitting = [told for told in found if _gives(told, election)] or found
+        fitting = [one for one in found if _gives(one, election)] or found
         if fitting:
             yield from fitting[0].steps
-        results = {told.steps[-1] for told in found}
+        results = {one.steps[-1] for one in found}
         if len(results) > 1:
             yield f"The evidence leaves {len(results)} outcomes open; these are the steps of one that fits best."
     observed = election.observed_leader
@@ -126,8 +126,8 @@ def _of_kind(
                 yield reasons(kind, view, brokers, unclean, version)
 
 
-def _gives(told: Reasoning, election: JudgedElection) -> bool:
-    result = told.result
+def _gives(reasoning: Reasoning, election: JudgedElection) -> bool:
+    result = reasoning.result
     return isinstance(result, Elected) and (result.leader, frozenset(result.isr)) == election.outcome
 
 
@@ -216,7 +216,7 @@ def _state(state: LeaderAndIsrState) -> str:
 
 
 def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
-    """Who was told, and who acted, in the order of the brokers."""
+    """To whom it was sent, and who acted, in the order of the brokers."""
     until = min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
     epoch, since = state.value.leader_epoch, state.start - 1_000_000
     sent: dict[int, int] = {}
@@ -235,8 +235,10 @@ def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[st
         if any(role.value.leader_epoch == epoch and since <= role.start <= until for role in timeline)
     ]
     for broker_id in sorted({*sent, *acted}):
-        told = f"told at {clock(sent[broker_id])}" if broker_id in sent else "told (the sending is not in the evidence)"
-        yield f"broker {broker_id}: {told}, {acted.get(broker_id, 'no change of its role is logged')}"
+        sending = (
+            f"told at {clock(sent[broker_id])}" if broker_id in sent else "told (the sending is not in the evidence)"
+        )
+        yield f"broker {broker_id}: {sending}, {acted.get(broker_id, 'no change of its role is logged')}"
     if cached:
         yield f"metadata caches that took it over: brokers {ids(sorted(cached))}"
 
@@ -260,7 +262,7 @@ def _learned(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
 
 
 def _found(findings: Sequence[Finding], instants: Collection[int]) -> Section:
-    told = [
+    lines = [
         f"{finding.rule_id} {finding.severity}: {finding.explanation}" for finding in findings if finding.at in instants
     ]
-    return section("Findings", dict.fromkeys(told))
+    return section("Findings", dict.fromkeys(lines))

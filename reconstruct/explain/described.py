@@ -10,7 +10,7 @@ from typing import Any, Final
 from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.time.instants import utc
 
-#: What follows a decision is told so long after the span that was asked for, µs.
+#: What follows a decision is listed so long after the span that was asked for, µs.
 AFTER_US: Final = 30_000_000
 #: So many answers are read at most: of more, only the first.
 MOST_ANSWERS: Final = 500
@@ -51,9 +51,9 @@ class Missed:
 def described(start: int, end: int, answers: Sequence[Described], missed: Sequence[Missed]) -> Chapter | None:
     """The chapter for the span [``start``, ``end``), µs; None where nothing was described or missed."""
     is_all = len(answers) < MOST_ANSWERS
-    told = sorted(answers, key=lambda answer: (answer.at, answer.kind, answer.broker_id, answer.log_dir or ""))
-    before = [answer for answer in told if answer.at < start]
-    then = [answer for answer in told if start <= answer.at <= end + AFTER_US]
+    in_order = sorted(answers, key=lambda answer: (answer.at, answer.kind, answer.broker_id, answer.log_dir or ""))
+    before = [answer for answer in in_order if answer.at < start]
+    then = [answer for answer in in_order if start <= answer.at <= end + AFTER_US]
     gaps = [
         f"{_missed(gap)}: {gap.reason}" for gap in sorted(missed, key=lambda gap: (gap.start, gap.source, gap.whose))
     ]
@@ -87,8 +87,8 @@ def _text(answer: Described) -> str:
     if answer.kind == "reassignments":
         return f"{whose}: {_reassignment(answer.reassignment)}"
     if answer.kind == "log_dir_topic":
-        held = [_replica(replica) for replica in answer.replicas] or ["no replica"]
-        return f"{whose}: {' and '.join(held)} in {answer.log_dir}"
+        replicas = [_replica(replica) for replica in answer.replicas] or ["no replica"]
+        return f"{whose}: {' and '.join(replicas)} in {answer.log_dir}"
     if answer.partition is None:
         return f"{whose}: {'the topic' if answer.kind == 'topic_gone' else 'the partition'} is no longer described"
     return f"{whose}: {_partition(answer.partition)}"

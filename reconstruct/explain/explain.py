@@ -14,7 +14,7 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
-#: More decisions in the span that was asked for than this are counted, not told.
+#: More decisions in the span that was asked for than this are counted, not listed.
 _MOST_TOLD: Final = 6
 
 
@@ -36,15 +36,15 @@ def explanation(
     """What was decided, or refused, in the span; where that is nothing, the last before it.
 
     ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition; ``described`` is what
-    brokers told a client of it, the last chapter.
+    brokers answered a client about it, the last chapter.
     """
-    told = sorted(
+    chapters = sorted(
         [*decisions(history, history.verdicts.findings), *refusals(history, of_no_partition)],
         key=lambda chapter: chapter.at,
     )
-    chosen = [chapter for chapter in told if span.start <= chapter.at < span.end]
-    before = [chapter for chapter in told if chapter.at < span.start]
-    after = [chapter for chapter in told if chapter.at >= span.end]
+    chosen = [chapter for chapter in chapters if span.start <= chapter.at < span.end]
+    before = [chapter for chapter in chapters if chapter.at < span.start]
+    after = [chapter for chapter in chapters if chapter.at >= span.end]
     notes = []
     if not chosen and before:
         notes.append(f"Nothing was decided or refused then; the last before it was at {utc(before[-1].at)}:")

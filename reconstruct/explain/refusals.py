@@ -1,4 +1,4 @@
-"""What was refused: requests that brokers ignored, transitions that a controller refused itself, deletions held up."""
+"""What was refused: requests that brokers ignored, transitions that a controller refused, deletions that wait."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _ineligible(case: Case, fact: Evidence) -> Chapter:
     decision = StateDecision(
         fact.at, fact.controller_id, fact.controller_epoch, is_own_clock=True, evidence_id=fact.evidence_id
     )
-    seen = possible_statuses(fact.replica_id, decision, case.cluster)
+    statuses = possible_statuses(fact.replica_id, decision, case.cluster)
     asked = [f for f in case.facts if f.kind == ZNODE_DELETION_REQUESTED]
     requested = f"since {utc(asked[0].at)}" if asked else "not in the evidence (no znodes were given)"
     errors = [
@@ -134,7 +134,7 @@ def _ineligible(case: Case, fact: Evidence) -> Chapter:
     ]
     inputs = [
         f"replica          {fact.replica_id}, in state {fact.from_state}",
-        f"broker {fact.replica_id:<10}{' or '.join(sorted(one.value for one in seen))} to the controller",
+        f"broker {fact.replica_id:<10}{' or '.join(sorted(status.value for status in statuses))} to the controller",
         f"deletion         asked for {requested}",
         *(f"StopReplica      answered: {error.cause}" for error in errors[:1]),
     ]

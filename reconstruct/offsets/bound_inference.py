@@ -1,6 +1,6 @@
 """The rules of replication that carry facts from one offset to another: each where it is proven to hold, nowhere else.
 
-Five rules, told with their grounds in :mod:`reconstruct.offsets.timeline`.
+Five rules, explained in :mod:`reconstruct.offsets.timeline`.
 """
 
 from __future__ import annotations

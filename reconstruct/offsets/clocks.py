@@ -3,7 +3,7 @@
 Three kinds of clock are compared. A line is of its broker's clock, corrected
 (:mod:`reconstruct.clocks.timeline`); what remains unknown after the correction is that clock's uncertainty: the
 line's true instant lies within it, before or after. Copies of files and answers to probes are of the capturer's clock,
-which is taken as the cluster's. A decided state is of ZooKeeper's or of whichever broker's line told it first: nothing
+which is taken as the cluster's. A decided state is of ZooKeeper's or of whichever broker's line shows it first: nothing
 says which, so it is as uncertain as the worst of them.
 
 Instants of one broker's lines keep their order and distance, whatever its clock shows.

@@ -97,7 +97,7 @@ def _judge(
     isr: Sequence[int],
     state: DecidedState,
 ) -> OffsetLoss | None:
-    """One election; a leader that stays has the same log, whatever the ISR said: it loses only what is proven lost."""
+    """One election; a leader that stays has the same log, whatever the ISR was: it loses only what is proven lost."""
     is_unclean = state.leader not in isr and state.leader != last.leader
     began = _leadership(evidence, state)
     start = _epoch_start(evidence, rows, state, began)

@@ -4,7 +4,7 @@ Two answers, at every instant of which the offsets of the replicas are bounded:
 
 * *clean*: the next leader that the ISR and the assignment give takes over. What the leader has above that replica's
   log end offset is gone. Committed records are not among them, for every member of the ISR has those: only what
-  producers with ``acks`` 0 or 1 were told is written.
+  producers with ``acks`` 0 or 1 take for written.
 * *unclean*: the out-of-sync replica with the shortest log, live or not yet back, is elected. What was committed above
   its log end offset is gone, ``acks=all`` or not.
 

@@ -1,9 +1,9 @@
 """Proven bounds of every replica's high watermark and log end offset, from sightings and the rules of replication.
 
 A sighting is one value at one instant, and a coarse one: a checkpoint copied at 10:00:03 was written some time before,
-and its high watermark held when it was written. What makes bounds of it is that these offsets only rise, except in the
-drops of :mod:`reconstruct.offsets.role_spans`: the value bounds from below all that comes after the *latest* instant
-it may be of, and from above all that came before the *earliest*.
+and its high watermark was right when it was written. What makes bounds of it is that these offsets only rise, except in
+the drops of :mod:`reconstruct.offsets.role_spans`: the value bounds from below all that comes after the *latest*
+instant it may be of, and from above all that came before the *earliest*.
 
 Five rules then carry facts between quantities and replicas, each where it is proven to hold and nowhere else:
 

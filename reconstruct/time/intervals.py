@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Interval(Generic[Value]):
-    """``value`` held from ``start`` (inclusive) to ``end`` (exclusive; None while open), in µs since the epoch."""
+    """``value`` applied from ``start`` (inclusive) to ``end`` (exclusive; None while open), in µs since the epoch."""
 
     start: int
     end: int | None
@@ -34,7 +34,7 @@ class Change(Generic[Value]):
 
 
 def close_intervals(changes: Iterable[Change[Value]]) -> list[Interval[Value]]:
-    """Contiguous intervals from changes in their order; a change that steps back in time is held at the one before it.
+    """Contiguous intervals from changes in their order; a change that steps back in time counts at the one before it.
 
     Order is the caller's (epochs, not clocks, say what came first): an instant that contradicts it is corrected to the
     instant before, never the order.

@@ -1,6 +1,6 @@
 """Checkpoint files and their entries as :mod:`reconstruct.checkpoints.evidence` wants them.
 
-Of entries that only rise, nothing is to be seen between the first and the last: they are left out here, so that what a
+Entries that only rise show nothing between the first and the last: those are left out here, so that what a
 broker's fold is given grows with what happened to its files, not with copies times partitions.
 """
 

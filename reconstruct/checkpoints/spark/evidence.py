@@ -166,14 +166,14 @@ def _proven(timeline: DataFrame, entries: DataFrame) -> DataFrame:
     """Where a file stayed the same for long, what was proven of its replicas' high watermarks meanwhile, if higher."""
     unchanged = entries.where("is_unchanged").select(
         *(F.col(name) for name in SERIES if name not in ("directory", "kind")),
-        F.col("offset").alias("held"),
+        F.col("offset").alias("offset_in_file"),
         "unchanged_from_us",
         "unchanged_to_us",
     )
     higher = timeline.withColumnRenamed("replica_id", "broker_id").join(unchanged, [*PARTITION_KEY, "broker_id"])
     start = F.unix_micros("valid_from")
     risen = higher.where(
-        (F.col("high_watermark_lower") > F.col("held"))
+        (F.col("high_watermark_lower") > F.col("offset_in_file"))
         & (start >= F.col("unchanged_from_us"))
         & (start <= F.col("unchanged_to_us"))
     )

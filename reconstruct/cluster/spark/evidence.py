@@ -130,7 +130,7 @@ def _controller_facts(
         ("znode_controller", written.where(F.col("path") == CONTROLLER_PATH), by_znode | {"controller_id": named}),
         ("resigned", of_controllers.where(is_resigned), by_election),
         ("elected", of_controllers.where(~is_resigned), by_election),
-        ("seen", first_acts, by_act),
+        ("acted", first_acts, by_act),
         ("cluster_id", stated, by_statement),
     )
     return union(

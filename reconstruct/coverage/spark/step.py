@@ -102,7 +102,7 @@ def _spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def _of_captures(missed: DataFrame) -> DataFrame:
-    """Outages of captures. One whose end is not told (the capture was killed) may have been over at once; and where
+    """Outages of captures. One whose end is not known (the capture was killed) may have been over at once; and where
     some topics may not be described, the others are."""
     kinds = F.create_map(*(F.lit(word) for pair in _CAPTURED_AS.items() for word in pair))
     spans = (

@@ -88,7 +88,7 @@ def _writes(snapshots: DataFrame) -> DataFrame:
 
 
 def _deletions(snapshots: DataFrame) -> DataFrame:
-    """Znodes last seen before a round that shows all children of their parent, and not them."""
+    """Znodes last shown before a round that shows all children of their parent, and not them."""
     placed = snapshots.withColumn("parent", F.regexp_extract("path", r"^(.*)/[^/]*$", 1))
     one_round = ("cluster_id", "file_id", "captured_at")
     counted = placed.groupBy(*one_round, "parent").agg(F.count("*").alias("shown"))

@@ -38,30 +38,26 @@ def described_of(
         .where(~is_before | (F.col("newest") == 1))
         .orderBy("sent_at", "byte_offset", "record_id")
         .limit(MOST_ANSWERS)
-        .select(F.unix_micros("sent_at").alias("at"), "*")
+        .select(
+            F.unix_micros("sent_at").alias("at"),
+            "broker_id",
+            F.col("description_type").alias("kind"),
+            "partition",
+            "log_dir",
+            F.coalesce("own_replicas", F.array()).alias("replicas"),
+            "reassignment",
+        )
         .collect()
     )
-    answers = [
-        Described(
-            row["at"],
-            row["broker_id"],
-            row["description_type"],
-            None if row["partition"] is None else row["partition"].asDict(),
-            row["log_dir"],
-            [replica.asDict() for replica in row["held"] or ()],
-            None if row["reassignment"] is None else row["reassignment"].asDict(),
-        )
-        for row in rows
-    ]
-    return answers, _missed(lake, cluster_id, start, end)
+    return [Described(**row.asDict(recursive=True)) for row in rows], _missed(lake, cluster_id, start, end)
 
 
 def changes_of(lines: DataFrame, topic: str, partition_id: int) -> DataFrame:
     """Of a cluster's rows of ``bronze.cluster_descriptions`` those that say of the partition something else than the
-    last one of the same broker and kind did: with ``partition``, ``held``, ``reassignment`` and their ``subject``."""
+    last one of the same broker and kind did: with ``partition``, ``own_replicas``, ``reassignment`` and ``subject``."""
     own = (F.col("topic") == topic) & F.col("description_type").isin("topic", "topic_gone", "log_dir_topic")
     moves = F.col("description_type") == "reassignments"
-    told = lines.where(own | moves).select(
+    answers = lines.where(own | moves).select(
         "record_id",
         "byte_offset",
         "sent_at",
@@ -72,7 +68,7 @@ def changes_of(lines: DataFrame, topic: str, partition_id: int) -> DataFrame:
         F.transform(
             F.filter("replicas", _is(partition_id)),
             lambda one: F.struct(one["offset_lag"].alias("offset_lag"), one["is_future"].alias("is_future")),
-        ).alias("held"),
+        ).alias("own_replicas"),
         F.get(
             F.filter("reassignments", lambda one: (one["topic"] == topic) & (one["partition_id"] == partition_id)), 0
         ).alias("reassignment"),
@@ -82,12 +78,16 @@ def changes_of(lines: DataFrame, topic: str, partition_id: int) -> DataFrame:
         .alias("subject"),
     )
     in_order = Window.partitionBy("subject").orderBy("sent_at", "byte_offset")
-    says = F.to_json(F.struct("partition", "held", "reassignment"))
+    content = F.to_json(F.struct("partition", "own_replicas", "reassignment"))
     is_something = (
-        F.col("partition").isNotNull() | F.col("reassignment").isNotNull() | (F.coalesce(F.size("held"), F.lit(0)) > 0)
+        F.col("partition").isNotNull()
+        | F.col("reassignment").isNotNull()
+        | (F.coalesce(F.size("own_replicas"), F.lit(0)) > 0)
     )
-    compared = told.withColumns({"says": says, "said": F.lag(says).over(in_order)})
-    return compared.where(~F.col("says").eqNullSafe(F.col("said")) & (F.col("said").isNotNull() | is_something))
+    compared = answers.withColumns({"content": content, "content_before": F.lag(content).over(in_order)})
+    return compared.where(
+        ~F.col("content").eqNullSafe(F.col("content_before")) & (F.col("content_before").isNotNull() | is_something)
+    )
 
 
 def _is(partition_id: int) -> Callable[[Column], Column]:
@@ -119,4 +119,4 @@ def _missed(lake: Lake, cluster_id: str, start: int, end: int) -> list[Missed]:
         .limit(_MOST_GAPS)
         .collect()
     )
-    return [Missed(row["missed_source"], row["missed_of"], row["start"], row["end"], row["reason"]) for row in rows]
+    return [Missed(*row) for row in rows]

@@ -58,15 +58,15 @@ def explain(lake: Lake, question: Question) -> str:
     heading = f"{question.topic}-{question.partition_id} of cluster {cluster_id}"
     span = question.span
     answers, missed = described_of(lake, cluster_id, question.topic, question.partition_id, span.start, span.end)
-    told = described(span.start, span.end, answers, missed)
+    description = described(span.start, span.end, answers, missed)
     rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
     if rows:
         views = {history.cluster_id: history.view for history in cluster_histories(lake)}
         refused = _refusals_of_no_partition(lake, question, cluster_id)
-        return explanation(heading, history_of(rows, views), span, refused, told)
-    if told is None or not answers:
+        return explanation(heading, history_of(rows, views), span, refused, description)
+    if description is None or not answers:
         raise NothingKnown(_no_partition(lake, question, cluster_id))
-    return description_only(heading, told)
+    return description_only(heading, description)
 
 
 def _incarnations(lake: Lake, question: Question) -> Sequence[Row]:
@@ -140,7 +140,7 @@ def _no_partition(lake: Lake, question: Question, cluster_id: str) -> str:
 
 
 def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -> list[Evidence]:
-    """Requests that a broker ignored as a whole: the first of them around the time, told with any partition."""
+    """Requests that a broker ignored as a whole: the first of them around the time, shown with any partition."""
     at = F.unix_micros("corrected_time")
     ignored = (
         lake.read(STATE_CHANGE_EVENTS)

@@ -20,7 +20,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
 from reconstruct.offsets.bound_steps import EVER_BEFORE, Drop, Fact, Step, intervals_over, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks
-from reconstruct.offsets.evidence import OffsetEvidence, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import OffsetEvidence, OffsetObservation, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.losses import OffsetLoss
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
@@ -69,6 +69,16 @@ class OffsetCase:
     def curves(self) -> Curves:
         """What each replica's own sightings prove of its offsets over time."""
         return Curves(self)
+
+    @cached_property
+    def printed(self) -> dict[tuple[str, int], dict[str, OffsetObservation]]:
+        """By (record, broker): the offsets that its line prints, all as of one instant."""
+        lines: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
+        for observation in self.evidence.observations:
+            if observation.is_printed and observation.evidence_id:
+                line = lines.setdefault((observation.evidence_id, observation.replica_id), {})
+                line[observation.offset_kind] = observation
+        return lines
 
     def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> list[ReplicaEvent]:
         """What a replica did, in the order of time; of all ``kinds`` where none is given."""

@@ -24,10 +24,9 @@ from reconstruct.time.instants import utc
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38 and R34, of every replica that a leader took out of the ISR."""
-    printed = _printed(case)
     for move in _moves(case, IsrMoveKind.LEFT):
         _judge_lag_time(case, move, verdicts)
-        line = printed.get((move.evidence_id, move.leader), {})
+        line = case.printed.get((move.evidence_id, move.leader), {})
         log_end, high_watermark = line.get(oe.LOG_END_OFFSET), line.get(oe.HIGH_WATERMARK)
         if move.end_offset is None or log_end is None or high_watermark is None:
             verdicts.unjudged("R38")
@@ -38,17 +37,6 @@ def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
 
 def _moves(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
     return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
-
-
-def _printed(case: OffsetCase) -> dict[tuple[str, int], dict[str, OffsetObservation]]:
-    """By (record, broker): the offsets that its line prints."""
-    wanted = {(move.evidence_id, move.leader) for move in case.isr_moves}
-    found: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
-    for observation in case.evidence.observations:
-        key = (observation.evidence_id, observation.replica_id)
-        if key in wanted:
-            found.setdefault(key, {})[observation.offset_kind] = observation
-    return found
 
 
 def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, verdicts: Verdicts) -> None:
@@ -141,7 +129,6 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
 
 def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
     """The leader's own line that prints where its epoch begins, if it kept its role from then to ``move``."""
-    printed = {s.evidence_id for s in case.evidence.observations if s.offset_kind == oe.LOG_END_OFFSET}
     events = case.events_of(move.leader, ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED)
     found: ReplicaEvent | None = None
     for event in events:
@@ -149,7 +136,7 @@ def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
             break
         if event.kind is not ReplicaEventKind.LEADS:
             found = None
-        elif event.evidence_id in printed and event.leader_epoch is not None:
+        elif _printed_log_end(case, event) is not None and event.leader_epoch is not None:
             found = event
     return found if found is not None and case.is_covered(move.leader, found.at, move.at, move.leader) else None
 
@@ -189,7 +176,9 @@ def _epoch_begin(case: OffsetCase, move: IsrMove) -> Extreme | None:
     if case.version.may_be_before(JOIN_NEEDS_EPOCH_START_SINCE):
         return None
     elected = _last_election(case, move)
-    lines = {s.evidence_id: s for s in case.evidence.observations if s.offset_kind == oe.LOG_END_OFFSET}
-    if elected is None or elected.evidence_id not in lines:
-        return None
-    return Extreme(lines[elected.evidence_id].offset, (elected.evidence_id,))
+    log_end = None if elected is None else _printed_log_end(case, elected)
+    return None if log_end is None else Extreme(log_end.offset, log_end.evidence)
+
+
+def _printed_log_end(case: OffsetCase, event: ReplicaEvent) -> OffsetObservation | None:
+    return case.printed.get((event.evidence_id, event.replica_id), {}).get(oe.LOG_END_OFFSET)

@@ -14,7 +14,7 @@ from reconstruct.offsets.rules.book import RULES
 from reconstruct.offsets.rules.case import OffsetCase
 
 #: By how much the lines of one broker may be off against the copies and the other brokers, after correction: nothing is
-#: said that one of the first explains, and nothing is an error that one of the others does.
+#: reported that one of the first explains, and nothing is an error that one of the others does.
 _UNSURE_US: Final = (50_000, 100_000, 250_000)
 _POSSIBLE_US: Final = (500_000, 750_000, 1_000_000)
 #: The types that compare instants of different clocks.

@@ -77,7 +77,13 @@ def _judge_begins(
         elif entry.offset >= line.offset:
             verdicts.kept("R36")
         else:
-            verdicts.broken(_before_its_leader(case, replica_id, epoch, entry, line))
+            text = (
+                f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset}; its"
+                f" leader {line.replica_id} says in its log that it began at {line.offset}. Records from {entry.offset}"
+                f" to {line.offset - 1} are of an older epoch on the leader: the two logs differ."
+            )
+            expected = f"leader epoch {epoch} begins at {line.offset} or higher"
+            verdicts.broken(_conflict_in(case, entry, line, expected, f"it begins at {entry.offset}", text))
 
 
 def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetObservation], verdicts: Verdicts) -> None:
@@ -89,40 +95,39 @@ def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetObse
         if rises and epoch != next_epoch:
             verdicts.kept("R36")
             continue
-        verdicts.broken(
-            Divergence(
-                DivergenceType.EPOCH_LINEAGE_CONFLICT,
-                "error",
-                _observed_at(case, following),
-                broker_id=replica_id,
-                replica_id=replica_id,
-            ).explained(
-                f"leader epoch {next_epoch} begins above {entry.offset}",
-                f"it begins at {following.offset}",
-                f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset} and"
-                f" the later epoch {next_epoch} at {following.offset}. Start offsets rise with the epochs.",
-                names((entry.evidence_id, following.evidence_id)),
-            )
+        expected, observed = (
+            f"leader epoch {next_epoch} begins above {entry.offset}",
+            f"it begins at {following.offset}",
         )
+        text = (
+            f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset} and"
+            f" the later epoch {next_epoch} at {following.offset}. Start offsets rise with the epochs."
+        )
+        verdicts.broken(_conflict_in(case, following, entry, expected, observed, text))
 
 
-def _before_its_leader(
-    case: OffsetCase, replica_id: int, epoch: int, entry: OffsetObservation, line: OffsetObservation
+def _conflict_in(
+    case: OffsetCase, entry: OffsetObservation, other: OffsetObservation, expected: str, observed: str, text: str
 ) -> Finding:
-    return Divergence(
-        DivergenceType.EPOCH_LINEAGE_CONFLICT,
-        "error",
-        _observed_at(case, entry),
-        broker_id=replica_id,
-        replica_id=replica_id,
-    ).explained(
-        f"leader epoch {epoch} begins at {line.offset} or higher",
-        f"it begins at {entry.offset}",
-        f"In replica {replica_id}'s leader-epoch-checkpoint leader epoch {epoch} begins at {entry.offset}; its leader"
-        f" {line.replica_id} says in its log that it began at {line.offset}. Records from {entry.offset} to"
-        f" {line.offset - 1} are of an older epoch on the leader: the two logs differ.",
-        names((entry.evidence_id, line.evidence_id)),
-    )
+    """An entry of one replica's lineage that cannot be, because of ``other``."""
+    at = _observed_at(case, entry)
+    divergence = Divergence.of_replica(DivergenceType.EPOCH_LINEAGE_CONFLICT, "error", at, entry.replica_id)
+    return divergence.explained(expected, observed, text, names((entry.evidence_id, other.evidence_id)))
+
+
+def _conflict_between(
+    case: OffsetCase,
+    one: OffsetObservation,
+    other: OffsetObservation,
+    expected: str,
+    observed: str,
+    text: str,
+    issue: str | None = None,
+) -> Finding:
+    """Entries of two replicas' lineages that only a compacted topic can both have."""
+    at = _observed_at(case, one, other)
+    divergence = Divergence(DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", at, replica_id=other.replica_id)
+    return divergence.explained(expected, observed, text, names((one.evidence_id, other.evidence_id)), issue)
 
 
 def _judge_pair(
@@ -141,22 +146,16 @@ def _judge_pair(
         subject = (epoch, early.offset, late.offset)
         if subject not in reported:
             reported.add(subject)
-            verdicts.broken(_differ(case, epoch, early, late))
-
-
-def _differ(case: OffsetCase, epoch: int, early: OffsetObservation, late: OffsetObservation) -> Finding:
-    return Divergence(
-        DivergenceType.EPOCH_LINEAGE_CONFLICT, "warning", _observed_at(case, early, late), replica_id=late.replica_id
-    ).explained(
-        f"leader epoch {epoch} begins at one offset on all replicas",
-        f"{early.offset} on replica {early.replica_id}, {late.offset} on replica {late.replica_id}",
-        f"Leader epoch {epoch} begins at {early.offset} in replica {early.replica_id}'s leader-epoch-checkpoint and at"
-        f" {late.offset} in replica {late.replica_id}'s. Offsets {early.offset} to {late.offset - 1} are of epoch"
-        f" {epoch} on the one and of an older one on the other: unless the topic is compacted, the two logs differ"
-        " there.",
-        names((early.evidence_id, late.evidence_id)),
-        known_issue=known_issue("KAFKA-6361", case.version),
-    )
+            expected = f"leader epoch {epoch} begins at one offset on all replicas"
+            observed = f"{early.offset} on replica {early.replica_id}, {late.offset} on replica {late.replica_id}"
+            text = (
+                f"Leader epoch {epoch} begins at {early.offset} in replica {early.replica_id}'s leader-epoch-checkpoint"
+                f" and at {late.offset} in replica {late.replica_id}'s. Offsets {early.offset} to {late.offset - 1} are"
+                f" of epoch {epoch} on the one and of an older one on the other: unless the topic is compacted, the two"
+                " logs differ there."
+            )
+            issue = known_issue("KAFKA-6361", case.version)
+            verdicts.broken(_conflict_between(case, early, late, expected, observed, text, issue))
 
 
 def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdicts) -> None:
@@ -166,21 +165,14 @@ def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdic
         after = [e for e in other if e > epoch]
         if epoch in other or not before or not after or following.offset <= entry.offset:
             continue
-        held, until = other[before[-1]], other[after[0]]
-        if held.offset > entry.offset or until.offset < following.offset:
+        own, until = other[before[-1]], other[after[0]]
+        if own.offset > entry.offset or until.offset < following.offset:
             continue
-        verdicts.broken(
-            Divergence(
-                DivergenceType.EPOCH_LINEAGE_CONFLICT,
-                "warning",
-                _observed_at(case, entry, held),
-                replica_id=held.replica_id,
-            ).explained(
-                f"leader epoch {epoch} from {entry.offset} on",
-                f"leader epoch {before[-1]} up to {until.offset}",
-                f"Replica {entry.replica_id}'s leader-epoch-checkpoint has leader epoch {epoch} from {entry.offset} to"
-                f" {following.offset - 1}; in replica {held.replica_id}'s these offsets are of epoch {before[-1]}."
-                " Unless the topic is compacted, the two logs differ there.",
-                names((entry.evidence_id, held.evidence_id)),
-            )
+        expected = f"leader epoch {epoch} from {entry.offset} on"
+        observed = f"leader epoch {before[-1]} up to {until.offset}"
+        text = (
+            f"Replica {entry.replica_id}'s leader-epoch-checkpoint has leader epoch {epoch} from {entry.offset} to"
+            f" {following.offset - 1}; in replica {own.replica_id}'s these offsets are of epoch {before[-1]}."
+            " Unless the topic is compacted, the two logs differ there."
         )
+        verdicts.broken(_conflict_between(case, entry, own, expected, observed, text))

@@ -9,7 +9,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
-from reconstruct.offsets.evidence import OffsetObservation, ReplicaEventKind
+from reconstruct.offsets.evidence import ReplicaEventKind
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
 from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
@@ -118,13 +118,7 @@ def _finding(
 
 def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:
     """Offsets that one line prints are of one instant."""
-    lines: dict[tuple[str, int], dict[str, OffsetObservation]] = {}
-    for observation in case.evidence.observations:
-        if observation.is_printed and observation.evidence_id:
-            lines.setdefault((observation.evidence_id, observation.replica_id), {})[observation.offset_kind] = (
-                observation
-            )
-    for (evidence_id, replica_id), printed in sorted(lines.items()):
+    for (evidence_id, replica_id), printed in sorted(case.printed.items()):
         for divergence_type, lower, upper in _ORDERS:
             if lower not in printed or upper not in printed:
                 continue

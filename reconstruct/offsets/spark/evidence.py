@@ -48,7 +48,7 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
     is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), "log_segment", oe.PROBE)
     at, upper = F.unix_micros("observed_at"), F.unix_micros("observed_at_upper")
     is_epoch = F.col("offset_kind") == oe.EPOCH_START
-    # a copy of which nothing says by when it was made proves of no instant what its file held then
+    # a copy of which nothing says by when it was made proves of no instant what its file contained then
     bounded = sightings.join(F.broadcast(_longest_rounds(sightings)), ["cluster_id", "replica_id"], "left")
     upper = F.coalesce(upper, at + F.col("longest_us"))
     named = bounded.where(F.col("replica_id").isNotNull() & ((at.isNotNull() & upper.isNotNull()) | is_epoch))

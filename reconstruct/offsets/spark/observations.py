@@ -1,4 +1,4 @@
-"""Sightings of offsets: what checkpoints and partition directories held and brokers answered, between which instants;
+"""Observations of offsets, each between two instants: what checkpoints and directories contained, what brokers answered,
 what logs print."""
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ def _printed(statements: DataFrame) -> DataFrame:
 def _answered(probes: DataFrame) -> DataFrame:
     """Offsets that brokers answered: true at some instant between asking and answering.
 
-    Of ListOffsets, a consumer is told the high watermark by a broker that takes itself for the leader, and by a deposed
-    one its own; anyone else the log end offset. With read_committed a consumer is told the last stable offset, which
-    is neither.
+    Of ListOffsets, a broker that takes itself for the leader, a deposed one too, answers a consumer with its high
+    watermark, and anyone else with its log end offset. With read_committed a consumer gets the last stable offset,
+    which is neither.
     """
     is_latest = F.col("target_timestamp") == _LATEST
     is_consumer = F.col("replica_id") == _CONSUMER

@@ -1,8 +1,9 @@
 """Which requests of controllers a broker accepts, by their controller epoch: R12, and R21 for those it refuses.
 
-A broker knows the highest controller epoch of the requests that its process has accepted, and nothing of those that it
-has not seen: a paused controller that accepts its own old UpdateMetadata is right, as long as its broker has not itself
-accepted a higher epoch (``ReplicaManager.becomeLeaderOrFollower``, ``stopReplicas``, ``maybeUpdateMetadataCache``).
+A broker knows the highest controller epoch of the requests that its process has accepted, and nothing of those that
+never reached it: a paused controller that accepts its own old UpdateMetadata is right, as long as its broker has not
+itself accepted a higher epoch (``ReplicaManager.becomeLeaderOrFollower``, ``stopReplicas``,
+``maybeUpdateMetadataCache``).
 """
 
 from __future__ import annotations

@@ -111,5 +111,5 @@ def lossy_logs(requests: DataFrame, clusters: Mapping[str, ClusterView]) -> dict
 
 
 def with_lossy_logs(view: ClusterView, lossy: Mapping[str, Mapping[int, tuple[str, ...]]]) -> ClusterView:
-    """The view, told which logs prove nothing by what they do not say."""
+    """The view with the logs that prove nothing by what they do not say."""
     return replace(view, lossy_logs=frozenset(lossy.get(view.cluster_id, {})))

@@ -74,7 +74,7 @@ def _tenures(lines: Sequence[Line]) -> Iterator[ControllerFact]:
             seen.setdefault((_controller_of(line), int(line.fields["controller_epoch"])), []).append(line)
     for (controller_id, epoch), spoken in seen.items():
         first = min(spoken, key=lambda line: (line.at, line.number))
-        yield ControllerFact("seen", first.at, first.id, controller_id, epoch, _floor(spoken))
+        yield ControllerFact("acted", first.at, first.id, controller_id, epoch, _floor(spoken))
 
 
 def _floor(lines: Sequence[Line]) -> str:

@@ -30,7 +30,7 @@ def test_the_controller_named_when_the_epoch_was_raised_held_it() -> None:
 
 def test_a_controller_known_only_by_its_lines_is_inferred() -> None:
     assert tenures(
-        ControllerFact("seen", 100, "a", controller_id=2, epoch=7, level_floor="TRACE"),
+        ControllerFact("acted", 100, "a", controller_id=2, epoch=7, level_floor="TRACE"),
         ControllerFact("elected", 200, "b", controller_id=1, epoch=8),
     ) == [(2, 7, 100, 200, "superseded", "retention_boundary"), (1, 8, 200, None, None, None)]
 

@@ -1,5 +1,5 @@
-"""Observations of offsets, each between two instants: what checkpoints and directories contained, what brokers answered,
-what logs print."""
+"""Observations of offsets, each between two instants: what checkpoints and directories contained, brokers answered and
+logs print."""
 
 from __future__ import annotations
 

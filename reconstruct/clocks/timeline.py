@@ -12,7 +12,8 @@ step of NTP, a paused machine) and another segment begins. A few pairs against a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,7 +97,7 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
             least = lower[node] // 1000 if node in lower else None
             most = -(-upper[node] // 1000) if node in upper else None
             zone = zone_minutes(least, most)
-            counts = kept.get(node, 0), dropped.get(node, 0)
+            counts = kept[node], dropped[node]
             result.append(
                 ClockSegment(
                     broker_id,
@@ -171,11 +172,14 @@ def _verdict(lower_ms: int | None, upper_ms: int | None, zone: int | None, pairs
     return "agrees"
 
 
-def _counts(given: Sequence[CausalPair], solved: Solved) -> tuple[Mapping[Node, int], Mapping[Node, int]]:
-    kept: dict[Node, int] = {}
-    dropped: dict[Node, int] = {}
+def _counts(given: Sequence[CausalPair], solved: Solved) -> tuple[Counter[Node], Counter[Node]]:
+    """By segment of a clock: the pairs that bound it, and those that were dropped."""
+    kept: Counter[Node] = Counter()
+    dropped: Counter[Node] = Counter()
     for edge in solved.all_edges:
-        counts = dropped if edge.index in solved.dropped else kept
         for node in (edge.earlier, edge.later):
-            counts[node] = counts.get(node, 0) + (1 if edge.index in solved.dropped else given[edge.index].pairs_count)
+            if edge.index in solved.dropped:
+                dropped[node] += 1
+            else:
+                kept[node] += given[edge.index].pairs_count
     return kept, dropped

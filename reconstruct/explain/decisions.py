@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from ingest.shapes.event_types import EventType
@@ -16,6 +16,7 @@ from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInput
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.partitions.roles import Role
 from reconstruct.time.intervals import Interval
 
 _KINDS: Final = {
@@ -217,48 +218,49 @@ def _state(state: LeaderAndIsrState) -> str:
 
 def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """To whom it was sent, and who acted, in the order of the brokers."""
-    until = min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
-    epoch, since = state.value.leader_epoch, state.start - 1_000_000
+    since, until = _answered_within(state)
+    epoch = state.value.leader_epoch
     sent: dict[int, int] = {}
     for fact in case.facts:
         if fact.kind == EventType.LEADER_AND_ISR_SENT and fact.leader_epoch == epoch and since <= fact.at <= until:
             for broker_id in fact.to_broker_ids or ():
                 sent.setdefault(broker_id, fact.at)
     acted: dict[int, str] = {}
-    for broker_id, timeline in case.roles.items():
-        for role in timeline:
-            if role.value.leader_epoch == epoch and since <= role.start <= until:
-                acted.setdefault(broker_id, f"{role.value.role} at {clock(role.start)}")
-    cached = [
-        broker_id
-        for broker_id, timeline in case.caches.items()
-        if any(role.value.leader_epoch == epoch and since <= role.start <= until for role in timeline)
-    ]
+    for broker_id, role in _taken_over(state, case.roles):
+        acted.setdefault(broker_id, f"{role.value.role} at {clock(role.start)}")
     for broker_id in sorted({*sent, *acted}):
         sending = (
             f"told at {clock(sent[broker_id])}" if broker_id in sent else "told (the sending is not in the evidence)"
         )
         yield f"broker {broker_id}: {sending}, {acted.get(broker_id, 'no change of its role is logged')}"
-    if cached:
-        yield f"metadata caches that took it over: brokers {ids(sorted(cached))}"
+    yield from _caches({broker_id for broker_id, _ in _taken_over(state, case.caches)})
 
 
 def _learned(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """Who learned of an ISR that no election made."""
-    isr, until = frozenset(state.value.isr), min(state.end or state.start + _ANSWERED_US, state.start + _ANSWERED_US)
-    learned = [
-        broker_id
-        for broker_id, timeline in case.caches.items()
-        if any(
-            role.value.leader_epoch == state.value.leader_epoch
-            and role.value.isr is not None
-            and frozenset(role.value.isr) == isr
-            and state.start - 1_000_000 <= role.start <= until
-            for role in timeline
-        )
-    ]
-    if learned:
-        yield f"metadata caches that took it over: brokers {ids(sorted(learned))}"
+    cached = ((broker_id, role.value.isr) for broker_id, role in _taken_over(state, case.caches))
+    yield from _caches({broker_id for broker_id, isr in cached if isr is not None and set(isr) == set(state.value.isr)})
+
+
+def _answered_within(state: Interval[LeaderAndIsrState]) -> tuple[int, int]:
+    latest = state.start + _ANSWERED_US
+    return state.start - _STEP_US, min(state.end or latest, latest)
+
+
+def _taken_over(
+    state: Interval[LeaderAndIsrState], timelines: Mapping[int, Sequence[Interval[Role]]]
+) -> Iterator[tuple[int, Interval[Role]]]:
+    """Where brokers took over the leader epoch of the state, in time to be an answer to it: broker and interval."""
+    since, until = _answered_within(state)
+    for broker_id, timeline in timelines.items():
+        for role in timeline:
+            if role.value.leader_epoch == state.value.leader_epoch and since <= role.start <= until:
+                yield broker_id, role
+
+
+def _caches(brokers: Collection[int]) -> Iterator[str]:
+    if brokers:
+        yield f"metadata caches that took it over: brokers {ids(sorted(brokers))}"
 
 
 def _found(findings: Sequence[Finding], instants: Collection[int]) -> Section:

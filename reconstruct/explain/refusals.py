@@ -18,14 +18,12 @@ from reconstruct.model.versions import TOPIC_DELETION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import StateDecision, possible_statuses
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
+from reconstruct.requests.evidence import BROKER_LINES, REQUEST_KINDS, Step
 from reconstruct.time.instants import utc
 
-#: Events that say that a broker ignored a request, or a partition of it.
-IGNORED: Final = (EventType.LEADER_AND_ISR_IGNORED, EventType.STOP_REPLICA_IGNORED, EventType.UPDATE_METADATA_IGNORED)
-_REQUESTS: Final[Mapping[str, str]] = {
-    EventType.LEADER_AND_ISR_IGNORED: "LeaderAndIsr",
-    EventType.STOP_REPLICA_IGNORED: "StopReplica",
-    EventType.UPDATE_METADATA_IGNORED: "UpdateMetadata",
+#: Events that say that a broker ignored a request, or a partition of it, and Kafka's name of the request.
+IGNORED: Final[Mapping[str, str]] = {
+    event_type: REQUEST_KINDS[api] for event_type, (api, step) in BROKER_LINES.items() if step is Step.IGNORED
 }
 _WORDS: Final = {
     Answer.STALE_CONTROLLER_EPOCH: "Its epoch is lower: rightly ignored; whoever sent it had been deposed.",
@@ -47,7 +45,7 @@ def refusals(case: Case, of_no_partition: Sequence[Evidence]) -> Iterator[Chapte
 
 
 def _ignored(case: Case, fact: Evidence) -> Chapter:
-    request = _REQUESTS[fact.kind]
+    request = IGNORED[fact.kind]
     sender = "a controller" if fact.controller_id is None else f"controller {fact.controller_id}"
     by_controller = fact.known_controller_epoch is not None
     known = fact.known_controller_epoch if by_controller else fact.known_leader_epoch

@@ -7,7 +7,14 @@ from typing import Final
 
 from checks.catalog import WARNING, Check, Pass
 from ingest.lake.tables import TABLES, TableSpec
-from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, LOG_RECORDS, LOG_SEGMENTS, REJECTED_RECORDS
+from ingest.lake.tables.bronze import (
+    BRONZE_TABLES,
+    INGESTED_FILES,
+    LOG_RECORDS,
+    LOG_SEGMENTS,
+    REJECTED_RECORDS,
+    SourceKind,
+)
 from ingest.lake.tables.gold import GOLD_TABLES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import SILVER_TABLES
@@ -18,9 +25,9 @@ KEPT_TABLES: Final = tuple(spec for spec in RECORD_TABLES if spec is not REJECTE
 EVIDENCE_TABLES: Final = tuple(spec for spec in (*SILVER_TABLES, *GOLD_TABLES) if "evidence" in spec.column_names)
 #: Which events the records of a log become.
 _EVENT_TABLES: Final = (
-    ("state_change_log", "silver.state_change_events"),
-    ("controller_log", "silver.controller_events"),
-    ("server_log", "silver.replication_events"),
+    (SourceKind.STATE_CHANGE_LOG, "silver.state_change_events"),
+    (SourceKind.CONTROLLER_LOG, "silver.controller_events"),
+    (SourceKind.SERVER_LOG, "silver.replication_events"),
 )
 
 
@@ -97,7 +104,7 @@ def _events() -> Pass:
         " events.record_id IS NULL AS is_lost"
         f" FROM {{{LOG_RECORDS.name}}} AS records LEFT JOIN ({events}) AS events"
         " ON records.cluster_id = events.cluster_id AND records.record_id = events.record_id"
-        " WHERE source_kind = 'state_change_log' OR event_type <> 'unrecognised'"
+        f" WHERE source_kind = '{SourceKind.STATE_CHANGE_LOG}' OR event_type <> 'unrecognised'"
     )
     checks = tuple(
         Check(
@@ -128,7 +135,7 @@ def _indexes() -> Pass:
         " ON index.cluster_id = segment.cluster_id AND index.broker_id <=> segment.broker_id"
         " AND index.captured_at <=> segment.captured_at AND index.folder = segment.folder"
         " AND index.file_name = replace(segment.file_name, '.log', '.index')"
-        " WHERE index.file_kind = 'offset_index' AND segment.file_kind = 'log_segment'"
+        f" WHERE index.file_kind = '{SourceKind.OFFSET_INDEX}' AND segment.file_kind = '{SourceKind.LOG_SEGMENT}'"
         " AND index.copies = 1 AND segment.copies = 1 AND index.entries_count > 0"
     )
     check = Check(

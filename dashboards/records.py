@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from dashboards.source import Source, grouped
 from ingest.lake.tables import TableSpec, bronze
+from ingest.lake.tables.bronze import SourceKind
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ _TEXTS: Final = (
     ),
     (
         bronze.ZNODE_SNAPSHOTS,
-        "'znode_snapshot'",
+        f"'{SourceKind.ZNODE_SNAPSHOT}'",
         "CAST(NULL AS INT)",
         "concat_ws(' ', path, concat('version ', version), concat('mzxid ', mzxid), data)",
     ),
@@ -50,13 +51,13 @@ _TEXTS: Final = (
     ),
     (
         bronze.LEADER_EPOCH_CHECKPOINTS,
-        "'leader_epoch_checkpoint'",
+        f"'{SourceKind.LEADER_EPOCH_CHECKPOINT}'",
         "broker_id",
         "concat_ws(' ', directory, 'epoch', leader_epoch, 'starts at', start_offset)",
     ),
     (
         bronze.ZNODE_TRANSACTIONS,
-        "'znode_transaction_log'",
+        f"'{SourceKind.ZNODE_TRANSACTION_LOG}'",
         "CAST(NULL AS INT)",
         "concat_ws(' ', concat('zxid ', zxid), operation, full_path, version, data)",
     ),

@@ -7,6 +7,7 @@ from typing import Final
 
 from checks.metrics.catalog import HIGHER, LOWER, Metric, MetricPass
 from checks.metrics.queries import BROKER_HOURS, SNAPSHOTS_AND_REPLAY
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.quality import CLOCK
 
 #: Timelines whose intervals begin with a transition: logged, written to a znode, or inferred.
@@ -23,7 +24,7 @@ def _share(condition: str) -> str:
     return f"avg(CAST({condition} AS DOUBLE))"
 
 
-_IN_STATE_CHANGE_LOGS: Final = "FILTER (WHERE source_kind = 'state_change_log')"
+_IN_STATE_CHANGE_LOGS: Final = f"FILTER (WHERE source_kind = '{SourceKind.STATE_CHANGE_LOG}')"
 _VERSIONS: Final = (
     "SELECT cluster_id, broker_id, concat_ws(',', array_sort(collect_set(kafka_version))) AS kafka_version"
     " FROM {ingested_files} WHERE kafka_version IS NOT NULL AND broker_id IS NOT NULL GROUP BY 1, 2"

@@ -13,14 +13,14 @@ from typing import Final
 
 from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
 from ingest.files.inspected import Inspected
-from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
+from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
 from ingest.readers.identity import copied_file_id, log_file_id
 from ingest.readers.log_dirs.names import file_name
 
 UNKNOWN_CLUSTER: Final = "unknown"
 #: Files of a capture that tell of all brokers in turn: what lies beside them does not say whose they are.
-_OF_ALL_BROKERS: Final = ("cluster_description", "capture_gap")
+_OF_ALL_BROKERS: Final = (SourceKind.CLUSTER_DESCRIPTION, SourceKind.CAPTURE_GAP)
 
 _Evidence = tuple[int, str, str]  # rank, instant as text, id
 _Folder = tuple[str, ...]
@@ -69,7 +69,7 @@ def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list
         instant = file.file.captured_at_ms
         if instant is None:
             continue
-        if file.file.kind == "znode_snapshot":
+        if file.file.kind == SourceKind.ZNODE_SNAPSHOT:
             shared.setdefault(file.cluster_id, set()).add(instant)
         elif file.file.kind.endswith("_checkpoint"):
             own.setdefault((file.cluster_id, file.broker_id), set()).add(instant)
@@ -107,7 +107,7 @@ class _Tree:
         self._brokers: dict[_Folder, set[int]] = {}
         for file, folder in self._files:
             # a file of probes is about a broker, and lies where the client ran
-            if file.broker_id is not None and file.kind != "offset_probe":
+            if file.broker_id is not None and file.kind != SourceKind.OFFSET_PROBE:
                 for name in _upwards(folder, self._root):
                     self._brokers.setdefault(name, set()).add(file.broker_id)
 

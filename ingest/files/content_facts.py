@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any, Final, Protocol
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.capture_lines.offset_probes import ProbeFacts
 from ingest.readers.identity import digest
 from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
@@ -34,15 +35,15 @@ class ContentFacts(Protocol):
 
 def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | None:
     """What gathers the facts of a file of that kind and name; NULL for kinds that say nothing of whose they are so."""
-    if kind == "znode_snapshot":
+    if kind == SourceKind.ZNODE_SNAPSHOT:
         return JsonSnapshotFacts()
-    if kind == "znode_snapshot_binary":
+    if kind == SourceKind.ZNODE_SNAPSHOT_BINARY:
         return BinarySnapshotFacts(name)
-    if kind == "znode_transaction_log":
+    if kind == SourceKind.ZNODE_TRANSACTION_LOG:
         return TransactionFacts(is_final=is_final)
-    if kind == "offset_probe":
+    if kind == SourceKind.OFFSET_PROBE:
         return ProbeFacts(name)
-    if kind == "cluster_description":
+    if kind == SourceKind.CLUSTER_DESCRIPTION:
         return DescriptionFacts()
     return None
 

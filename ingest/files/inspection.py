@@ -20,7 +20,7 @@ from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
 from ingest.files.inspected import Inspected
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
-from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS
+from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
 from ingest.readers.identity import digest
 from ingest.readers.lines import BLOCK_BYTES
@@ -32,12 +32,12 @@ from ingest.readers.work import RAW_BYTES
 SPLIT_BYTES: Final = 32 << 20
 #: Kinds of which a number in the path says no instant: ZooKeeper's own files and what a client asked say it themselves.
 _WITHOUT_COPY_TIME: Final = (
-    "unrecognised",
-    "znode_transaction_log",
-    "znode_snapshot_binary",
-    "offset_probe",
-    "cluster_description",
-    "capture_gap",
+    SourceKind.UNRECOGNISED,
+    SourceKind.ZNODE_TRANSACTION_LOG,
+    SourceKind.ZNODE_SNAPSHOT_BINARY,
+    SourceKind.OFFSET_PROBE,
+    SourceKind.CLUSTER_DESCRIPTION,
+    SourceKind.CAPTURE_GAP,
 )
 _OVERLAP: Final = 4096
 #: What marks a line of the other channel where a wrapper names no process.
@@ -74,7 +74,14 @@ def _unread(found: ListedFile, member: str | None, compression: str, reason: str
     """A file whose bytes are not known: its name is all there is to hash."""
     name = _name(found, member)
     return Inspected(
-        found.location, name, member, compression, "unrecognised", "rejected", reason, content_hash=digest(name, reason)
+        found.location,
+        name,
+        member,
+        compression,
+        SourceKind.UNRECOGNISED,
+        "rejected",
+        reason,
+        content_hash=digest(name, reason),
     )
 
 
@@ -119,7 +126,7 @@ def _inspect(found: ListedFile, content: Content, split_bytes: int, is_final: bo
 def _directory(kind: str, names: Sequence[str]) -> str | None:
     if kind in READ_PARTITION_FILE_KINDS:
         return paths.parent_partition_directory(names)
-    return paths.partition_directory(names) if kind == "leader_epoch_checkpoint" else None
+    return paths.partition_directory(names) if kind == SourceKind.LEADER_EPOCH_CHECKPOINT else None
 
 
 def _read_head(stream: Any) -> tuple[int, bytes]:
@@ -181,7 +188,7 @@ class _Scan:
             self._edge = block[-len(_STDERR) :]
         if self._what.reading is not None:
             self._search(block)
-        elif self._what.kind == "meta_properties":
+        elif self._what.kind == SourceKind.META_PROPERTIES:
             found = _CLUSTER_KEY.search(block)
             if found:
                 self._fact("cluster_id", found.group(1).decode("utf-8", "replace"))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.readers import paths
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
 from ingest.readers.log_dirs.listings import recognise_listing
@@ -71,9 +72,9 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
     if not head:
         return _empty(names)
     if head.startswith(b"ZKLG"):
-        return Recognised("znode_transaction_log")
+        return Recognised(SourceKind.ZNODE_TRANSACTION_LOG)
     if head.startswith(b"ZKSN"):
-        return Recognised("znode_snapshot_binary")
+        return Recognised(SourceKind.ZNODE_SNAPSHOT_BINARY)
     # A log that was truncated in place begins with a hole.
     every = head.lstrip(b"\0").split(b"\n")
     if not is_whole or every[-1] == b"":
@@ -98,7 +99,9 @@ def _rejected(kind: str, reason: str) -> Recognised:
 
 
 def _empty(names: Sequence[str]) -> Recognised:
-    kind = paths.checkpoint_kind(names) or ("znode_snapshot" if paths.is_znode_snapshot(names) else "unrecognised")
+    kind = paths.checkpoint_kind(names) or (
+        SourceKind.ZNODE_SNAPSHOT if paths.is_znode_snapshot(names) else SourceKind.UNRECOGNISED
+    )
     return Recognised(kind, "empty")
 
 
@@ -109,7 +112,7 @@ def _partition_file(kind: str, names: Sequence[str]) -> Recognised:
 
 
 def _listing(lines: Sequence[bytes]) -> Recognised | None:
-    return Recognised("directory_listing") if recognise_listing(lines) is not None else None
+    return Recognised(SourceKind.DIRECTORY_LISTING) if recognise_listing(lines) is not None else None
 
 
 def _json_lines(lines: Sequence[bytes]) -> Recognised | None:
@@ -126,15 +129,15 @@ def _json_line(line: bytes) -> Recognised | None:
         entry = {key.decode() for key in re.findall(rb'"(\w+)":', line[:4096])}
     keys = set(entry)
     if {"captured_at", "path", "mzxid"} <= keys:
-        return Recognised("znode_snapshot")
+        return Recognised(SourceKind.ZNODE_SNAPSHOT)
     if keys >= offset_probes.KEYS:
-        return Recognised("offset_probe", first_line=line)
+        return Recognised(SourceKind.OFFSET_PROBE, first_line=line)
     if cluster_descriptions.is_description(keys):
-        return Recognised("cluster_description", first_line=line)
+        return Recognised(SourceKind.CLUSTER_DESCRIPTION, first_line=line)
     if keys >= capture_gaps.KEYS:
-        return Recognised("capture_gap", first_line=line)
+        return Recognised(SourceKind.CAPTURE_GAP, first_line=line)
     if {"ts", "what"} <= keys:
-        return _not_read("scenario_events", "what a test scenario did: never an input")
+        return _not_read(SourceKind.SCENARIO_EVENTS, "what a test scenario did: never an input")
     return None
 
 
@@ -145,24 +148,24 @@ def _checkpoint(lines: Sequence[bytes], names: Sequence[str]) -> Recognised | No
     offsets = sum(1 for line in entries if _OFFSET_ENTRY.match(line))
     epochs = sum(1 for line in entries if _EPOCH_ENTRY.match(line))
     if names and names[-1].endswith(".tmp") and (headed or named or paths.checkpoint_kind([names[-1][:-4]])):
-        kind = named or paths.checkpoint_kind([names[-1][:-4]]) or "unrecognised"
+        kind = named or paths.checkpoint_kind([names[-1][:-4]]) or SourceKind.UNRECOGNISED
         return _rejected(
             kind, "a checkpoint's unfinished write (.tmp), which Kafka never reads: the file beside it counts"
         )
     if named is not None:
-        if named == "leader_epoch_checkpoint" and paths.partition_directory(names) is None:
+        if named == SourceKind.LEADER_EPOCH_CHECKPOINT and paths.partition_directory(names) is None:
             return _rejected(named, "nothing in its path says which partition's it is: keep it below TOPIC-PARTITION/")
         return Recognised(named)
     if not headed or (entries and 2 * max(offsets, epochs) < len(entries)):
         return None
     if epochs > offsets:
         return _rejected(
-            "unrecognised",
+            SourceKind.UNRECOGNISED,
             "a leader epoch checkpoint whose path names no partition: keep it as"
             " TOPIC-PARTITION/leader-epoch-checkpoint",
         )
     return _rejected(
-        "unrecognised",
+        SourceKind.UNRECOGNISED,
         "a checkpoint, but nothing in its path says which: keep its name, as in replication-offset-checkpoint",
     )
 
@@ -180,9 +183,9 @@ def _properties(lines: Sequence[bytes], head: bytes) -> Recognised | None:
         continued = stripped.endswith(b"\\")
     broker_id = _configured_id(head)
     if keys and keys <= _META_KEYS and keys & {"broker.id", "node.id", "cluster.id"}:
-        return Recognised("meta_properties", broker_id=broker_id)
+        return Recognised(SourceKind.META_PROPERTIES, broker_id=broker_id)
     if keys & _SERVER_KEYS:
-        return Recognised("server_properties", broker_id=broker_id)
+        return Recognised(SourceKind.SERVER_PROPERTIES, broker_id=broker_id)
     return None
 
 
@@ -218,16 +221,16 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
             is_state_change = STATE_CHANGE_START.match(message) is not None
             is_kafka = is_kafka or is_state_change or _KAFKA_START.match(message) is not None
             if is_state_change or not reading.layout.logger_at_end:
-                kinds.add("state_change_log" if is_state_change else "server_log")
+                kinds.add(SourceKind.STATE_CHANGE_LOG if is_state_change else SourceKind.SERVER_LOG)
         else:
             is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None
             kinds.add(kind_of_logger(logger.decode("utf-8", "replace")))
     if not is_kafka or first_line is None:
-        return _rejected("unrecognised", "a log, but none of its first records is one of a Kafka broker's")
+        return _rejected(SourceKind.UNRECOGNISED, "a log, but none of its first records is one of a Kafka broker's")
     if not brokers:
         brokers |= {broker_id} if (broker_id := _configured_id(head)) is not None else set()
     return Recognised(
-        kinds.pop() if len(kinds) == 1 else "server_log",
+        kinds.pop() if len(kinds) == 1 else SourceKind.SERVER_LOG,
         reading=reading,
         first_line=first_line,
         broker_id=brokers.pop() if len(brokers) == 1 else None,
@@ -236,12 +239,13 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
 
 def _other(head: bytes, names: Sequence[str]) -> Recognised:
     if names and paths.is_partition_file(names[-1]):
-        return _not_read("unrecognised", "a file of a log directory of Kafka's: not read yet")
+        return _not_read(SourceKind.UNRECOGNISED, "a file of a log directory of Kafka's: not read yet")
     why = explain(head)
     if why is not None:
-        return _rejected("unrecognised", why)
+        return _rejected(SourceKind.UNRECOGNISED, why)
     if b"\0" in head[:4096]:
-        return _rejected("unrecognised", "binary data of a kind that is not known")
+        return _rejected(SourceKind.UNRECOGNISED, "binary data of a kind that is not known")
     return _rejected(
-        "unrecognised", "neither a log of a known layout, a znode snapshot, a checkpoint nor a broker's properties"
+        SourceKind.UNRECOGNISED,
+        "neither a log of a known layout, a znode snapshot, a checkpoint nor a broker's properties",
     )

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ingest.lake.tables.bronze import OFFSET_CHECKPOINT_KINDS
+from ingest.lake.tables.bronze import OFFSET_CHECKPOINT_KINDS, SourceKind
 
 #: A checkpoint's file name, and the kind it is.
 CHECKPOINT_NAMES: Final = {
-    kind.replace("_", "-"): kind for kind in (*OFFSET_CHECKPOINT_KINDS, "leader_epoch_checkpoint")
+    kind.replace("_", "-"): kind for kind in (*OFFSET_CHECKPOINT_KINDS, SourceKind.LEADER_EPOCH_CHECKPOINT)
 }
 
 #: What is added to a member's name that its archive has given before.

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.lines import MAX_RECORD_BYTES, TOO_LONG, line_places
 from ingest.readers.secrets import masked_value
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
@@ -46,7 +47,9 @@ def read(
             if before is not None:
                 reason = f"{key} is set again on line {row.place.line}: of two the later counts"
                 held[before] = Rejected(_without_text(held[before].place), reason)
-            problem = _meta_problem(key, row.values["config_value"]) if item.kind == "meta_properties" else None
+            problem = (
+                _meta_problem(key, row.values["config_value"]) if item.kind == SourceKind.META_PROPERTIES else None
+            )
             if problem is not None:
                 held.append(Rejected(_without_text(row.place), problem))
                 position.pop(key, None)

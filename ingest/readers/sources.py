@@ -21,6 +21,7 @@ from ingest.lake.tables.bronze import (
     READ_PARTITION_FILE_KINDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
+    SourceKind,
 )
 from ingest.readers import properties
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes, znode_snapshots
@@ -49,17 +50,17 @@ class Source:
 
 SOURCES: Final = (
     Source(LOG_KINDS, LOG_RECORDS, None, "event_time"),
-    Source(("znode_snapshot",), ZNODE_SNAPSHOTS, znode_snapshots.read, "captured_at"),
-    Source(("znode_snapshot_binary",), ZNODE_SNAPSHOTS, snapshots.read, "captured_at"),
-    Source(("znode_transaction_log",), ZNODE_TRANSACTIONS, transaction_log.read, "transaction_time"),
+    Source((SourceKind.ZNODE_SNAPSHOT,), ZNODE_SNAPSHOTS, znode_snapshots.read, "captured_at"),
+    Source((SourceKind.ZNODE_SNAPSHOT_BINARY,), ZNODE_SNAPSHOTS, snapshots.read, "captured_at"),
+    Source((SourceKind.ZNODE_TRANSACTION_LOG,), ZNODE_TRANSACTIONS, transaction_log.read, "transaction_time"),
     Source(OFFSET_CHECKPOINT_KINDS, OFFSET_CHECKPOINTS, checkpoints.read, "captured_at"),
-    Source(("leader_epoch_checkpoint",), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
-    Source(("offset_probe",), OFFSET_PROBES, offset_probes.read, "sent_at"),
-    Source(("cluster_description",), CLUSTER_DESCRIPTIONS, cluster_descriptions.read, "sent_at"),
-    Source(("capture_gap",), CAPTURE_GAPS, capture_gaps.read, None),
+    Source((SourceKind.LEADER_EPOCH_CHECKPOINT,), LEADER_EPOCH_CHECKPOINTS, checkpoints.read, "captured_at"),
+    Source((SourceKind.OFFSET_PROBE,), OFFSET_PROBES, offset_probes.read, "sent_at"),
+    Source((SourceKind.CLUSTER_DESCRIPTION,), CLUSTER_DESCRIPTIONS, cluster_descriptions.read, "sent_at"),
+    Source((SourceKind.CAPTURE_GAP,), CAPTURE_GAPS, capture_gaps.read, None),
     Source(READ_PARTITION_FILE_KINDS, LOG_SEGMENTS, partition_files.read, "captured_at"),
-    Source(("directory_listing",), LOG_SEGMENTS, listings.read, "captured_at"),
-    Source(("server_properties", "meta_properties"), BROKER_CONFIGS, properties.read, None),
+    Source((SourceKind.DIRECTORY_LISTING,), LOG_SEGMENTS, listings.read, "captured_at"),
+    Source((SourceKind.SERVER_PROPERTIES, SourceKind.META_PROPERTIES), BROKER_CONFIGS, properties.read, None),
 )
 SOURCE_OF_KIND: Final[Mapping[str, Source]] = {kind: source for source in SOURCES for kind in source.kinds}
 #: The tables that kept records go to, each once.

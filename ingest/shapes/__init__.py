@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes.catalogue import SOURCE_KINDS, Shape, ShapeError, load_shapes
 from ingest.shapes.matching import Match, Matcher
 
@@ -41,9 +42,9 @@ def _matcher(source_kind: str, logger: str | None) -> Matcher:
     Many installations write all loggers to one file; the shipped configuration has changed too.
     """
     if logger == "state.change.logger":
-        return _MATCHERS["state_change_log"]
-    if source_kind == "server_log" and logger is not None and logger.startswith(_CONTROLLER_PACKAGES):
-        return _MATCHERS["controller_log"]
+        return _MATCHERS[SourceKind.STATE_CHANGE_LOG]
+    if source_kind == SourceKind.SERVER_LOG and logger is not None and logger.startswith(_CONTROLLER_PACKAGES):
+        return _MATCHERS[SourceKind.CONTROLLER_LOG]
     return _MATCHERS[source_kind]
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
+from ingest.lake.tables.bronze.kinds import LOG_KINDS
+
 #: The logs, and the first line of the stack trace that may follow a record of any of them.
-SOURCE_KINDS: Final = ("state_change_log", "controller_log", "server_log", "exception")
+SOURCE_KINDS: Final = (*LOG_KINDS, "exception")
 
 
 class ShapeError(ValueError):

@@ -10,12 +10,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes import MEANINGS, SHAPES, SOURCE_KINDS
 
 _TITLES: Final = {
-    "state_change_log": "state-change.log",
-    "controller_log": "controller.log",
-    "server_log": "server.log",
+    SourceKind.STATE_CHANGE_LOG: "state-change.log",
+    SourceKind.CONTROLLER_LOG: "controller.log",
+    SourceKind.SERVER_LOG: "server.log",
     "exception": "Exceptions",
 }
 

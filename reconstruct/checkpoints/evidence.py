@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.events.fields import number, partitions_of
 from reconstruct.model.versions import ANY_VERSION, VersionRange
@@ -19,10 +20,10 @@ from reconstruct.model.versions import ANY_VERSION, VersionRange
 #: Topic, its incarnation, partition.
 Replica = tuple[str, str, int]
 
-HIGH_WATERMARKS: Final = "replication_offset_checkpoint"
-RECOVERY_POINTS: Final = "recovery_point_offset_checkpoint"
-LOG_STARTS: Final = "log_start_offset_checkpoint"
-CLEANER: Final = "cleaner_offset_checkpoint"
+HIGH_WATERMARKS: Final = SourceKind.REPLICATION_OFFSET_CHECKPOINT
+RECOVERY_POINTS: Final = SourceKind.RECOVERY_POINT_OFFSET_CHECKPOINT
+LOG_STARTS: Final = SourceKind.LOG_START_OFFSET_CHECKPOINT
+CLEANER: Final = SourceKind.CLEANER_OFFSET_CHECKPOINT
 CHECKPOINT_KINDS: Final = (HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, CLEANER)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.timeline import ZOOKEEPER
 from reconstruct.events.fields import number, partition_name, words
@@ -228,7 +229,7 @@ def _of_isr(fact: LogFact, clock: int) -> _Sides:
         yield "isr_proposed_before_written", f"{partition}|{clock}|{old}|{new}", True
         yield "isr_proposed_before_decided", f"{partition}|{clock}|{new}", True
     elif fact.event_type == EventType.ISR_UPDATE_COMMITTED and "partition_epoch" in fields:
-        is_controller = fact.source_kind == "controller_log"
+        is_controller = fact.source_kind == SourceKind.CONTROLLER_LOG
         yield "isr_decided_before_committed", f"{partition}|{fields['partition_epoch']}", is_controller
         if is_controller and "leader" in fields:
             yield "isr_proposed_before_decided", f"{partition}|{fields['leader']}|{_members(fields.get('isr'))}", False
@@ -237,7 +238,7 @@ def _of_isr(fact: LogFact, clock: int) -> _Sides:
 def _of_control(fact: LogFact) -> _Sides:
     fields = fact.fields
     epoch = fields.get("controller_epoch")
-    if fact.event_type in _ELECTED and epoch and fact.source_kind == "controller_log":
+    if fact.event_type in _ELECTED and epoch and fact.source_kind == SourceKind.CONTROLLER_LOG:
         yield "controller_epoch_written_before_logged", epoch, False
     elif fact.event_type == EventType.CONTROLLER_EPOCH_READ and (read := number(epoch)) is not None:
         yield "controller_epoch_read_before_written", str(read + 1), True

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.coverage.names import LogName, local_hour, log_name, period_span
 
 UNREAD_FILE, MISSING_NUMBER = "unread_file", "missing_number"
@@ -29,7 +30,7 @@ _LATE_US: Final = 1_000_000
 #: A ``server.log`` that wrote so many records in each hour around is not silent for an hour.
 HABIT_RECORDS: Final = 60
 _HOUR: Final = timedelta(hours=1)
-_HABITUAL: Final = "server_log"
+_HABITUAL: Final = SourceKind.SERVER_LOG
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingest.lake.tables.bronze import LOG_LEVELS
+from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from reconstruct.coverage.gaps import LogFile
 
 #: The highest floor at which a log still has all that the rules read. In state-change.log, transitions of replicas,
 #: partitions that go offline, requests and the metadata cache are at TRACE in every version (config/log4j.properties
 #: sets TRACE up to 2.5, INFO since 2.6: KAFKA-8470).
 NEEDED_LEVEL: Final[Mapping[str, str]] = {
-    "state_change_log": "TRACE",
-    "controller_log": "INFO",
-    "server_log": "INFO",
+    SourceKind.STATE_CHANGE_LOG: "TRACE",
+    SourceKind.CONTROLLER_LOG: "INFO",
+    SourceKind.SERVER_LOG: "INFO",
 }
 #: So few records say little of the level they were logged at: their neighbours' level counts.
 FEW_RECORDS: Final = 10

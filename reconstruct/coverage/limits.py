@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.lake.tables.bronze import LOG_KINDS, SourceKind
 from reconstruct.coverage.levels import hides
 from reconstruct.coverage.questions import UNKNOWN_WITHOUT
 from reconstruct.findings.rule import EvidenceKind, Rule
@@ -24,13 +24,15 @@ CAUSES: Final = ("no_logs", "gap", "not_captured", "out_of_order", "missing", "u
 NO_BROKER: Final = -1
 #: Kinds that stand for several: what either of them tells.
 _STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
-    EvidenceKind.LOG_END: frozenset({"log_segment", "offset_probe"}),
-    EvidenceKind.ZNODES: frozenset({"znode_snapshot", "znode_snapshot_binary", "znode_transaction_log"}),
+    EvidenceKind.LOG_END: frozenset({SourceKind.LOG_SEGMENT, SourceKind.OFFSET_PROBE}),
+    EvidenceKind.ZNODES: frozenset(
+        {SourceKind.ZNODE_SNAPSHOT, SourceKind.ZNODE_SNAPSHOT_BINARY, SourceKind.ZNODE_TRANSACTION_LOG}
+    ),
 }
 #: What a capture records, and what it is evidence of; of other kinds that is the kind itself.
 _CAPTURED: Final[Mapping[str, str]] = {
-    "offset_probe": EvidenceKind.LOG_END,
-    "znode_snapshot": EvidenceKind.ZNODES,
+    SourceKind.OFFSET_PROBE: EvidenceKind.LOG_END,
+    SourceKind.ZNODE_SNAPSHOT: EvidenceKind.ZNODES,
 }
 _OF_CLUSTER: Final = (EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG)
 _OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in _OF_CLUSTER)
@@ -152,7 +154,7 @@ def _missing(brokers: Sequence[int], there: Mapping[str, set[int]], versions: Se
             yield _limit("no_logs", broker, "logs", _NO_LOGS)
         for kind in _OF_BROKERS:
             is_given = kind in given or kind in anonymous or kind in unknown_then
-            if not is_given and not (kind in LOG_KINDS and given.isdisjoint(LOG_KINDS)):
+            if not is_given and not (kind.value in LOG_KINDS and given.isdisjoint(LOG_KINDS)):
                 yield _limit("missing", broker, kind, _WITHOUT[kind])
 
 
@@ -183,8 +185,8 @@ def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
     if cause == "silence":
         return _Need(_SILENT, (), ())
     if cause == "out_of_order":
-        return _STATE_CHANGES_OUT_OF_ORDER if kind == "state_change_log" else _Need(_ORDER_UNKNOWN, (), ())
-    if cause == "too_coarse" and kind == "state_change_log" and level_floor in ("DEBUG", "INFO"):
+        return _STATE_CHANGES_OUT_OF_ORDER if kind == SourceKind.STATE_CHANGE_LOG else _Need(_ORDER_UNKNOWN, (), ())
+    if cause == "too_coarse" and kind == SourceKind.STATE_CHANGE_LOG and level_floor in ("DEBUG", "INFO"):
         return _STATE_CHANGES_AT_INFO
     return _WITHOUT[kind]
 

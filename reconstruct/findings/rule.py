@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.model.versions import OLDEST, KafkaVersion
 
@@ -18,17 +19,17 @@ class EvidenceKind(StrEnum):
     """What rules are judged from: a kind of source, or several (:mod:`reconstruct.coverage.limits`) of which each
     will do."""
 
-    STATE_CHANGE_LOG = "state_change_log"
-    CONTROLLER_LOG = "controller_log"
-    SERVER_LOG = "server_log"
-    HIGH_WATERMARK_CHECKPOINT = "replication_offset_checkpoint"
-    LEADER_EPOCH_CHECKPOINT = "leader_epoch_checkpoint"
+    STATE_CHANGE_LOG = SourceKind.STATE_CHANGE_LOG
+    CONTROLLER_LOG = SourceKind.CONTROLLER_LOG
+    SERVER_LOG = SourceKind.SERVER_LOG
+    HIGH_WATERMARK_CHECKPOINT = SourceKind.REPLICATION_OFFSET_CHECKPOINT
+    LEADER_EPOCH_CHECKPOINT = SourceKind.LEADER_EPOCH_CHECKPOINT
     #: where logs ended: segments or probes.
     LOG_END = "log_end"
-    SERVER_PROPERTIES = "server_properties"
+    SERVER_PROPERTIES = SourceKind.SERVER_PROPERTIES
     #: snapshots or transaction logs.
     ZNODES = "znodes"
-    ZNODE_TRANSACTION_LOG = "znode_transaction_log"
+    ZNODE_TRANSACTION_LOG = SourceKind.ZNODE_TRANSACTION_LOG
 
 
 @dataclass(frozen=True, slots=True)

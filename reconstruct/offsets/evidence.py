@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.offsets.bound_steps import end_of
 from reconstruct.offsets.clocks import OffsetClocks
 
@@ -19,10 +20,10 @@ EPOCH_START = "epoch_start"
 #: Sources whose sighting is a file's content: the value was true when the file was written, some time before the copy.
 FILE_SOURCES = frozenset(
     {
-        "replication_offset_checkpoint",
-        "recovery_point_offset_checkpoint",
-        "log_start_offset_checkpoint",
-        "leader_epoch_checkpoint",
+        SourceKind.REPLICATION_OFFSET_CHECKPOINT,
+        SourceKind.RECOVERY_POINT_OFFSET_CHECKPOINT,
+        SourceKind.LOG_START_OFFSET_CHECKPOINT,
+        SourceKind.LEADER_EPOCH_CHECKPOINT,
     }
 )
 

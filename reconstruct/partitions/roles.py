@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.partitions.evidence import Evidence, in_order
@@ -105,7 +106,7 @@ def by_broker(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
     """What each broker logged of the partition as a broker, in order."""
     result: dict[int, list[Evidence]] = {}
     for fact in in_order(evidence):
-        if fact.broker_id is not None and fact.source_kind in ("state_change_log", "server_log"):
+        if fact.broker_id is not None and fact.source_kind in (SourceKind.STATE_CHANGE_LOG, SourceKind.SERVER_LOG):
             result.setdefault(fact.broker_id, []).append(fact)
     return result
 

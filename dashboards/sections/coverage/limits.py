@@ -14,6 +14,7 @@ from dashboards import overview, words
 from dashboards.section import Cluster, Section
 from dashboards.source import Source, by_cluster, ms, spanned, top, top_of_cluster
 from ingest.lake.tables import bronze, quality
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.coverage.limits import AvailableEvidence, Hole, Limit, limits
 from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.rule_book import RULES
@@ -22,13 +23,13 @@ from reconstruct.rule_book import RULES
 MOST_SENTENCES: Final = 40
 _TITLES: Final[Mapping[str, str]] = {rule.rule_id: rule.promise for rule in RULES.values()}
 _NAMES: Final[Mapping[str, str]] = {
-    "state_change_log": "state-change.log",
-    "controller_log": "controller.log",
-    "server_log": "server.log",
-    "replication_offset_checkpoint": "replication-offset-checkpoint",
-    "leader_epoch_checkpoint": "leader-epoch-checkpoint",
+    SourceKind.STATE_CHANGE_LOG: "state-change.log",
+    SourceKind.CONTROLLER_LOG: "controller.log",
+    SourceKind.SERVER_LOG: "server.log",
+    SourceKind.REPLICATION_OFFSET_CHECKPOINT: "replication-offset-checkpoint",
+    SourceKind.LEADER_EPOCH_CHECKPOINT: "leader-epoch-checkpoint",
     "log_end": "segment and no probe of the log's end",
-    "server_properties": "server.properties",
+    SourceKind.SERVER_PROPERTIES: "server.properties",
 }
 _CAPTURED: Final[Mapping[str, str]] = {"log_end": "the log ends and high watermarks", "znodes": "the znodes"}
 _REASONS: Final[Mapping[str, str]] = {
@@ -50,7 +51,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
 }
 _MISSING: Final[Mapping[str, str]] = {
     "znodes": "No znodes were given: {why}.",
-    "znode_transaction_log": "Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}.",
+    SourceKind.ZNODE_TRANSACTION_LOG: "Znodes were given as snapshots, without ZooKeeper's transaction logs: {why}.",
 }
 #: Kafka's logs are rolled by the hour: no file is begun for an hour in which nothing is logged.
 _ROLLED_EVERY_MS: Final = 3_600_000

@@ -16,6 +16,7 @@ from ingest.capture.machine.log_following import LogFollower
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, cannot_write
 from ingest.capture.params import BrokerFiles, CaptureError
+from ingest.lake.tables.bronze import SourceKind
 
 #: Leader epoch checkpoints, of which each partition has one, and configurations are looked at every so many rounds, and
 #: at the end.
@@ -141,7 +142,7 @@ def masked(content: bytes) -> bytes:
     from ingest.readers.properties import read  # with what it imports, the most of a capture's start
     from ingest.readers.work import Kept, WorkItem
 
-    item = WorkItem("", None, "", "server_properties", "", None, "", "", len(content))
+    item = WorkItem("", None, "", SourceKind.SERVER_PROPERTIES, "", None, "", "", len(content))
     lines = [
         f"{_key(row.values['config_key'])}={_value(row.values['config_value'])}\n"
         for row in read(item, [content])

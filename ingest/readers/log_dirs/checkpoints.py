@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.readers import paths
 from ingest.readers.lines import line_places
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
@@ -41,7 +42,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     """
     places = line_places(item, source, MAX_LINE_BYTES)
     directory = paths.topic_partition(item.directory)
-    of_epochs = item.kind == "leader_epoch_checkpoint"
+    of_epochs = item.kind == SourceKind.LEADER_EPOCH_CHECKPOINT
     if of_epochs and directory is None:
         reason = "nothing in the file's path says which partition's it is: keep it below TOPIC-PARTITION/"
         yield from (Rejected(place, reason) for place in places)

@@ -6,18 +6,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ingest.lake.tables.bronze import SourceKind
+
 #: The kind of a segment's file, by what follows the base offset.
 KIND_OF_EXTENSION: Final[Mapping[str, str]] = {
-    "log": "log_segment",
-    "index": "offset_index",
-    "timeindex": "time_index",
-    "txnindex": "transaction_index",
-    "snapshot": "producer_snapshot",
+    "log": SourceKind.LOG_SEGMENT,
+    "index": SourceKind.OFFSET_INDEX,
+    "timeindex": SourceKind.TIME_INDEX,
+    "txnindex": SourceKind.TRANSACTION_INDEX,
+    "snapshot": SourceKind.PRODUCER_SNAPSHOT,
 }
 #: The kind of a partition's other files, by name.
 KIND_OF_NAME: Final[Mapping[str, str]] = {
-    "partition.metadata": "partition_metadata",
-    "leader-epoch-checkpoint": "leader_epoch_checkpoint",
+    "partition.metadata": SourceKind.PARTITION_METADATA,
+    "leader-epoch-checkpoint": SourceKind.LEADER_EPOCH_CHECKPOINT,
 }
 #: Files with these suffixes are no part of the log: to be deleted, or not yet complete.
 _NOT_IN_LOG: Final = frozenset({".deleted", ".cleaned"})
@@ -69,9 +71,9 @@ def recognise_segment(head: bytes, names: Sequence[str]) -> str | None:
     is for its reader to say.
     """
     found = partition_file(_PACKED.sub("", names[-1])) if names else None
-    if found is None or found.file_kind == "leader_epoch_checkpoint":
+    if found is None or found.file_kind == SourceKind.LEADER_EPOCH_CHECKPOINT:
         return None
-    if found.file_kind != "partition_metadata" and is_text(head):
+    if found.file_kind != SourceKind.PARTITION_METADATA and is_text(head):
         return None
     return found.file_kind
 
@@ -91,7 +93,7 @@ def log_end_offset(rows: Iterable[Mapping[str, Any]]) -> int | None:
     last: tuple[int, int | None] | None = None
     for row in rows:
         found = partition_file(row["file_name"])
-        if found is None or found.file_kind != "log_segment" or found.suffix in _NOT_IN_LOG:
+        if found is None or found.file_kind != SourceKind.LOG_SEGMENT or found.suffix in _NOT_IN_LOG:
             continue
         assert found.base_offset is not None
         next_offset = row.get("next_offset")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.readers import paths
 from ingest.readers.log_dirs import indexes, names
 from ingest.readers.log_dirs.partition_metadata import partition_metadata
@@ -33,10 +34,10 @@ _NOTHING: Final[Mapping[str, Any]] = dict.fromkeys(
         "problem",
     )
 )
-_INDEXES: Final = {
-    "offset_index": indexes.offset_index,
-    "time_index": indexes.time_index,
-    "transaction_index": indexes.transaction_index,
+_INDEXES: Final[Mapping[str, Callable[[Iterable[bytes], int], indexes.IndexSummary]]] = {
+    SourceKind.OFFSET_INDEX: indexes.offset_index,
+    SourceKind.TIME_INDEX: indexes.time_index,
+    SourceKind.TRANSACTION_INDEX: indexes.transaction_index,
 }
 
 
@@ -78,13 +79,13 @@ def row(
 
 
 def _content(kind: str, base_offset: int, source: Iterable[bytes]) -> dict[str, Any]:
-    if kind == "log_segment":
+    if kind == SourceKind.LOG_SEGMENT:
         segment = vars(summarise(source, base_offset)).copy()
         max_timestamp = segment.pop("max_timestamp_ms")
         return {**segment, "max_timestamp": None if max_timestamp is None else max_timestamp * 1000}
-    if kind == "partition_metadata":
+    if kind == SourceKind.PARTITION_METADATA:
         return vars(partition_metadata(source)).copy()
-    if kind == "producer_snapshot":
+    if kind == SourceKind.PRODUCER_SNAPSHOT:
         return vars(indexes.producer_snapshot(source)).copy()
     return vars(_INDEXES[kind](source, base_offset)).copy()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
+
 #: The name of state-change.log's logger, whole or as %c{1}, %c{2} and %c{1.} leave it.
 _STATE_CHANGE: Final = frozenset({"state.change.logger", "change.logger", "logger", "s.c.logger"})
 #: Loggers of controller.log: their package, and the classes of which %c{1} and %c{1.} leave the name.
@@ -48,20 +50,20 @@ _OWN_ID: Final = re.compile(
 def kind_of_logger(logger: str) -> str:
     """The kind of log that a logger writes, also where the layout shortens its name."""
     if logger in _STATE_CHANGE:
-        return "state_change_log"
+        return SourceKind.STATE_CHANGE_LOG
     if _CONTROLLER.match(logger):
-        return "controller_log"
+        return SourceKind.CONTROLLER_LOG
     shortened = _SHORTENED.match(logger)
     is_controller = shortened is not None and shortened.group(1) in _CONTROLLER_NAMES
-    return "controller_log" if is_controller else "server_log"
+    return SourceKind.CONTROLLER_LOG if is_controller else SourceKind.SERVER_LOG
 
 
 def record_kind(logger: str | None, message: str, file_kind: str) -> str:
     """The kind of one record in a log: its logger decides, then its message, then the file it stands in."""
     if logger is not None:
         return kind_of_logger(logger)
-    if file_kind == "server_log" and STATE_CHANGE_START.match(message.encode("utf-8", "replace")):
-        return "state_change_log"
+    if file_kind == SourceKind.SERVER_LOG and STATE_CHANGE_START.match(message.encode("utf-8", "replace")):
+        return SourceKind.STATE_CHANGE_LOG
     return file_kind
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.checkpoints.evidence import (
@@ -126,7 +127,7 @@ def _lines(events: DataFrame) -> DataFrame:
 def _unreadable(records: DataFrame) -> DataFrame:
     """Records of no known shape whose exception says that a checkpoint could not be read."""
     lines = records.where(
-        (F.col("source_kind") == "server_log")
+        (F.col("source_kind") == SourceKind.SERVER_LOG)
         & F.col("shape_id").isNull()
         & F.col("cause_type").isin(*_UNREADABLE)
         & F.col("broker_id").isNotNull()

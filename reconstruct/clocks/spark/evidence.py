@@ -12,6 +12,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.evidence import (
     ANNOUNCES_REGISTRATION,
@@ -43,8 +44,10 @@ def causal_pairs(
     state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znode_changes: DataFrame
 ) -> DataFrame:
     """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events and ``silver.znode_changes``."""
-    logged = _facts(state_changes, "state_change_log").unionByName(_facts(controller_events, "controller_log"))
-    logged = logged.unionByName(_announced(_facts(replication_events, "server_log")))
+    logged = _facts(state_changes, SourceKind.STATE_CHANGE_LOG).unionByName(
+        _facts(controller_events, SourceKind.CONTROLLER_LOG)
+    )
+    logged = logged.unionByName(_announced(_facts(replication_events, SourceKind.SERVER_LOG)))
     # the parts of a union are as many tasks, each with a Python of its own: no more of them than a shuffle would make
     tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     marks = map_rows(logged.coalesce(tasks), _MARK_COLUMNS, lambda rows: _marks(rows, LogFact, log_marks))
@@ -55,7 +58,7 @@ def causal_pairs(
 def _facts(events: DataFrame, source_kind: str) -> DataFrame:
     """What :class:`LogFact` needs of each record that may leave a mark, once per record."""
     wanted = F.col("event_type").isin(*sorted(EVENT_TYPES), *ANNOUNCES_REGISTRATION)
-    if source_kind == "server_log":
+    if source_kind == SourceKind.SERVER_LOG:
         wanted = wanted | (text_field("is_secure").isNotNull() & text_field("path").rlike(BROKER_PATTERN))
     return events.where(wanted & F.col("event_id").endswith(":0")).select(
         "cluster_id",

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import LOG_KINDS
 from reconstruct.clocks.spark.evidence import causal_pairs
 from reconstruct.clocks.timeline import CausalPair, ClockSegment, correction_us, solve_clocks
 from reconstruct.engine.folds import fold, union
@@ -44,9 +45,7 @@ def clocks_of(records: DataFrame, znode_changes: DataFrame) -> DataFrame:
     """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from ``bronze.log_records`` and
     ``silver.znode_changes``."""
     matched = records.where("shape_id IS NOT NULL").withColumn("event_id", F.concat("record_id", F.lit(":0")))
-    logs = [
-        matched.where(F.col("source_kind") == kind) for kind in ("state_change_log", "controller_log", "server_log")
-    ]
+    logs = [matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS]
     pairs = causal_pairs(logs[0], logs[1], logs[2], znode_changes)
     return clock_segments(pairs, records.select("cluster_id", "broker_id"))
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.tables.bronze import LOG_LEVELS
+from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
 from reconstruct.cluster.view import LiveView, LogSpan
@@ -261,7 +261,7 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
         )
     )
     brokers = (
-        configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
+        configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
         .agg(_value(MIN_ISR).try_cast("int").alias("min_isr"), _value(UNCLEAN).try_cast("boolean").alias("unclean"))
         .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr", "unclean")

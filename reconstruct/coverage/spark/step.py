@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.lake.tables.bronze import LOG_KINDS, SourceKind
 from ingest.lake.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
@@ -36,10 +36,10 @@ _ALL_BROKERS: Final = "the brokers"
 #: What a capture records, by its own words, and the kind it is. Logs are not among them: a capture reads on later where
 #: it stopped.
 _CAPTURED_AS: Final[Mapping[str, str]] = {
-    "probes": "offset_probe",
-    "znodes": "znode_snapshot",
-    "checkpoints": "replication_offset_checkpoint",
-    "leader epoch checkpoints": "leader_epoch_checkpoint",
+    "probes": SourceKind.OFFSET_PROBE,
+    "znodes": SourceKind.ZNODE_SNAPSHOT,
+    "checkpoints": SourceKind.REPLICATION_OFFSET_CHECKPOINT,
+    "leader epoch checkpoints": SourceKind.LEADER_EPOCH_CHECKPOINT,
 }
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from reconstruct.events.spark.fields import boolean_field, field_of_type, int_field, ints_field, text_field
@@ -20,7 +21,7 @@ _CHANGED: Final = ("added_broker_ids", "deleted_broker_ids", "bounced_broker_ids
 
 def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """``bronze.log_records`` of state-change.log as ``silver.state_change_events``."""
-    events = records.where(F.col("source_kind") == "state_change_log")
+    events = records.where(F.col("source_kind") == SourceKind.STATE_CHANGE_LOG)
     to_broker_id = int_field("to_broker_id")
     return _typed(
         events,
@@ -33,7 +34,7 @@ def state_change_events(records: DataFrame, incarnations: DataFrame) -> DataFram
 
 def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of controller.log as ``silver.controller_events``."""
-    events = records.where((F.col("source_kind") == "controller_log") & F.col("shape_id").isNotNull())
+    events = records.where((F.col("source_kind") == SourceKind.CONTROLLER_LOG) & F.col("shape_id").isNotNull())
     changed = F.array_distinct(
         F.concat(*(F.coalesce(ints_field(name), F.array().cast("array<int>")) for name in _CHANGED))
     )
@@ -43,7 +44,7 @@ def controller_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
 
 def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame:
     """Matched ``bronze.log_records`` of server.log as ``silver.replication_events``."""
-    events = records.where((F.col("source_kind") == "server_log") & F.col("shape_id").isNotNull())
+    events = records.where((F.col("source_kind") == SourceKind.SERVER_LOG) & F.col("shape_id").isNotNull())
     log_end = F.coalesce(text_field("log_end_offset"), text_field("leader_epoch_start_offset"))
     return _typed(
         events,

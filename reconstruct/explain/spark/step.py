@@ -10,6 +10,7 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
@@ -158,7 +159,7 @@ def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -
         at=at,
         file="file_id",
         offset="byte_offset",
-        source_kind=F.lit("state_change_log"),
+        source_kind=F.lit(SourceKind.STATE_CHANGE_LOG),
         broker_id=speaker(),
         controller_id=int_field("controller_id"),
         controller_epoch=F.coalesce(int_field("request_controller_epoch"), int_field("controller_epoch")),

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -158,7 +159,7 @@ def _settings(configs: DataFrame) -> DataFrame:
         return F.when(F.col("config_key") == key, F.col("config_value").try_cast("int"))
 
     return (
-        configs.where("source_kind = 'server_properties' AND broker_id IS NOT NULL")
+        configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
         .agg(
             F.max(value_of(_INTERVAL)).alias("interval_ms"),

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import evidence_columns, select_evidence, union
@@ -45,7 +46,7 @@ def offset_evidence(
 
 
 def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
-    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), "log_segment", oe.PROBE)
+    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), SourceKind.LOG_SEGMENT, oe.PROBE)
     at, upper = F.unix_micros("observed_at"), F.unix_micros("observed_at_upper")
     is_epoch = F.col("offset_kind") == oe.EPOCH_START
     # a copy of which nothing says by when it was made proves of no instant what its file contained then

@@ -8,13 +8,14 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.engine.folds import map_rows
 from reconstruct.engine.rows import Row, row_of
 from reconstruct.events.fields import fields_of
 from reconstruct.events.spark.fields import speaker
 from reconstruct.offsets.messages import PRINTED_OFFSETS, REPLICA_EVENTS, logged_replica_events, printed_offsets
 
-_LOGS: Final = ("server_log", "state_change_log")
+_LOGS: Final = (SourceKind.SERVER_LOG, SourceKind.STATE_CHANGE_LOG)
 _COLUMNS: Final = {
     "cluster_id": "string",
     "topic": "string",

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.offsets.evidence import PROBE
@@ -48,9 +49,9 @@ def offset_observations(
     The cleaner's checkpoint is the first dirty offset, which bounds nothing here: it stays in bronze.
     """
     kind = (
-        F.when(F.col("source_kind") == "replication_offset_checkpoint", "high_watermark")
-        .when(F.col("source_kind") == "recovery_point_offset_checkpoint", "recovery_point")
-        .when(F.col("source_kind") == "log_start_offset_checkpoint", "log_start_offset")
+        F.when(F.col("source_kind") == SourceKind.REPLICATION_OFFSET_CHECKPOINT, "high_watermark")
+        .when(F.col("source_kind") == SourceKind.RECOVERY_POINT_OFFSET_CHECKPOINT, "recovery_point")
+        .when(F.col("source_kind") == SourceKind.LOG_START_OFFSET_CHECKPOINT, "log_start_offset")
     )
     parts = [
         _observed(checkpoints, kind, source="source_kind", file_id="file_id"),
@@ -60,7 +61,7 @@ def offset_observations(
             F.lit("epoch_start"),
             offset="start_offset",
             leader_epoch="leader_epoch",
-            source=F.lit("leader_epoch_checkpoint"),
+            source=F.lit(SourceKind.LEADER_EPOCH_CHECKPOINT),
         ),
         _log_ends(segments),
     ]
@@ -124,9 +125,9 @@ def _log_ends(segments: DataFrame) -> DataFrame:
     copy = ("cluster_id", "broker_id", "captured_at", "captured_at_upper", "topic", "partition_id", "directory")
     is_whole = F.col("directory") == _log_name()
     of_log = segments.where(
-        is_whole & ((F.col("file_kind") == "partition_metadata") | F.col("file_name").rlike(_SEGMENT))
+        is_whole & ((F.col("file_kind") == SourceKind.PARTITION_METADATA) | F.col("file_name").rlike(_SEGMENT))
     )
-    is_segment = F.col("file_kind") == "log_segment"
+    is_segment = F.col("file_kind") == SourceKind.LOG_SEGMENT
     place = F.when(is_segment, F.struct("base_offset", "is_read", "next_offset", "record_id"))
     ends = of_log.groupBy(*copy).agg(F.max(place).alias("last"), F.max("topic_id").alias("topic_id"))
     return _observed(
@@ -134,7 +135,7 @@ def _log_ends(segments: DataFrame) -> DataFrame:
         F.lit("log_end_offset"),
         offset="last.next_offset",
         record_id="last.record_id",
-        source=F.lit("log_segment"),
+        source=F.lit(SourceKind.LOG_SEGMENT),
         topic_id="topic_id",
     )
 

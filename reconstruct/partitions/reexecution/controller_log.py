@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.states import ReplicaState
@@ -118,11 +119,11 @@ def controller_logs(facts: Sequence[Evidence]) -> list[ControllerLog]:
     found: dict[tuple[int, int, str], ControllerLog] = {}
     stops: dict[int, list[Evidence]] = {}
     for line in facts:
-        if line.kind == STOP_REPLICA and line.source_kind == "controller_log":
+        if line.kind == STOP_REPLICA and line.source_kind == SourceKind.CONTROLLER_LOG:
             speaker = line.controller_id if line.controller_id is not None else line.broker_id
             if speaker is not None:
                 stops.setdefault(speaker, []).append(line)
-        if line.kind not in _LINES or line.source_kind == "controller_log":
+        if line.kind not in _LINES or line.source_kind == SourceKind.CONTROLLER_LOG:
             continue
         if line.controller_id is None or line.controller_epoch is None:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import OFFLINE_LOG_DIRS_SINCE
@@ -139,7 +140,7 @@ class LogCoverage:
         """Whether one file of the controller's controller.log has lines of this partition before and after."""
         spans: dict[str, list[int]] = {}
         for fact in self.case.facts:
-            if fact.source_kind == "controller_log" and fact.broker_id == log.controller_id:
+            if fact.source_kind == SourceKind.CONTROLLER_LOG and fact.broker_id == log.controller_id:
                 spans.setdefault(fact.file, []).append(fact.at)
         return any(min(at) < start and end < max(at) for at in spans.values())
 

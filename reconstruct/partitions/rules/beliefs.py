@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
@@ -146,7 +147,11 @@ def _accepted_requests(facts: Sequence[Evidence], version: VersionRange) -> Iter
     if version.may_be_before(REQUESTS_ORDERED_SINCE):
         return
     for fact in facts:
-        if fact.kind in _CHECKED and fact.source_kind == "state_change_log" and fact.controller_epoch is not None:
+        if (
+            fact.kind in _CHECKED
+            and fact.source_kind == SourceKind.STATE_CHANGE_LOG
+            and fact.controller_epoch is not None
+        ):
             yield fact
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.states import LEADER_DURING_DELETE
@@ -67,7 +68,7 @@ def walk(
 
 def is_in_order(change: RoleChange) -> bool:
     """Whether the change stands in the log of state changes: between two logs of a broker a millisecond is no order."""
-    return change.fact.source_kind == "state_change_log"
+    return change.fact.source_kind == SourceKind.STATE_CHANGE_LOG
 
 
 def is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import select_evidence, union
@@ -88,9 +89,9 @@ def partition_evidence(
     """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`. Given are the typed events and
     writes to znodes of the lake, or some of them."""
     logged = [
-        _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), "state_change_log"),
-        _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), "server_log"),
-        _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), "controller_log"),
+        _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), SourceKind.STATE_CHANGE_LOG),
+        _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), SourceKind.SERVER_LOG),
+        _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), SourceKind.CONTROLLER_LOG),
     ]
     placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
     partitions = union([*logged, placed.where("partition_id IS NOT NULL")])
@@ -119,7 +120,9 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         given["to_broker_ids"] = F.coalesce(ints_field("to_broker_ids"), ints_field("to_broker_id"))
     if "is_delete" not in events.columns:
         given["is_delete"] = boolean_field("delete")
-    is_for_leader = F.lit(source_kind == "controller_log") & (F.col("event_type") == EventType.ISR_UPDATE_COMMITTED)
+    is_for_leader = F.lit(source_kind == SourceKind.CONTROLLER_LOG) & (
+        F.col("event_type") == EventType.ISR_UPDATE_COMMITTED
+    )
     # who speaks, where the message says so; the epochs of a request that was ignored are the request's
     given |= {
         "evidence_id": F.col("record_id"),

@@ -15,6 +15,7 @@ from ingest.lake.tables.bronze.kinds import (
     PARTITION_FILE_KINDS,
     READ_PARTITION_FILE_KINDS,
     SOURCE_KINDS,
+    SourceKind,
 )
 from ingest.lake.tables.bronze.log_dirs import (
     BROKER_CONFIGS,
@@ -65,4 +66,5 @@ __all__ = [
     "ZNODE_OPERATIONS",
     "ZNODE_SNAPSHOTS",
     "ZNODE_TRANSACTIONS",
+    "SourceKind",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.bronze.columns import BROKER, record_table
-from ingest.lake.tables.bronze.kinds import READ_PARTITION_FILE_KINDS
+from ingest.lake.tables.bronze.kinds import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.lake.tables.spec import col
 
 #: When a copy was made.
@@ -55,7 +55,7 @@ LOG_SEGMENTS: Final = record_table(
         "string",
         "What the file is, whether read or listed.",
         nullable=False,
-        vocabulary=(*READ_PARTITION_FILE_KINDS, "leader_epoch_checkpoint"),
+        vocabulary=(*READ_PARTITION_FILE_KINDS, SourceKind.LEADER_EPOCH_CHECKPOINT),
     ),
     col("base_offset", "bigint", "Base offset of the segment, from the name; NULL for files of no segment."),
     col("size_bytes", "bigint", "Size of the file; NULL where a listing does not say."),

@@ -20,7 +20,17 @@ BATCH_BYTES: Final = 16 << 20
 
 
 def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
-    """An Arrow batch of the spec's columns but the clock's: those not given are the item's own."""
+    """An Arrow batch of the spec's columns but the clock's: those not given are the item's own, or NULL."""
+    of_item = {
+        "cluster_id": item.cluster_id,
+        "file_id": item.file_id,
+        "broker_id": item.broker_id,
+        "source_kind": item.kind,
+        "source_file": item.source_file,
+        "captured_at": _micros(item.captured_at_ms),
+        "captured_at_upper": _micros(item.captured_at_upper_ms),
+        "directory": item.directory,
+    }
     arrays = []
     for column in spec.columns:
         if column.name == CLOCK_COLUMN:
@@ -32,27 +42,13 @@ def batch(spec: TableSpec, item: WorkItem, columns: Mapping[str, Any], rows: int
         elif values is not None:
             arrays.append(pa.array(values, type=kind))
         else:
-            arrays.append(pa.repeat(pa.scalar(_item_value(item, column.name), type=kind), rows))
+            arrays.append(pa.repeat(pa.scalar(of_item.get(column.name), type=kind), rows))
     return pa.RecordBatch.from_arrays(arrays, schema=table_schema(spec))
 
 
 def table_schema(spec: TableSpec) -> pa.Schema:
     """The spec's columns but the clock's, as Arrow types."""
     return arrow_schema({c.name: c.type for c in spec.columns if c.name != CLOCK_COLUMN})
-
-
-def _item_value(item: WorkItem, name: str) -> Any:
-    values = {
-        "cluster_id": item.cluster_id,
-        "file_id": item.file_id,
-        "broker_id": item.broker_id,
-        "source_kind": item.kind,
-        "source_file": item.source_file,
-        "captured_at": _micros(item.captured_at_ms),
-        "captured_at_upper": _micros(item.captured_at_upper_ms),
-        "directory": item.directory,
-    }
-    return values[name]
 
 
 def _micros(milliseconds: int | None) -> int | None:
@@ -73,13 +69,14 @@ def place_columns(item: WorkItem, places: Sequence[Place]) -> dict[str, list[Any
 def kept_batches(
     spec: TableSpec, item: WorkItem, rows: Iterable[Kept | Rejected]
 ) -> Iterator[pa.RecordBatch | Rejected]:
-    """Kept rows in batches, rejected ones as they are; the values of a row name the same columns in every row."""
+    """Kept rows in batches, rejected ones as they are; a row leaves out what is NULL, or its item's."""
     for group in _groups(rows):
         yield from (row for row in group if isinstance(row, Rejected))
         kept = [row for row in group if isinstance(row, Kept)]
         if kept:
             columns = place_columns(item, [row.place for row in kept])
-            columns |= {name: [row.values[name] for row in kept] for name in kept[0].values}
+            names = {name for row in kept for name in row.values}
+            columns |= {name: [row.values.get(name) for row in kept] for name in names}
             yield batch(spec, item, columns, len(kept))
 
 

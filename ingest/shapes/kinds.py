@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes import partition_lists, server_values, structs, values
-from ingest.shapes.values import Fields
+from ingest.shapes.values import Fields, searched
 
 #: Topic names are made of these; the partition follows the last hyphen.
 _TOPIC: Final = r"[\w.-]+"
@@ -39,10 +39,6 @@ class Kind:
     is_long: bool = False
 
 
-def _spelt(table: Mapping[str, str]) -> Callable[[str], str | None]:
-    return table.get
-
-
 #: The log identifier that classes of controller.log and server.log put before their text; old ones put none.
 SPEAKER: Final = r"(?:\[[^\]]*\](?:, |: | )?|Partition \[[^\]]*\] on broker -?\d+: )?"
 
@@ -54,6 +50,9 @@ _BROKER: Final = (
     r"(?:-?\d+|id:-?\d+,host:[^ ,]*,port:-?\d+|Node\([^)]*\)|\S+ \(id: -?\d+ rack: [^)]*\)|BrokerEndPoint\([^)]*\)"
     r"|-?\d+ : \(EndPoint\([^)]*\)[^)]*\)[^)]*)"
 )
+
+#: A log's directory, ``t-0``, also with the suffix of a deleted, future or stray one.
+_log_name: Final = searched(r"\A(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?\Z")
 
 KINDS: Final[Mapping[str, Kind]] = {
     # plain values
@@ -76,14 +75,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "short_partition_state": Kind(
         r"(?:New|Online|Offline|NotExists)",
-        value=_spelt(
-            {
-                "New": "NewPartition",
-                "Online": "OnlinePartition",
-                "Offline": "OfflinePartition",
-                "NotExists": "NonExistentPartition",
-            }
-        ),
+        value={
+            "New": "NewPartition",
+            "Online": "OnlinePartition",
+            "Offline": "OfflinePartition",
+            "NotExists": "NonExistentPartition",
+        }.get,
     ),
     "topic_id": Kind(r"(?:[\w-]{10,24}|Some\([\w-]{10,24}\)|None)", value=values.topic_id),
     "option": Kind(
@@ -96,7 +93,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "maybe_broker": Kind(r".+?", value=values.broker),
     "maybe_ids": Kind(r".*?", value=values.ids_only),
     "some_log": Kind(r".+?", fields=server_values.log_object),
-    "some_partition": Kind(r"\S+", fields=values.some_partition),
+    "some_partition": Kind(r"\S+", fields=searched(r"\A[\[(]?(?P<topic>[\w.-]+)[,-](?P<partition_id>\d+)[\])]?\Z")),
     # lists
     "names": Kind(r".*?", value=server_values.names),
     "partition_replicas": Kind(r".*?", fields=partition_lists.partition_replicas, is_long=True),
@@ -113,26 +110,47 @@ KINDS: Final[Mapping[str, Kind]] = {
     "out_of_sync": Kind(r"\(brokerId: .*?\)", value=values.out_of_sync),
     # kinds that give fields of their own
     "speaker": Kind(SPEAKER, fields=server_values.speaker),
-    "log_name": Kind(r"[\w.-]+", fields=server_values.log_name),
-    "some_log_name": Kind(r"\S+?", fields=server_values.log_name),
+    "log_name": Kind(r"[\w.-]+", fields=_log_name),
+    "some_log_name": Kind(r"\S+?", fields=_log_name),
     "log_object": Kind(r"\w+\(.*?\)|[\w.-]+", fields=server_values.log_object),
-    "epoch_change": Kind(r".*?", fields=server_values.epoch_change),
-    "epoch_end_offset": Kind(r".*?", fields=server_values.epoch_end_offset),
+    # New: {epoch:5, offset:10}, Current: {epoch:4, offset:3} for Partition: t-0; EpochEntry(epoch=5, startOffset=10)
+    "epoch_change": Kind(
+        r".*?",
+        fields=searched(
+            r"New: \{epoch:(?P<leader_epoch>-?\d+), offset:?(?P<leader_epoch_start_offset>-?\d+)\}"
+            r"(?:, Current: \{epoch:(?P<previous_leader_epoch>-?\d+), offset:?-?\d+\})?"
+            r"(?: for Partition: (?P<topic>[\w.-]+)-(?P<partition_id>\d+))?",
+            r"\(epoch=(?P<leader_epoch>-?\d+), startOffset=(?P<leader_epoch_start_offset>-?\d+)\)",
+        ),
+    ),
+    # the leader's answer: EpochEndOffset(errorCode=0, partition=4, leaderEpoch=5, endOffset=1510)
+    "epoch_end_offset": Kind(
+        r".*?", fields=searched(r"leaderEpoch=(?P<leader_epoch>-?\d+), endOffset=(?P<leader_end_offset>-?\d+)")
+    ),
     "added_fetchers": Kind(r".*?", fields=server_values.added_fetchers, is_long=True),
     "leadership": Kind(r".+?", fields=structs.partition_struct),
     "topic_partition": Kind(_TOPIC_PARTITION_GROUPS),
-    "partition_description": Kind(r"Topic: .*?", fields=values.partition_description),
+    # Partition.toString of 0.8.1
+    "partition_description": Kind(
+        r"Topic: .*?", fields=searched(r"\ATopic: (?P<topic>[\w.-]+); Partition: (?P<partition_id>\d+);")
+    ),
     "leader_isr_and_controller_epoch": Kind(r"\(Leader:[^)]*\)", fields=structs.partition_struct),
     "leader_and_isr": Kind(r"(?:LeaderAndIsr\(.*\)|\{.*?\})", fields=structs.partition_struct),
-    "partition_path": Kind(r"\S+", fields=values.partition_path),
+    "partition_path": Kind(
+        r"\S+", fields=searched(r"/brokers/topics/(?P<topic>[\w.-]+)/partitions/(?P<partition_id>\d+)")
+    ),
     "znode": Kind(r"\S+", fields=values.znode),
     "partition_state": Kind(_PARTITION_STATE, fields=structs.partition_struct),
     "replica_assignment": Kind(r"ReplicaAssignment\([^)]*\)", fields=structs.named_values),
     "some_assignment": Kind(r".+?", fields=structs.named_values),
     "previous_assignment": Kind(r".+?", fields=structs.previous_assignment),
     "response": Kind(r".+?", fields=values.response),
+    # 2.8's KRaft preview: Metadata batch 210 t-0; Apply deferred leader partition t-0
     "batch_prefix": Kind(
         r"(?:Metadata batch (?:\d+|<[^>]*>)|Apply deferred (?:leader|follower) partition)(?: [\w.-]+-\d+)?",
-        fields=structs.batch_prefix,
+        fields=searched(
+            r"\A(?:Metadata batch (?:(?P<metadata_offset>\d+)|<[^>]*>)|Apply deferred (?:leader|follower) partition)"
+            r"(?: (?P<topic>[\w.-]+)-(?P<partition_id>\d+))?\Z"
+        ),
     ),
 }

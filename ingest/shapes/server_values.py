@@ -5,27 +5,23 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ingest.shapes.values import NOTHING, Fields, broker, topic_id
+from ingest.shapes.values import Fields, broker, searched, topic_id
 
 #: Who speaks, from the log identifier before the text; the first that is found in it tells.
-_SPEAKERS: Final = tuple(
-    re.compile(pattern, re.ASCII)
-    for pattern in (
-        r"Partition (?P<topic>[\w.-]+)-(?P<partition_id>\d+) broker=(?P<broker_id>-?\d+)",
-        r"Partition \[(?P<topic>[\w.-]+),(?P<partition_id>\d+)\] on broker (?P<broker_id>-?\d+)",
-        r"ReplicaFetcher replicaId=(?P<broker_id>-?\d+), leaderId=(?P<leader>-?\d+), fetcherId=(?P<fetcher_id>\d+)",
-        r"ReplicaFetcherThread-(?P<fetcher_id>\d+)-(?P<leader>-?\d+)",
-        r"partition=(?P<topic>[\w.-]+)-(?P<partition_id>\d+)(?:, dir=(?P<log_dir>[^\]]*))?",
-        r"LeaderEpochCache (?P<topic>[\w.-]+)-(?P<partition_id>\d+)",
-        r"Controller-(?P<controller_id>-?\d+)-to-broker-(?P<to_broker_id>-?\d+)-send-thread",
-        r"(?:[Cc]ontroller |Controller id=|controllerId=)(?P<controller_id>-?\d+)"
-        r"(?: epoch=(?P<controller_epoch>-?\d+))?",
-        r"(?:Topic Deletion Manager |delete-topics-thread-|Listener on )(?P<controller_id>-?\d+)",
-        r"(?:[Bb]roker |broker=|brokerId=|Kafka Server |Server id=|LifecycleManager id=|KafkaApi-)(?P<broker_id>-?\d+)",
-    )
+_speaker: Final = searched(
+    r"Partition (?P<topic>[\w.-]+)-(?P<partition_id>\d+) broker=(?P<broker_id>-?\d+)",
+    r"Partition \[(?P<topic>[\w.-]+),(?P<partition_id>\d+)\] on broker (?P<broker_id>-?\d+)",
+    r"ReplicaFetcher replicaId=(?P<broker_id>-?\d+), leaderId=(?P<leader>-?\d+), fetcherId=(?P<fetcher_id>\d+)",
+    r"ReplicaFetcherThread-(?P<fetcher_id>\d+)-(?P<leader>-?\d+)",
+    r"partition=(?P<topic>[\w.-]+)-(?P<partition_id>\d+)(?:, dir=(?P<log_dir>[^\]]*))?",
+    r"LeaderEpochCache (?P<topic>[\w.-]+)-(?P<partition_id>\d+)",
+    r"Controller-(?P<controller_id>-?\d+)-to-broker-(?P<to_broker_id>-?\d+)-send-thread",
+    r"(?:[Cc]ontroller |Controller id=|controllerId=)(?P<controller_id>-?\d+)"
+    r"(?: epoch=(?P<controller_epoch>-?\d+))?",
+    r"(?:Topic Deletion Manager |delete-topics-thread-|Listener on )(?P<controller_id>-?\d+)",
+    r"(?:[Bb]roker |broker=|brokerId=|Kafka Server |Server id=|LifecycleManager id=|KafkaApi-)(?P<broker_id>-?\d+)",
 )
-
-_BROKER_OF_SPEAKER: Final = re.compile(r"broker (-?\d+)", re.ASCII)
+_moving_broker: Final = searched(r"broker (?P<broker_id>-?\d+)")
 
 
 def speaker(text: str) -> Fields:
@@ -35,24 +31,8 @@ def speaker(text: str) -> Fields:
     yet in use: ``is_future`` is then ``true``.
     """
     if "ReplicaAlterLogDirs" in text:
-        found = _BROKER_OF_SPEAKER.search(text)
-        return {"is_future": "true"} if found is None else {"is_future": "true", "broker_id": found.group(1)}
-    for pattern in _SPEAKERS:
-        found = pattern.search(text)
-        if found is not None:
-            return {name: value for name, value in found.groupdict().items() if value is not None}
-    return NOTHING
-
-
-_LOG_NAME: Final = re.compile(
-    r"(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?", re.ASCII
-)
-
-
-def log_name(text: str) -> Fields:
-    """A log's directory name: ``t-0``, also with the suffix of a deleted, future or stray one."""
-    found = _LOG_NAME.fullmatch(text)
-    return NOTHING if found is None else found.groupdict()
+        return {"is_future": "true", **_moving_broker(text)}
+    return _speaker(text)
 
 
 _LOG_OBJECT_NAMES: Final = {
@@ -64,7 +44,7 @@ _LOG_OBJECT_NAMES: Final = {
     "logEndOffset": "log_end_offset",
 }
 _LOG_OBJECT_VALUE: Final = re.compile(r"(\w+)=([^,)]*)", re.ASCII)
-_LOG_OBJECT_DIR: Final = re.compile(r"dir=.*?/(?P<topic>[\w.-]+)-(?P<partition_id>\d+)[,)]", re.ASCII)
+_log_object_dir: Final = searched(r"dir=.*?/(?P<topic>[\w.-]+)-(?P<partition_id>\d+)[,)]")
 
 
 def log_object(text: str) -> Fields:
@@ -75,9 +55,7 @@ def log_object(text: str) -> Fields:
         if name in _LOG_OBJECT_NAMES and value not in ("None", "...")
     }
     if "topic" not in fields:
-        found = _LOG_OBJECT_DIR.search(text)
-        if found is not None:
-            fields.update(found.groupdict())
+        fields.update(_log_object_dir(text))
     identity = fields.get("topic_id")
     if identity is not None:
         fields["topic_id"] = topic_id(identity) or identity
@@ -91,34 +69,6 @@ def offset(text: str) -> str | None:
     """The offset in ``10``, ``10 [0 : 120]``, ``LogOffsetMetadata(offset=10, ...)`` and the truncation states."""
     found = _NAMED_OFFSET.search(text)
     return None if found is None else found.group(1) or found.group(2)
-
-
-_EPOCH_CHANGE: Final = re.compile(
-    r"New: \{epoch:(?P<leader_epoch>-?\d+), offset:?(?P<leader_epoch_start_offset>-?\d+)\}"
-    r"(?:, Current: \{epoch:(?P<previous_leader_epoch>-?\d+), offset:?-?\d+\})?"
-    r"(?: for Partition: (?P<topic>[\w.-]+)-(?P<partition_id>\d+))?",
-    re.ASCII,
-)
-_EPOCH_ENTRY: Final = re.compile(
-    r"\(epoch=(?P<leader_epoch>-?\d+), startOffset=(?P<leader_epoch_start_offset>-?\d+)\)", re.ASCII
-)
-
-
-def epoch_change(text: str) -> Fields:
-    """``New: {epoch:5, offset:10}, Current: {epoch:4, offset:3} for Partition: t-0``, ``EpochEntry(epoch=5, ...)``."""
-    found = _EPOCH_CHANGE.search(text) or _EPOCH_ENTRY.search(text)
-    return NOTHING if found is None else {k: v for k, v in found.groupdict().items() if v is not None}
-
-
-_EPOCH_END_OFFSET: Final = re.compile(
-    r"leaderEpoch=(?P<leader_epoch>-?\d+), endOffset=(?P<leader_end_offset>-?\d+)", re.ASCII
-)
-
-
-def epoch_end_offset(text: str) -> Fields:
-    """``EpochEndOffset(errorCode=0, partition=4, leaderEpoch=5, endOffset=1510)``: the leader's answer."""
-    found = _EPOCH_END_OFFSET.search(text)
-    return NOTHING if found is None else found.groupdict()
 
 
 _ADDED_FETCHER: Final = re.compile(

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Final
 
-from ingest.shapes.values import NOTHING, Fields, ids
+from ingest.shapes.values import NOTHING, Fields, groups, ids
 
 #: Kafka 0.8.0 to 3.9, controller: ``(Leader:1,ISR:1,2,LeaderEpoch:0,ControllerEpoch:1)`` and its later forms; brokers
 #: up to 0.11 wrap it with unbalanced parentheses:
@@ -38,7 +38,7 @@ def leader_isr_and_controller_epoch(text: str) -> Fields:
     found = _COLON_STATE.search(text)
     if found is None:
         return NOTHING
-    fields = {name: value for name, value in found.groupdict().items() if value is not None}
+    fields = dict(groups(found))
     # An empty ISR prints as "ISR:,": the pattern leaves the separator's comma outside.
     fields["isr"] = ids(fields["isr"])
     _spell_recovery_state(fields)
@@ -148,14 +148,8 @@ _METADATA_PARTITION: Final = re.compile(
 
 def metadata_partition(text: str) -> Fields:
     """``MetadataPartition(t,0,1,5,[1, 2],[1, 2],3,[],[],[])``: topic, partition, leader, epoch, replicas, ISR ..."""
-    found = _METADATA_PARTITION.match(text)
-    if found is None:
-        return NOTHING
-    return {
-        name: ids(value) if name in _LIST_FIELDS else value
-        for name, value in found.groupdict().items()
-        if value is not None
-    }
+    fields = groups(_METADATA_PARTITION.match(text))
+    return {name: ids(value) if name in _LIST_FIELDS else value for name, value in fields.items()}
 
 
 def partition_struct(text: str) -> Fields:
@@ -167,16 +161,3 @@ def partition_struct(text: str) -> Fields:
     if text.startswith("MetadataPartition("):
         return metadata_partition(text)
     return named_values(text)
-
-
-_BATCH_PREFIX: Final = re.compile(
-    r"(?:Metadata batch (?:(?P<metadata_offset>\d+)|<[^>]*>)|Apply deferred (?:leader|follower) partition)"
-    r"(?: (?P<topic>[\w.-]+)-(?P<partition_id>\d+))?",
-    re.ASCII,
-)
-
-
-def batch_prefix(text: str) -> Fields:
-    """2.8's KRaft preview: ``Metadata batch 210 t-0``, ``Apply deferred leader partition t-0``."""
-    found = _BATCH_PREFIX.fullmatch(text)
-    return NOTHING if found is None else {k: v for k, v in found.groupdict().items() if v is not None}

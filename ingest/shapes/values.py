@@ -6,12 +6,28 @@ Every reader takes the text of one value; one that cannot be read gives nothing,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 Fields = Mapping[str, str]
 
 NOTHING: Final[Fields] = {}
+
+
+def groups(found: re.Match[str] | None) -> Fields:
+    """The groups that a match names and has a text for; nothing without a match."""
+    return NOTHING if found is None else {name: text for name, text in found.groupdict().items() if text is not None}
+
+
+def searched(*patterns: str) -> Callable[[str], Fields]:
+    """A reader that gives the groups which the first of these patterns that is found in a text names."""
+    compiled = [re.compile(pattern, re.ASCII) for pattern in patterns]
+
+    def read(text: str) -> Fields:
+        return groups(next(filter(None, (pattern.search(text) for pattern in compiled)), None))
+
+    return read
+
 
 _NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
 _UUID_IN_OPTION: Final = re.compile(r"Some\(([\w-]+)\)", re.ASCII)
@@ -59,7 +75,6 @@ def brokers(text: str) -> str | None:
     return ",".join(found) if found or any(mark in text for mark in (":", "=")) else ids(text)
 
 
-_PARTITION_DESCRIPTION: Final = re.compile(r"Topic: (?P<topic>[\w.-]+); Partition: (?P<partition_id>\d+);", re.ASCII)
 _TOPIC_PARTITION: Final = re.compile(
     r"\[Topic=([\w.-]+),Partition=(\d+),Replica=\d+\]|(?:TopicAndPartition|PartitionAndReplica)\(([\w.-]+),(\d+)"
     r"|(?<![\w.-])([\w.-]+)[,-](\d+)",
@@ -67,38 +82,12 @@ _TOPIC_PARTITION: Final = re.compile(
 )
 
 
-def partition_description(text: str) -> Fields:
-    """``Partition.toString`` of 0.8.1: ``Topic: t; Partition: 0; Leader: Some(1); ...``."""
-    found = _PARTITION_DESCRIPTION.match(text)
-    return NOTHING if found is None else found.groupdict()
-
-
-_PARTITION_PATH: Final = re.compile(r"/brokers/topics/(?P<topic>[\w.-]+)/partitions/(?P<partition_id>\d+)", re.ASCII)
-
-
-def partition_path(text: str) -> Fields:
-    """The partition of a znode's path, ``/brokers/topics/t/partitions/0/state``, also below a chroot."""
-    found = _PARTITION_PATH.search(text)
-    return NOTHING if found is None else found.groupdict()
-
-
-_TOPIC_PATH: Final = re.compile(r"/brokers/topics/(?P<topic>[\w.-]+)(?:/partitions/(?P<partition_id>\d+))?", re.ASCII)
+_topic_path: Final = searched(r"/brokers/topics/(?P<topic>[\w.-]+)(?:/partitions/(?P<partition_id>\d+))?")
 
 
 def znode(text: str) -> Fields:
     """``path``, and the topic and partition that it belongs to, if any."""
-    found = _TOPIC_PATH.search(text)
-    named = {} if found is None else {name: value for name, value in found.groupdict().items() if value is not None}
-    return {"path": text, **named}
-
-
-_ONE_PARTITION: Final = re.compile(r"[\[(]?(?P<topic>[\w.-]+)[,-](?P<partition_id>\d+)[\])]?", re.ASCII)
-
-
-def some_partition(text: str) -> Fields:
-    """``t-0`` or ``[t,0]``; another text gives nothing."""
-    found = _ONE_PARTITION.fullmatch(text)
-    return NOTHING if found is None else found.groupdict()
+    return {"path": text, **_topic_path(text)}
 
 
 def topic_partitions(text: str) -> str:

@@ -167,7 +167,6 @@ _FIELDS: Final[Mapping[str, tuple[_Field, ...]]] = {
     "log_dir_topic": (_LOG_DIR, _TOPIC, _Field("partitions", "replicas", _list_of(_REPLICAS))),
     "reassignments": (_Field("reassignments", "reassignments", _list_of(_REASSIGNMENTS)),),
 }
-_NOTHING: Final = {field.column: None for fields in _FIELDS.values() for field in fields}
 _WORDS: Final[Mapping[str, str]] = {
     "cluster": "a description of a cluster",
     "topic": "a description of a topic",
@@ -215,7 +214,7 @@ def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None
     except _Wrong as wrong:
         return Rejected(place, f"{_WORDS[kind]} whose {wrong}")
     own = {"sent_at": sent_at, "received_at": received_at, "broker_id": broker_id, "description_type": kind}
-    return Kept(place, _NOTHING | own | values)
+    return Kept(place, own | values)
 
 
 def _type_of(entry: Mapping[str, Any]) -> str | None:

@@ -10,15 +10,12 @@ record since 2.0 (its first record before): a reader begins at the largest entry
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import google_crc32c
 import numpy as np
-
-from ingest.readers.log_dirs.segments import SegmentSummary
 
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -137,33 +134,6 @@ def producer_snapshot(source: Iterable[bytes]) -> IndexSummary:
         problem = f"{count} producers were announced, {size} bytes hold another number of them"
     whole = (size - _SNAPSHOT_HEADER.size) // _SNAPSHOT_ENTRY_BYTES
     return IndexSummary(size, min(max(count, 0), whole), problem=problem)
-
-
-def consistency(index: IndexSummary, segment: SegmentSummary) -> str | None:
-    """What speaks against an offset index and a segment of one copy belonging together; NULL if nothing does.
-
-    The index may end before the segment does: entries are sparse.
-    """
-    if index.last_indexed_offset is not None and index.last_indexed_offset >= segment.next_offset:
-        return (
-            f"the index names offset {index.last_indexed_offset}, the segment ends before offset {segment.next_offset}"
-        )
-    if index.last_indexed_position is not None and index.last_indexed_position >= segment.valid_bytes:
-        return (
-            f"the index points to byte {index.last_indexed_position}, the segment is intact up to byte"
-            f" {segment.valid_bytes}"
-        )
-    return None
-
-
-def lookup(entries: Sequence[tuple[int, int]], offset: int) -> tuple[int, int] | None:
-    """The entry (offset, position) from which a reader who looks for ``offset`` scans the segment.
-
-    It is the largest entry at or below the target, found by binary search; NULL where there is none: the scan then
-    begins at byte 0. ``entries`` are in rising order.
-    """
-    position = bisect_right(entries, offset, key=lambda entry: entry[0])
-    return entries[position - 1] if position else None
 
 
 class _Entered:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from ingest.lake.tables.bronze import SourceKind
 
@@ -21,8 +21,6 @@ KIND_OF_NAME: Final[Mapping[str, str]] = {
     "partition.metadata": SourceKind.PARTITION_METADATA,
     "leader-epoch-checkpoint": SourceKind.LEADER_EPOCH_CHECKPOINT,
 }
-#: Files with these suffixes are no part of the log: to be deleted, or not yet complete.
-_NOT_IN_LOG: Final = frozenset({".deleted", ".cleaned"})
 
 _SEGMENT: Final = re.compile(
     r"^(?P<base>[0-9]{20})\.(?P<extension>log|index|timeindex|txnindex|snapshot)(?P<suffix>\.(?:deleted|cleaned|swap))?$"
@@ -82,23 +80,3 @@ def is_text(head: bytes) -> bool:
     """Whether bytes are lines of plain text, as no binary file of Kafka's begins."""
     sample = head[:512]
     return len(sample) >= 16 and all(byte >= 32 or byte in b"\t\n\r\f" for byte in sample) and b"\x7f" not in sample
-
-
-def log_end_offset(rows: Iterable[Mapping[str, Any]]) -> int | None:
-    """The log end offset of one directory, from its rows of ``bronze.log_segments`` of one copy.
-
-    It is ``next_offset`` of the segment with the highest base offset; segments that are deleted or not yet in
-    place do not count. NULL where there is no segment, or the last one was only listed and not read.
-    """
-    last: tuple[int, int | None] | None = None
-    for row in rows:
-        found = partition_file(row["file_name"])
-        if found is None or found.file_kind != SourceKind.LOG_SEGMENT or found.suffix in _NOT_IN_LOG:
-            continue
-        assert found.base_offset is not None
-        next_offset = row.get("next_offset")
-        if last is None or found.base_offset > last[0]:
-            last = (found.base_offset, next_offset)
-        elif found.base_offset == last[0] and next_offset is not None:
-            last = (last[0], max(next_offset, last[1] if last[1] is not None else next_offset))
-    return None if last is None else last[1]

@@ -13,27 +13,6 @@ from ingest.readers.log_dirs.partition_metadata import partition_metadata
 from ingest.readers.log_dirs.segments import summarise
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
-#: What only some files have, as a file that has none of it shows it; a row names every column.
-_NOTHING: Final[Mapping[str, Any]] = dict.fromkeys(
-    (
-        "base_offset",
-        "size_bytes",
-        "modified_at",
-        "valid_bytes",
-        "batches_count",
-        "first_offset",
-        "next_offset",
-        "last_leader_epoch",
-        "message_format",
-        "max_timestamp",
-        "entries_count",
-        "last_indexed_offset",
-        "last_indexed_position",
-        "max_index_interval_bytes",
-        "topic_id",
-        "problem",
-    )
-)
 _INDEXES: Final[Mapping[str, Callable[[Iterable[bytes], int], indexes.IndexSummary]]] = {
     SourceKind.OFFSET_INDEX: indexes.offset_index,
     SourceKind.TIME_INDEX: indexes.time_index,
@@ -64,9 +43,8 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
 def row(
     directory: str, partition: tuple[str, int], name: str, found: names.PartitionFile, *, is_read: bool, **known: Any
 ) -> dict[str, Any]:
-    """The values of a row of ``bronze.log_segments``, every column named but those of the place and the item."""
+    """The values of a row of ``bronze.log_segments``; ``known`` are those that only some files have."""
     return {
-        **_NOTHING,
         "topic": partition[0],
         "partition_id": partition[1],
         "directory": directory,

@@ -28,8 +28,6 @@ _SESSION: Final = struct.Struct(">qi")
 _STAT: Final = struct.Struct(">qqqqqiiiqq")
 _END_OF_NODES: Final = b"\0\0\0\x01/"
 _SEAL: Final = struct.Struct(">q5s")
-#: What follows the first seal is shorter by far.
-_MAX_TRAILER_BYTES: Final = 4096
 #: Kafka's znodes are at most some ten levels deep; the path to the znode being read is held.
 _MAX_DEPTH: Final = 1024
 _MAX_PATH_BYTES: Final = 64 << 10

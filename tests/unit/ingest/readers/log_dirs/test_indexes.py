@@ -9,13 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.readers.log_dirs import indexes
-from ingest.readers.log_dirs.segments import summarise
 from tests.unit.ingest.readers.log_dirs.log_files import (
-    batch,
     blocks,
     offset_index,
     producer_snapshot,
-    segment,
     time_index,
 )
 
@@ -92,31 +89,6 @@ def test_a_producer_snapshot() -> None:
     assert "version 2" in (indexes.producer_snapshot([producer_snapshot(1, version=2)]).problem or "")
     assert "less than the header" in (indexes.producer_snapshot([b"\0\1"]).problem or "")
     assert indexes.producer_snapshot([data[:-46]]).entries_count == 2
-
-
-def test_an_index_belongs_to_its_segment_while_it_points_into_it() -> None:
-    data = segment(100, 3)
-    whole = summarise([data], 100)
-    position = len(batch(100))
-    good = indexes.offset_index([offset_index((1, position))], 100)
-    assert indexes.consistency(good, whole) is None
-    assert indexes.consistency(indexes.offset_index([], 100), whole) is None
-    beyond = indexes.offset_index([offset_index((3, position))], 100)
-    assert indexes.consistency(beyond, whole) == "the index names offset 103, the segment ends before offset 103"
-    torn = summarise([data[: position + 5]], 100)
-    late = indexes.offset_index([offset_index((0, position))], 100)
-    assert indexes.consistency(late, torn) == (
-        f"the index points to byte {position}, the segment is intact up to byte {position}"
-    )
-
-
-def test_a_reader_starts_at_the_largest_entry_at_or_below_its_target() -> None:
-    entries = [(105, 4096), (130, 8192), (190, 12288)]
-    assert indexes.lookup(entries, 104) is None
-    assert indexes.lookup(entries, 105) == (105, 4096)
-    assert indexes.lookup(entries, 129) == (105, 4096)
-    assert indexes.lookup(entries, 5000) == (190, 12288)
-    assert indexes.lookup([], 5) is None
 
 
 @settings(max_examples=150, deadline=None)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
 from ingest.files.inspected import Inspected
+from ingest.files.znode_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
 from ingest.readers.identity import copied_file_id, log_file_id

@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from ingest.containers import Content, contents, damage_of
 from ingest.containers.storage import ListedFile
-from ingest.files.content_facts import CLUSTER_LOG, CLUSTER_META, content_facts
+from ingest.files.content_facts import content_facts
 from ingest.files.inspected import Inspected
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
+from ingest.files.znode_facts import CLUSTER_LOG, CLUSTER_META
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
 from ingest.readers.identity import digest

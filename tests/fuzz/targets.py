@@ -17,6 +17,7 @@ from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import DescriptionFacts
 from ingest.files.inspected import Inspected
 from ingest.files.inspection import inspect
+from ingest.files.znode_facts import SnapshotFacts, TransactionLogFacts
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     CAPTURE_GAPS,
@@ -40,7 +41,6 @@ from ingest.readers.logs.layouts import LAYOUTS, detect, reading
 from ingest.readers.logs.wrappers import WRAPPERS
 from ingest.readers.work import Rejected
 from ingest.readers.zookeeper import snapshots, transaction_log
-from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
 from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
 from ingest.shapes import match, match_cause
 from tests.fuzz.invariants import blocks, check_apart, check_reader, check_tables, check_tiled, item
@@ -185,7 +185,7 @@ def transaction_log_file(data: bytes) -> None:
     check_tiled(places, end)
     # The file's header belongs to the first record, where there is one.
     assert not any(data[end if places else 16 :]), "bytes that are no zeros belong to no record"
-    facts = [TransactionLogFacts(), TransactionLogFacts()]
+    facts = [TransactionLogFacts(is_final=False), TransactionLogFacts(is_final=False)]
     facts[0].take(data)
     for block in blocks(data, 1 + len(data) // 7):
         facts[1].take(block)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
-from ingest.files.content_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
 from ingest.files.inspected import Inspected
+from ingest.files.znode_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
 from ingest.run.planning import Action, StoredFile, needed_prefixes, plan
 
 

@@ -14,8 +14,9 @@ import pytest
 from ingest.capture import CaptureParams, run_capture
 from ingest.containers.storage import list_files
 from ingest.files.attribution import Attributed, attribute
-from ingest.files.content_facts import CLUSTER_METADATA, DescriptionFacts
+from ingest.files.content_facts import DescriptionFacts
 from ingest.files.inspection import inspect
+from ingest.files.znode_facts import CLUSTER_METADATA
 from ingest.lake.tables.bronze import CLUSTER_DESCRIPTIONS, DESCRIPTION_TYPES
 from ingest.readers.batches import kept_batches
 from ingest.readers.capture_lines.cluster_descriptions import read

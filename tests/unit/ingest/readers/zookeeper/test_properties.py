@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.containers.snappy import SnappyStream
+from ingest.files.znode_facts import TransactionLogFacts
 from ingest.readers.work import Kept, Rejected
 from ingest.readers.zookeeper import snapshots, transaction_log
-from ingest.readers.zookeeper.facts import SnapshotFacts, TransactionLogFacts
+from ingest.readers.zookeeper.snapshot_format import Ending, SnapshotParser
 from ingest.readers.zookeeper.transaction_log import operations
 from tests.oracles.znode_replay import new_tree
 from tests.support.files import jute
@@ -112,10 +113,13 @@ def damaged(draw: st.DataObject, whole: bytes) -> bytes:
 @given(histories, digests, block_sizes, st.data())
 def test_a_damaged_log_loses_no_byte_and_its_facts_agree(history, digest, block_bytes, data) -> None:
     broken = damaged(data, written(history, digest))
-    facts = TransactionLogFacts()
-    for block in in_blocks(broken, block_bytes):
-        facts.take(block)
-    found = facts.result()
+    sizes = {}
+    for is_final in (False, True):
+        facts = TransactionLogFacts(is_final=is_final)
+        for block in in_blocks(broken, block_bytes):
+            facts.take(block)
+        sizes[is_final] = facts.result()["complete_bytes"]
+    complete, written_bytes = sizes.values()
     rows = list(transaction_log.read(item_of(broken), in_blocks(broken, block_bytes)))
     assert rows == list(transaction_log.read(item_of(broken), [broken]))
     ends = 0
@@ -123,14 +127,13 @@ def test_a_damaged_log_loses_no_byte_and_its_facts_agree(history, digest, block_
         assert row.place.offset == ends
         ends += row.place.length
         assert broken[row.place.offset : ends].startswith(row.place.data)
-    assert ends == found["written_bytes"] == (len(broken.rstrip(b"\0")) if rows else 0)
-    assert found["complete_bytes"] <= ends
-    torn = found["is_torn"]
-    assert found["complete_bytes"] == (ends - rows[-1].place.length if torn else ends)
-    for name in ("complete", "written"):
-        part = broken[: found[f"{name}_bytes"]]
+    assert ends == written_bytes == (len(broken.rstrip(b"\0")) if rows else 0)
+    torn = complete < written_bytes
+    assert complete == (ends - rows[-1].place.length if torn else ends)
+    for size in (complete, written_bytes):
+        part = broken[:size]
         again = list(transaction_log.read(item_of(part), [part]))
-        assert again == (rows[:-1] if torn and name == "complete" else rows)
+        assert again == (rows[:-1] if torn and size == complete else rows)
     new_tree().replay(operations([broken]), 0)
 
 
@@ -180,13 +183,13 @@ def test_a_damaged_snapshot_loses_no_byte_and_proves_no_deletion(tree, block_byt
     rows = read_all(snapshots.read, broken, block_bytes=block_bytes, chroot=chroot)
     assert rows == read_all(snapshots.read, broken, chroot=chroot)
     assert sum(row.place.length for row in rows) == len(broken)
-    facts = SnapshotFacts("snapshot.3")
+    parser = SnapshotParser()
     for block in in_blocks(broken, block_bytes):
-        facts.take(block)
-    found = facts.result()
-    if broken != whole and found["damage"] is not None:
+        parser.take(block)
+    parser.finish()
+    if broken != whole and parser.reason is not None:
         assert set(column(rows, "num_children")) <= {None}
-    if not found["is_readable"]:
+    if parser.ending is Ending.DAMAGED:
         (row,) = rows
         assert isinstance(row, Rejected)
 

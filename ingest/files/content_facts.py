@@ -45,15 +45,15 @@ class DescriptionFacts:
     """The cluster that brokers say they are of: Metadata's ClusterId, since 0.10.1 (KIP-78). The first counts."""
 
     def __init__(self) -> None:
-        self._held = b""
+        self._overlap = b""
         self._cluster_id: str | None = None
         self._sent_at: str | None = None
 
     def take(self, block: bytes) -> None:
         if self._cluster_id is not None and self._sent_at is not None:
             return
-        text = self._held + block
-        self._held = text[-_OVERLAP:]
+        text = self._overlap + block
+        self._overlap = text[-_OVERLAP:]
         if self._cluster_id is None and (found := _DESCRIBED_CLUSTER.search(text)) is not None:
             self._cluster_id = found[1].decode()
         if self._sent_at is None and (sent := _SENT_AT.search(text)) is not None:

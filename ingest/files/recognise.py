@@ -220,7 +220,7 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
         if logger is None:
             is_state_change = STATE_CHANGE_START.match(message) is not None
             is_kafka = is_kafka or is_state_change or _KAFKA_START.match(message) is not None
-            if is_state_change or not reading.layout.logger_at_end:
+            if is_state_change or reading.layout.tail is None:
                 kinds.add(SourceKind.STATE_CHANGE_LOG if is_state_change else SourceKind.SERVER_LOG)
         else:
             is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None

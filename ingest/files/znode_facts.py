@@ -213,19 +213,19 @@ class JsonSnapshotFacts:
     """Of a snapshot of the znodes as JSON lines."""
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
         self._captured_at: int | None = None
         self._cluster = _Cluster()
 
     def take(self, block: bytes) -> None:
-        *whole, self._held = (self._held + block).split(b"\n")
+        *whole, self._buffer = (self._buffer + block).split(b"\n")
         for line in whole:
             if self._captured_at is None or b'/brokers"' in line or b'/brokers/ids"' in line or b'/cluster/id"' in line:
                 self._line(line)
 
     def result(self) -> dict[str, Any]:
-        if self._held:
-            self._line(self._held)
+        if self._buffer:
+            self._line(self._buffer)
         return {
             "captured_at_ms": self._captured_at,
             "cluster_at": str(self._captured_at or ""),

@@ -37,7 +37,7 @@ def blocks(stream: ByteStream, limit: int | None = None) -> Iterator[bytes]:
 
 def lines(source: Iterable[bytes]) -> Iterator[list[Line]]:
     """The lines of a sequence of blocks, a block's worth at a time. Only line feeds end a line."""
-    held = b""
+    buffer = b""
     over = 0
     for block in source:
         if over:
@@ -45,18 +45,18 @@ def lines(source: Iterable[bytes]) -> Iterator[list[Line]]:
             if end < 0:
                 over += len(block)
                 continue
-            yield [Line(held[:RAW_BYTES], over + end + 1)]
-            held, over, block = b"", 0, block[end + 1 :]
-        parts = (held + block if held else block).split(b"\n")
-        held = parts.pop()
+            yield [Line(buffer[:RAW_BYTES], over + end + 1)]
+            buffer, over, block = b"", 0, block[end + 1 :]
+        parts = (buffer + block if buffer else block).split(b"\n")
+        buffer = parts.pop()
         yield [Line(part + b"\n", len(part) + 1) for part in parts]
-        if len(held) > MAX_RECORD_BYTES:
-            over = len(held)
-            held = held[:RAW_BYTES]
+        if len(buffer) > MAX_RECORD_BYTES:
+            over = len(buffer)
+            buffer = buffer[:RAW_BYTES]
     if over:
-        yield [Line(held, over)]
-    elif held:
-        yield [Line(held, len(held))]
+        yield [Line(buffer, over)]
+    elif buffer:
+        yield [Line(buffer, len(buffer))]
 
 
 def line_places(item: WorkItem, source: Iterable[bytes], most_bytes: int = MAX_RECORD_BYTES) -> Iterator[Place]:

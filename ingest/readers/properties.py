@@ -15,8 +15,8 @@ from ingest.readers.secrets import masked_value
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
 #: So many properties, or bytes of them, are held to find keys that are set twice: more than any real file has.
-_HELD_ROWS: Final = 10_000
-_HELD_BYTES: Final = 32 << 20
+_MOST_ROWS: Final = 10_000
+_MOST_BYTES: Final = 32 << 20
 
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _BAD_ESCAPE: Final = re.compile(r"(?:^|[^\\])(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
@@ -33,30 +33,30 @@ def read(
     Of a key that is set twice the later value counts, as in Java; the earlier one is rejected. In
     ``meta.properties`` a version or an id that Kafka cannot read is rejected.
     """
-    held: list[Kept | Rejected] = []
+    rows: list[Kept | Rejected] = []
     position: dict[str, int] = {}
-    held_bytes = 0
+    row_bytes = 0
     for row in _properties(item, source, show):
-        if len(held) >= _HELD_ROWS or held_bytes > _HELD_BYTES:
-            yield from held
-            held, position, held_bytes = [], {}, 0
-        held_bytes += len(row.place.data)
+        if len(rows) >= _MOST_ROWS or row_bytes > _MOST_BYTES:
+            yield from rows
+            rows, position, row_bytes = [], {}, 0
+        row_bytes += len(row.place.data)
         if isinstance(row, Kept):
             key = row.values["config_key"]
             before = position.get(key)
             if before is not None:
                 reason = f"{key} is set again on line {row.place.line}: of two the later counts"
-                held[before] = Rejected(_without_text(held[before].place), reason)
+                rows[before] = Rejected(_without_text(rows[before].place), reason)
             problem = (
                 _meta_problem(key, row.values["config_value"]) if item.kind == SourceKind.META_PROPERTIES else None
             )
             if problem is not None:
-                held.append(Rejected(_without_text(row.place), problem))
+                rows.append(Rejected(_without_text(row.place), problem))
                 position.pop(key, None)
                 continue
-            position[key] = len(held)
-        held.append(row)
-    yield from held
+            position[key] = len(rows)
+        rows.append(row)
+    yield from rows
 
 
 def _properties(item: WorkItem, source: Iterable[bytes], show: Callable[[str, str], str]) -> Iterator[Kept | Rejected]:

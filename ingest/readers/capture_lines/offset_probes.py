@@ -70,13 +70,13 @@ class ProbeFacts:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._held = b""
+        self._overlap = b""
         self._brokers: set[int] = set()
 
     def take(self, block: bytes) -> None:
-        text = self._held + block
+        text = self._overlap + block
         self._brokers.update(map(int, _BROKER.findall(text)))
-        self._held = text[-_OVERLAP:]
+        self._overlap = text[-_OVERLAP:]
 
     def result(self) -> dict[str, Any]:
         named = _NAME.search(self._name)

@@ -170,15 +170,15 @@ class _Entered:
     def _groups(self, source: Iterable[bytes]) -> Iterator[bytes]:
         """The bytes in groups of so many entries, however the source is cut; the last one may be shorter."""
         size = _GROUP_ENTRIES * self._entry.itemsize
-        held = b""
+        buffer = b""
         for block in source:
             self.size += len(block)
-            held += block
-            while len(held) >= size:
-                yield held[:size]
-                held = held[size:]
-        if held:
-            yield held
+            buffer += block
+            while len(buffer) >= size:
+                yield buffer[:size]
+                buffer = buffer[size:]
+        if buffer:
+            yield buffer
 
 
 def _first_problem(start: int, *found: tuple[_Entries, int, str]) -> str | None:

@@ -13,10 +13,14 @@ from ingest.readers.log_dirs.partition_metadata import partition_metadata
 from ingest.readers.log_dirs.segments import summarise
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
-_INDEXES: Final[Mapping[str, Callable[[Iterable[bytes], int], indexes.IndexSummary]]] = {
+#: What reads the content of each kind: its bytes and the base offset of its segment to values of columns.
+_CONTENT: Final[Mapping[str, Callable[[Iterable[bytes], int], Any]]] = {
+    SourceKind.LOG_SEGMENT: summarise,
     SourceKind.OFFSET_INDEX: indexes.offset_index,
     SourceKind.TIME_INDEX: indexes.time_index,
     SourceKind.TRANSACTION_INDEX: indexes.transaction_index,
+    SourceKind.PRODUCER_SNAPSHOT: lambda source, _: indexes.producer_snapshot(source),
+    SourceKind.PARTITION_METADATA: lambda source, _: partition_metadata(source),
 }
 
 
@@ -28,7 +32,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     partition = paths.topic_partition(item.directory)
     values: dict[str, Any] | None = None
     if found is not None and partition is not None and found.file_kind == item.kind:
-        values = _content(item.kind, found.base_offset or 0, digested)
+        values = vars(_CONTENT[item.kind](digested, found.base_offset or 0))
     digested.drain()
     data = b"%s %s" % (name.encode("utf-8", "replace")[:255], digested.sha256.hexdigest().encode())
     place = Place(item.offset, digested.size, item.line, data)
@@ -54,18 +58,6 @@ def row(
         "is_read": is_read,
         **known,
     }
-
-
-def _content(kind: str, base_offset: int, source: Iterable[bytes]) -> dict[str, Any]:
-    if kind == SourceKind.LOG_SEGMENT:
-        segment = vars(summarise(source, base_offset)).copy()
-        max_timestamp = segment.pop("max_timestamp_ms")
-        return {**segment, "max_timestamp": None if max_timestamp is None else max_timestamp * 1000}
-    if kind == SourceKind.PARTITION_METADATA:
-        return vars(partition_metadata(source)).copy()
-    if kind == SourceKind.PRODUCER_SNAPSHOT:
-        return vars(indexes.producer_snapshot(source)).copy()
-    return vars(_INDEXES[kind](source, base_offset)).copy()
 
 
 class _Digested:

@@ -44,7 +44,7 @@ _Checksum = Callable[[int, bytes], int]
 
 @dataclass(frozen=True)
 class SegmentSummary:
-    """What a segment holds; the fields are the columns of ``bronze.log_segments``, times in ms since 1970."""
+    """What a segment holds; the fields are the columns of ``bronze.log_segments``, times in microseconds since 1970."""
 
     size_bytes: int
     valid_bytes: int
@@ -53,7 +53,7 @@ class SegmentSummary:
     next_offset: int
     last_leader_epoch: int | None
     message_format: int | None
-    max_timestamp_ms: int | None
+    max_timestamp: int | None
     problem: str | None
 
 
@@ -86,7 +86,7 @@ def summarise(source: Iterable[bytes], base_offset: int) -> SegmentSummary:
         next_offset=walk.next_offset,
         last_leader_epoch=walk.leader_epoch,
         message_format=walk.magic,
-        max_timestamp_ms=walk.max_timestamp if has_timestamp else None,
+        max_timestamp=walk.max_timestamp * 1000 if has_timestamp else None,
         problem=problem,
     )
 

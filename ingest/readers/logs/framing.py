@@ -110,7 +110,7 @@ class _Open:
         "content",
         "data",
         "header",
-        "held",
+        "kept_bytes",
         "last_line",
         "length",
         "line",
@@ -132,7 +132,7 @@ class _Open:
         self.header = header
         self.reason = reason
         self.length = 0
-        self.held = 0
+        self.kept_bytes = 0
         self.data: list[bytes] = []
         self.content: list[bytes] = []
 
@@ -151,7 +151,7 @@ class _Streams:
         self._unwrap = reading.unwrap if reading.wrappers else None
         self._open: dict[bytes, _Open] = {}
         self._last = b""
-        self._held = 0
+        self._open_bytes = 0
 
     def take(self, line_text: bytes, data: bytes, length: int, offset: int, line: int) -> Sequence[Framed]:
         """Take the next line of the file: its text, as much of its bytes as is kept, their number, its place.
@@ -172,15 +172,15 @@ class _Streams:
         record.last_line = line
         if more or record.pieces:
             record.pieces.append(_Piece(text, data, length, offset, line))
-            self._held += len(data)
+            self._open_bytes += len(data)
             if not more or sum(piece.length for piece in record.pieces) > MAX_RECORD_BYTES:
                 ended.extend(self._join(record))
         else:
             before = self._add(record, text, data, length, offset, line)
             if before is not None:
                 ended.append(before)
-        if self._held > MAX_OPEN_BYTES:
-            largest = max(self._open.values(), key=lambda one: one.held + sum(len(p.data) for p in one.pieces))
+        if self._open_bytes > MAX_OPEN_BYTES:
+            largest = max(self._open.values(), key=lambda one: one.kept_bytes + sum(len(p.data) for p in one.pieces))
             ended.extend(self._join(largest))
             before = self._end(largest, offset, line, None, TOO_LONG)
             if before is not None:
@@ -195,7 +195,7 @@ class _Streams:
             if record.length:
                 yield record.framed()
         self._open.clear()
-        self._held = 0
+        self._open_bytes = 0
 
     def _close(self, stream: bytes) -> Iterator[Framed]:
         record = self._open.pop(stream)
@@ -209,7 +209,7 @@ class _Streams:
         if record.pieces:
             pieces, record.pieces = record.pieces, []
             data = b"".join(piece.data for piece in pieces)
-            self._held -= len(data)
+            self._open_bytes -= len(data)
             length = sum(piece.length for piece in pieces)
             text = b"".join(piece.text for piece in pieces)
             ended = self._add(record, text, data, length, pieces[0].offset, pieces[0].line)
@@ -225,7 +225,7 @@ class _Streams:
             content, data, problem = [text[:RAW_BYTES]], data[:RAW_BYTES], TOO_LONG
         else:
             content, header = self._reading.record(text)
-            is_full = record.held + length > MAX_RECORD_BYTES or len(record.content) >= MAX_RECORD_LINES
+            is_full = record.kept_bytes + length > MAX_RECORD_BYTES or len(record.content) >= MAX_RECORD_LINES
             if header is None and is_full and record.reason is not TOO_LONG:
                 problem = TOO_LONG
         if header is not None or problem is not None or not record.length:
@@ -233,11 +233,11 @@ class _Streams:
                 problem = record.reason or NO_HEADER
             ended = self._end(record, offset, line, header, problem)
         record.length += length
-        if record.reason is None or record.held < RAW_BYTES:
+        if record.reason is None or record.kept_bytes < RAW_BYTES:
             record.data.append(data)
             record.content.extend(content)
-            record.held += len(data)
-            self._held += len(data)
+            record.kept_bytes += len(data)
+            self._open_bytes += len(data)
         return ended
 
     def _end(
@@ -245,6 +245,6 @@ class _Streams:
     ) -> Framed | None:
         """End a stream's record, if it has one; its next one begins at that place."""
         ended = record.framed() if record.length else None
-        self._held -= record.held
+        self._open_bytes -= record.kept_bytes
         record.begin(offset, line, header, reason)
         return ended

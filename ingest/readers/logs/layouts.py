@@ -38,11 +38,6 @@ class Reading:
         return "+".join([*(wrapper.name for wrapper in self.wrappers), self.layout.name])
 
     @property
-    def wrapper(self) -> Wrapper | None:
-        """The outermost wrapper."""
-        return self.wrappers[0] if self.wrappers else None
-
-    @property
     def is_plain(self) -> bool:
         """Whether a line of the file is a line of the log as it is."""
         return not self.wrappers and self.layout.rewrite is None
@@ -150,17 +145,17 @@ def _detect(lines: Sequence[bytes], wrappers: tuple[Wrapper, ...]) -> tuple[int,
 
 def _whole_lines(unwrapped: Sequence[Unwrapped | None], lines: Sequence[bytes]) -> Iterator[bytes]:
     """The lines without their wrapper, those that a runtime cut joined again: a layout is seen from a line's end."""
-    held: dict[bytes | None, bytes] = {}
+    unfinished: dict[bytes | None, bytes] = {}
     for found, line in zip(unwrapped, lines, strict=True):
         if found is None:
             yield line
             continue
-        text = held.pop(found.stream, b"") + found.text
+        text = unfinished.pop(found.stream, b"") + found.text
         if found.more:
-            held[found.stream] = text
+            unfinished[found.stream] = text
         else:
             yield text
-    yield from held.values()
+    yield from unfinished.values()
 
 
 def _score(layout: Layout, line: bytes) -> int:

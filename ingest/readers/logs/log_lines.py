@@ -31,8 +31,8 @@ class LogLines:
     def __init__(self, longest: int, kept: int) -> None:
         self._longest = longest
         self._kept = kept
-        self._held: list[bytes] = []
-        self._held_bytes = 0
+        self._buffer: list[bytes] = []
+        self._buffer_bytes = 0
         self._over = 0
         self._hole = 0
 
@@ -43,9 +43,9 @@ class LogLines:
         if self._hole:
             yield self._zeros(self._hole)
         if self._over:
-            yield Odd(self._held[0], self._over, "long")
-        elif self._held:
-            text = b"".join(self._held)
+            yield Odd(self._buffer[0], self._over, "long")
+        elif self._buffer:
+            text = b"".join(self._buffer)
             yield Odd(text, len(text), "piece")
 
     def _take(self, block: bytes) -> Iterator[bytes | Odd]:
@@ -61,25 +61,25 @@ class LogLines:
             if end < 0:
                 self._over += len(block)
                 return
-            yield Odd(self._held[0], self._over + end + 1, "long")
+            yield Odd(self._buffer[0], self._over + end + 1, "long")
             self._over, block = 0, block[end + 1 :]
-            self._hold(b"")
+            self._keep(b"")
         if b"\n" not in block and b"\0" not in block:
-            self._held.append(block)
-            self._held_bytes += len(block)
+            self._buffer.append(block)
+            self._buffer_bytes += len(block)
         else:
-            text = b"".join([*self._held, block]) if self._held else block
+            text = b"".join([*self._buffer, block]) if self._buffer else block
             if _HOLE in text:
                 yield from self._around_holes(text)
             else:
                 end = text.rfind(b"\n") + 1
-                self._hold(text[end:])
+                self._keep(text[end:])
                 if end:
                     yield text[:end]
         # A hole that begins within the longest line is one, whatever the blocks.
-        if self._held_bytes > self._longest + len(_HOLE):
-            self._over = self._held_bytes
-            self._held = [b"".join(self._held)[: self._kept]]
+        if self._buffer_bytes > self._longest + len(_HOLE):
+            self._over = self._buffer_bytes
+            self._buffer = [b"".join(self._buffer)[: self._kept]]
 
     def _around_holes(self, text: bytes) -> Iterator[bytes | Odd]:
         position = begin = 0
@@ -103,11 +103,11 @@ class LogLines:
                 break
         if position > begin:
             yield text[begin:position]
-        self._hold(text[position:])
+        self._keep(text[position:])
 
-    def _hold(self, text: bytes) -> None:
-        self._held = [text] if text else []
-        self._held_bytes = len(text)
+    def _keep(self, text: bytes) -> None:
+        self._buffer = [text] if text else []
+        self._buffer_bytes = len(text)
 
     def _zeros(self, length: int) -> Odd:
         return Odd(bytes(min(length, self._kept)), length, "hole")

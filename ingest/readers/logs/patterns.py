@@ -94,10 +94,6 @@ class Layout:
     def has_logger(self) -> bool:
         return "logger" in self.header.groupindex
 
-    @property
-    def logger_at_end(self) -> bool:
-        return self.tail is not None
-
     def logger_of(self, header: re.Match[bytes], text: bytes) -> bytes | None:
         """The logger that a record's first line names; NULL where it names none."""
         if self.has_logger:

@@ -7,6 +7,7 @@ whole; what repeats (loggers, levels, seconds) is looked up rather than parsed a
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, compress, repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -31,26 +32,6 @@ UNRECOGNISED: Final = "unrecognised"
 #: As much of a log that begins in a repeated hour is looked at to tell in which pass through it.
 _SETTLE_BYTES: Final = 16 << 20
 _MAX_CLOCKS: Final = 10_000
-#: The columns that are built as lists.
-_COLUMNS: Final = (
-    "record_id",
-    "source_kind",
-    "source_line",
-    "byte_offset",
-    "byte_length",
-    "event_time",
-    "event_time_text",
-    "log_level",
-    "thread",
-    "logger",
-    "message",
-    "continuation",
-    "shape_id",
-    "event_type",
-    "cause_type",
-    "broker_id",
-)
-
 
 #: What a message shape says of a message.
 Matcher = Callable[[str, "str | None", str], "Match | None"]
@@ -145,7 +126,7 @@ class _Rows:
     def _clear(self) -> None:
         self.count = 0
         self._bytes = 0
-        self._columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+        self._columns: defaultdict[str, list[Any]] = defaultdict(list)
         self._field_offsets = array("i", [0])
         self._field_keys: list[str] = []
         self._field_values: list[str] = []

@@ -20,7 +20,7 @@ class StreamFacts:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._held = b""
+        self._buffer = b""
         self._votes: dict[bytes, Counter[int]] = {}
 
     @property
@@ -39,11 +39,11 @@ class StreamFacts:
         end = block.rfind(b"\n") + 1
         if not end:
             # A line this long says nothing here: its beginning is enough.
-            self._held = (self._held + block)[: 1 << 16]
+            self._buffer = (self._buffer + block)[: 1 << 16]
             return
-        for line in (self._held + block[:end]).split(b"\n"):
+        for line in (self._buffer + block[:end]).split(b"\n"):
             self._line(line)
-        self._held = block[end:]
+        self._buffer = block[end:]
 
     def split(self, block: bytes) -> int | None:
         """The first byte of the next block, before it is taken, at which a part of the file may begin."""
@@ -54,9 +54,9 @@ class StreamFacts:
 
         Empty where the file's lines name no process.
         """
-        if self._held:
-            self._line(self._held)
-            self._held = b""
+        if self._buffer:
+            self._line(self._buffer)
+            self._buffer = b""
         votes: dict[str, Counter[int]] = {}
         for stream, counted in self._votes.items():
             name = stream.split(CHANNEL)[0].decode("utf-8", "replace")

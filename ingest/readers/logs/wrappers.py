@@ -96,7 +96,11 @@ def _syslog(unwrap: Unwrap) -> Unwrap:
     return unescaped
 
 
-def _in_json(text_path: Path, streams: Sequence[Path], more: Callable[[Mapping[str, Any], bytes], bool]) -> Unwrap:
+#: Whether the line of an object with these bytes goes on in the next object.
+_Continues = Callable[[Mapping[str, Any], bytes], bool]
+
+
+def _in_json(text_path: Path, streams: Sequence[Path], more: _Continues | None = None) -> Unwrap:
     """A wrapper that holds the line as a text of a JSON object, or as its bytes where these are no UTF-8."""
 
     def unwrap(line: bytes) -> Unwrapped | None:
@@ -112,7 +116,7 @@ def _in_json(text_path: Path, streams: Sequence[Path], more: Callable[[Mapping[s
         found = (value_at(entry, path) for path in streams)
         name = " ".join(value for value in found if isinstance(value, str) and value).encode("utf-8", "replace")
         channel = _STDERR if "stderr" in (entry.get("stream"), entry.get("source")) else b""
-        return Unwrapped(data.rstrip(b"\r\n"), more(entry, data), name + channel)
+        return Unwrapped(data.rstrip(b"\r\n"), more is not None and more(entry, data), name + channel)
 
     return unwrap
 
@@ -127,10 +131,6 @@ def _is_piece(entry: Mapping[str, Any], data: bytes) -> bool:
 
 def _is_broken(entry: Mapping[str, Any], data: bytes) -> bool:
     return entry.get("_LINE_BREAK") == "line-max"
-
-
-def _is_whole(entry: Mapping[str, Any], data: bytes) -> bool:
-    return False
 
 
 _PODS: Final[Sequence[Path]] = (("kubernetes", "pod_name"), ("kubernetes", "container_name"), ("container_name",))
@@ -162,13 +162,11 @@ WRAPPERS: Final[Sequence[Wrapper]] = (
     ),
     Wrapper(
         "loki_json",
-        _in_json(("line",), (("labels", "pod"), ("labels", "container"), ("labels", "instance")), _is_whole),
+        _in_json(("line",), (("labels", "pod"), ("labels", "container"), ("labels", "instance"))),
         names_streams=True,
     ),
-    Wrapper("message_json", _in_json(("message",), _SHIPPED, _is_whole), names_streams=True),
-    Wrapper(
-        "google_json", _in_json(("textPayload",), (("resource", "labels", "pod_name"),), _is_whole), names_streams=True
-    ),
+    Wrapper("message_json", _in_json(("message",), _SHIPPED), names_streams=True),
+    Wrapper("google_json", _in_json(("textPayload",), (("resource", "labels", "pod_name"),)), names_streams=True),
     Wrapper("timestamped", _prefix(_ZONED + rb" ")),
     Wrapper("pod", _prefix(rb"\[pod/([^\]]+)\] "), names_streams=True),
     Wrapper("syslog", _syslog(_SYSLOG), names_streams=True),

@@ -120,7 +120,7 @@ class SnapshotParser:
         self._stage = _Stage.HEADER
         self._left = 0  # sessions, or lists, to come
         self._permissions = 0  # to come of this list
-        self._held = b""
+        self._buffer = b""
         self._offset = 0  # of what is held
         self._sum = 1  # Adler-32 of all before what is held
         self._ancestors: list[tuple[str, int]] = []  # path as stored, number
@@ -133,10 +133,10 @@ class SnapshotParser:
         if self._stage is _Stage.DAMAGED:
             return []
         if self._stage is _Stage.TRAILER:
-            self._held += block[: max(0, RAW_BYTES - len(self._held))]
+            self._buffer += block[: max(0, RAW_BYTES - len(self._buffer))]
             return []
-        self._held = self._held + block if self._held else block
-        cursor = Cursor(self._held)
+        self._buffer = self._buffer + block if self._buffer else block
+        cursor = Cursor(self._buffer)
         nodes: list[SnapshotNode] = []
         begins = 0
         try:
@@ -152,7 +152,7 @@ class SnapshotParser:
 
     def finish(self) -> None:
         """To be called once, after the last block."""
-        self.rest_offset, self.rest = self._offset, self._held[:RAW_BYTES]
+        self.rest_offset, self.rest = self._offset, self._buffer[:RAW_BYTES]
         if self._stage is _Stage.DAMAGED:
             self.ending = Ending.DAMAGED
         elif self._stage is _Stage.TRAILER:
@@ -169,8 +169,8 @@ class SnapshotParser:
             )
 
     def _drop(self, count: int) -> None:
-        self._sum = zlib.adler32(self._held[:count], self._sum)
-        self._held = self._held[count:]
+        self._sum = zlib.adler32(self._buffer[:count], self._sum)
+        self._buffer = self._buffer[count:]
         self._offset += count
 
     def _damage(self, what: str) -> None:
@@ -239,7 +239,7 @@ class SnapshotParser:
         node = _node(cursor, path or "", self._offset + begins, parent)
         self._ancestors.append((path or "", self.node_count))
         self.node_count += 1
-        nodes.append(node._replace(raw=self._held[begins : cursor.at]))
+        nodes.append(node._replace(raw=self._buffer[begins : cursor.at]))
 
     def _parent(self, path: str | None, size: int) -> int:
         if path is None or (self.node_count > 0) != path.startswith("/") or size > _MAX_PATH_BYTES:
@@ -256,16 +256,16 @@ class SnapshotParser:
     def _seal(self, cursor: Cursor) -> None:
         begins = cursor.at
         value, end = cursor.struct(_SEAL)
-        if end != _END_OF_NODES or value != zlib.adler32(self._held[:begins], self._sum):
+        if end != _END_OF_NODES or value != zlib.adler32(self._buffer[:begins], self._sum):
             self._damage("it does not match its checksum, so that nothing vouches for any of its znodes")
         else:
             self._stage = _Stage.TRAILER
-            self.seals = _END_OF_NODES + self._held[begins : cursor.at]
+            self.seals = _END_OF_NODES + self._buffer[begins : cursor.at]
 
     def _trailer(self) -> None:
         """The digest's transaction and the last transaction, each with a seal, where they are there."""
-        data, at = self._held, 0
-        for section in (_digest_section, _zxid_section):
+        data, at = self._buffer, 0
+        for section in (_digest_section, Cursor.long):
             cursor = Cursor(data, at)
             try:
                 zxid = section(cursor)
@@ -297,7 +297,3 @@ def _digest_section(cursor: Cursor) -> int:
     else:
         cursor.long()
     return zxid
-
-
-def _zxid_section(cursor: Cursor) -> int:
-    return cursor.long()

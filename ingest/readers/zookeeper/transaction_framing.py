@@ -67,9 +67,9 @@ class Framer:
 
     def __init__(self, offset: int = 0, number: int = 1) -> None:
         self._state = _State.RECORDS if offset else _State.HEADER
-        self._held = b""
+        self._buffer = b""
         self._at = 0  # of the next byte to look at, in what is held
-        self._held_offset = offset  # of the first byte held, in the file
+        self._buffer_offset = offset  # of the first byte held, in the file
         self._start = offset  # of the record being framed, the file's header included
         self._prefix = b""  # the file's header, until the first record takes it
         self._number = number
@@ -104,24 +104,24 @@ class Framer:
 
     def take(self, block: bytes) -> list[Frame]:
         """The records that end in this block."""
-        block_offset = self._held_offset + len(self._held)
+        block_offset = self._buffer_offset + len(self._buffer)
         content = len(block.rstrip(b"\0"))
         if content:
             self._nonzero_end = block_offset + content
         if self._state in (_State.ENDED, _State.BROKEN):
             self._collect(block)
-            self._held_offset = block_offset + len(block)
+            self._buffer_offset = block_offset + len(block)
             return []
-        self._held = self._held + block if self._held else block
+        self._buffer = self._buffer + block if self._buffer else block
         frames: list[Frame] = []
         while self._step(frames):
             pass
         if self._state in (_State.ENDED, _State.BROKEN):
-            self._held_offset += len(self._held)
-            self._held, self._at = b"", 0
+            self._buffer_offset += len(self._buffer)
+            self._buffer, self._at = b"", 0
         elif self._at:
-            self._held_offset += self._at
-            self._held, self._at = self._held[self._at :], 0
+            self._buffer_offset += self._at
+            self._buffer, self._at = self._buffer[self._at :], 0
         return frames
 
     def finish(self) -> list[Frame]:
@@ -129,36 +129,28 @@ class Framer:
         if self._state is _State.OVERSIZE:
             length, first = self._oversize.length, self._oversize.first
             self._break(f"a record announces {length} bytes and the file ends before them", torn_end=first)
-        is_broken, is_torn = self.is_broken, self._is_torn()
+        is_broken = self.is_broken
+        is_torn = not is_broken and self._is_torn()
         if self._state is _State.ENDED and is_broken:
             self._reason = "bytes follow the zeros that end a transaction log, where ZooKeeper stops reading"
         frames: list[Frame] = []
         if self._suspect is not None and not (is_broken and self._state is _State.BROKEN):
             frames.append(self._damaged())
-        if is_broken and self._suspect is not None:
-            offset, number, first_bytes = self._suspect
-            frames.append(self._rest(offset, number, first_bytes, self._reason))
-        elif is_broken:
-            frames.append(self._rest(self._start, self._number, self._first_bytes, self._reason))
-        elif is_torn:
-            first_bytes = self._first_bytes or (self._prefix + self._held)[:RAW_BYTES]
-            frames.append(self._rest(self._start, self._number, first_bytes, "", is_torn=True))
+        if is_broken or is_torn:
+            first_bytes = self._first_bytes or (self._prefix + self._buffer)[:RAW_BYTES]
+            offset, number, data = self._suspect or (self._start, self._number, first_bytes)
+            length = self._nonzero_end - offset
+            reason = f"{self._reason}: nothing after byte {offset} can be read ({length} bytes)"
+            if is_torn:
+                reason = f"the file ends inside a transaction: {length} bytes of it were written"
+            frames.append(Frame(offset, length, number, data[:length], reason=reason, is_torn=is_torn))
         return frames
-
-    def _rest(self, offset: int, number: int, data: bytes, reason: str, *, is_torn: bool = False) -> Frame:
-        length = self._nonzero_end - offset
-        text = (
-            f"the file ends inside a transaction: {length} bytes of it were written"
-            if is_torn
-            else f"{reason}: nothing after byte {offset} can be read ({length} bytes)"
-        )
-        return Frame(offset, length, number, data[:length], reason=text, is_torn=is_torn)
 
     def _is_torn(self) -> bool:
         if self._state is _State.BROKEN:
             return self._start < self._nonzero_end <= self._torn_end
         if self._state in (_State.HEADER, _State.RECORDS):
-            return self._nonzero_end > self._held_offset + self._at
+            return self._nonzero_end > self._buffer_offset + self._at
         return False
 
     def _step(self, frames: list[Frame]) -> bool:
@@ -170,79 +162,77 @@ class Framer:
         return self._state is _State.RECORDS and self._record(frames)
 
     def _file_header(self) -> bool:
-        has_begun = MAGIC.startswith(self._held[: len(MAGIC)].rstrip(b"\0"))
+        has_begun = MAGIC.startswith(self._buffer[: len(MAGIC)].rstrip(b"\0"))
         if not has_begun:
             self._break("the file does not begin with ZKLG and is no transaction log of ZooKeeper")
-        if not has_begun or len(self._held) < _FILE_HEADER.size:
+        if not has_begun or len(self._buffer) < _FILE_HEADER.size:
             return False
-        magic, version, _ = _FILE_HEADER.unpack_from(self._held)
+        magic, version, _ = _FILE_HEADER.unpack_from(self._buffer)
         if magic != MAGIC or version != _VERSION:
             reason = f"the transaction log is of version {version}: only version {_VERSION} is known"
             self._break(reason, torn_end=_FILE_HEADER.size)
         else:
             self._at = _FILE_HEADER.size
-            self._prefix = self._held[: _FILE_HEADER.size]
+            self._prefix = self._buffer[: _FILE_HEADER.size]
             self._state = _State.RECORDS
         return self._state is _State.RECORDS
 
     def _record(self, frames: list[Frame]) -> bool:
-        held, at = self._held, self._at
-        if len(held) - at < _RECORD_HEADER.size:
+        buffer, at = self._buffer, self._at
+        if len(buffer) - at < _RECORD_HEADER.size:
             return False
-        checksum, length = _RECORD_HEADER.unpack_from(held, at)
+        checksum, length = _RECORD_HEADER.unpack_from(buffer, at)
         first = at + _RECORD_HEADER.size
         if length <= 0:
             self._no_record(checksum, length)
             return False
         if length > MAX_TRANSACTION_BYTES:
-            self._oversize = _Oversize(length, checksum, self._held_offset + first)
-            self._collect(self._prefix + held[at:first])
+            self._oversize = _Oversize(length, checksum, self._buffer_offset + first)
+            self._collect(self._prefix + buffer[at:first])
             self._at = first
             self._state = _State.OVERSIZE
             return True
         end = first + length
-        if len(held) <= end:
+        if len(buffer) <= end:
             return False
-        if held[end] != _END_OF_RECORD:
-            self._break("a record does not end where its length says", torn_end=self._held_offset + end)
+        if buffer[end] != _END_OF_RECORD:
+            self._break("a record does not end where its length says", torn_end=self._buffer_offset + end)
             return False
-        body = held[first:end]
+        body = buffer[first:end]
         if zlib.adler32(body) != checksum:
             self._suspect_record(end + 1)
         else:
-            self._frame(frames, held[at : end + 1], body)
+            self._frame(frames, buffer[at : end + 1], body, end + 1)
         return True
 
     def _no_record(self, checksum: int, length: int) -> None:
-        at = self._held_offset + self._at
+        at = self._buffer_offset + self._at
         if length == 0 and checksum == 0:
             self._state = _State.ENDED
             self._zeros_from = at
-            self._collect(self._prefix + self._held[self._at :])
+            self._collect(self._prefix + self._buffer[self._at :])
         else:
             self._break(f"a record announces {length or 'no'} bytes", torn_end=at + _RECORD_HEADER.size)
 
-    def _frame(self, frames: list[Frame], data: bytes, body: bytes, reason: str | None = None) -> None:
+    def _frame(self, frames: list[Frame], data: bytes, body: bytes, end: int, reason: str | None = None) -> None:
         """Take a record of which the whole is known; one that was suspected before it is damaged on its own."""
         if self._suspect is not None:
             frames.append(self._damaged())
-        offset, data = self._start, self._prefix + data
-        body_at = len(self._prefix) + _RECORD_HEADER.size
-        self._advance(len(body))
-        frames.append(Frame(offset, self._start - offset, self._number, data, body, body_at, reason))
-        self._number += 1
-
-    def _advance(self, body_length: int) -> None:
-        self._at += 0 if self._state is _State.OVERSIZE else _RECORD_HEADER.size + body_length + 1
-        self._start = self._complete_end = self._held_offset + self._at
-        self._prefix = b""
+        offset, number, body_at = self._start, self._number, len(self._prefix) + _RECORD_HEADER.size
+        data = self._prefix + data
+        self._next(end)
+        frames.append(Frame(offset, self._start - offset, number, data, body, body_at, reason))
 
     def _suspect_record(self, end: int) -> None:
         if self._suspect is None:
-            first_bytes = (self._prefix + self._held[self._at : end])[:RAW_BYTES]
+            first_bytes = (self._prefix + self._buffer[self._at : end])[:RAW_BYTES]
             self._suspect = (self._start, self._number, first_bytes)
+        self._next(end)
+
+    def _next(self, end: int) -> None:
+        """The record that was framed ends there, in what is held; the next one begins."""
         self._at = end
-        self._start = self._complete_end = self._held_offset + end
+        self._start = self._complete_end = self._buffer_offset + end
         self._prefix = b""
         self._number += 1
 
@@ -257,30 +247,29 @@ class Framer:
         return Frame(offset, length, number, first_bytes, reason=reason)
 
     def _past_oversize(self, frames: list[Frame]) -> bool:
-        oversize, held = self._oversize, self._held
-        part = held[self._at : self._at + oversize.left]
+        oversize, buffer = self._oversize, self._buffer
+        part = buffer[self._at : self._at + oversize.left]
         oversize.take(part)
         self._collect(part)
         self._at += len(part)
-        if oversize.left or self._at == len(held):
+        if oversize.left or self._at == len(buffer):
             return False
-        if held[self._at] != _END_OF_RECORD or not oversize.is_intact:
+        if buffer[self._at] != _END_OF_RECORD or not oversize.is_intact:
             reason = f"a record announces {oversize.length} bytes, which do not match its checksum"
             self._break(reason, torn_end=oversize.first)
             return False
-        self._at += 1
         reason = (
             f"a transaction of {oversize.length} bytes, more than the {MAX_TRANSACTION_BYTES >> 20} MiB it may have"
         )
         data, self._prefix = self._first_bytes, b""
-        self._frame(frames, data, b"", reason)
+        self._frame(frames, data, b"", self._at + 1, reason)
         self._first_bytes = b""
         self._state = _State.RECORDS
         return True
 
     def _break(self, reason: str, torn_end: int = -1) -> None:
         """Nothing more can be framed; where nothing but zeros follows ``torn_end``, the last record is torn."""
-        self._collect((b"" if self._state is _State.OVERSIZE else self._prefix) + self._held[self._at :])
+        self._collect((b"" if self._state is _State.OVERSIZE else self._prefix) + self._buffer[self._at :])
         self._reason, self._torn_end = reason, torn_end
         self._state = _State.BROKEN
 

@@ -23,7 +23,7 @@ def test_a_segment_of_format_2() -> None:
         next_offset=130,
         last_leader_epoch=4,
         message_format=2,
-        max_timestamp_ms=BASE_TIMESTAMP_MS + 129,
+        max_timestamp=(BASE_TIMESTAMP_MS + 129) * 1000,
         problem=None,
     )
 
@@ -32,7 +32,7 @@ def test_a_segment_of_format_2() -> None:
 def test_messages_of_the_old_formats_are_counted_one_by_one(magic: int) -> None:
     found = summarise([segment(7, 5, magic=magic)], 7)
     assert (found.batches_count, found.first_offset, found.next_offset, found.message_format) == (5, 7, 12, magic)
-    assert found.max_timestamp_ms == (BASE_TIMESTAMP_MS + 11 if magic else None)
+    assert found.max_timestamp == ((BASE_TIMESTAMP_MS + 11) * 1000 if magic else None)
     assert (found.last_leader_epoch, found.problem) == (None, None)
 
 
@@ -126,7 +126,7 @@ def test_a_timestamp_in_the_wrong_unit_is_named_and_not_taken() -> None:
     struct.pack_into(">I", data, 12, zlib.crc32(data[16:]))
     found = summarise([bytes(data)], 0)
     assert BASE_TIMESTAMP_MS * 1000 > MAX_TIMESTAMP_MS
-    assert (found.max_timestamp_ms, found.next_offset) == (None, 1)
+    assert (found.max_timestamp, found.next_offset) == (None, 1)
     assert "beyond the year 9999" in (found.problem or "")
 
 

@@ -18,7 +18,8 @@ from typing import Any, Final
 import pytest
 
 from tests.support.budget import IS_HARD
-from tests.support.captures.damages import BASES, COPIES, KINDS, ZOOKEEPER, Damage
+from tests.support.captures.bases import BASES, ZOOKEEPER
+from tests.support.captures.damages import COPIES, KINDS, Damage
 from tests.support.captures.lake import name_cluster, row_texts
 
 #: The first test pays for the lake of all copies.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.captures.damages import BASES, COPIES, KINDS, ZOOKEEPER, Damage
+from tests.support.captures.bases import BASES, ZOOKEEPER
+from tests.support.captures.damages import COPIES, KINDS, Damage
 from tests.support.captures.lake import name_cluster
 
 EVERY = (*KINDS, *COPIES)

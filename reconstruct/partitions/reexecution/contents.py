@@ -13,6 +13,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import NO_LEADER, PartitionState, ReplicaState
+from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
@@ -97,7 +98,9 @@ class Contents:
         elif self._is_known(requested):
             verdicts.kept("R15")
         elif self._is_in_no_other_line(line, requested):
-            verdicts.broken(self._not_decided(step.log, line, requested, None, "info"))
+            later = self._refuting(step.log, line, requested)
+            severity = "info" if later is None else "error"
+            verdicts.broken(self._not_decided(step.log, line, requested, later, severity))
         else:
             verdicts.unjudged("R15")
 
@@ -116,7 +119,7 @@ class Contents:
             return None if contradicted is None else (contradicted, "error")
         if line not in batch or self._is_logged_elsewhere(line, requested):
             return None
-        is_whole = self.coverage.is_whole(step.log, batch[0].at, batch[-1].at)
+        is_whole = self.coverage.is_whole(step.log, batch[0].at, batch[-1].at, 0)
         severity = "error" if is_whole else "info"
         if self.last is not None and self.last in step.block.transitions:
             return self.last, severity
@@ -134,6 +137,30 @@ class Contents:
         """Whether nothing else tells of the leader at the epoch, though what was decided is known otherwise."""
         is_known = bool(self.known) and (requested.leader_epoch, requested.leader) in self.known
         return bool(self.known) and not is_known and not self._is_logged_elsewhere(line, requested)
+
+    def _refuting(self, log: ControllerLog, line: Evidence, requested: Leadership) -> Evidence | None:
+        """What proves that nothing decided the request's epoch, whatever is missing: the controller tells of a lower
+        one later, or the znode has another one at the very version that the request names."""
+        lag = 0 if self.coverage.case.cluster.version.is_since(EPOCH_BUMP_CACHED_SINCE) else _MOST_RAISED
+        for other in log.lines:
+            if other.offset <= line.offset:
+                continue
+            if other.kind == PARTITION and other.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT):
+                break
+            told = leadership_of(other)
+            if told is not None and told.leader_epoch < requested.leader_epoch - lag:
+                return other
+        return next(
+            (
+                s.fact
+                for s in self.coverage.case.sightings
+                if s.rank <= Rank.DECIDED
+                and line.partition_epoch is not None
+                and s.partition_epoch == line.partition_epoch
+                and s.leader_epoch != requested.leader_epoch
+            ),
+            None,
+        )
 
     def _is_logged_elsewhere(self, line: Evidence, requested: Leadership) -> bool:
         """Whether any line but the request and its receipts names the same leader at the same epoch."""

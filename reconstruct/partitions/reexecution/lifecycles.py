@@ -13,6 +13,7 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     FAILED,
     LEADER_AND_ISR,
+    MARGIN_US,
     PARTITION,
     REPLICA,
     STOP_REPLICA,
@@ -53,10 +54,13 @@ def _settle(
     """The verdict about one procedure between the first and the last of ``lines``."""
     version, at = coverage.case.cluster.version, [line.at for line in lines]
     is_logged = logs_every_transition(coverage.case.cluster, log.controller_epoch)
-    if not is_logged or not coverage.is_whole(log, min(at), max(at)):
+    wrong_steps = list(found)
+    # Where a new partition's lines stand in the wrong order, they do so however the log goes on.
+    is_certain = procedure == "Creation" and bool(wrong_steps) and all(wrong.kind == _EARLY for wrong in wrong_steps)
+    margin_us = 0 if is_certain else MARGIN_US
+    if not is_logged or not coverage.is_whole(log, min(at), max(at), margin_us):
         verdicts.unjudged("R16")
         return
-    wrong_steps = list(found)
     if not wrong_steps:
         verdicts.kept("R16")
     for wrong in wrong_steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,9 +67,9 @@ class LogCoverage:
                     found.setdefault((fact.broker_id, kind), []).append(fact)
         return found
 
-    def is_whole(self, log: ControllerLog, start: int, end: int) -> bool:
-        """No line of the controller is missing from [start, end], and it went on as controller."""
-        return log.controller_epoch not in self.holes and is_whole(log, self.case.cluster, start, end)
+    def is_whole(self, log: ControllerLog, start: int, end: int, margin_us: int = MARGIN_US) -> bool:
+        """No line of the controller is missing from [start, end], and it went on as controller for ``margin_us``."""
+        return log.controller_epoch not in self.holes and is_whole(log, self.case.cluster, start, end, margin_us)
 
     def lives_on(self, log: ControllerLog, after: Evidence) -> bool:
         """Whether the controller is known to have gone on after a line, rather than died in the middle: by a later line
@@ -84,18 +85,41 @@ class LogCoverage:
             for fact in self.case.facts
         )
 
-    def was_received(self, log: ControllerLog, request: SentRequest, around: int) -> bool:
-        """Whether the broker's own log tells of such a request of this controller's about that time; of UpdateMetadata,
-        which since 1.0 is logged once for all brokers, any broker's."""
-        is_any = request.kind == UPDATE_METADATA and self.case.cluster.version.may_be_since(OFFLINE_LOG_DIRS_SINCE)
-        return any(
-            fact.controller_epoch in (None, log.controller_epoch)
-            and (request.kind != STOP_REPLICA or fact.is_delete in (None, request.is_delete))
-            and abs(fact.at - around) <= _RECEIVED_WITHIN_US
+    def was_received(
+        self, log: ControllerLog, request: SentRequest, around: int, beside: Sequence[Evidence] = ()
+    ) -> bool:
+        """Whether the broker's own log tells of such a request of this controller's about that time, more often than
+        this controller's log does where ``beside``, the other requests of the batch, say which state it had. Of
+        UpdateMetadata, logged once for all brokers since 1.0, any broker's log tells where none stands beside."""
+        since_1_0 = self.case.cluster.version.may_be_since(OFFLINE_LOG_DIRS_SINCE)
+        is_any = request.kind == UPDATE_METADATA and since_1_0 and not beside
+        found = [
+            fact
             for (broker, kind), facts in self._receipts.items()
             if kind == request.kind and (is_any or broker == request.broker_id)
             for fact in facts
+            if fact.controller_epoch in (None, log.controller_epoch)
+            and (request.kind != STOP_REPLICA or fact.is_delete in (None, request.is_delete))
+            and abs(fact.at - around) <= _RECEIVED_WITHIN_US
+        ]
+        if not beside or request.kind == STOP_REPLICA:
+            return bool(found)
+        states = {_state_of(line) for line in beside}
+        received = [fact for fact in found if fact.kind in _STATED]
+        known, epochs = {fact.correlation_id for fact in received}, {fact.leader_epoch for fact in received}
+        is_orphan = any(
+            fact.correlation_id not in known if fact.correlation_id is not None else fact.leader_epoch not in epochs
+            for fact in found
+            if fact.kind not in _STATED
         )
+        sent = sum(
+            line.kind == request.kind
+            and request.broker_id in (line.to_broker_ids or ())
+            and _state_of(line) in states
+            and abs(line.at - around) <= _RECEIVED_WITHIN_US
+            for line in log.lines
+        )
+        return is_orphan or sum(_state_of(fact) in states for fact in received) > sent
 
     def was_anything_received(self, log: ControllerLog, start: int, end: int) -> bool:
         """Whether any broker's log tells of a request of this controller's between these instants."""
@@ -119,9 +143,9 @@ class LogCoverage:
         """Whether the broker would have logged a request that it received."""
         return self.case.cluster.logs_all(broker_id, start - MARGIN_US, end + MARGIN_US)
 
-    def lacks_receipts(self, log: ControllerLog, broker_id: int) -> bool:
+    def lacks_receipts(self, log: ControllerLog, broker_id: int, around: int) -> bool:
         """Whether the broker's log has nothing of this controller's requests, or not all that the controller's log
-        tells of: then that log, or the network, lost more than one line, and what it does not say proves little."""
+        tells of about then: then that log, or the network, lost more than one line, and its silence proves little."""
         received = {
             (kind, fact.leader_epoch)
             for kind in (LEADER_AND_ISR, UPDATE_METADATA)
@@ -132,6 +156,7 @@ class LogCoverage:
             line.kind in (LEADER_AND_ISR, UPDATE_METADATA)
             and line.leader != LEADER_DURING_DELETE
             and broker_id in (line.to_broker_ids or ())
+            and abs(line.at - around) <= _NEAR_US
             and (line.kind, line.leader_epoch) not in received
             for line in log.lines
         )
@@ -151,3 +176,11 @@ class LogCoverage:
 
 #: A request is received within this time, the clocks of two machines included, µs.
 _RECEIVED_WITHIN_US = 5_000_000
+#: What a log lacks at most this far from a request says something of that request, µs.
+_NEAR_US = 30_000_000
+#: Receipts that show the state that was sent.
+_STATED = (EventType.LEADER_AND_ISR_RECEIVED, EventType.METADATA_CACHED)
+
+
+def _state_of(line: Evidence) -> tuple[int | None, int | None, frozenset[int]]:
+    return line.leader_epoch, line.leader, frozenset(line.isr or ())

@@ -7,6 +7,7 @@ not logged) those of the controller's last list of live brokers, where that did 
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -242,14 +243,16 @@ class _Reexecution:
         if live is None or self.step.replicas is None or len(self.versions) > _MOST_VERSIONS:
             return None
         cached = None if self.cached is None else self.cached._replace(leader_epoch=0)
+        # An UpdateMetadata that leaves a live broker out is what is asked for, too.
+        listed = live | steady_brokers(self.case.cluster, self.step.log, self.line.at)
+        ways = itertools.product(
+            self.versions, (False, True) if self.may_be_deleted else (False,), self._assignments(), {live, listed}
+        )
         runs: list[frozenset[SentRequest]] = []
-        for version in self.versions:
-            for is_deleted in (False, True) if self.may_be_deleted else (False,):
-                for replicas in self._assignments():
-                    cache = ControllerCache(version, replicas, live, cached, is_deleted, self._may_leave(live))
-                    run = self._run(cache)
-                    if run is not None:
-                        runs.append(run)
+        for version, is_deleted, replicas, brokers in ways:
+            run = self._run(ControllerCache(version, replicas, brokers, cached, is_deleted, self._may_leave(brokers)))
+            if run is not None:
+                runs.append(run)
         return frozenset.intersection(*runs) if runs else None
 
     def _may_leave(self, live: frozenset[int]) -> frozenset[int]:

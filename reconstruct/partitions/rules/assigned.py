@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
@@ -15,6 +16,14 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.intervals import Interval
+
+#: Lines of requests that show the replicas as well as the state.
+_NAMES_REPLICAS: Final = (
+    EventType.LEADER_AND_ISR_SENT,
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.UPDATE_METADATA_SENT,
+    EventType.METADATA_CACHED,
+)
 
 
 def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
@@ -40,11 +49,14 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
             verdicts.kept("R04")
             continue
         issue = None
-        severity = "error" if enclosing[-1].start > state.start else "warning"
-        if severity != "error" and _may_be_assigned(outside[-1], state.value.leader, case):
+        is_enclosed = enclosing[-1].start > state.start
+        may_be_assigned = _may_be_assigned(outside[-1], state.value.leader, case)
+        if not is_enclosed and may_be_assigned:
             verdicts.unjudged("R04")
             continue
-        if case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
+        is_told = not may_be_assigned and _is_still_unassigned(outside[-1], state, case)
+        severity = "error" if is_enclosed or is_told else "warning"
+        if not is_told and case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
             severity = "info"
             issue = known_issue("KAFKA-9672", case.cluster.version)
         replicas = ",".join(map(str, overlapping[0].value.replicas))
@@ -60,6 +72,22 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
                 known_issue=issue,
             )
         )
+
+
+def _is_still_unassigned(outside: Sequence[int], state: Interval[LeaderAndIsrState], case: Case) -> bool:
+    """Whether a line of the same leader epoch with that very ISR, or one of a higher epoch, names the replicas, and not
+    those: the controller's own assignment then."""
+    return any(
+        fact.replicas
+        and fact.kind in _NAMES_REPLICAS
+        and fact.leader_epoch is not None
+        and not set(outside) & set(fact.replicas)
+        and (
+            fact.leader_epoch > state.value.leader_epoch
+            or (fact.leader_epoch == state.value.leader_epoch and set(fact.isr or ()) == set(state.value.isr))
+        )
+        for fact in case.facts
+    )
 
 
 def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:

@@ -25,6 +25,8 @@ _CONTROLLER: Final = "controller"
 _LEADER: Final = "leader"
 #: Lines that follow a write of the controller's own; that of an ISR it shrank also tells of one it left as it was.
 _DECISIONS: Final = (EventType.PARTITION_STATE_CHANGE, EventType.REASSIGNMENT_LEADER_AND_ISR_SENT)
+#: Lines of a controller's state machines, which a KRaft controller does not have.
+_MACHINES: Final = (EventType.PARTITION_STATE_CHANGE, EventType.ISR_SHRUNK_BY_CONTROLLER)
 #: ZooKeeper's time of a write against that of a controller's election: in less, either may have been first.
 _SLACK_US: Final = 10_000_000
 
@@ -98,7 +100,8 @@ def _wrong_step(
         ),
     }[divergence_type]
     how = case.severity(before, after)
-    is_migrating = after.rank is Rank.WRITTEN and case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
+    may_migrate = case.cluster.version.may_be_since(MIGRATION_TO_KRAFT_SINCE)
+    is_migrating = after.rank is Rank.WRITTEN and may_migrate and not _is_ruled_by_zookeeper(case, after)
     if is_migrating and divergence_type != DivergenceType.LEADER_EPOCH_NOT_RAISED:
         how, why = "warning", f"{why}, unless a KRaft controller copied several changes to the znode at once (KIP-866)"
     return Divergence(divergence_type, how, after.at).explained(
@@ -108,6 +111,15 @@ def _wrong_step(
         f" {after.partition_epoch} (leader {after.leader}, ISR {','.join(map(str, after.isr)) or 'empty'}) the leader"
         f" epoch went to {after.leader_epoch} ({utc(after.at)}): {why}.",
         (before.fact.evidence_id, after.fact.evidence_id),
+    )
+
+
+def _is_ruled_by_zookeeper(case: Case, after: Sighting) -> bool:
+    """Whether a controller's own state machine tells of that leader epoch or of a higher one: a cluster that moves to
+    KRaft has none from then on."""
+    return any(
+        fact.kind in _MACHINES and fact.leader_epoch is not None and fact.leader_epoch >= after.leader_epoch
+        for fact in case.facts
     )
 
 

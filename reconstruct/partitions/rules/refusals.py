@@ -13,6 +13,8 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
+from reconstruct.model.states import LEADER_DURING_DELETE
+from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.rules.processes import (
@@ -37,6 +39,10 @@ _MATCHES: Final = frozenset({"SC-RM-86", "SC-RM-94"})
 _NOT_ASSIGNED: Final = frozenset({"SC-RM-17", "SC-RM-32", "SC-RM-60"})
 #: "as replica doesn't exist on broker".
 _NO_REPLICA: Final = frozenset({"SC-RM-13", "SC-RM-45", "SC-RM-52"})
+#: What a controller tells a broker of the leader epoch as it is.
+_TELLS_EPOCH: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.METADATA_CACHED)
+#: A reassignment raises the leader epoch at most so often before an election does.
+_MOST_RAISED: Final = 2
 #: StopReplica without a leader epoch, and of a deletion: never compared.
 _SENTINELS: Final = (-1, -2)
 
@@ -73,6 +79,7 @@ def _judge(
         _refuted_by_itself(broker_id, line)
         or _refuted_by_receipt(line, receipt)
         or _refuted_by_log(case, broker_id, line, highest, receipt)
+        or _refuted_by_later(case, broker_id, line)
     )
     if reason is not None:
         verdicts.broken(_without_reason(case, broker_id, line, reason, highest))
@@ -133,6 +140,32 @@ def _refuted_by_log(
         return f"{accepted}, and leader epoch {epoch} is smaller"
     if epoch > highest.leader_epoch and _is_never_requested(case, broker_id, line, highest, receipt):
         return f"{accepted}, and no higher one since"
+    return None
+
+
+def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
+    """What happened later against the epoch that the line says the broker held: epochs only rise, so it accepts no
+    lower one, and its controller, whose requests come in order, tells it none. Up to 2.3 a controller does not itself
+    learn of the epoch that a reassignment raises."""
+    known, cluster = line.known_leader_epoch, case.cluster
+    if known is None or line.controller_epoch is None or not cluster.keeps_order(broker_id):
+        return None
+    for change in case.role_changes:
+        epoch, fact = change.role.leader_epoch, change.fact
+        is_later = change.broker_id == broker_id and fact.file == line.file and fact.offset > line.offset
+        if is_later and epoch is not None and epoch < known and not is_between(case.recreated_at, line.at, fact.at):
+            return f"it accepted leader epoch {epoch} later ({utc(fact.at)}), never {known}"
+    lag = 0 if cluster.version.is_since(EPOCH_BUMP_CACHED_SINCE) else _MOST_RAISED
+    own = [fact for fact in case.facts_of_brokers[broker_id] if fact.file == line.file]
+    newest = max(f.controller_epoch or 0 for f in own if f.offset <= line.offset)
+    for fact in own:
+        if fact.offset <= line.offset or fact.kind not in _TELLS_EPOCH or fact.leader_epoch is None:
+            continue
+        successor = cluster.successor_start(fact.controller_epoch or 0)
+        is_current = (fact.controller_epoch or 0) >= newest and (successor is None or successor > fact.at)
+        is_lower = 0 <= fact.leader_epoch < known - lag and fact.leader != LEADER_DURING_DELETE
+        if is_current and is_lower and not is_between(case.recreated_at, line.at, fact.at):
+            return f"its controller told it leader epoch {fact.leader_epoch} later ({utc(fact.at)}), never {known}"
     return None
 
 

@@ -6,7 +6,7 @@ behind it. See :mod:`reconstruct.partitions.reexecution`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
@@ -21,6 +21,7 @@ from reconstruct.partitions.reexecution.controller_log import (
     MARGIN_US,
     ONE_BATCH_US,
     RAISED,
+    REPLICA,
     REQUESTS,
     STOP_REPLICA,
     UPDATE_METADATA,
@@ -121,6 +122,20 @@ def _may_have_failed(coverage: LogCoverage, step: Step, line: Evidence, broker: 
     )
 
 
+def _may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
+    """Whether a reassignment may have taken the broker's replica off before the election that ends it."""
+    if line.from_state != PartitionState.ONLINE:
+        return False
+    later = [a for a in coverage.case.assignments if a.start > line.at]
+    return any(broker not in assigned.value.replicas for assigned in later) or any(
+        fact.kind == REPLICA
+        and fact.replica_id == broker
+        and fact.to_state in (ReplicaState.DELETION_STARTED, ReplicaState.NON_EXISTENT)
+        and fact.at >= line.at
+        for fact in coverage.case.facts
+    )
+
+
 def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentRequest) -> bool:
     requests = block.requests
     if expected.kind == STOP_REPLICA and log.stops:
@@ -153,13 +168,14 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
+        or _may_be_removed(coverage, line, expected.broker_id)
     )
     if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
         is_silent = is_silent or not coverage.controller_log_covers(log, line.at, end)
     if is_silent:
         return None
     would_be_logged = coverage.broker_logs_all(expected.broker_id, line.at, end)
-    proof = _proof_of_loss(coverage, log, line, expected)
+    proof = _proof_of_loss(coverage, log, line, expected, [r for r in after if r.kind == expected.kind])
     if proof is None and not (after or would_be_logged):
         return None
     severity = "info" if proof is not None else "error" if after and would_be_logged else "warning"
@@ -192,14 +208,16 @@ def _is_past(expected: SentRequest, after: list[Evidence]) -> bool:
     return any(REQUESTS.index(request.kind) > REQUESTS.index(expected.kind) for request in after)
 
 
-def _proof_of_loss(coverage: LogCoverage, log: ControllerLog, line: Evidence, expected: SentRequest) -> str | None:
+def _proof_of_loss(
+    coverage: LogCoverage, log: ControllerLog, line: Evidence, expected: SentRequest, beside: Sequence[Evidence]
+) -> str | None:
     """What shows that the request was sent, or that the logs lack lines; None where nothing does."""
-    if coverage.was_received(log, expected, line.at):
+    if coverage.was_received(log, expected, line.at, beside):
         return "a broker received it"
     if expected.kind == STOP_REPLICA and coverage.was_answered(expected.broker_id, line.at):
         return "the broker answered it"
     if log.controller_epoch in coverage.holes:
         return "that log lacks other lines of the partition"
-    if coverage.lacks_receipts(log, expected.broker_id):
+    if coverage.lacks_receipts(log, expected.broker_id, line.at):
         return f"the log of broker {expected.broker_id} lacks other requests"
     return None

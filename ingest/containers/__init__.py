@@ -1,6 +1,6 @@
 """Compressed files and archives as streams: nothing is unpacked to disk, memory stays bounded.
 
-What a file is packed in is seen from its first bytes, never from its name. A member of an archive is a file like any
+What a file is packed in is recognised by its first bytes, never by its name. A member of an archive is a file like any
 other, named ``ARCHIVE!MEMBER``; of an archive inside another, ``OUTER!INNER!MEMBER``.
 """
 

@@ -1,4 +1,4 @@
-"""Compressed data as streams, their formats seen from the first bytes.
+"""Compressed data as streams, their formats recognised by the first bytes.
 
 Memory is bounded whatever the ratio: decompressors are asked for so many bytes at most, and those that would need
 more memory than :data:`MEMORY_LIMIT_BYTES` for their window are refused.
@@ -59,7 +59,7 @@ class Inflater:
 
     def __init__(self, window_bits: int) -> None:
         self._inflate = zlib.decompressobj(window_bits)
-        self._held = b""
+        self._input = b""
         self._error: zlib.error | None = None
         self._may_have_more = False
 
@@ -73,21 +73,21 @@ class Inflater:
 
     @property
     def needs_input(self) -> bool:
-        return not (self._held or self._may_have_more or self.eof or self._error)
+        return not (self._input or self._may_have_more or self.eof or self._error)
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
         if self._error is not None:
             raise self._error
-        data = self._held + data if self._held else data
+        data = self._input + data if self._input else data
         before = self._inflate.copy()
         try:
-            given = self._inflate.decompress(data, max_length)
+            output = self._inflate.decompress(data, max_length)
         except zlib.error as error:
             self._error = error
             return _salvaged(before, data)
-        self._held = self._inflate.unconsumed_tail
-        self._may_have_more = len(given) == max_length
-        return given
+        self._input = self._inflate.unconsumed_tail
+        self._may_have_more = len(output) == max_length
+        return output
 
 
 def _salvaged(inflate: zlib._Decompress, data: bytes) -> bytes:
@@ -95,15 +95,15 @@ def _salvaged(inflate: zlib._Decompress, data: bytes) -> bytes:
     output's last byte zlib goes on to what follows it."""
     parts = []
     for step in (16 << 10, 256):
-        given = b"?" * step
-        while data or len(given) == step:
+        output = b"?" * step
+        while data or len(output) == step:
             before = inflate.copy()
             try:
-                given = inflate.decompress(data, step)
+                output = inflate.decompress(data, step)
             except zlib.error:
                 inflate = before
                 break
-            parts.append(given)
+            parts.append(output)
             data = inflate.unconsumed_tail
     for at in range(len(data)):
         try:
@@ -136,7 +136,7 @@ MAGIC_BYTES: Final = 10
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """The format that data beginning with ``head`` is compressed in; NULL where it is in none."""
+    """The format that data beginning with ``head`` is compressed in; None where it is in none."""
     return next((codec for codec in CODECS if codec.begins(head)), None)
 
 
@@ -163,9 +163,9 @@ class Decompressed:
     def read(self, size: int, /) -> bytes:
         if self._at >= len(self._chunk):
             self._chunk, self._at = self._next(max(size, BLOCK_BYTES)), 0
-        given = self._chunk[self._at : self._at + size]
-        self._at += len(given)
-        return given
+        block = self._chunk[self._at : self._at + size]
+        self._at += len(block)
+        return block
 
     def _next(self, size: int) -> bytes:
         parts: list[bytes] = []

@@ -38,7 +38,7 @@ def text_of(name: bytes) -> str:
 
 
 def name_problem(name: str) -> str | None:
-    """Why an entry of this name is refused; NULL where nothing speaks against it.
+    """Why an entry of this name is refused; None where nothing speaks against it.
 
     Backslashes count as separators here: whoever unpacks on Windows follows them.
     """

@@ -39,10 +39,10 @@ _OTHERS: Final = {
 class Content:
     """The uncompressed bytes of one file or member.
 
-    ``member`` is NULL for a file that is no archive; of a member of an archive inside another it is
+    ``member`` is None for a file that is no archive; of a member of an archive inside another it is
     ``ARCHIVE!MEMBER``. A member is unique in its file: where a name occurs again, ``#2``, ``#3`` ... is added.
     ``compression`` is what the file, or the archive that the member stands in, is packed in. ``problem`` says why the
-    content must not be read; with ``member`` NULL, or that of an archive, why what follows in the archive is missing.
+    content must not be read; with ``member`` None, or that of an archive, why what follows in the archive is missing.
     """
 
     member: str | None
@@ -75,10 +75,10 @@ def contents(location: str, offset: int = 0) -> Iterator[Content]:
 
 
 class _Walk:
-    """One pass over a file: which names it has given."""
+    """One pass over a file; it remembers the names of members, to tell equal ones apart."""
 
     def __init__(self) -> None:
-        self._given: dict[str, int] = {}
+        self._names: dict[str, int] = {}
 
     def contents(self, stream: Peekable, name: str | None, packed: str, archive: int) -> Iterator[Content]:
         """What one file or member holds. ``packed`` is what it stands in, ``archive`` how many archives there are
@@ -124,17 +124,17 @@ class _Walk:
         if member is None:
             return Content(None, compression, stream, problem)
         distinct = member
-        number = self._given.get(member, 0)
-        while distinct in self._given:
+        number = self._names.get(member, 0)
+        while distinct in self._names:
             number += 1
             distinct = f"{member}#{number}"
-        self._given[distinct] = 1
-        self._given[member] = max(number, 1)
+        self._names[distinct] = 1
+        self._names[member] = max(number, 1)
         return Content(distinct, compression, stream, problem)
 
 
 def _archive(stream: Peekable, head: bytes, compression: str | None) -> tuple[Iterator[Entry], str] | None:
-    """The entries of an archive and what it is packed in; NULL where it is none."""
+    """The entries of an archive and what it is packed in; None where it is none."""
     if is_tar(head):
         suffix = "bz2" if compression == "bzip2" else {"gzip": "gz", "zstd": "zst"}.get(compression or "", compression)
         return tar_archives.entries(stream), f"tar.{suffix}" if suffix else "tar"

@@ -41,9 +41,9 @@ class SnappyStream:
             if self._ended:
                 return b""
             self._plain, self._at = self._next_block(), 0
-        given = self._plain[self._at : self._at + size]
-        self._at += len(given)
-        return given
+        block = self._plain[self._at : self._at + size]
+        self._at += len(block)
+        return block
 
     def _next_block(self) -> bytes:
         if not self._need(4):
@@ -75,7 +75,7 @@ class SnappyStream:
             return b""
 
     def _need(self, size: int) -> bool:
-        """Whether so many packed bytes are held, after reading more where they are not."""
+        """Whether so many packed bytes are there, after reading more where they are not."""
         while len(self._packed) < size:
             more = self._source.read(_SOURCE_BYTES)
             if not more:

@@ -35,7 +35,7 @@ class ListedFile:
     """A file below a path given.
 
     ``source_file`` is its path below the path given (its name, where the path given is the file itself);
-    ``problem`` says why it must not be opened, NULL where it may. ``state`` is its size and the time of its last
+    ``problem`` says why it must not be opened, None where it may. ``state`` is its size and the time of its last
     change, as text: where it stays the same, the content did; no fact of the cluster.
     """
 
@@ -147,7 +147,7 @@ def _printable(name: str) -> str:
 
 
 def _link_problem(root: str, full: str) -> str | None:
-    """Why a symbolic link is not followed; NULL where its target lies in the tree and is listed by itself."""
+    """Why a symbolic link is not followed; None where its target lies in the tree and is listed by itself."""
     target = os.path.realpath(full)
     if not os.path.exists(target):
         return "a symbolic link whose target does not exist"

@@ -14,7 +14,7 @@ BLOCK_BYTES: Final = 1 << 18
 
 
 def damage_of(stream: ByteStream) -> str | None:
-    """What broke a stream that has been read to its end; NULL where it was whole."""
+    """What broke a stream that has been read to its end; None where it was whole."""
     return cast("str | None", getattr(stream, "damage", None))
 
 
@@ -50,21 +50,21 @@ class Peekable:
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
-        self._held = b""
+        self._buffer = b""
 
     def peek(self, size: int) -> bytes:
         """The next ``size`` bytes, fewer at the end, without taking them."""
-        if len(self._held) < size:
-            self._held += read_up_to(self._stream, size - len(self._held))
-        return self._held[:size]
+        if len(self._buffer) < size:
+            self._buffer += read_up_to(self._stream, size - len(self._buffer))
+        return self._buffer[:size]
 
     def put_back(self, data: bytes) -> None:
         """Give ``data`` again before all that follows."""
-        self._held = data + self._held
+        self._buffer = data + self._buffer
 
     def read(self, size: int, /) -> bytes:
-        if self._held:
-            taken, self._held = self._held[:size], self._held[size:]
+        if self._buffer:
+            taken, self._buffer = self._buffer[:size], self._buffer[size:]
             return taken
         return self._stream.read(size)
 

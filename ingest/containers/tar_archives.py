@@ -1,4 +1,4 @@
-"""Tar archives as streams: one pass, no seeking, nothing held but the block at hand.
+"""Tar archives as streams: one pass, no seeking, no more in memory than one block.
 
 An archive that is cut off or damaged ends with an entry that says so. Archives one after another are read on.
 """

@@ -62,7 +62,7 @@ class Extended:
 
 
 def parse_header(block: bytes) -> Header | None:
-    """A header block; NULL where it is none, or a damaged one: its checksum does not fit."""
+    """A header block; None where it is none, or a damaged one: its checksum does not fit."""
     stated = _number(block[148:156])
     fields = block[:148] + b" " * 8 + block[156:]
     if stated is None or stated not in (sum(fields), sum(struct.unpack("512b", fields))):
@@ -168,7 +168,7 @@ def decimal(digits: bytes) -> int | None:
 
 
 def _number(data: bytes) -> int | None:
-    """A number field, octal or in base 256; NULL where it is neither, or negative."""
+    """A number field, octal or in base 256; None where it is neither, or negative."""
     if data[0] & 0x80:
         number = int.from_bytes(bytes([data[0] & 0x7F]) + data[1:], "big")
         return number if not data[0] & 0x40 and number < 1 << 63 else None

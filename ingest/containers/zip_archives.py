@@ -23,7 +23,7 @@ from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, damage_of
 from ingest.containers.zip_directory import Directory, ZipEntry
 from ingest.containers.zip_entries import CUT_OFF, Checked, in_sequence, unpacked
 
-#: An archive inside another is held in memory up to this size.
+#: An archive inside another is kept in memory up to this size.
 SPOOL_BYTES: Final = 64 << 20
 MAGICS: Final = (directory.LOCAL, directory.END, directory.DESCRIPTOR + directory.LOCAL)
 
@@ -44,20 +44,20 @@ def entries(file: SeekableStream) -> Iterator[Entry]:
 
 
 def entries_of_stream(source: ByteStream) -> Iterator[Entry]:
-    """The files of a zip archive inside another file: held in memory where it is small, else read in sequence."""
-    held = io.BytesIO()
-    while held.tell() <= SPOOL_BYTES:
+    """The files of a zip archive inside another file: kept in memory where it is small, else read in sequence."""
+    spooled = io.BytesIO()
+    while spooled.tell() <= SPOOL_BYTES:
         block = source.read(BLOCK_BYTES)
         if not block:
-            yield from entries(held)
+            yield from entries(spooled)
             damage = damage_of(source)
             if damage is not None:
                 yield refused(None, f"the zip archive is damaged ({damage}): files of it may be missing")
             return
-        held.write(block)
+        spooled.write(block)
     rest = Peekable(source)
-    rest.put_back(held.getvalue())
-    held.close()
+    rest.put_back(spooled.getvalue())
+    spooled.close()
     yield from in_sequence(rest, None)
 
 

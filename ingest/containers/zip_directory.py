@@ -56,7 +56,7 @@ class ZipEntry:
 
     @property
     def problem(self) -> str | None:
-        """Why the entry must not be read; NULL where it may."""
+        """Why the entry must not be read; None where it may."""
         if stat.S_ISLNK(self.mode):
             return LINK
         if stat.S_IFMT(self.mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -123,24 +123,24 @@ def _directory(file: SeekableStream, tail: bytes, at: int, tail_start: int) -> D
 
 def directory_entries(file: SeekableStream, directory: Directory) -> Iterator[ZipEntry | str]:
     """The entries of the central directory; a sentence, and no more, where it is damaged."""
-    held = b""
+    buffer = b""
     position, end = directory.start, directory.start + directory.size
-    while held or position < end:
-        while len(held) < 46 or len(held) < 46 + sum(_CENTRAL_FIELDS.unpack_from(held)[10:13]):
+    while buffer or position < end:
+        while len(buffer) < 46 or len(buffer) < 46 + sum(_CENTRAL_FIELDS.unpack_from(buffer)[10:13]):
             block = read_at(file, position, min(BLOCK_BYTES, end - position))
             if not block:
                 yield "its directory ends in the middle of an entry"
                 return
             position += len(block)
-            held += block
-        fields = _CENTRAL_FIELDS.unpack_from(held)
+            buffer += block
+        fields = _CENTRAL_FIELDS.unpack_from(buffer)
         if fields[0] != CENTRAL:
             yield "its directory is damaged"
             return
         name_end = 46 + fields[10]
         extra_end = name_end + fields[11]
-        yield _central_entry(fields, held[46:name_end], held[name_end:extra_end], directory.shift)
-        held = held[extra_end + fields[12] :]
+        yield _central_entry(fields, buffer[46:name_end], buffer[name_end:extra_end], directory.shift)
+        buffer = buffer[extra_end + fields[12] :]
 
 
 def _central_entry(fields: tuple[int, ...], name: bytes, extra: bytes, shift: int) -> ZipEntry:
@@ -151,7 +151,7 @@ def _central_entry(fields: tuple[int, ...], name: bytes, extra: bytes, shift: in
 
 
 def parse_local(block: bytes) -> tuple[int, int] | None:
-    """Lengths of the name and of the extra fields that follow a local header of 30 bytes; NULL where it is none."""
+    """Lengths of the name and of the extra fields that follow a local header of 30 bytes; None where it is none."""
     if len(block) < 30 or not block.startswith(LOCAL):
         return None
     fields = _LOCAL_FIELDS.unpack_from(block)
@@ -175,12 +175,12 @@ def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
             wide = extra[at + 4 : at + 4 + length]
             break
         at += 4 + length
-    given = []
+    numbers = []
     for value in values:
         if value == _UNKNOWN_32 and len(wide) >= 8:
             value, wide = struct.unpack_from("<Q", wide)[0], wide[8:]
-        given.append(value)
-    return tuple(given)
+        numbers.append(value)
+    return tuple(numbers)
 
 
 def _name(name: bytes, flags: int, system: int) -> str:

@@ -15,12 +15,7 @@ from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, because, dama
 from ingest.containers.zip_directory import ZipEntry
 
 CUT_OFF: Final = "the zip entry is cut off here"
-_CODECS: Final = {
-    directory.DEFLATED: DEFLATE,
-    directory.BZIP2: BZIP2,
-    directory.ZSTD: ZSTD,
-    directory.ZSTD_OLD: ZSTD,
-}
+_CODECS: Final = {directory.DEFLATED: DEFLATE, directory.BZIP2: BZIP2, directory.ZSTD: ZSTD, directory.ZSTD_OLD: ZSTD}
 
 
 def unpacked(packed: ByteStream, method: int) -> ByteStream:
@@ -83,7 +78,7 @@ class _Described(Checked):
 
 
 def in_sequence(source: Peekable, damage: str | None) -> Iterator[Entry]:
-    """The entries by their local headers, where the directory cannot be used: ``damage`` says why, NULL where the
+    """The entries by their local headers, where the directory cannot be used: ``damage`` says why, None where the
     archive may be whole. Each stream must be used before the next is asked for."""
     return _Sequence(source, damage).entries()
 
@@ -122,7 +117,7 @@ class _Sequence:
         return False
 
     def _header(self) -> ZipEntry | None:
-        """The next entry; NULL behind the last one, or where none can be found."""
+        """The next entry; None behind the last one, or where none can be found."""
         head = self._source.peek(30)
         lengths = directory.parse_local(head)
         if lengths is None:

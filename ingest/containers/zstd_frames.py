@@ -1,6 +1,6 @@
 """Zstandard, frame by frame and block by block (RFC 8878, section 3).
 
-The library decompresses all that it is given at once, and a few kilobytes may hold gigabytes. So the frames are
+The library decompresses all that it is output at once, and a few kilobytes may hold gigabytes. So the frames are
 taken apart here and it gets one block at a time: a block holds 128 KiB at most.
 """
 
@@ -35,7 +35,7 @@ class ZstdDecoder:
     """
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._input = bytearray()
         self._stage = self._header
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._has_checksum = False
@@ -46,56 +46,54 @@ class ZstdDecoder:
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """The content of the next block; nothing where more input is needed. :class:`ZstdError` on bad data."""
-        self._held += data
+        self._input += data
         self.needs_input = False
         while not (self.eof or self.needs_input):
-            given = self._stage()
-            if given:
-                return given
-        if self.eof and self._held:
-            self.unused_data, self._held = bytes(self._held), bytearray()
+            output = self._stage()
+            if output:
+                return output
+        if self.eof and self._input:
+            self.unused_data, self._input = bytes(self._input), bytearray()
         return b""
 
     def _take(self, size: int) -> bytes | None:
-        if len(self._held) < size:
+        if len(self._input) < size:
             self.needs_input = True
             return None
-        taken = bytes(self._held[:size])
-        del self._held[:size]
+        taken = bytes(self._input[:size])
+        del self._input[:size]
         return taken
 
     def _header(self) -> bytes:
-        size = _header_size(self._held)
-        if size is None:
+        if len(self._input) < 8:  # no frame is shorter, and no skippable frame's header is longer
             self.needs_input = True
             return b""
-        if bytes(self._held[1:4]) == _SKIPPABLE_MAGIC:
-            self._skipping = struct.unpack_from("<I", self._held, 4)[0]
-            del self._held[:8]
+        if bytes(self._input[1:4]) == _SKIPPABLE_MAGIC:
+            self._skipping = struct.unpack_from("<I", self._input, 4)[0]
+            del self._input[:8]
             self._stage = self._skip
             return b""
-        header = self._take(size)
+        header = self._take(zstandard.frame_header_size(bytes(self._input[:8])))
         if header is None:
             return b""
-        _check(header)
-        self._has_checksum = bool(header[4] & 4)
+        self._has_checksum = _parameters(header).has_checksum
         self._frame = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES).decompressobj()
         self._stage = self._block
         return self._feed(header)
 
     def _skip(self) -> bytes:
-        passed = min(self._skipping, len(self._held))
-        del self._held[:passed]
+        passed = min(self._skipping, len(self._input))
+        del self._input[:passed]
         self._skipping -= passed
         self.eof = self._skipping == 0
         self.needs_input = not self.eof
         return b""
 
     def _block(self) -> bytes:
-        if len(self._held) < 3:
+        if len(self._input) < 3:
             self.needs_input = True
             return b""
-        header = int.from_bytes(self._held[:3], "little")
+        header = int.from_bytes(self._input[:3], "little")
         kind, size = header >> 1 & 3, header >> 3
         if kind == _RESERVED or size > _MAX_BLOCK_BYTES:
             raise ZstdError("a block of a kind or size that does not exist")
@@ -111,11 +109,11 @@ class ZstdDecoder:
             checksum = self._take(4)
             if checksum is None:
                 return b""
-            given = self._feed(checksum)
+            output = self._feed(checksum)
         else:
-            given = b""
+            output = b""
         self.eof = True
-        return given
+        return output
 
     def _feed(self, data: bytes) -> bytes:
         assert self._frame is not None
@@ -125,35 +123,16 @@ class ZstdDecoder:
             raise ZstdError(str(error).removeprefix("zstd decompressor error: ")) from error
 
 
-def _header_size(held: bytearray) -> int | None:
-    """Bytes of the frame's header; NULL where too few are there to say."""
-    if len(held) < 5:
-        return None
-    if bytes(held[1:4]) == _SKIPPABLE_MAGIC:
-        return 8 if len(held) >= 8 else None
-    single_segment, content_flag, dictionary_flag = held[4] >> 5 & 1, held[4] >> 6, held[4] & 3
-    content_bytes = (single_segment, 2, 4, 8)[content_flag]
-    return 5 + (1 - single_segment) + (0, 1, 2, 4)[dictionary_flag] + content_bytes
-
-
-def _check(header: bytes) -> None:
-    """Refuse what cannot be decompressed in bounded memory, or not at all."""
-    if header[:4] != FRAME_MAGIC:
-        raise ZstdError("no frame begins here")
-    single_segment, content_flag, dictionary_flag = header[4] >> 5 & 1, header[4] >> 6, header[4] & 3
-    if header[4] & 8:
-        raise ZstdError("its header has a reserved bit set")
-    at = 5
-    if single_segment:
-        at += (0, 1, 2, 4)[dictionary_flag]
-        window = int.from_bytes(header[at:], "little") + (256 if content_flag == 1 else 0)
-    else:
-        exponent, mantissa = header[5] >> 3, header[5] & 7
-        window = (1 << (10 + exponent)) // 8 * (8 + mantissa)
-        at += 1
-    if window > MAX_WINDOW_BYTES:
-        limit = MAX_WINDOW_BYTES >> 20
-        raise ZstdError(f"it needs a window of {window >> 20} MiB, and {limit} MiB is the limit: decompress it first")
-    dictionary = int.from_bytes(header[at : at + (0, 1, 2, 4)[dictionary_flag]], "little") if not single_segment else 0
-    if dictionary or (single_segment and any(header[5 : 5 + (0, 1, 2, 4)[dictionary_flag]])):
+def _parameters(header: bytes) -> zstandard.FrameParameters:
+    """What a frame's header states; :class:`ZstdError` for what cannot be decompressed in bounded memory, or not at
+    all."""
+    try:
+        stated = zstandard.get_frame_parameters(header)
+    except zstandard.ZstdError as error:
+        raise ZstdError("no frame begins here, or one of a kind that does not exist") from error
+    if stated.window_size > MAX_WINDOW_BYTES:
+        limit, needed = MAX_WINDOW_BYTES >> 20, stated.window_size >> 20
+        raise ZstdError(f"it needs a window of {needed} MiB, and {limit} MiB is the limit: decompress it first")
+    if stated.dict_id:
         raise ZstdError("it needs a dictionary: decompress it first")
+    return stated

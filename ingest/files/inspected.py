@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS
 from ingest.readers import paths
@@ -53,15 +51,6 @@ class Inspected:
     damage: str | None = None
     raw: str = ""
     is_declared_final: bool = False
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @staticmethod
-    def from_json(text: str) -> Inspected:
-        values: dict[str, Any] = json.loads(text)
-        values["splits"] = tuple((offset, line) for offset, line in values["splits"])
-        return Inspected(**values)
 
     @property
     def is_log(self) -> bool:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from ingest.lake.pinned import is_worth_it, pinned_table
+from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 
+_Each = TypeVar("_Each")
+_Result = TypeVar("_Result")
 VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
 
 
@@ -43,7 +45,7 @@ class Lake:
 
     def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
         """Make the tables that are missing; raise :class:`LakeError` where one is of another version."""
-        in_parallel([_bind(self._ensure_one, spec) for spec in specs])
+        side_by_side(self._ensure_one, specs)
 
     def _ensure_one(self, spec: TableSpec) -> None:
         if self.exists(spec):
@@ -70,10 +72,7 @@ class Lake:
 
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
-        in_parallel([_bind(self._overwrite_one, spec, rows) for spec, rows in tables])
-
-    def _overwrite_one(self, spec: TableSpec, rows: DataFrame) -> None:
-        self.overwrite(rows, spec)
+        side_by_side(lambda table: self.overwrite(table[1], table[0]), tables)
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
@@ -113,11 +112,7 @@ class Lake:
 
     def _property(self, spec: TableSpec, name: str) -> str | None:
         """A table property, from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table."""
-        jvm = self.spark._jvm
-        assert jvm is not None
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path(spec))
-        none = jvm.scala.Option.empty()
-        value = log.update(False, none, none).metadata().configuration().get(name)
+        value = delta_snapshot(self.spark, self.path(spec)).metadata().configuration().get(name)
         return str(value.get()) if value.isDefined() else None
 
     @staticmethod
@@ -150,21 +145,15 @@ class PinnedLake(Lake):
 _COMMITS_AT_A_TIME: Final = 4
 
 
-def in_parallel(actions: Sequence[Callable[[], None]]) -> None:
-    """Run Spark actions side by side; the first failure is raised when all have ended."""
+def side_by_side(action: Callable[[_Each], _Result], each: Iterable[_Each]) -> list[_Result]:
+    """Run a Spark action for each; the first failure is raised when those that run have ended."""
     with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
-        for future in [pool.submit(action) for action in actions]:
-            future.result()
+        return list(pool.map(action, each))
 
 
 def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
     """The rows of several small DataFrames, collected side by side."""
-    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
-        return list(pool.map(lambda frame: frame.collect(), frames))
-
-
-def _bind(action: Callable[..., None], *arguments: object) -> Callable[[], None]:
-    return lambda: action(*arguments)
+    return side_by_side(lambda frame: frame.collect(), frames)
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

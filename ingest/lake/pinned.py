@@ -53,6 +53,14 @@ class PinnedTable:
         return DataFrame(session.read().schema(self.schema).parquet(paths), spark)
 
 
+def delta_snapshot(spark: SparkSession, path: str) -> Any:
+    """The newest version of the table at ``path`` as Delta's own object of Java, of which no Spark job is needed."""
+    jvm = spark._jvm
+    assert jvm is not None
+    none = jvm.scala.Option.empty()
+    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).update(False, none, none)
+
+
 def is_worth_it(spark: SparkSession) -> bool:
     """Whether the session runs on this machine alone: elsewhere a job is cheap and a look at a file is not."""
     return (spark.sparkContext.master or "").startswith("local")
@@ -60,11 +68,7 @@ def is_worth_it(spark: SparkSession) -> bool:
 
 def pinned_table(spark: SparkSession, path: str) -> PinnedTable | None:
     """The newest version of the table at ``path``; None where its files are many, or not to be read as they are."""
-    jvm = spark._jvm
-    assert jvm is not None
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-    none = jvm.scala.Option.empty()
-    snapshot = log.update(False, none, none)
+    snapshot = delta_snapshot(spark, path)
     checksum = snapshot.checksumOpt()
     if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
         return None
@@ -75,7 +79,7 @@ def pinned_table(spark: SparkSession, path: str) -> PinnedTable | None:
     )
     if not is_plain or count > MOST_FILES or count != checksum.get().numFiles():
         return None
-    folder = log.dataPath().toString()
+    folder = snapshot.deltaLog().dataPath().toString()
     named = [files.apply(index) for index in range(count)]
     names = [file.path() for file in named]
     if _PATTERN.search(folder) or not all(map(_PLAIN_NAME.fullmatch, names)):

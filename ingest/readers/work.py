@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 #: As much of a rejected record is kept.
@@ -58,13 +57,6 @@ class WorkItem:
     def part(self) -> Part:
         """Which part of which file it is."""
         return (self.file_id, self.offset)
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @staticmethod
-    def from_json(text: str) -> WorkItem:
-        return WorkItem(**json.loads(text))
 
 
 class Place(NamedTuple):

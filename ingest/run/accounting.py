@@ -20,6 +20,10 @@ from ingest.readers.sources import INSTANT_COLUMNS
 from ingest.run.planning import FileKey, Planned
 
 
+class IngestError(Exception):
+    """The ingest cannot go on; the message is one sentence that says what to do."""
+
+
 @dataclass(frozen=True)
 class Written:
     """What one table holds of one file; instants in microseconds since 1970."""
@@ -127,7 +131,7 @@ def file_rows_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]]) -> D
 
 
 def conservation_error(planned: Planned, row: Mapping[str, Any], bytes_accounted: int) -> str | None:
-    """A sentence where the bytes of a file that grows do not add up; NULL where each belongs to one record."""
+    """A sentence where the bytes of a file that grows do not add up; None where each belongs to one record."""
     if planned.owner.file.is_growing and row["status"] == "ingested" and bytes_accounted != row["ingested_bytes"]:
         return (
             f"{row['source_file']}: {row['ingested_bytes']} bytes were read, records account for {bytes_accounted}:"

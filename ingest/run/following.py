@@ -120,7 +120,7 @@ def follow(
     ingest = Ingest(lake, paths, options, progress, may_be_empty=True)
 
     def batch(changed: DataFrame, batch_id: int) -> None:
-        del changed, batch_id  # what is new is seen from the files and the lake, not from the stream's memory
+        del changed, batch_id  # what is new follows from the files and the lake, not from the stream's memory
         try:
             each(_patiently(ingest, progress))
         except Exception as error:

@@ -23,8 +23,7 @@ from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.readers.logs.times import zone
 from ingest.run import reading
-from ingest.run.accounting import keys_frame, text_frame
-from ingest.run.errors import IngestError
+from ingest.run.accounting import IngestError, keys_frame, text_frame
 from ingest.run.planning import Action, Planned, StoredFile, file_ids, needed_prefixes, plan
 from ingest.run.superseding import earlier_ids, prefixes, superseded
 from ingest.run.writing import Writer
@@ -201,8 +200,8 @@ def _unfinished(planned: Sequence[Planned]) -> list[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    first = ", ".join(names[:3])
+    return first if len(names) <= 3 else f"{first} and {len(names) - 3} more"
 
 
 def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warnings: Sequence[str]) -> IngestReport:

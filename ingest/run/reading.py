@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark import AccumulatorParam
@@ -23,7 +23,7 @@ from ingest.files.inspected import Inspected
 from ingest.files.inspection import SPLIT_BYTES, inspect
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
-from ingest.lake.tables.types import arrow_schema, spark_type
+from ingest.lake.tables.types import spark_type
 from ingest.readers.batches import BATCH_ROWS, CLOCK_COLUMN, kept_batches, rejected_batches, table_schema
 from ingest.readers.lines import blocks
 from ingest.readers.logs import records
@@ -34,17 +34,17 @@ from ingest.readers.work import Part, Place, Rejected, WorkItem
 _FILE_COST_BYTES: Final = 32 << 10
 _TASK_BYTES: Final = 32 << 20
 
-#: Rejected records come with the result of the task that met them, up to so many bytes for a task: Spark's driver holds
-#: those of all tasks at once. Of a part with more they are read again.
+#: Rejected records come with the result of the task that met them, up to so many bytes for a task: Spark's driver has
+#: those of all tasks in memory at once. Of a part with more they are read again.
 REJECTED_BYTES: Final = 256 << 10
 #: What a row takes beside its text.
 _ROW_BYTES: Final = 512
 
-#: Rows of ``bronze.rejected_records`` as an Arrow stream, by part of a file; NULL where they are too many to hold.
+_Work = TypeVar("_Work")
+_Found = TypeVar("_Found")
+#: Rows of ``bronze.rejected_records`` as an Arrow stream, by part of a file; None where they are too many to keep.
 Rejections = dict[Part, "bytes | None"]
-_Task = Callable[[list[str]], Iterator[pa.RecordBatch]]
-_TEXT_COLUMN: Final = arrow_schema({"text": "string"})
-_TEXT: Final = T.StructType([T.StructField("text", spark_type("string"))])
+_Member = tuple[str, "str | None"]  # location, member
 
 
 class _RejectionsParam(AccumulatorParam[Rejections]):
@@ -63,50 +63,31 @@ def inspect_files(
     if not found:
         return []
 
-    def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        for payload in payloads:
-            location, source_file, problem = payload.split("\0")
-            file = ListedFile(location, source_file, problem or None)
-            texts = [item.to_json() for item in inspect(file, split_bytes, is_final=is_final)]
-            if texts:
-                yield pa.record_batch({"text": texts}, _TEXT_COLUMN)
+    def task(files: list[ListedFile]) -> Iterator[Inspected]:
+        for file in files:
+            yield from inspect(file, split_bytes, is_final=is_final)
 
-    named = [(file.location, 0, "\0".join((file.location, file.source_file, file.problem or ""))) for file in found]
-    rows = _run(spark, _bins(named, spark), task, _TEXT).collect()
-    return sorted((Inspected.from_json(row.text) for row in rows), key=lambda item: (item.location, item.member or ""))
+    rows = _collect(spark, _bins([(file.location, 0, file) for file in found], spark), task)
+    return sorted(rows, key=lambda item: (item.location, item.member or ""))
 
 
 def prefix_hashes(
-    spark: SparkSession, wanted: Mapping[tuple[str, str | None], Sequence[int]]
+    spark: SparkSession, wanted: Mapping[_Member, Sequence[int]]
 ) -> dict[tuple[str, str | None, int], str]:
     """SHA-256 of the first so many uncompressed bytes of files, by (location, member, bytes)."""
     if not wanted:
         return {}
 
-    def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        for payload in payloads:
-            location, member, lengths = payload.split("\0")
+    def task(files: list[tuple[_Member, list[int]]]) -> Iterator[tuple[tuple[str, str | None, int], str]]:
+        for (location, member), lengths in files:
             for content in contents(location):
-                if (content.member or "") == member and content.problem is None:
-                    texts = [
-                        "\0".join((location, member, str(length), value))
-                        for length, value in _prefixes(content.stream, [int(length) for length in lengths.split(",")])
-                    ]
-                    yield pa.record_batch({"text": texts}, _TEXT_COLUMN)
+                if content.member == member and content.problem is None:
+                    for length, value in _prefixes(content.stream, lengths):
+                        yield (location, member, length), value
                     break
 
-    bins = _bins(
-        [
-            (location, max(lengths), "\0".join((location, member or "", ",".join(map(str, sorted(set(lengths)))))))
-            for (location, member), lengths in wanted.items()
-        ],
-        spark,
-    )
-    hashes = {}
-    for row in _run(spark, bins, task, _TEXT).collect():
-        location, member, length, value = row.text.split("\0")
-        hashes[location, member or None, int(length)] = value
-    return hashes
+    work = [(key[0], max(lengths), (key, sorted(set(lengths)))) for key, lengths in wanted.items()]
+    return dict(_collect(spark, _bins(work, spark), task))
 
 
 def _prefixes(stream: ByteStream, lengths: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -125,31 +106,31 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], r
     What cannot be read goes into ``rejected``, an accumulator of :func:`rejections`: a part is read once for both.
     """
 
-    def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
+    def task(items: list[WorkItem]) -> Iterator[pa.RecordBatch]:
         left = REJECTED_BYTES
-        for item, stream in _open(payloads):
-            held: list[Rejected] | None = []
+        for item, stream in _open(items):
+            unreadable: list[Rejected] | None = []
             for found in read_item(item, blocks(stream, item.byte_count)):
                 if not isinstance(found, Rejected):
                     yield found
                     continue
                 left -= len(found.place.data) + _ROW_BYTES
-                held = [*held, found] if held is not None and left > 0 else None
-            if held != []:
-                rejected.add({item.part: None if held is None else _packed(item, held)})
+                unreadable = [*unreadable, found] if unreadable is not None and left > 0 else None
+            if unreadable != []:
+                rejected.add({item.part: None if unreadable is None else _packed(item, unreadable)})
 
-    return _run(spark, _item_bins(items, spark), task, _without_clock(spec), merged=True)
+    return _rows(spark, _item_bins(items, spark), task, spec)
 
 
 def rejected_rows(spark: SparkSession, items: Sequence[WorkItem], rejected: Rejections) -> DataFrame:
     """The rows of ``bronze.rejected_records`` that the items give: their records that cannot be read, the place
     where a file is damaged, and, for an item with a ``reason``, the file itself.
 
-    ``rejected`` is what :func:`kept_rows` gathered; parts with more than it holds are read again.
+    ``rejected`` is what :func:`kept_rows` gathered; parts with more than it has are read again.
     """
 
-    def task(payloads: list[str]) -> Iterator[pa.RecordBatch]:
-        for item, stream in _open(payloads):
+    def task(items: list[WorkItem]) -> Iterator[pa.RecordBatch]:
+        for item, stream in _open(items):
             found = read_item(item, blocks(stream, item.byte_count))
             yield from rejected_batches(item, (row for row in found if isinstance(row, Rejected)))
 
@@ -158,10 +139,10 @@ def rejected_rows(spark: SparkSession, items: Sequence[WorkItem], rejected: Reje
         if item.reason:
             place = Place(0, item.end, 1, item.raw.encode("utf-8", "replace"))
             batches.extend(rejected_batches(item, [Rejected(place, item.reason)]))
-    columns = _without_clock(REJECTED_RECORDS)
-    rows = spark.createDataFrame(pa.Table.from_batches(batches, table_schema(REJECTED_RECORDS)), columns)
+    table = pa.Table.from_batches(batches, table_schema(REJECTED_RECORDS))
+    rows = spark.createDataFrame(table, _without_clock(REJECTED_RECORDS))
     again = [item for item in items if rejected.get(item.part, b"") is None]
-    return rows.unionAll(_run(spark, _item_bins(again, spark), task, columns, merged=True)) if again else rows
+    return rows.unionAll(_rows(spark, _item_bins(again, spark), task, REJECTED_RECORDS)) if again else rows
 
 
 def rejections(spark: SparkSession) -> Any:
@@ -199,15 +180,14 @@ def _unpacked(packed: bytes | None) -> list[pa.RecordBatch]:
     return [] if packed is None else list(pa.ipc.open_stream(packed))
 
 
-def _open(payloads: list[str]) -> Iterator[tuple[WorkItem, ByteStream]]:
+def _open(items: list[WorkItem]) -> Iterator[tuple[WorkItem, ByteStream]]:
     """Each item with its bytes, from its offset; an archive is passed once for all its members."""
     by_location: dict[str, list[WorkItem]] = {}
-    for payload in payloads:
-        item = WorkItem.from_json(payload)
+    for item in items:
         by_location.setdefault(item.location, []).append(item)
-    for location, items in by_location.items():
-        members = {item.member: item for item in items if item.member is not None}
-        for item in items:
+    for location, parts in by_location.items():
+        members = {item.member: item for item in parts if item.member is not None}
+        for item in parts:
             if item.member is None:
                 for content in contents(location, item.offset if item.is_plain else 0):
                     if not item.is_plain:
@@ -221,31 +201,23 @@ def _open(payloads: list[str]) -> Iterator[tuple[WorkItem, ByteStream]]:
                     yield wanted, content.stream
 
 
-def _item_bins(items: Sequence[WorkItem], spark: SparkSession) -> list[list[str]]:
-    return _bins(
-        [
-            (
-                f"{item.location}@{item.offset}" if item.member is None else item.location,
-                item.byte_count,
-                item.to_json(),
-            )
-            for item in items
-        ],
-        spark,
-    )
+def _item_bins(items: Sequence[WorkItem], spark: SparkSession) -> list[list[WorkItem]]:
+    """The parts of a file may lie in several bins, the members of an archive in one."""
+    places = (f"{item.location}@{item.offset}" if item.member is None else item.location for item in items)
+    return _bins([(place, item.byte_count, item) for place, item in zip(places, items, strict=True)], spark)
 
 
-def _bins(work: Sequence[tuple[str, int, str]], spark: SparkSession) -> list[list[str]]:
-    """Pack (group, bytes, payload) into bins of about equal bytes; a group stays in one bin."""
+def _bins(work: Sequence[tuple[str, int, _Work]], spark: SparkSession) -> list[list[_Work]]:
+    """Pack (group, bytes, what is to be done) into bins of about equal bytes; a group stays in one bin."""
     sizes: dict[str, int] = {}
-    grouped: dict[str, list[str]] = {}
+    grouped: dict[str, list[_Work]] = {}
     for group, size, payload in work:
         sizes[group] = sizes.get(group, 0) + size + _FILE_COST_BYTES
         grouped.setdefault(group, []).append(payload)
     total = sum(sizes.values())
     number = max(1, min(len(grouped), max(spark.sparkContext.defaultParallelism, -(-total // _TASK_BYTES))))
     loads = [(0, index) for index in range(number)]
-    bins: list[list[str]] = [[] for _ in range(number)]
+    bins: list[list[_Work]] = [[] for _ in range(number)]
     for group in sorted(grouped, key=lambda name: (-sizes[name], name)):
         load, index = heapq.heappop(loads)
         bins[index].extend(grouped[group])
@@ -253,32 +225,42 @@ def _bins(work: Sequence[tuple[str, int, str]], spark: SparkSession) -> list[lis
     return bins
 
 
-def _run(
-    spark: SparkSession, bins: list[list[str]], task: _Task, schema: T.StructType, *, merged: bool = False
+def _collect(
+    spark: SparkSession, bins: list[list[_Work]], task: Callable[[list[_Work]], Iterator[_Found]]
+) -> list[_Found]:
+    """What the tasks find, one task for each bin."""
+    return spark.sparkContext.parallelize(bins, len(bins)).flatMap(task).collect()
+
+
+def _rows(
+    spark: SparkSession,
+    bins: list[list[WorkItem]],
+    task: Callable[[list[WorkItem]], Iterator[pa.RecordBatch]],
+    spec: TableSpec,
 ) -> DataFrame:
+    """The table's rows that the tasks make, one task for each bin."""
     shared = spark.sparkContext.broadcast(bins)
 
     def run(batches: Iterable[Any]) -> Iterable[Any]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                produced = task(shared.value[index])
-                yield from _merged(produced) if merged else produced
+                yield from _merged(task(shared.value[index]))
 
-    return spark.range(0, len(bins), 1, len(bins)).mapInArrow(run, schema)
+    return spark.range(0, len(bins), 1, len(bins)).mapInArrow(run, _without_clock(spec))
 
 
 def _merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches: small files give small ones."""
-    held: list[pa.RecordBatch] = []
+    gathered: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
-        held.append(batch)
+        gathered.append(batch)
         rows += batch.num_rows
         if rows >= BATCH_ROWS:
-            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
-            held, rows = [], 0
-    if held:
-        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            yield from pa.Table.from_batches(gathered).combine_chunks().to_batches()
+            gathered, rows = [], 0
+    if gathered:
+        yield from pa.Table.from_batches(gathered).combine_chunks().to_batches()
 
 
 def _without_clock(spec: TableSpec) -> T.StructType:

@@ -1,4 +1,4 @@
-"""The writes of one run: records into their tables, then the files' own rows, held against what was read."""
+"""The writes of one run: records into their tables, then the files' own rows, compared with what was read."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.readers.work import WorkItem
 from ingest.run import reading
 from ingest.run.accounting import (
+    IngestError,
     Written,
     conservation_error,
     file_row,
@@ -25,7 +26,6 @@ from ingest.run.accounting import (
     keys_frame,
     written,
 )
-from ingest.run.errors import IngestError
 from ingest.run.planning import Action, FileKey, Planned, StoredFile
 from ingest.run.work_items import work_items
 

@@ -1,7 +1,7 @@
 """The one declaration a table has.
 
 Creation, comments, ``docs/tables.md``, schema expectations and the constraints all come from a
-:class:`TableSpec`; nothing else in the project spells a column type twice.
+:class:`TableSpec`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,6 @@ from pyspark.sql import types as T
 
 from ingest.lake.tables.types import spark_type
 
-#: Column types that many tables use, by the name that Spark SQL gives them; others are made of them.
-SPARK_TYPES: Final[Mapping[str, T.DataType]] = {
-    name: spark_type(name)
-    for name in (
-        "string",
-        "int",
-        "bigint",
-        "double",
-        "boolean",
-        "timestamp",
-        "array<int>",
-        "array<string>",
-        "map<string,string>",
-    )
-}
-
 
 @dataclass(frozen=True)
 class Column:
@@ -41,8 +25,8 @@ class Column:
     name: str
     type: str
     comment: str
-    nullable: bool = True
-    vocabulary: tuple[str, ...] = ()
+    nullable: bool = field(default=True, kw_only=True)
+    vocabulary: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         try:
@@ -51,25 +35,16 @@ class Column:
             raise ValueError(f"column {self.name}: {error}") from error
 
 
-def col(
-    name: str,
-    type: str,  # noqa: A002 - the word Spark uses
-    comment: str,
-    *,
-    nullable: bool = True,
-    vocabulary: tuple[str, ...] = (),
-) -> Column:
-    """Shorthand for :class:`Column`."""
-    return Column(name, type, comment, nullable, vocabulary)
+#: As specs write it.
+col: Final = Column
 
 
 @dataclass(frozen=True)
 class TableSpec:
     """A table: where it lives, what one row is, what makes a row unique, and its columns.
 
-    ``key`` may be empty only for a table whose rows are never updated nor compared.
-    ``cluster_by`` names the columns that readers filter by. ``version`` rises with every change that an
-    existing lake does not already satisfy.
+    ``constraints`` are conditions in SQL by their names. ``version`` rises with every change that an existing lake does
+    not already satisfy.
     """
 
     schema: str

@@ -10,7 +10,7 @@ import pytest
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.run import following
-from ingest.run.errors import IngestError
+from ingest.run.accounting import IngestError
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from tests.support.captures.lake import row_texts
 

@@ -274,7 +274,7 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
 def test_the_lake_s_and_the_ingest_s_own_errors_are_sentences(capsys):
     import ingest.run.pipeline  # noqa: F401 - the job that raised has imported it
     from ingest.lake.delta import LakeError
-    from ingest.run.errors import IngestError
+    from ingest.run.accounting import IngestError
 
     for error in (LakeError("another version: do this"), IngestError("an empty folder: do that")):
 

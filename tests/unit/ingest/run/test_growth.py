@@ -19,7 +19,7 @@ from ingest.readers.lines import blocks
 from ingest.readers.sources import SOURCE_OF_KIND
 from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.run import following
-from ingest.run.errors import IngestError
+from ingest.run.accounting import IngestError
 from ingest.run.planning import Action, Planned, StoredFile
 from ingest.run.superseding import earlier_ids, prefixes, superseded
 from ingest.run.work_items import work_items

@@ -30,7 +30,7 @@ endef
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
 
-.PHONY: help env demo test test-quick lint test-cluster test-hard benchmark table-hashes lock docs clean
+.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -75,6 +75,12 @@ test-cluster: env ## every scenario on real ZooKeeper and brokers of four versio
 
 test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)
 	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not cluster and not benchmark" -rs $(PYTEST_ARGS)
+
+bends: env ## real captures bent and damaged in raw text: what is found of 42 kinds of faults, what 10,000 losses accuse (half an hour)
+	mkdir -p .cache/captures
+	for pack in tests/captures/*.tar.xz; do tar -xJf $$pack -C .cache/captures; done
+	$(BIN)/python -m tests.support.bends.faults.measure .cache/captures 20
+	$(BIN)/python -m tests.support.bends.losses .cache/captures 10000
 
 benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)

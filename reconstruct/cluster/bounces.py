@@ -18,6 +18,8 @@ from reconstruct.time.instants import utc
 #: A controller takes notice of a change of /brokers/ids within this time, or says something else before.
 _NOTICED_US: Final = 30_000_000
 _NOTICES: Final = ("up", "down")
+#: Clocks of ZooKeeper's servers may differ by this much, µs.
+_CLOCK_US: Final = 1_000_000
 
 
 def judge_bounces(
@@ -70,4 +72,72 @@ def _not_noticed(broker_id: int, before: RegistrationSpan, after: RegistrationSp
         " until something else makes it.",
         (*before.interval.evidence[-1:], *after.interval.evidence[:1]),
         known_issue=known_issue("KAFKA-7235", view.version),
+    )
+
+
+def judge_registration_order(facts: Iterable[BrokerFact], verdicts: Verdicts) -> None:
+    """R16: a broker's next registration has a higher zxid, which is its broker epoch since 2.2, and a later time.
+
+    Which of two is the later one, the snapshots tell, in which the other was found gone. A lower zxid is an error where
+    another broker's registration, which lasted, has a higher one: else ZooKeeper may have been restored or wiped.
+    """
+    registered: dict[tuple[int, int], BrokerFact] = {}
+    gone: dict[tuple[int, int], BrokerFact] = {}
+    for fact in facts:
+        if fact.czxid is not None and fact.kind in ("registered", "unregistered"):
+            found = registered if fact.kind == "registered" else gone
+            found.setdefault((fact.broker_id, fact.czxid), fact)
+    for (broker_id, czxid), low in sorted(registered.items()):
+        higher = [key for key in registered if key[0] == broker_id and key[1] > czxid]
+        high = registered[min(higher)] if higher else None
+        if high is None or high.czxid is None:
+            continue
+        low_gone, high_gone = gone.get((broker_id, czxid)), gone.get((broker_id, high.czxid))
+        if _is_later(high_gone, low_gone) and low.at > high.at:
+            witness = next((f for key, f in registered.items() if _lasts(f, low, gone.get(key))), None)
+            verdicts.broken(_older_epoch(high, low, witness))
+        elif _is_later(low_gone, high_gone) and high.at < low.at - _CLOCK_US:
+            verdicts.broken(_older_time(low, high))
+
+
+def _is_later(first_gone: BrokerFact | None, other_gone: BrokerFact | None) -> bool:
+    """Whether the one was found gone, and the other not, or later."""
+    return first_gone is not None and (other_gone is None or other_gone.at > first_gone.at)
+
+
+def _lasts(other: BrokerFact, low: BrokerFact, gone: BrokerFact | None) -> bool:
+    """Whether another broker's registration with a higher zxid was there before and after."""
+    is_other = other.broker_id != low.broker_id and (other.czxid or 0) > (low.czxid or 0)
+    return is_other and other.at < low.at and (gone is None or gone.at > low.at)
+
+
+def _older_epoch(before: BrokerFact, after: BrokerFact, witness: BrokerFact | None) -> Finding:
+    why = (
+        "ZooKeeper may have been wiped, or restored from a copy, in between."
+        if witness is None
+        else f"ZooKeeper was not restored in between: broker {witness.broker_id}'s registration {witness.czxid} lasted."
+    )
+    return Divergence(
+        DivergenceType.REGISTRATION_OUT_OF_ORDER,
+        "warning" if witness is None else "error",
+        after.at,
+        broker_id=after.broker_id,
+    ).explained(
+        f"a registration created by a transaction after {before.czxid}",
+        f"a registration created by transaction {after.czxid}",
+        f"Broker {after.broker_id} registered again ({utc(after.at)}) with the older transaction {after.czxid}, its"
+        f" broker epoch since 2.2: before it had {before.czxid}. {why}",
+        (before.evidence_id, after.evidence_id, *((witness.evidence_id,) if witness is not None else ())),
+    )
+
+
+def _older_time(before: BrokerFact, after: BrokerFact) -> Finding:
+    return Divergence(
+        DivergenceType.REGISTRATION_OUT_OF_ORDER, "warning", after.at, broker_id=after.broker_id
+    ).explained(
+        f"a registration after {utc(before.at)}",
+        f"a registration at {utc(after.at)}",
+        f"Broker {after.broker_id} registered again by the later transaction {after.czxid}, with a time before that of"
+        f" {before.czxid} ({utc(before.at)}): ZooKeeper's clock was set back.",
+        (before.evidence_id, after.evidence_id),
     )

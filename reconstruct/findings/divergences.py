@@ -49,6 +49,7 @@ class DivergenceType(StrEnum):
     ISR_NOT_SHRUNK = "isr_not_shrunk", "R15"
     STEP_OUT_OF_ORDER = "step_out_of_order", "R16"
     STEP_MISSING = "step_missing", "R16"
+    REGISTRATION_OUT_OF_ORDER = "registration_out_of_order", "R16"
     BOUNCE_NOT_NOTICED = "bounce_not_noticed", "R16"
     REQUEST_NOT_RECEIVED = "request_not_received", "R23"
     REQUEST_NEVER_SENT = "request_never_sent", "R23"

@@ -111,7 +111,11 @@ def has_holes(logs: Sequence[ControllerLog], cluster: ClusterView, facts: Sequen
         kind, epoch = _RECEIPTS.get(fact.kind), fact.controller_epoch
         if kind is None or epoch is None or (epoch, kind) not in logged or fact.broker_id is None:
             continue
-        is_logged = (kind, fact.broker_id, fact.leader_epoch) in sent[epoch]
+        # a line that does not say the epoch may be of any request to the broker
+        is_logged = any(
+            (kind, fact.broker_id) == (sent_kind, broker) and fact.leader_epoch in (None, leader_epoch)
+            for sent_kind, broker, leader_epoch in sent[epoch]
+        )
         if not is_logged and cluster.logs_all(senders[epoch], fact.at, fact.at):
             holes.add(epoch)
     return frozenset(holes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reconstruct.findings.divergences import DivergenceType
@@ -14,12 +14,14 @@ from reconstruct.partitions.reexecution.controller_log import (
     FAILED,
     LEADER_AND_ISR,
     MARGIN_US,
+    ONE_BATCH_US,
     PARTITION,
     REPLICA,
     STOP_REPLICA,
     TRANSITIONS,
     ControllerLog,
     logs_every_transition,
+    own_views,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
@@ -174,12 +176,36 @@ def judge_deletion(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts
             found += _at_the_end(coverage, log, line, states, is_first, is_last)
         elif line.kind == REPLICA and line.replica_id is not None:
             states[line.replica_id] = line
+            dead = _started_without_broker(coverage, log, line)
+            if dead is not None:
+                _settle(coverage, log, "Deletion", [line], [dead], verdicts)
             if line.to_state == ReplicaState.NON_EXISTENT and ended is not None and is_first:
                 touched.append(line)
                 found += _forgotten_early(coverage, log, line, states)
     found += _never_ended(coverage, log, states, ended, touched)
     if touched:
         _settle(coverage, log, "Deletion", touched, found, verdicts)
+
+
+def _started_without_broker(coverage: LogCoverage, log: ControllerLog, line: Evidence) -> _WrongStep | None:
+    """The deletion of a replica begins only while its broker is live; a reassignment does not ask."""
+    case, broker = coverage.case, line.replica_id
+    deleted_from = case.deletion_hint
+    is_deletion = deleted_from is not None and line.at >= deleted_from and not case.reassigning
+    if line.to_state != ReplicaState.DELETION_STARTED or not is_deletion or broker is None:
+        return None
+    views = [view for view in own_views(case.cluster, log) if view.at < line.at]
+    if not views or broker in views[-1].live or case.cluster.is_live(broker, line.at) is not False:
+        return None
+    if any(views[-1].at < start <= line.at for start, _ in case.cluster.process_starts.get(broker, ())):
+        return None
+    return _WrongStep(
+        _EARLY,
+        "a replica whose broker is not live ReplicaDeletionIneligible, until the broker is back",
+        f"replica {broker} became ReplicaDeletionStarted while its broker was not live",
+        [line],
+        broker,
+    )
 
 
 def _at_the_end(
@@ -271,11 +297,14 @@ def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verd
     """Replicas that come are NewReplica until they are in the ISR, then OnlineReplica; only then others are removed."""
     states: dict[int, Evidence] = {}
     isr: tuple[int, ...] | None = None
+    told: Evidence | None = None
+    assigned: tuple[int, ...] = ()
     created: set[int] = set()
     deleted_from = coverage.case.deletion_hint
     for line in log.lines:
         logged = leadership_of(line)
-        isr = logged.isr if logged is not None else isr
+        isr, told = (logged.isr, line) if logged is not None else (isr, told)
+        assigned = line.replicas or assigned
         if line.kind == PARTITION and line.to_state == PartitionState.NEW:
             created = set(line.replicas or ())
         if line.kind not in TRANSITIONS or line.replica_id is None:
@@ -291,13 +320,44 @@ def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verd
             if other.to_state == ReplicaState.NEW and other.replica_id not in created and other is not line
         ]
         waits = [other for other in coming if isr is not None and other.replica_id not in isr]
-        if coming and not _may_be_overridden(coverage, line):
+        if isr is not None and told is not None:
+            joined = (other for other in states.values() if _has_joined(other) and other.offset < told.offset)
+            waits += [
+                other for other in joined if other.replica_id not in isr and _stays_assigned(coverage, other, line)
+            ]
+        waits += _created_later(log, states, assigned, line)
+        coming = list({id(other): other for other in (*coming, *waits)}.values())
+        if coming and not _may_be_overridden(coverage, line, created):
             _settle(coverage, log, "Reassignment", [*coming, line], _removed_early(line, waits), verdicts)
         elif not coming:
             _settle(coverage, log, "Reassignment", [before, line], (), verdicts)
 
 
-def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
+def _has_joined(line: Evidence) -> bool:
+    return (line.from_state, line.to_state) == (ReplicaState.NEW, ReplicaState.ONLINE)
+
+
+def _stays_assigned(coverage: LogCoverage, joined: Evidence, line: Evidence) -> bool:
+    """Whether a replica that came less than a batch before another went is one of those that the reassignment keeps."""
+    return line.at - joined.at <= ONE_BATCH_US and any(
+        joined.replica_id in assigned.value.replicas and line.replica_id not in assigned.value.replicas
+        for assigned in coverage.case.assignments
+        if assigned.start >= joined.at - ONE_BATCH_US
+    )
+
+
+def _created_later(
+    log: ControllerLog, states: Mapping[int, Evidence], assigned: Sequence[int], line: Evidence
+) -> list[Evidence]:
+    """The first lines of replicas that were assigned when another was removed, and became NewReplica only then."""
+    first: dict[int | None, Evidence] = {}
+    for other in log.lines:
+        if other.kind == REPLICA and other.offset > line.offset and other.replica_id in set(assigned) - set(states):
+            first.setdefault(other.replica_id, other)
+    return [other for other in first.values() if other.to_state == ReplicaState.NEW]
+
+
+def _may_be_overridden(coverage: LogCoverage, line: Evidence, created: set[int]) -> bool:
     """Since 2.4 another reassignment, or a cancellation, removes at once what the one before it was adding."""
     if coverage.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
         return False
@@ -305,6 +365,7 @@ def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
     return any(line.replica_id in (fact.adding_replicas or ()) for fact in facts) or any(
         fact.kind == REPLICA and fact.replica_id == line.replica_id and fact.to_state == ReplicaState.NEW
         for fact in facts
+        if line.replica_id not in created
     )
 
 
@@ -313,8 +374,8 @@ def _removed_early(line: Evidence, waits: Sequence[Evidence]) -> Iterator[_Wrong
         yield _WrongStep(
             _EARLY,
             "replicas that come NewReplica, in the ISR, OnlineReplica; then those that go OfflineReplica and deleted",
-            f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was NewReplica"
-            " and not in the ISR",
-            [other, line],
+            f"replica {line.replica_id} became ReplicaDeletionStarted while replica {other.replica_id} was"
+            f" {other.to_state if other.offset < line.offset else ReplicaState.NON_EXISTENT} and not in the ISR",
+            sorted((other, line), key=lambda each: each.offset),
             line.replica_id,
         )

@@ -30,6 +30,7 @@ from reconstruct.partitions.reexecution.continuity import Gap, gaps
 from reconstruct.partitions.reexecution.controller_log import REPLICA, TRANSITIONS, ordered_logs
 from reconstruct.partitions.reexecution.lifecycles import judge_creation, judge_deletion, judge_reassignment
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
+from reconstruct.partitions.reexecution.shutdowns import judge_shutdowns
 from reconstruct.time.instants import utc
 
 _REFUSED: Final = re.compile(
@@ -144,6 +145,7 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
 
 def judge_sequences(case: Case, verdicts: Verdicts) -> None:
     """R16: every procedure that a controller's log shows of this partition."""
+    judge_shutdowns(case, verdicts)
     coverage = LogCoverage(case)
     for log in coverage.logs:
         judge_creation(coverage, log, verdicts)

@@ -138,6 +138,7 @@ class Draft:
 
     site: Site
     edits: Edits = field(default_factory=dict)
+    _inserted: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
     def put(self, line: Line, *texts: str) -> None:
         """Other text in place of a line; none takes it out."""
@@ -164,8 +165,15 @@ class Draft:
         stamp = stamp_of(at)
         lines = self.site.text.files[file]
         number = next((n for n, line in enumerate(lines, 1) if line[1:24] > stamp and _DATED.match(line)), len(lines))
-        now = self.edits.get((file, number), (lines[number - 1],))
-        self.edits[file, number] = (*texts, *now)
+        self._inserted.setdefault((file, number), []).extend(texts)
+
+    def made(self) -> Edits:
+        """The edits, with the lines that were inserted before each place in the order of their insertion."""
+        edits = dict(self.edits)
+        for (file, number), texts in self._inserted.items():
+            now = edits.get((file, number), (self.site.text.files[file][number - 1],))
+            edits[file, number] = (*texts, *now)
+        return edits
 
 
 _DATED: Final = re.compile(r"^\[\d{4}-")

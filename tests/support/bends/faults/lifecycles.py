@@ -44,7 +44,7 @@ def replica_online_before_partition(site: Site) -> Iterator[Fault]:
                     "replica online before its partition",
                     partition,
                     frozenset({"R16"}),
-                    draft.edits,
+                    draft.made(),
                     f"{line.id} replica {replica}",
                 )
 
@@ -77,7 +77,7 @@ def deletion_with_dead_replica(site: Site) -> Iterator[Fault]:
             "deletion goes on with a dead replica",
             partition,
             frozenset({"R16"}),
-            draft.edits,
+            draft.made(),
             f"{line.id} replica {replica}",
         )
 
@@ -175,7 +175,7 @@ def reassignment_shrinks_early(site: Site) -> Iterator[Fault]:
             "reassignment shrinks before the new replicas are in the ISR",
             moved.partition,
             frozenset({"R16"}),
-            draft.edits,
+            draft.made(),
             f"{moved.offline.id}: new {sorted(moved.new)}, old {sorted(moved.old)}",
         )
 
@@ -213,7 +213,7 @@ def reassignment_removes_first(site: Site) -> Iterator[Fault]:
             "reassignment removes the old replicas first",
             moved.partition,
             frozenset({"R16"}),
-            draft.edits,
+            draft.made(),
             f"{moved.created.id}: new {sorted(moved.new)}, old {sorted(moved.old)}",
         )
 
@@ -287,13 +287,14 @@ def _postponed(
         file, when = (target, at) if is_controllers else (line.file, at + line.at - election.at)
         if line is election:
             text = text.replace("from OnlinePartition", "from OfflinePartition")
-            draft.insert(file, when, dated(_went_offline(site, text, partition), when))
+            if was == now:
+                draft.insert(file, when, dated(_went_offline(site, text, partition), when))
         draft.insert(file, when, dated(text, when))
     for line in site.about(partition, "leader_selected", "isr_shrunk_by_controller"):
         if asked <= line.at <= asked + _BATCH_US:
             draft.put(line)
     _written_later(draft, before, after, at, epoch)
-    return draft.edits
+    return draft.made()
 
 
 def _by_controller(text: str, was: int, now: int, old_epoch: int, epoch: int) -> str:
@@ -343,7 +344,7 @@ def _returns(
 
 def older_broker_epoch(site: Site) -> Iterator[Fault]:
     """A broker registers with a lower czxid, which is its broker epoch since 2.2, than the time before."""
-    taken = {json.loads(line)["czxid"] for name in site.text.named("znodes/")[-1:] for line in site.text.files[name]}
+    taken = {json.loads(line)["czxid"] for name in site.text.named("znodes/") for line in site.text.files[name]}
     for broker, before, after in _returns(site):
         was, old = after[0][2]["czxid"], before[0][2]["czxid"]
         now = next(zxid for zxid in range(old - 1, 0, -1) if zxid not in taken)
@@ -356,7 +357,7 @@ def older_broker_epoch(site: Site) -> Iterator[Fault]:
                 draft.put(line, re.sub(rf"\b{broker} -> {was}\b", f"{broker} -> {now}", site.raw(line)))
         note = f"broker {broker}: {was} as {now} after {old}"
         yield Fault(
-            "broker registers with an older epoch", None, frozenset({"R16"}), draft.edits, note, frozenset({broker})
+            "broker registers with an older epoch", None, frozenset({"R16"}), draft.made(), note, frozenset({broker})
         )
 
 
@@ -398,7 +399,7 @@ def older_registration_time(site: Site) -> Iterator[Fault]:
             "broker registers with an older time",
             None,
             frozenset({"R16", "R50"}),
-            draft.edits,
+            draft.made(),
             note,
             frozenset({broker}),
             WARNING,
@@ -450,7 +451,7 @@ def bounce_unnoticed(site: Site) -> Iterator[Fault]:
             "bounce that the controller does not notice",
             None,
             frozenset({"R16"}),
-            draft.edits,
+            draft.made(),
             note,
             frozenset({broker}),
             severity,
@@ -484,7 +485,7 @@ def two_controllers(site: Site) -> Iterator[Fault]:
             draft = Draft(site)
             draft.put(line, text)
             yield Fault(
-                "two controllers for one epoch", None, frozenset({"R11"}), draft.edits, f"{line.id} epoch {epoch}"
+                "two controllers for one epoch", None, frozenset({"R11"}), draft.made(), f"{line.id} epoch {epoch}"
             )
 
 

@@ -18,7 +18,7 @@ _WITHIN_US = 1_000_000
 
 def _fault(kind: str, rules: str, draft: Draft, row: StateRow, severity: str = ERROR) -> Fault:
     return Fault(
-        kind, row.partition, frozenset(rules.split()), draft.edits, f"version {row.version}", severity=severity
+        kind, row.partition, frozenset(rules.split()), draft.made(), f"version {row.version}", severity=severity
     )
 
 
@@ -296,9 +296,11 @@ def unclean_election(site: Site) -> Iterator[Fault]:
         at = site.written_at(after)
         replicas = site.assignment(after.partition, at) or ()
         outside = [r for r in replicas if r not in before.state["isr"] and not _is_gone(site, r, at)]
-        for replica in outside[:1]:
+        is_clean = after.state["leader"] in before.state["isr"]
+        for replica in outside[:1] if is_clean else ():
             draft = _elected(site, after, replica, (replica,))
-            yield _fault("unclean election", "R08 R09", draft, after)
+            # Since 2.4 an administrator may ask for one (KIP-460).
+            yield _fault("unclean election", "R08 R09", draft, after, ERROR if site.minor < (2, 4) else WARNING)
 
 
 def unclean_election_of_last(site: Site) -> Iterator[Fault]:
@@ -310,7 +312,8 @@ def unclean_election_of_last(site: Site) -> Iterator[Fault]:
         outside = [r for r in replicas if r not in before.state["isr"] and not _is_gone(site, r, at)]
         if is_recovery and outside:
             draft = _elected(site, after, outside[0], (outside[0],))
-            yield _fault("unclean election in place of the last member", "R08 R09", draft, after)
+            severity = ERROR if site.minor < (2, 4) else WARNING
+            yield _fault("unclean election in place of the last member", "R08 R09", draft, after, severity)
 
 
 def leaders_of_two_sources(site: Site) -> Iterator[Fault]:
@@ -325,7 +328,7 @@ def leaders_of_two_sources(site: Site) -> Iterator[Fault]:
         if rows and other is not None:
             draft = Draft(site)
             draft.put(line, re.sub(r"(\bleader=|Leader:)\d+", rf"\g<1>{other}", site.raw(line)))
-            yield Fault("two leaders for one epoch", partition, frozenset({"R02"}), draft.edits, line.id)
+            yield Fault("two leaders for one epoch", partition, frozenset({"R02"}), draft.made(), line.id)
 
 
 STATES: tuple[Faults, ...] = (

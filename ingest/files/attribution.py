@@ -105,7 +105,10 @@ class _Tree:
         self._resolve_births()
         self._clusters = self._gather()
         self._brokers: dict[_Folder, set[int]] = {}
+        self._shared: set[_Folder] = set()
         for file, folder in self._files:
+            if file.is_shared:
+                self._shared.add(folder)
             # a file of probes is about a broker, and lies where the client ran
             if file.broker_id is not None and file.kind != SourceKind.OFFSET_PROBE:
                 for name in _upwards(folder, self._root):
@@ -129,6 +132,8 @@ class _Tree:
         return None
 
     def broker(self, file: Inspected) -> int | None:
+        if file.names[:-1] in self._shared and (file.kind == "server_log" or file.broker_id is None):
+            return None
         if file.broker_id is not None:
             return file.broker_id
         if file.kind in _OF_ALL_BROKERS:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ingest.lake.tables.bronze import GROWING_KINDS, LINE_KINDS, LOG_KINDS
 from ingest.readers import paths
+
+#: ``streams`` of a log that several brokers wrote, without a word of which line is whose.
+SHARED: Final[Mapping[str, int | None]] = {"": None}
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Inspected:
     damage: str | None = None
     raw: str = ""
     is_declared_final: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several brokers wrote the log, and its lines do not say which wrote what."""
+        return self.streams == SHARED
 
     @property
     def is_log(self) -> bool:

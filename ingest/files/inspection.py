@@ -18,7 +18,7 @@ from typing import Any, Final
 from ingest.containers import Content, contents, damage_of
 from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import content_facts
-from ingest.files.inspected import Inspected
+from ingest.files.inspected import SHARED, Inspected
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
 from ingest.files.znode_facts import CLUSTER_LOG, CLUSTER_META
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
@@ -45,6 +45,8 @@ _OVERLAP: Final = 4096
 _STDERR: Final = b" stderr "
 _CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
 _VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
+#: What a broker says of itself as it starts and stops.
+_SERVER: Final = re.compile(rb"\[(?:KafkaServer id=|Kafka Server )(\d{1,10})\]")
 _CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
 _TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*")
 
@@ -168,6 +170,7 @@ class _Scan:
         self._edge = b""
         self._splits: list[tuple[int, int]] = []
         self._facts: dict[str, Any] = {}
+        self._servers: set[bytes] = set()
         self._content = content_facts(what.kind, name, is_final=is_final)
 
     def take(self, block: bytes) -> None:
@@ -222,14 +225,21 @@ class _Scan:
         }
         if self._streams is not None and self._streams.process_count > 1:
             observed["streams"] = self._streams.result() or None
-        observed["is_interleaved"] = self._has_stderr or (self._streams is not None and len(self._streams.streams) > 1)
+        is_shared = self._streams is None and len(self._servers) > 1
+        if is_shared:  # brokers of one machine that were started from one folder: nothing tells their lines apart
+            observed["streams"] = dict(SHARED)
+            observed["broker_id"] = None
+        several = self._streams is not None and len(self._streams.streams) > 1
+        observed["is_interleaved"] = self._has_stderr or several or is_shared
         return replace(start, **(observed | facts))
 
     def _fact(self, name: str, value: Any) -> None:
         self._facts.setdefault(name, value)
 
     def _search(self, block: bytes) -> None:
-        """Lines that name the cluster or the version; the first of each counts."""
+        """Lines that name the cluster or the version, of which the first counts; and every broker that it is of."""
+        if b"KafkaServer id=" in block or b"[Kafka Server " in block:
+            self._servers.update(_SERVER.findall(block))
         if "cluster_id" not in self._facts or "kafka_version" not in self._facts:
             text = self._tail + block
             self._tail = block[-_OVERLAP:]

@@ -80,7 +80,7 @@ def _item(entry: Planned, end: int, **values: Any) -> WorkItem:
         directory=file.directory,
         chroot=file.chroot,
         snapshot_zxid=file.snapshot_zxid,
-        streams=file.streams,
+        streams=None if file.is_shared else file.streams,
         is_plain=file.compression == "none",
         **values,
     )

@@ -10,7 +10,7 @@ from ingest.lake.tables.bronze import SourceKind
 #: The name of state-change.log's logger, whole or as %c{1}, %c{2} and %c{1.} leave it.
 _STATE_CHANGE: Final = frozenset({"state.change.logger", "change.logger", "logger", "s.c.logger"})
 #: Loggers of controller.log: their package, and the classes of which %c{1} and %c{1.} leave the name.
-_CONTROLLER: Final = re.compile(r"kafka\.controller\.|org\.apache\.kafka\.controller\.")
+_CONTROLLER: Final = re.compile(r"kafka\.controller(?:\.|$)|org\.apache\.kafka\.controller\.")
 _SHORTENED: Final = re.compile(r"(?:\w\.)*(?:controller\.)?(\w+)")
 _CONTROLLER_NAMES: Final = frozenset(
     {

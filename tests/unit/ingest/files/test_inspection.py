@@ -66,3 +66,14 @@ def test_an_unfinished_last_line_is_kept_back_in_a_live_log_only(tmp_path: Path)
     (tmp_path / "x.log.gz").write_bytes(gzip.compress(LINE + b"[2026"))
     (item,) = inspect(ListedFile(str(tmp_path / "x.log.gz"), "x.log.gz"))
     assert (item.ingestible_bytes, item.compression) == (len(LINE) + 5, "gzip")
+
+
+def test_a_log_of_several_brokers_is_nobodys(tmp_path: Path) -> None:
+    started = b"[2026-03-11 10:21:07,123] INFO [KafkaServer id=%d] started (kafka.server.KafkaServer)\n"
+    path = tmp_path / "server.log"
+    path.write_bytes(started % 4 + LINE * 20_000 + started % 5)
+    (item,) = inspect(ListedFile(str(path), "server.log"))
+    assert (item.broker_id, item.is_shared) == (None, True)
+    path.write_bytes(started % 4 + LINE + started % 4)
+    (item,) = inspect(ListedFile(str(path), "server.log"))
+    assert (item.broker_id, item.is_shared) == (4, False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
-from ingest.files.inspected import Inspected
+from ingest.files.inspected import SHARED, Inspected
 from ingest.files.znode_facts import CLUSTER_BIRTH, CLUSTER_LOG, CLUSTER_META, CLUSTER_ZNODE
 from ingest.run.planning import Action, StoredFile, needed_prefixes, plan
 
@@ -65,6 +65,27 @@ def test_a_parent_folder_with_two_captures_holds_two_clusters() -> None:
         "/in/two/znodes/1795231841294.jsonl": ("unknown-1", None),
         "/in/two/broker-1/logs/state-change.log": ("unknown-1", 7),
     }
+
+
+def test_nobody_is_told_to_have_written_the_logs_of_a_folder_that_several_brokers_started_from() -> None:
+    found = owners(
+        file("/k/logs/server.log", "server_log", streams=SHARED),
+        file("/k/logs/server.log.1", "server_log", broker_id=1),
+        file("/k/logs/log-cleaner.log", "server_log"),
+        file("/k/logs/state-change.log", broker_id=0),
+        file("/k/data-1/meta.properties", "meta_properties", broker_id=1),
+        file("/k/data-1/replication-offset-checkpoint", "replication_offset_checkpoint"),
+    )
+    assert {location.removeprefix("/k/"): broker for location, (_, broker) in found.items()} == {
+        "logs/server.log": None,
+        "logs/server.log.1": None,
+        "logs/log-cleaner.log": None,
+        "logs/state-change.log": 0,
+        "data-1/meta.properties": 1,
+        "data-1/replication-offset-checkpoint": 1,
+    }
+    given = owners(file("/k/logs/server.log", "server_log", streams=SHARED), brokers={"/k/logs": 3})
+    assert given["/k/logs/server.log"][1] == 3
 
 
 def test_a_snapshot_from_before_the_cluster_had_an_id_belongs_to_the_capture_around_it() -> None:

@@ -181,6 +181,7 @@ def test_a_log_that_cannot_be_read_says_what_to_do(head: bytes, words: str | Non
         ("state.change.logger", "state_change_log"),
         ("logger", "state_change_log"),
         ("kafka.controller.KafkaController", "controller_log"),
+        ("kafka.controller", "controller_log"),
         ("KafkaController", "controller_log"),
         ("controller.PartitionStateMachine$AddPartitionsListener", "controller_log"),
         ("k.c.TopicDeletionManager", "controller_log"),

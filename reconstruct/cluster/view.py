@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from reconstruct.cluster.generations import RECREATION_US
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
 
@@ -101,6 +102,13 @@ class ClusterView:
             span.level_floor == "TRACE" and span.is_in_order and span.start <= start and end <= span.end
             for span in self.logs.get(broker_id, ())
         )
+
+    def is_one_cluster(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether what the broker logged at both instants is of one cluster: there was no time to create a cluster
+        again, or one file of the broker's state-change log holds both. Folders that served one cluster after the other
+        have files of each, often without the first elections and the start of the process."""
+        spans = self.logs.get(broker_id, ())
+        return end - start <= RECREATION_US or any(span.start <= start and end <= span.end for span in spans)
 
     def keeps_order(self, broker_id: int) -> bool:
         """Whether the lines of the broker's state-change log stand in the order of what happened, in all its files."""

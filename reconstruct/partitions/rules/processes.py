@@ -46,8 +46,8 @@ def walk(
     """Each line of one broker with what it held just before; None where its log does not prove it.
 
     ``facts`` and ``changes`` are that broker's, in order. Nothing is proven by a log whose lines are not in order, nor
-    before a start of its process that the evidence shows; a replica that was deleted (StopReplica with delete) begins
-    again.
+    before a start of its process that the evidence shows, nor by lines that may be of a cluster before this one; a
+    replica that was deleted (StopReplica with delete) begins again.
     """
     accepted = {change.fact.order: change for change in changes if is_in_order(change)}
     starts = sorted(at for at, _ in cluster.process_starts.get(broker_id, ()))
@@ -56,6 +56,8 @@ def walk(
     for fact in facts:
         while started < len(starts) and starts[started] <= fact.at:
             started += 1
+            highest = None
+        if highest is not None and not cluster.is_one_cluster(broker_id, highest.change.at, fact.at):
             highest = None
         yield fact, highest if highest is not None and came_before(highest.change.fact, fact, cluster) else None
         change = accepted.get(fact.order)
@@ -74,7 +76,8 @@ def is_in_order(change: RoleChange) -> bool:
 def is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:
     """Whether the broker's own log shows that one process wrote at both instants."""
     starts = [at for at, _ in cluster.process_starts.get(broker_id, ())]
-    return any(at <= start for at in starts) and not any(start < at <= end for at in starts)
+    is_started_before = any(at <= start for at in starts) and not any(start < at <= end for at in starts)
+    return is_started_before and cluster.is_one_cluster(broker_id, start, end)
 
 
 def is_deletion(fact: Evidence) -> bool:

@@ -8,7 +8,6 @@ itself accepted a higher epoch (``ReplicaManager.becomeLeaderOrFollower``, ``sto
 
 from __future__ import annotations
 
-from reconstruct.cluster.generations import RECREATION_US
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
@@ -47,7 +46,7 @@ def _judge_accepted(request: Request, cluster: ClusterView, verdicts: Verdicts) 
     if at > received or _begins_anew_between(cluster, request.to_broker_id, epoch, before, at, received):
         verdicts.unjudged("R12")
         return
-    if not _is_one_cluster(cluster, request.to_broker_id, at, received):
+    if not cluster.is_one_cluster(request.to_broker_id, at, received):
         verdicts.unjudged("R12")
         return
     is_proven = _is_one_process(cluster, request.to_broker_id, at, received)
@@ -79,14 +78,6 @@ def _begins_anew_between(cluster: ClusterView, broker_id: int, epoch: int, befor
     for tenure in cluster.tenures:
         generations[tenure.controller_epoch].add(tenure.generation)
     return generations.get(epoch, {0}) != generations.get(before, {0})
-
-
-def _is_one_cluster(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:
-    """Whether no other cluster's epochs can explain the lower one: there was no time to create a cluster again, or one
-    file of the broker's log holds both requests. Folders that served one cluster after the other have files of each,
-    often without the first elections and the start of the process."""
-    spans = cluster.logs.get(broker_id, ())
-    return end - start <= RECREATION_US or any(span.start <= start and end <= span.end for span in spans)
 
 
 def _is_one_process(cluster: ClusterView, broker_id: int, start: int, end: int) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.generations import RECREATION_US
+from reconstruct.cluster.view import ClusterView, LogSpan
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition
@@ -84,6 +85,14 @@ def test_a_lower_leader_epoch(name: str, unpacked: Unpacker) -> None:
     # nor does anything prove that it had not, where its server.log is not given
     unknown = subject.found(bent, replace(subject.view, process_starts={}))
     assert "acted_on_lower_leader_epoch" not in types(unknown)
+    # nor, where its log is in files of which none holds both lines, that they are of one cluster
+    before, after = LogSpan(0, receipt.at - RECREATION_US - 1, "TRACE"), LogSpan(receipt.at, 2**62, "TRACE")
+    rotated = subject.found(bent, replace(subject.view, logs={2: (before, after)}))
+    accepted = [
+        fact for fact in subject.facts if fact.kind == RECEIVED and fact.broker_id == 2 and fact.at < receipt.at
+    ]
+    is_just_before = receipt.at - accepted[-1].at <= RECREATION_US
+    assert ("acted_on_lower_leader_epoch" in types(rotated)) is is_just_before
 
 
 @pytest.mark.parametrize("name", ["failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1"])

@@ -45,7 +45,7 @@ class OffsetObservation:
     says only that the file had it then; ``written_after`` is an instant at which the file is known to have had another
     content, so that it was written between that and the copy. None: not known from the file as a whole; it then
     follows from the sighting before, if that shows another offset. ``is_minimum`` marks what is only known to be
-    reached, as a leader knows its followers' log ends.
+    reached, as a leader knows its followers' log ends. ``copy`` tells the copies of one file apart.
     """
 
     replica_id: int
@@ -58,6 +58,7 @@ class OffsetObservation:
     written_after: int | None = None
     is_minimum: bool = False
     evidence_id: str = ""
+    copy: str = ""
 
     @property
     def until(self) -> int:

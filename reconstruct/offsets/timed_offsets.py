@@ -131,7 +131,20 @@ def _instants_of(evidence: OffsetEvidence, *kinds: ReplicaEventKind) -> dict[int
 
 
 def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, TimedOffset]]:
-    """The leader of an epoch ended where its own lineage says that the epoch begins, when it became leader."""
+    """The leader of an epoch ended where its own lineage says that the epoch begins, when it first became its leader.
+
+    A broker that starts again goes on leading at the same epoch, from wherever its log ends then.
+    """
+    first_led: dict[tuple[int, int | None], int] = {}
+    for event in evidence.events:
+        if event.kind is ReplicaEventKind.LEADS:
+            own = (event.replica_id, event.leader_epoch)
+            first_led[own] = min(event.at, first_led.get(own, event.at))
+    printed = {
+        (s.replica_id, s.leader_epoch, s.evidence_id): s.offset
+        for s in evidence.observations
+        if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None
+    }
     entries = {
         (s.replica_id, s.leader_epoch): s
         for s in evidence.observations
@@ -142,8 +155,14 @@ def _epoch_starts(evidence: OffsetEvidence) -> Iterable[tuple[Key, TimedOffset]]
             continue
         if not evidence.clocks.is_bounded(event.replica_id):
             continue
-        entry = entries.get((event.replica_id, event.leader_epoch))
-        if entry is not None:
+        own = (event.replica_id, event.leader_epoch)
+        entry = entries.get(own)
+        led_before = event.at - LINE_TO_ACT_US > first_led[own]
+        if (
+            entry is not None
+            and not led_before
+            and printed.get((*own, event.evidence_id), entry.offset) == entry.offset
+        ):
             slack = evidence.clocks.slack_us(event.replica_id)
             earliest, latest = event.at - LINE_TO_ACT_US - slack, event.at + slack
             value = TimedOffset(earliest, latest, entry.offset, evidence=entry.evidence, slack_us=slack)

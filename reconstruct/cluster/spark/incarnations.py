@@ -1,8 +1,9 @@
 """Incarnations of topics: a topic deleted and created again is another topic, and its epochs start again.
 
-By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first of them, by the
-controller's log: a partition that becomes New a second time is a partition of another incarnation. No topic outlives
-its cluster: where that was created again in the same folders, its topics were too.
+By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first and after the
+last of them, by the controller's log: a partition that becomes New when the topic was there before is a partition of
+another incarnation. No topic outlives its cluster: where that was created again in the same folders, its topics were
+too.
 """
 
 from __future__ import annotations
@@ -61,9 +62,12 @@ class Recreation:
     first: Creation
 
 
-def incarnations_of(creations: Sequence[Creation], recreations: Sequence[Recreation] = ()) -> list[tuple[str, int]]:
+def incarnations_of(
+    creations: Sequence[Creation], recreations: Sequence[Recreation] = (), znodes_end: int | None = None
+) -> list[tuple[str, int]]:
     """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs.
 
+    ``znodes_end`` is the last change of any znode that is known: after it, only the log tells of creations.
     No topic outlives its cluster: where that was created again, and nothing tells of the topic's own creation, another
     incarnation begins.
     """
@@ -71,7 +75,7 @@ def incarnations_of(creations: Sequence[Creation], recreations: Sequence[Recreat
     logged = sorted((c for c in creations if not c.is_znode), key=lambda c: (c.at, c.name))
     unmatched = [c for c in logged if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for z in znodes)]
     if znodes:
-        unmatched = [c for c in unmatched if c.at < znodes[0].at]
+        unmatched = [c for c in unmatched if c.at < znodes[0].at or (znodes_end is not None and c.at > znodes_end)]
     starts = [*znodes, *unmatched]
     for recreation in recreations:
         since = recreation.at - REACTION_MS * 1000
@@ -107,21 +111,23 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
             F.lit("znode").alias("kind"),
             "evidence_id",
         )
+        .join(
+            F.broadcast(znodes.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("znodes_end"))),
+            "cluster_id",
+        )
     )
     named = named_partitions(records)
     first = _first_of_each_generation(named, cluster_generations(records, znodes))
-    # the n-th time that a partition becomes New begins the n-th incarnation of its topic
-    new = named.where(
-        (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
-    ).select(
-        "cluster_id",
-        "topic",
-        "partition_id",
-        F.unix_micros("corrected_time").alias("at"),
-        F.col("record_id").alias("name"),
-    )
-    again = new.select(
-        "cluster_id", "topic", "at", "name", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind")
+    # the n-th time that a partition becomes New begins the n-th incarnation of its topic; the first time goes unlogged
+    # where the partition is named before
+    at = F.unix_micros("corrected_time")
+    is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
+    new = F.collect_list(F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name"))))
+    again = (
+        named.groupBy("cluster_id", "topic", "partition_id")
+        .agg(F.min(at).alias("named_at"), new.alias("new"))
+        .select("*", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind"), F.inline("new"))
+        .drop("partition_id", "new")
     )
     facts = fold(union([created, first, again]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans)
     return facts.select(
@@ -215,8 +221,11 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     creations = [Creation(row["at"], row["name"], True) for row in facts if row["kind"] == "znode"]
     new = [row for row in facts if row["kind"].startswith("new:")]
     again: dict[int, Creation] = {}
+    unlogged: set[str] = set()
     for time, row in numbered(new, lambda row: row["kind"]):
-        again.setdefault(time + 1, Creation(row["at"], row["name"], False))
+        if time == 0 and row["named_at"] < row["at"] - REACTION_MS * 1000:
+            unlogged.add(row["kind"])
+        again.setdefault(time + 1 + (row["kind"] in unlogged), Creation(row["at"], row["name"], False))
     first = next((Creation(row["at"], row["name"], False) for row in facts if row["kind"] == "first"), None)
     recreations = [
         Recreation(row["since"], Creation(row["at"], row["name"], False))
@@ -224,7 +233,8 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         if row["kind"] == "again"
     ]
     logged = _logged_creations(first, again, creations, recreations)
-    starts = incarnations_of([*creations, *logged], recreations)
+    ends = [row["znodes_end"] for row in facts if row["znodes_end"] is not None]
+    starts = incarnations_of([*creations, *logged], recreations, max(ends, default=None))
     shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
     for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
         yield {

@@ -3,6 +3,9 @@
 An epoch belongs to one leader, so its first record has one offset, on every replica that holds it. Two things move an
 entry up without harm: deleting old records rewrites the first one to the new log start, and a replica that fetched a
 compacted log knows an epoch from the first batch that is left. None moves it below where the epoch's leader began.
+
+Where an epoch began only its leader's first line at that epoch says. A broker that starts again goes on leading at the
+same epoch and says where its log ends by then.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
         if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
     }  # a follower's line prints the epoch too, and where its own log ended
     latest: dict[int, Lineage] = {}
-    for (_, replica_id), entries in _copies(case):
+    for replica_id, entries in _copies(case):
         lineage = {entry.leader_epoch or 0: entry for entry in entries}
         if lineage != latest.get(replica_id):
             _judge_order(case, replica_id, entries, verdicts)
@@ -44,13 +47,20 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
         _judge_gaps(case, latest[other], latest[one], verdicts)
 
 
-def _copies(case: OffsetCase) -> list[tuple[tuple[int, int], list[OffsetObservation]]]:
-    """((copied at, replica), entries by epoch), in that order."""
-    found: dict[tuple[int, int], set[OffsetObservation]] = {}
+def _copies(case: OffsetCase) -> list[tuple[int, list[OffsetObservation]]]:
+    """(replica, the entries of one copy by epoch), in the order of the copies; of those without a time, the lineage
+    that goes on longest is the last."""
+    found: dict[tuple[int, int, str], set[OffsetObservation]] = {}
     for observation in case.evidence.observations:
         if observation.offset_kind == oe.EPOCH_START and observation.leader_epoch is not None:
-            found.setdefault((observation.observed_at, observation.replica_id), set()).add(observation)
-    return [(key, sorted(found[key], key=lambda s: (s.leader_epoch, s.offset, s.evidence_id))) for key in sorted(found)]
+            copy = (observation.observed_at, observation.replica_id, observation.copy)
+            found.setdefault(copy, set()).add(observation)
+    copies = [
+        (at, replica_id, sorted(entries, key=lambda s: (s.leader_epoch, s.offset, s.evidence_id)))
+        for (at, replica_id, _), entries in sorted(found.items())
+    ]
+    copies.sort(key=lambda copy: (copy[0], copy[1], copy[2][-1].leader_epoch))
+    return [(replica_id, entries) for _, replica_id, entries in copies]
 
 
 def _observed_at(case: OffsetCase, *entries: OffsetObservation) -> int:
@@ -72,7 +82,7 @@ def _judge_begins(
     """No replica's entry lies below where the epoch's leader began."""
     for epoch, entry in lineage.items():
         line = began.get(epoch)
-        if line is None:
+        if line is None or not _is_first_of_its_epoch(case, line):
             verdicts.unjudged("R36")
         elif entry.offset >= line.offset:
             verdicts.kept("R36")
@@ -84,6 +94,13 @@ def _judge_begins(
             )
             expected = f"leader epoch {epoch} begins at {line.offset} or higher"
             verdicts.broken(_conflict_in(case, entry, line, expected, f"it begins at {entry.offset}", text))
+
+
+def _is_first_of_its_epoch(case: OffsetCase, line: OffsetObservation) -> bool:
+    """Whether the leader's log is complete since an older epoch was decided: then no line at this epoch is missing."""
+    epoch = line.leader_epoch or 0
+    older = [s.valid_from for s in case.evidence.decided if s.leader_epoch < epoch and s.valid_from <= line.observed_at]
+    return bool(older) and case.is_covered(line.replica_id, max(older), line.observed_at, line.replica_id)
 
 
 def _judge_order(case: OffsetCase, replica_id: int, entries: Sequence[OffsetObservation], verdicts: Verdicts) -> None:

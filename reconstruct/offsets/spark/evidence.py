@@ -62,6 +62,7 @@ def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
         observed_at_upper=F.when(~is_line, upper),
         source=F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
         evidence_id="evidence[0]",
+        copy=F.coalesce(F.when(is_epoch, F.col("file_id")), F.lit("")),
     )
 
 

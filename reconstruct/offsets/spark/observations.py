@@ -62,6 +62,7 @@ def offset_observations(
             offset="start_offset",
             leader_epoch="leader_epoch",
             source=F.lit(SourceKind.LEADER_EPOCH_CHECKPOINT),
+            file_id="file_id",
         ),
         _log_ends(segments),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, incarnation_spans, incarnations_of
 
 MINUTE = 60_000_000
+NEVER = 2**62
 
 
 def test_znodes_alone_part_the_time() -> None:
@@ -27,13 +28,17 @@ def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
     assert [name for name, _ in found] == ["log", "z1"]
 
 
-def folded(*rows: tuple[Any, ...]) -> list[tuple[str, int | None]]:
+def folded(
+    *rows: tuple[Any, ...], named_at: int = NEVER, znodes_end: int | None = None
+) -> list[tuple[str, int | None]]:
     facts = [
         {
             "at": at,
             "name": name,
             "kind": kind,
             "since": since or None,
+            "named_at": min(at, named_at),
+            "znodes_end": znodes_end if kind == "znode" else None,
             "evidence_id": f"znode of {name}" if kind == "znode" else None,
         }
         for at, name, kind, since in ((*row, 0)[:4] for row in rows)
@@ -58,6 +63,19 @@ def test_a_partition_that_is_new_again_begins_another_incarnation() -> None:
         (9 * MINUTE, "r8", "new:1"),
         (9 * MINUTE + 1, "r9", "new:0"),
     ) == [("r0", None), ("r8", 9 * MINUTE)]
+
+
+def test_a_partition_that_was_named_long_before_it_became_new_had_been_created_before() -> None:
+    """The logs begin after its first creation."""
+    facts = ((5, "r0", "first"), (9 * MINUTE, "r9", "new:0"))
+    assert folded(*facts, named_at=5) == [("r0", None), ("r9", 9 * MINUTE)]
+    assert folded(*facts) == [("r0", None)]
+
+
+def test_a_creation_after_the_last_change_of_a_znode_is_told_by_the_log_alone() -> None:
+    facts = ((5, "r0", "first"), (4, "77", "znode"), (9 * MINUTE, "r9", "new:0"))
+    assert folded(*facts, named_at=5, znodes_end=8 * MINUTE) == [("77", None), ("r9", 9 * MINUTE)]
+    assert folded(*facts, named_at=5, znodes_end=10 * MINUTE) == [("77", None)]
 
 
 def test_partitions_added_later_are_of_the_same_incarnation() -> None:

@@ -206,8 +206,8 @@ def test_a_member_of_the_isr_is_behind_only_where_both_clocks_say_so(which: str)
 
 
 def test_a_line_of_a_follower_says_nothing_of_where_its_leaders_epoch_began() -> None:
-    own_end = OffsetObservation(2, oe.LOG_END_OFFSET, 12, S // 2, None, 0, "log_record", evidence_id="follows")
-    begins = OffsetObservation(1, oe.LOG_END_OFFSET, 10, S, None, 0, "log_record", evidence_id="leads")
-    entry = OffsetObservation(1, oe.EPOCH_START, 10, 9 * S, 9 * S, 0, "leader_epoch_checkpoint", evidence_id="entry")
+    own_end = OffsetObservation(2, oe.LOG_END_OFFSET, 12, S // 2, None, 1, "log_record", evidence_id="follows")
+    begins = OffsetObservation(1, oe.LOG_END_OFFSET, 10, S, None, 1, "log_record", evidence_id="leads")
+    entry = OffsetObservation(1, oe.EPOCH_START, 10, 9 * S, 9 * S, 1, "leader_epoch_checkpoint", evidence_id="entry")
     assert ("epoch_lineage_conflict", "error") not in said(case(own_end, begins, entry))
     assert ("epoch_lineage_conflict", "error") in said(case(own_end, replace(begins, offset=11), entry))

@@ -270,6 +270,26 @@ def test_no_epoch_begins_below_where_its_leader_says() -> None:
     assert said(case(begin, *lineage(2, (0, 0), (1, 11)))) == []
 
 
+def test_copies_of_one_directory_from_several_days_that_name_no_time_are_told_apart() -> None:
+    later = [replace(entry, copy="later") for entry in lineage(1, (0, 0), (3, 12), (4, 15))]
+    earlier = [replace(entry, copy="earlier") for entry in lineage(1, (0, 0), (2, 15))]
+    assert said(case(*later, *earlier)) == []
+    # the longest lineage is the last one
+    other = lineage(2, (0, 0), (3, 11), (4, 15))
+    assert said(case(*later, *earlier, *other)) == [("epoch_lineage_conflict", "warning")]
+
+
+def test_a_leader_that_starts_again_at_its_epoch_says_where_its_log_ends_and_not_where_the_epoch_begins() -> None:
+    end = OffsetObservation(
+        1, oe.LOG_END_OFFSET, 60, SECOND, leader_epoch=0, source="log_record", evidence_id=LEADS.evidence_id
+    )
+    first_known = case(end, *lineage(1, (0, 0)))
+    assert said(first_known) == []
+    later = replace(end, leader_epoch=1)
+    rotated_away = replace(first_known.evidence, observations=(later, *lineage(1, (0, 0), (1, 9))), covered={})
+    assert said(replace(first_known, evidence=rotated_away)) == []
+
+
 def test_writes_with_acks_all_fail_while_the_isr_is_too_small() -> None:
     states = [replace(BOTH_IN_SYNC, valid_to=5 * SECOND), DecidedState(5 * SECOND, 9 * SECOND, 1, 0, (1,))]
     given = case(decided_evidence={(5 * SECOND, 0): ("shrunk",)})

@@ -132,7 +132,7 @@ class _Tree:
         return None
 
     def broker(self, file: Inspected) -> int | None:
-        if file.names[:-1] in self._shared and (file.kind == "server_log" or file.broker_id is None):
+        if file.names[:-1] in self._shared and (file.kind == SourceKind.SERVER_LOG or file.broker_id is None):
             return None
         if file.broker_id is not None:
             return file.broker_id

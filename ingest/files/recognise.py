@@ -46,6 +46,9 @@ _KAFKA_START: Final = re.compile(
 _KAFKA_LOGGER: Final = re.compile(
     rb"kafka\.|state\.change\.logger$|org\.apache\.kafka\.(?!clients\.|connect\.|streams\.)"
 )
+#: A client within a broker.
+_BROKERS_CLIENT: Final = re.compile(rb"\[Controller id=\d+, targetBrokerId=")
+_ZOOKEEPER_LOGGER: Final = re.compile(rb"org\.apache\.zookeeper\.")
 _CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -205,6 +208,7 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
     brokers: set[int] = set()
     kinds: set[str] = set()
     is_kafka = False
+    is_zookeeper = True
     for line in map(clean, lines):
         text = reading.content(line)
         header = reading.layout.header.match(text)
@@ -217,14 +221,19 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
         if own is not None and (not brokers or reading.names_streams):
             brokers.add(own)
         logger = reading.layout.logger_of(header, text)
+        is_zookeeper = is_zookeeper and logger is not None and _ZOOKEEPER_LOGGER.match(logger) is not None
         if logger is None:
             is_state_change = STATE_CHANGE_START.match(message) is not None
             is_kafka = is_kafka or is_state_change or _KAFKA_START.match(message) is not None
             if is_state_change or reading.layout.tail is None:
                 kinds.add(SourceKind.STATE_CHANGE_LOG if is_state_change else SourceKind.SERVER_LOG)
         else:
-            is_kafka = is_kafka or _KAFKA_LOGGER.match(logger) is not None
+            is_kafka = is_kafka or bool(_KAFKA_LOGGER.match(logger) or _BROKERS_CLIENT.match(message))
             kinds.add(kind_of_logger(logger.decode("utf-8", "replace")))
+    if is_zookeeper and first_line is not None:
+        return _not_read(
+            SourceKind.UNRECOGNISED, "a log of ZooKeeper, or of a broker's connection to it alone: not read yet"
+        )
     if not is_kafka or first_line is None:
         return _rejected(SourceKind.UNRECOGNISED, "a log, but none of its first records is one of a Kafka broker's")
     if not brokers:

@@ -18,6 +18,15 @@ GAP = b'{"missed_from":1,"missed_to":null,"source":"probes","of":"broker 1","rea
 EPOCHS = b"0\n2\n0 0\n4 77\n"
 
 
+UNREACHED = (
+    b"[2014-03-11 10:21:07,123] WARN [Controller id=0, targetBrokerId=2] Connection to node 2 (a/1:9092) could not be"
+    b" established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)\n"
+)
+ZOOKEEPER = (
+    b"[2014-03-11 10:21:07,123] INFO Opening socket connection to server a/1:2181. (org.apache.zookeeper.ClientCnxn)\n"
+)
+
+
 @pytest.mark.parametrize(
     ("head", "path", "kind", "status", "broker_id"),
     [
@@ -34,6 +43,9 @@ EPOCHS = b"0\n2\n0 0\n4 77\n"
             12,
         ),
         (b"[2014-03-11 10:21:07,123] INFO hello (com.example.App)\n", "x/a", "unrecognised", "rejected", None),
+        (UNREACHED, "x/server.log", "server_log", "ingested", 0),
+        (ZOOKEEPER, "x/server.log", "unrecognised", "not_read_yet", None),
+        (ZOOKEEPER + SERVER, "x/server.log", "server_log", "ingested", 3),
         (b'{"captured_at":1,"path":"/","mzxid":3}\n', "x/a", "znode_snapshot", "ingested", None),
         (PROBE, "x/a", "offset_probe", "ingested", None),
         (PROBE[20:] + PROBE, "x/a", "offset_probe", "ingested", None),

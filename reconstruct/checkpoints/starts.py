@@ -49,12 +49,20 @@ def judge_starts(view: BrokerView, absences: Mapping[int, tuple[int, ...]], out:
 
 def states_before_start(view: BrokerView, start: int) -> dict[Replica, StateBeforeStart]:
     """Of each replica that the broker had when it started: its last checkpointed high watermark, 0 included; of one
-    without, that its log was loaded with records before."""
+    without, that its log was loaded with records before. What an earlier start lost already is no more."""
     result: dict[Replica, StateBeforeStart] = {}
-    for line in view.lines_in(0, start, LineKind.LOADED):
-        if line.replica is not None and line.offset:
+    emptied: dict[Replica, int] = {}
+    for line in view.lines_in(0, start, LineKind.LOADED, LineKind.CREATED):
+        if line.replica is None:
+            continue
+        if line.kind is LineKind.LOADED and line.offset:
             result[line.replica] = StateBeforeStart(line.offset, line.at, line.evidence_id)
+        elif line.kind is LineKind.CREATED or line.offset == 0:
+            result.pop(line.replica, None)
+            emptied[line.replica] = line.at
     for last in view.last_entries(HIGH_WATERMARKS, start):
+        if last.taken_at < emptied.get(last.replica, 0):
+            continue
         has_left = view.is_copied_whole(last.directory, last.kind, last.taken_at, start)
         known = result.get(last.replica)
         if not has_left and (known is None or known.observed_at <= last.taken_at or known.directory is None):

@@ -374,6 +374,13 @@ def test_a_directory_whose_replicas_all_begin_again_was_wiped() -> None:
     assert "made" in finding.evidence
 
 
+def test_what_one_start_lost_is_not_lost_again_at_the_next() -> None:
+    again = START + 2 * SECOND
+    lines = [*wiped(), loaded(again + 1, 0), loaded(again + 1, 0, U)]
+    found = findings(broker(every_second(rising(5)), lines, [START, again]))
+    assert [(f.divergence_type, f.at) for f in found] == [("log_directory_wiped", START)]
+
+
 def test_a_log_that_may_have_been_deleted_and_made_anew_is_a_warning() -> None:
     seen = replace(broker(every_second(rising(5)), wiped(), [START]), covered=[])
     assert told(seen) == [("log_directory_wiped", "error", 5)]  # assigned all the time

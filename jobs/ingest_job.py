@@ -154,6 +154,9 @@ def _sum(before: IngestReport, now: IngestReport) -> IngestReport:
 
 def summary_of(report: IngestReport) -> RunReport:
     clusters = ", ".join(report.clusters) or "none"
+    apart = (
+        f"; and {report.files_ambiguous} files that may be of several, each by itself" if report.files_ambiguous else ""
+    )
     problems = tuple(f"warning: {warning}" for warning in report.warnings)
     if report.nothing_recognised:
         problems += (
@@ -165,7 +168,7 @@ def summary_of(report: IngestReport) -> RunReport:
             f"files     {report.files_new} new, {report.files_grown} grown, {report.files_known} known already,"
             f" {report.files_not_read} of a kind not read yet, {report.files_rejected} rejected",
             f"records   {report.records_read} read = {report.records_kept} kept + {report.records_rejected} rejected",
-            f"clusters  {clusters}",
+            f"clusters  {clusters}{apart}",
         ),
         problems=problems,
         exit_code=FAILED if report.nothing_recognised else DONE,

@@ -3,27 +3,48 @@
 Pure functions over :class:`~ingest.files.inspected.Inspected`. A file's own evidence comes first; without any it
 takes that of its nearest folder whose files have some. Folders are looked at lexically up to the common
 ancestor of everything found, so that ``cap/broker-1`` and ``cap/znodes`` given as two paths belong together.
+
+A folder may hold files of several clusters: a broker whose ZooKeeper was wiped and whose logs went on in the same
+place. There a log belongs to the cluster that was stated last before it begins. Where several remain possible a file
+is a cluster of its own, so that nothing is judged from it together with files that may be of another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 from ingest.files.inspected import Inspected
 from ingest.files.znode_facts import CLUSTER_BIRTH, CLUSTER_ZNODE
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
-from ingest.readers.identity import copied_file_id, log_file_id
+from ingest.readers.identity import copied_file_id, digest, log_file_id
 from ingest.readers.log_dirs.names import file_name
 
 UNKNOWN_CLUSTER: Final = "unknown"
 #: Files of a capture that tell of all brokers in turn: what lies beside them does not say whose they are.
 _OF_ALL_BROKERS: Final = (SourceKind.CLUSTER_DESCRIPTION, SourceKind.CAPTURE_GAP)
 
+#: A broker states its cluster's id when it starts, after its first lines.
+_START: Final = timedelta(minutes=1)
+
 _Evidence = tuple[int, str, str]  # rank, instant as text, id
 _Folder = tuple[str, ...]
+
+
+class ClusterSource(StrEnum):
+    """What says which cluster a file is of, the surest first."""
+
+    GIVEN = "given"  # --cluster
+    STATED = "stated"  # the file itself
+    FOLDER = "folder"  # the only cluster that the files of its folder state
+    TIME = "time"  # the cluster that its folder's logs state for that time
+    LAKE = "lake"  # the only cluster of the lake
+    NOTHING = "nothing"  # no file says; all that say nothing are taken for one
+    AMBIGUOUS = "ambiguous"  # several are possible: a file that is read is a cluster of its own
 
 
 @dataclass(frozen=True)
@@ -34,6 +55,12 @@ class Attributed:
     cluster_id: str
     broker_id: int | None
     file_id: str
+    cluster_source: ClusterSource = ClusterSource.STATED
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the file is a cluster of its own, because several are possible."""
+        return self.cluster_source is ClusterSource.AMBIGUOUS
 
 
 def attribute(
@@ -52,11 +79,16 @@ def attribute(
     warnings: dict[str, None] = {}
     attributed = []
     for file in files:
-        cluster = cluster_id or tree.cluster(file, warnings) or known_cluster or UNKNOWN_CLUSTER
+        if cluster_id is not None:
+            cluster, source = cluster_id, ClusterSource.GIVEN
+        else:
+            cluster, source = tree.cluster(file, warnings) or (
+                (known_cluster, ClusterSource.LAKE) if known_cluster else (UNKNOWN_CLUSTER, ClusterSource.NOTHING)
+            )
         broker = _given_broker(file, brokers)
         if broker is None and not file.kind.startswith("znode") and not file.streams:
             broker = tree.broker(file)
-        attributed.append(Attributed(file, cluster, broker, _file_id(file, cluster, broker)))
+        attributed.append(Attributed(file, cluster, broker, _file_id(file, cluster, broker), source))
     return attributed, sorted(warnings)
 
 
@@ -104,6 +136,11 @@ class _Tree:
         self._clusters = self._gather()
         self._resolve_births()
         self._clusters = self._gather()
+        self._statements: dict[_Folder, list[tuple[str, str]]] = {}
+        for file, folder in self._files:
+            self._statements.setdefault(folder, []).extend(s for s in file.statements if s[0])
+        for statements in self._statements.values():
+            statements.sort()
         self._brokers: dict[_Folder, set[int]] = {}
         self._shared: set[_Folder] = set()
         for file, folder in self._files:
@@ -114,22 +151,53 @@ class _Tree:
                 for name in _upwards(folder, self._root):
                     self._brokers.setdefault(name, set()).add(file.broker_id)
 
-    def cluster(self, file: Inspected, warnings: dict[str, None]) -> str | None:
+    def cluster(self, file: Inspected, warnings: dict[str, None]) -> tuple[str, ClusterSource] | None:
+        """The cluster of a file, and what says so; None where no file says anything."""
         if file.cluster_id is not None:
-            return self._evidence(file)[2]
+            return self._evidence(file)[2], ClusterSource.STATED
         for name in _upwards(file.names[:-1], self._root):
             found = self._clusters.get(name)
             if not found:
                 continue
-            best = min(found)[2]
             clusters = sorted({cluster for _, _, cluster in found})
-            if len(clusters) > 1:
-                warnings[
-                    f"/{'/'.join(name)} holds files of several clusters ({', '.join(clusters)}): those that do not say"
-                    f" which are taken for {best}; give each cluster's folder by itself, with --cluster"
-                ] = None
-            return best
+            if len(clusters) == 1:
+                return clusters[0], ClusterSource.FOLDER
+            if file.status != "ingested":  # nothing is judged from it
+                return min(found)[2], ClusterSource.AMBIGUOUS
+            possible = self._possible(file, name)
+            if len(possible) == 1:
+                return possible.pop(), ClusterSource.TIME
+            warnings[
+                f"/{'/'.join(name)} holds files of several clusters ({', '.join(clusters)}): those that do not say"
+                " which, and may be of several, are each looked at by themselves; give each cluster's folder by"
+                " itself, with --cluster"
+            ] = None
+            return f"{UNKNOWN_CLUSTER}-{self._own_digest(file)[:16]}", ClusterSource.AMBIGUOUS
         return None
+
+    def _possible(self, file: Inspected, name: _Folder) -> set[str]:
+        """The clusters of a folder that a file may be of: for a log those that each folder's logs stated last before it
+        begins and until it ends, and those that are stated without a time."""
+        everyone = {cluster for _, _, cluster in self._clusters[name]}
+        if file.first_at is None or file.last_at is None:
+            return everyone
+        begins, ends = _after_start(file.first_at), _after_start(file.last_at)
+        possible, timed = set[str](), set[str]()
+        for folder, statements in self._statements.items():
+            if folder[: len(name)] == name:
+                timed.update(cluster for _, cluster in statements)
+                before = [cluster for at, cluster in statements if at <= begins]
+                possible.update(before[-1:], (cluster for at, cluster in statements if begins < at <= ends))
+        return (possible or everyone) | (everyone - timed)
+
+    def _own_digest(self, file: Inspected) -> str:
+        """What tells a log from all others, however far it has grown; files that are no logs, all of a folder."""
+        if file.first_line is not None:
+            return file.first_line
+        folder = file.names[len(self._root) : -1]
+        if folder and paths.topic_partition(folder[-1]) is not None:
+            folder = folder[:-1]  # of the broker's log directory
+        return digest(*folder)
 
     def broker(self, file: Inspected) -> int | None:
         if file.names[:-1] in self._shared and (file.kind == SourceKind.SERVER_LOG or file.broker_id is None):
@@ -181,6 +249,14 @@ class _Tree:
 
     def _state(self, birth_id: str, cluster_id: str) -> None:
         self._stated[birth_id] = min(self._stated.get(birth_id, cluster_id), cluster_id)
+
+
+def _after_start(at: str) -> str:
+    """The time by which a broker whose log says ``at`` has stated its cluster."""
+    try:
+        return str(datetime.fromisoformat(at[:19]) + _START)
+    except ValueError:  # digits that are no date
+        return at
 
 
 def _named_by_path(file: Inspected) -> int | None:

@@ -21,7 +21,9 @@ class Inspected:
     records at which a long log may be divided. ``cluster_id`` comes with its ``cluster_rank`` and, to order
     evidence, ``cluster_at`` (text). ``birth_id`` is the id made of the creation of ``/brokers``. ``snapshot_zxid``
     and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says that a log's lines may be
-    those of several processes, or of the two channels of one, mixed.
+    those of several processes, or of the two channels of one, mixed. Of a log with times as Kafka's own layout prints
+    them ``first_at`` and ``last_at`` are the first and the last (``2026-11-21 04:40:22.700``), and
+    ``statements`` are all of its lines that state the cluster's id: (time, id), in their order.
     """
 
     location: str
@@ -55,6 +57,9 @@ class Inspected:
     damage: str | None = None
     raw: str = ""
     is_declared_final: bool = False
+    first_at: str | None = None
+    last_at: str | None = None
+    statements: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_shared(self) -> bool:

@@ -41,6 +41,8 @@ _WITHOUT_COPY_TIME: Final = (
     SourceKind.CAPTURE_GAP,
 )
 _OVERLAP: Final = 4096
+#: The end of a log in which its last time is looked for: a stack trace may stand behind it.
+_LAST_BYTES: Final = 64 << 10
 #: What marks a line of the other channel where a wrapper names no process.
 _STDERR: Final = b" stderr "
 _CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
@@ -170,6 +172,9 @@ class _Scan:
         self._edge = b""
         self._splits: list[tuple[int, int]] = []
         self._facts: dict[str, Any] = {}
+        self._statements: list[tuple[str, str]] = []
+        self._first_at: str | None = None
+        self._last_block = b""
         self._servers: set[bytes] = set()
         self._content = content_facts(what.kind, name, is_final=is_final)
 
@@ -206,7 +211,10 @@ class _Scan:
         if self._content is not None:
             facts |= {name: value for name, value in self._content.result().items() if value is not None}
         elif "cluster_id" in facts:
-            facts["cluster_rank"] = CLUSTER_LOG if what.reading is not None else CLUSTER_META
+            facts["cluster_rank"] = CLUSTER_META
+        if self._statements:
+            at, cluster_id = self._statements[0]
+            facts |= {"cluster_id": cluster_id, "cluster_at": at, "cluster_rank": CLUSTER_LOG}
         first = what.first_line
         unfinished = first is not None and self._complete == 0 and not start.is_final
         observed: dict[str, Any] = {
@@ -222,6 +230,9 @@ class _Scan:
             "prints_zone": what.reading is not None and first is not None and _prints_zone(what, first),
             "broker_id": what.broker_id,
             "splits": tuple(self._splits),
+            "first_at": self._first_at,
+            "last_at": _last_time(self._last_block),
+            "statements": tuple(self._statements),
         }
         if self._streams is not None and self._streams.process_count > 1:
             observed["streams"] = self._streams.result() or None
@@ -237,22 +248,25 @@ class _Scan:
         self._facts.setdefault(name, value)
 
     def _search(self, block: bytes) -> None:
-        """Lines that name the cluster or the version, of which the first counts; and every broker that it is of."""
+        """When the log begins and ends, the lines that state the cluster's id, the first that names the version; and
+        every broker that it is of."""
         if b"KafkaServer id=" in block or b"[Kafka Server " in block:
             self._servers.update(_SERVER.findall(block))
-        if "cluster_id" not in self._facts or "kafka_version" not in self._facts:
-            text = self._tail + block
-            self._tail = block[-_OVERLAP:]
-            if "cluster_id" not in self._facts and b"Cluster ID = " in text:
-                found = _CLUSTER_LINE.search(text)
-                if found:
-                    self._fact("cluster_id", found.group(1).decode())
-                    times = _TIME.findall(text, max(0, found.start() - 200), found.start())
-                    self._fact("cluster_at", times[-1].decode() if times else "")
-            if "kafka_version" not in self._facts and (b"Kafka version" in text or b"Kafka Version" in text):
-                found = _VERSION_LINE.search(text)
-                if found:
-                    self._fact("kafka_version", found.group(1).decode())
+        text = self._tail + block
+        if self._first_at is None and (time := _TIME.search(text)) is not None:
+            self._first_at = _printed(time)
+        if b"Cluster ID = " in text:
+            for found in _CLUSTER_LINE.finditer(text):
+                times = list(_TIME.finditer(text, max(0, found.start() - 200), found.start()))
+                statement = (_printed(times[-1]) if times else "", found.group(1).decode())
+                if statement not in self._statements:  # blocks overlap
+                    self._statements.append(statement)
+        if "kafka_version" not in self._facts and (b"Kafka version" in text or b"Kafka Version" in text):
+            found_version = _VERSION_LINE.search(text)
+            if found_version:
+                self._fact("kafka_version", found_version.group(1).decode())
+        self._tail = text[-_OVERLAP:]
+        self._last_block = text
 
     def _split(self, block: bytes) -> None:
         reading = self._what.reading
@@ -271,6 +285,17 @@ class _Scan:
                 self._splits.append((self._size + position, self._lines + block.count(b"\n", 0, position) + 1))
                 return
             position = end + 1
+
+
+def _printed(time: re.Match[bytes]) -> str:
+    """A time as all layouts that print one like Kafka's own can be compared by: ``2026-11-21 04:40:22.700``."""
+    return time.group().decode().replace("T", " ").replace(",", ".")
+
+
+def _last_time(block: bytes) -> str | None:
+    """The last time in the end of a log; None where none of its last lines has one."""
+    times = list(_TIME.finditer(block, max(0, len(block) - _LAST_BYTES)))
+    return _printed(times[-1]) if times else None
 
 
 def _prints_zone(what: Recognised, first_line: bytes) -> bool:

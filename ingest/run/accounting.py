@@ -104,6 +104,7 @@ def file_row(
     return {
         "cluster_id": planned.owner.cluster_id,
         "file_id": planned.owner.file_id,
+        "cluster_source": planned.owner.cluster_source,
         "broker_id": planned.owner.broker_id,
         "source_kind": file.kind,
         "source_file": file.source_file,

@@ -50,13 +50,15 @@ class IngestOptions:
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What a run did. ``records_read`` = ``records_kept`` + ``records_rejected``."""
+    """What a run did. ``records_read`` = ``records_kept`` + ``records_rejected``; ``files_ambiguous`` were read and may
+    be of several of the ``clusters``."""
 
     files_new: int = 0
     files_grown: int = 0
     files_known: int = 0
     files_not_read: int = 0
     files_rejected: int = 0
+    files_ambiguous: int = 0
     records_read: int = 0
     records_kept: int = 0
     records_rejected: int = 0
@@ -206,6 +208,7 @@ def _some(names: Sequence[str]) -> str:
 
 def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warnings: Sequence[str]) -> IngestReport:
     written = {(row["cluster_id"], row["file_id"]) for row in rows}
+    read = [entry for entry in planned if _is_read(entry)]
     outcomes = Counter(_outcome(entry, entry.key in written) for entry in planned)
     return IngestReport(
         files_new=outcomes["new"],
@@ -213,10 +216,11 @@ def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warni
         files_known=outcomes["known"],
         files_not_read=outcomes["not_read"],
         files_rejected=outcomes["rejected"],
+        files_ambiguous=sum(entry.owner.is_ambiguous for entry in read),
         records_read=sum(row["records_read_count"] for row in rows),
         records_kept=sum(row["records_kept_count"] for row in rows),
         records_rejected=sum(row["records_rejected_count"] for row in rows),
-        clusters=tuple(sorted({entry.owner.cluster_id for entry in planned if _is_read(entry)})),
+        clusters=tuple(sorted({entry.owner.cluster_id for entry in read if not entry.owner.is_ambiguous})),
         warnings=tuple(warnings),
     )
 

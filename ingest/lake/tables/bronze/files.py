@@ -18,6 +18,15 @@ INGESTED_FILES: Final = TableSpec(
         col(
             "file_id", "string", "Hash of cluster, broker, kind and the first line of the first record.", nullable=False
         ),
+        col(
+            "cluster_source",
+            "string",
+            "What says that the file is the cluster's: --cluster (given), the file (stated), the files of its folder,"
+            " which state one cluster only (folder) or one for that time (time), the lake, which has one only (lake);"
+            " nothing, or ambiguous where several are possible: such a file is a cluster of its own.",
+            nullable=False,
+            vocabulary=("given", "stated", "folder", "time", "lake", "nothing", "ambiguous"),
+        ),
         BROKER,
         KIND,
         col(
@@ -56,7 +65,7 @@ INGESTED_FILES: Final = TableSpec(
         INGESTED_AT,
     ),
     constraints={"kept_and_rejected": "records_read_count = records_kept_count + records_rejected_count"},
-    version=3,
+    version=4,
 )
 
 REJECTED_RECORDS: Final = record_table(

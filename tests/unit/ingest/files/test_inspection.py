@@ -68,6 +68,23 @@ def test_an_unfinished_last_line_is_kept_back_in_a_live_log_only(tmp_path: Path)
     assert (item.ingestible_bytes, item.compression) == (len(LINE) + 5, "gzip")
 
 
+def test_a_log_says_when_it_begins_and_ends_and_each_cluster_that_it_states(tmp_path: Path) -> None:
+    lines = [
+        f"[2026-01-0{day} 10:00:00,123] INFO Cluster ID = {cluster} (kafka.server.KafkaServer)\n"
+        for day, cluster in ((1, "A" * 22), (2, "B" * 22), (3, "A" * 22))
+    ]
+    filler = "[2026-01-02 11:00:00,000] INFO nothing (kafka.server.KafkaServer)\n" * 40_000
+    (tmp_path / "server.log").write_text(lines[0] + lines[1] + filler + lines[2] + "\tat a stack trace\n" * 9)
+    (file,) = inspect(ListedFile(str(tmp_path / "server.log"), "server.log"))
+    assert (file.first_at, file.last_at) == ("2026-01-01 10:00:00.123", "2026-01-03 10:00:00.123")
+    assert file.statements == (
+        ("2026-01-01 10:00:00.123", "A" * 22),
+        ("2026-01-02 10:00:00.123", "B" * 22),
+        ("2026-01-03 10:00:00.123", "A" * 22),
+    )
+    assert (file.cluster_id, file.cluster_at) == ("A" * 22, "2026-01-01 10:00:00.123")
+
+
 def test_a_log_of_several_brokers_is_nobodys(tmp_path: Path) -> None:
     started = b"[2026-03-11 10:21:07,123] INFO [KafkaServer id=%d] started (kafka.server.KafkaServer)\n"
     path = tmp_path / "server.log"

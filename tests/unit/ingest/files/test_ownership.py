@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,17 +100,77 @@ def test_a_snapshot_from_before_the_cluster_had_an_id_belongs_to_the_capture_aro
     assert owners(early)["/c/znodes/1.jsonl"][0] == "unknown-1"
 
 
-def test_several_ids_in_one_folder_warn_and_the_best_stated_is_taken() -> None:
-    files = [
-        file("/c/a.log", "server_log", cluster_id="B", cluster_rank=CLUSTER_LOG, cluster_at="2026-01-01 00:00:01"),
-        file("/c/b.log", "server_log", cluster_id="A", cluster_rank=CLUSTER_LOG, cluster_at="2026-01-01 00:00:02"),
-        file("/c/meta.properties", "meta_properties", cluster_id="C", cluster_rank=CLUSTER_META),
-        file("/c/state-change.log"),
-    ]
-    assert owners(*files)["/c/state-change.log"][0] == "B"
-    _, warnings = attribute(files, cluster_id=None, brokers={}, known_cluster=None)
-    assert len(warnings) == 1
-    assert "A, B, C" in warnings[0]
+def started(location: str, cluster_id: str, *starts: str, first: str, last: str) -> Inspected:
+    """A server.log with its first and last time, and what it states when its broker starts."""
+    return file(
+        location,
+        "server_log",
+        cluster_id=cluster_id,
+        cluster_rank=CLUSTER_LOG,
+        cluster_at=starts[0],
+        statements=tuple((at, cluster_id) for at in starts),
+        first_at=first,
+        last_at=last,
+    )
+
+
+OCTOBER = started(
+    "/c/server.log.10", "B", "2025-10-01 00:00:03.000", first="2025-10-01 00:00:01.000", last="2025-10-02 09:00:00.000"
+)
+APRIL = started(
+    "/c/server.log.04", "A", "2026-04-01 00:00:03.000", first="2026-04-01 00:00:01.000", last="2026-04-01 18:00:00.000"
+)
+
+
+def source_of(files: list[Inspected], location: str) -> tuple[str, str]:
+    found, _ = attribute(files, cluster_id=None, brokers={}, known_cluster=None)
+    (owner,) = (owner for owner in found if owner.file.location == location)
+    return owner.cluster_id, owner.cluster_source
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "cluster_id"),
+    [
+        ("2025-10-01 00:00:02.000", "2025-10-01 00:59:59.000", "B"),  # written before the broker states its id
+        ("2026-01-05 10:00:00.000", "2026-01-05 11:00:00.000", "B"),
+        ("2026-04-01 10:00:00.000", "2026-05-01 10:00:00.000", "A"),
+        ("2025-10-01 10:00:00.000", "2026-04-01 10:00:00.000", None),  # of both
+        ("2025-09-01 10:00:00.000", "2025-09-01 10:00:00.000", None),  # from before anything was stated
+        (None, None, None),
+    ],
+)
+def test_a_log_is_of_the_cluster_that_its_folder_stated_last_or_a_cluster_of_its_own(
+    first: str | None, last: str | None, cluster_id: str | None
+) -> None:
+    log = file("/c/state-change.log", first_line="0123456789abcdefgh", first_at=first, last_at=last)
+    expected = (cluster_id, "time") if cluster_id else (f"{UNKNOWN_CLUSTER}-0123456789abcdef", "ambiguous")
+    assert source_of([OCTOBER, APRIL, log], log.location) == expected
+
+
+def test_clusters_of_two_folders_at_one_time_are_both_possible_above_them() -> None:
+    other = replace(OCTOBER, location="/c/two/server.log", cluster_id="C", statements=((OCTOBER.cluster_at, "C"),))
+    times = {"first_at": "2025-10-01 10:00:00.000", "last_at": "2025-10-01 11:00:00.000"}
+    above, beside = file("/c/three/controller.log", **times), file("/c/two/controller.log", **times)
+    assert source_of([OCTOBER, other, above, beside], above.location)[1] == "ambiguous"
+    assert source_of([OCTOBER, other, above, beside], beside.location) == ("C", "folder")
+
+
+def test_what_names_a_cluster_without_a_time_is_possible_at_any_time() -> None:
+    times = {"first_at": "2025-10-01 10:00:00.000", "last_at": "2025-10-01 11:00:00.000"}
+    log = file("/c/state-change.log", **times)
+    meta = file("/c/meta.properties", "meta_properties", cluster_id="C", cluster_rank=CLUSTER_META)
+    same = replace(meta, cluster_id="A")
+    assert source_of([OCTOBER, APRIL, same, log], log.location) == ("B", "time")
+    assert source_of([OCTOBER, APRIL, meta, log], log.location)[1] == "ambiguous"
+
+
+def test_several_clusters_in_one_folder_are_warned_of_and_what_is_not_read_makes_no_cluster() -> None:
+    page = replace(file("/c/page.html", "unrecognised"), status="rejected")
+    copies = [file(f"/c/{n}/replication-offset-checkpoint", "replication_offset_checkpoint") for n in "12"]
+    found, warnings = attribute([OCTOBER, APRIL, page, *copies], cluster_id=None, brokers={}, known_cluster=None)
+    assert len({owner.cluster_id for owner in found}) == 4
+    (warning,) = warnings
+    assert "several clusters (A, B)" in warning
 
 
 def test_options_come_first_and_the_lake_last() -> None:

@@ -30,6 +30,7 @@ from reconstruct.coverage.spark.step import evidence_coverage
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.judgement import Judgement
 from reconstruct.engine.publication import Audit, Publication
+from reconstruct.engine.second_look import DATED_TABLES, second_look
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
@@ -40,7 +41,7 @@ from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import fold_risks
-from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets
+from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets, with_losses
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
 from reconstruct.requests.spark.evidence import controller_requests
@@ -78,6 +79,7 @@ class Run:
     observations: DataFrame
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
+    offset_histories: DataFrame
 
     def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit) -> None:
         self.lake, self.stage, self.run_id, self.audit = lake, stage, run_id, audit
@@ -165,7 +167,8 @@ def bound_offsets(run: Run) -> None:
     files, decided = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE)
     inputs = run.inputs
     evidence = offset_evidence(run.observations, files, inputs.statements, inputs.incarnations, decided, events)
-    run.write_and_offer(run.judgement.keep(fold_offsets(evidence, run.contexts), "offset_histories"), OFFSET_TABLES)
+    run.offset_histories = run.judgement.keep(fold_offsets(evidence, run.contexts), "offset_histories")
+    run.write_and_offer(run.offset_histories, OFFSET_TABLES)
 
 
 def judge_checkpoints(run: Run) -> None:
@@ -187,7 +190,10 @@ def weigh_risks(run: Run) -> None:
 
 def publish_gold(run: Run) -> None:
     """All findings of all steps, and gold as a whole, if its audit finds nothing."""
-    run.gold.offer(DIVERGENCES, run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()}))
+    found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
+    found = with_losses(found, run.offset_histories)
+    files, *dated = run.read(b.INGESTED_FILES, *DATED_TABLES)
+    run.gold.offer(DIVERGENCES, second_look(found, dated, files))
     run.refused = run.gold.publish(run.audit)
 
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
+
+
+class Harm(StrEnum):
+    """What a finding's evidence proves of the harm that was done, whether a rule was broken or not."""
+
+    RECORDS_LOST = "records_lost"  # committed records are gone
+    REPLICAS_DIFFER = "replicas_differ"  # two replicas hold different records at one offset
+    TWO_LEADERS = "two_leaders"  # two replicas led at a time
+    UNAVAILABLE = "unavailable"  # nobody could write or read
+    POSSIBLE = "possible"  # one of these, or none: the evidence bounds it and does not settle it
+    NONE = "none"  # proven: nothing of it
 
 
 class DivergenceType(StrEnum):
@@ -92,3 +104,19 @@ class DivergenceType(StrEnum):
     CHECKPOINT_UNASSIGNED_ENTRY = "checkpoint_unassigned_entry", "R37"
     CHECKPOINT_BEYOND_LOG = "checkpoint_beyond_log", "R37"
     LOG_DIRECTORY_WIPED = "log_directory_wiped", "R37"
+
+
+#: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says
+#: nothing.
+HARM_OF_TYPE: Final[Mapping[DivergenceType, Harm]] = {
+    DivergenceType.UNCLEAN_ELECTION: Harm.POSSIBLE,
+    DivergenceType.DEAD_LEADER_ELECTED: Harm.UNAVAILABLE,
+    DivergenceType.TWO_ACTING_LEADERS: Harm.TWO_LEADERS,
+    DivergenceType.DEPOSED_LEADER_WENT_ON: Harm.POSSIBLE,
+    DivergenceType.COMMITTED_RECORDS_LOST: Harm.RECORDS_LOST,
+    DivergenceType.COMMITTED_RECORDS_TRUNCATED: Harm.POSSIBLE,
+    DivergenceType.REPLICA_DIVERGED_SILENTLY: Harm.REPLICAS_DIFFER,
+    DivergenceType.ACKS_ALL_UNAVAILABLE: Harm.UNAVAILABLE,
+    DivergenceType.CHECKPOINT_BEYOND_LOG: Harm.POSSIBLE,
+    DivergenceType.LOG_DIRECTORY_WIPED: Harm.POSSIBLE,
+}

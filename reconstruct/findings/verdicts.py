@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.divergences import HARM_OF_TYPE, DivergenceType, Harm
 
 KEPT: Final = "kept"
 BROKEN: Final = "broken"
@@ -22,7 +22,7 @@ class Divergence:
     """What kind of divergence, how bad (``error``, ``warning``, ``info``), when, and of which broker and replica.
 
     ``at`` is microseconds since the epoch, UTC, of the cluster's time. ``rule_id`` is needed only where several rules
-    have the type. :meth:`explained` makes it a finding.
+    have the type; ``harm`` only where the evidence says more than the type does. :meth:`explained` makes it a finding.
     """
 
     divergence_type: DivergenceType
@@ -31,6 +31,7 @@ class Divergence:
     broker_id: int | None = None
     replica_id: int | None = None
     rule_id: str = ""
+    harm: Harm | None = None
 
     @classmethod
     def of_replica(cls, divergence_type: DivergenceType, severity: str, at: int, replica_id: int) -> Divergence:
@@ -48,6 +49,7 @@ class Divergence:
             self.broker_id,
             self.replica_id,
             self.rule_id or self.divergence_type.rule_id,
+            self.harm or HARM_OF_TYPE.get(self.divergence_type),
             expected=expected,
             observed=observed,
             explanation=explanation,

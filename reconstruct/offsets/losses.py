@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.divergences import DivergenceType, Harm
 from reconstruct.model.states import NO_LEADER
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER, intervals_over
@@ -49,7 +49,7 @@ class DivergingReplica:
 
 @dataclass(frozen=True, slots=True)
 class OffsetLoss:
-    """One election that lost committed records, or may have.
+    """One election and the committed records that it lost, or may have.
 
     Offsets are of records: ``lost_from_offset`` is the first lost one, ``lost_to_offset_*`` the last one, at least and
     at most; an upper bound of None is not bounded. ``lost_count_lower`` 0 says that nothing is proven lost.
@@ -68,9 +68,36 @@ class OffsetLoss:
     diverging: tuple[DivergingReplica, ...] = ()
     evidence: tuple[str, ...] = ()
 
+    @property
+    def may_have_lost(self) -> bool:
+        """Whether committed records are proven lost, or an unclean election may have lost some."""
+        return self.lost_count_lower > 0 or (self.cause == UNCLEAN_ELECTION and self.lost_count_upper != 0)
+
+    @property
+    def harm(self) -> Harm:
+        """What an unclean election did."""
+        if self.lost_count_lower:
+            return Harm.RECORDS_LOST
+        return Harm.NONE if self.lost_count_upper == 0 else Harm.POSSIBLE
+
+    @property
+    def sentence(self) -> str:
+        """How many committed records were lost, as far as the offsets say."""
+        if self.lost_count_upper == 0:
+            return "The offsets show that no record was lost."
+        most = "" if self.lost_count_upper is None else f", at most {self.lost_count_upper}"
+        if self.lost_count_lower:
+            return f"By the offsets at least {self.lost_count_lower} committed records were lost{most}."
+        return f"By the offsets none of them is proven to have been lost{most}."
+
 
 def find_losses(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> list[OffsetLoss]:
     """Every election of ``evidence`` that certainly lost committed records, and every unclean one that may have."""
+    return [loss for loss in weighed_elections(evidence, bounds) if loss.may_have_lost]
+
+
+def weighed_elections(evidence: OffsetEvidence, bounds: Iterable[OffsetBounds]) -> list[OffsetLoss]:
+    """Every election of ``evidence`` of which it is known where its epoch begins, also those that lost nothing."""
     rows = sorted(bounds, key=lambda row: (row.replica_id, row.valid_from))
     decided = sorted(evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
     result = []
@@ -111,8 +138,6 @@ def _judge(
     if committed is not None and start_upper is not None:
         count_lower = max(committed - start_upper, 0)
     count_upper = None if end is None else max(end - start_lower, count_lower)
-    if count_lower == 0 and (not is_unclean or count_upper == 0):
-        return None
     cause = UNCLEAN_ELECTION if is_unclean else SAME_LEADER if state.leader == last.leader else CLEAN_ELECTION
     return OffsetLoss(
         event_at=state.valid_from,

@@ -26,7 +26,8 @@ from ingest.readers.work import Kept, WorkItem
 from jobs.cli import JOBS, build_parser
 from jobs.docs.pages import sections
 from jobs.job import PROGRAM
-from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.alternatives import ALTERNATIVES
+from reconstruct.findings.divergences import HARM_OF_TYPE, DivergenceType, Harm
 from tests import ROOT
 from tests.support.captures.packed import Unpacker
 from tests.support.loops import for_each
@@ -103,6 +104,13 @@ def test_every_type_of_finding_has_its_section_under_the_rules_it_belongs_to() -
     index = (ROOT / "docs" / "findings.md").read_text()
     pages = {path.partition("#")[0] for path in sections().values()}
     assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_every_harm_and_every_alternative_is_explained() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text()
+    explained = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", page, re.MULTILINE)}
+    assert set(explained) == {harm.value for harm in Harm} | {alternative.name for alternative in ALTERNATIVES}
+    assert {kind for kind, harm in HARM_OF_TYPE.items() if f"`{kind}`" not in explained[harm]} == set()
 
 
 def test_every_reason_to_infer_is_explained() -> None:

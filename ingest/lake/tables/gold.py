@@ -7,6 +7,7 @@ from typing import Final
 from ingest.lake.tables.shared import CLUSTER, INTERVAL, INTERVAL_ORDER, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
 from ingest.lake.tables.spec import TableSpec, col
 
+HARMS: Final = ("records_lost", "replicas_differ", "two_leaders", "unavailable", "possible", "none")
 SEVERITIES: Final = ("error", "warning", "info")
 AVAILABILITY_KINDS: Final = (
     "offline",
@@ -40,10 +41,24 @@ DIVERGENCES: Final = TableSpec(
             nullable=False,
             vocabulary=SEVERITIES,
         ),
+        col(
+            "harm",
+            "string",
+            "What the evidence proves of harm, whether a rule was broken or not; possible: there may have been some;"
+            " none: there was none. NULL where the finding says nothing of it.",
+            vocabulary=HARMS,
+        ),
         col("detected_at", "timestamp", "Instant of the cluster's time that the finding is about.", nullable=False),
         col("expected", "string", "What the rule expects, with values.", nullable=False),
         col("observed", "string", "What the evidence shows, with values.", nullable=False),
         col("explanation", "string", "A sentence that argues the case with the actual values.", nullable=False),
+        col(
+            "alternatives",
+            "array<string>",
+            "Explanations without a broken rule that the evidence does not rule out, those that a second look tries;"
+            " with any of them the finding is no error.",
+            nullable=False,
+        ),
         col("known_issue", "string", "Kafka issue or KIP that explains it; NULL where none is known."),
         col("rule_source", "string", "Where the rule comes from.", nullable=False),
         *PROVENANCE,

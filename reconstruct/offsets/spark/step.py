@@ -9,13 +9,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import fold, table_columns
-from reconstruct.engine.rows import Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
+from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
+from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets.evidence import (
@@ -26,15 +28,18 @@ from reconstruct.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.offsets.losses import OffsetLoss, find_losses
+from reconstruct.offsets.losses import UNCLEAN_ELECTION, OffsetLoss, find_losses, weighed_elections
 from reconstruct.offsets.rules import IsrMove, OffsetCase, judge_offsets
 from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.offsets.widest_bounds import widest_bounds
+from reconstruct.time.instants import to_datetime
 
 #: The tables that this fold alone makes; findings it adds to gold.divergences, and verdicts.
 OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS)
 INFERRED: Final = "replication_rules"
+#: Pseudo table: what the offsets prove of the loss of each unclean election.
+UNCLEAN_LOSSES: Final = "unclean_losses"
 
 
 def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
@@ -43,6 +48,31 @@ def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> 
     known = dict(contexts)
     return fold(
         evidence, PARTITION_KEY, table_columns(*OFFSET_TABLES, DIVERGENCES), lambda rows: offset_rows(rows, known)
+    )
+
+
+def with_losses(findings: DataFrame, folded: DataFrame) -> DataFrame:
+    """Rows of ``gold.divergences`` in which each unclean election says what it lost, by the offsets: ``folded`` is what
+    :func:`fold_offsets` gave."""
+    election = [*PARTITION_KEY, "detected_at", "broker_id"]
+    losses = folded.where(F.col(TABLE) == UNCLEAN_LOSSES).select(
+        *PARTITION_KEY,
+        F.col("event_at").alias("detected_at"),
+        F.col("leader").alias("broker_id"),
+        F.lit(DivergenceType.UNCLEAN_ELECTION.value).alias("divergence_type"),
+        F.col("harm").alias("proven_harm"),
+        F.col("explanation").alias("loss"),
+    )
+    joined = findings.join(F.broadcast(losses), [*election, "divergence_type"], "left")
+    return joined.select(
+        *(
+            F.coalesce("proven_harm", "harm").alias("harm")
+            if name == "harm"
+            else F.concat_ws(" ", "explanation", "loss").alias("explanation")
+            if name == "explanation"
+            else F.col(name)
+            for name in findings.columns
+        )
     )
 
 
@@ -55,7 +85,8 @@ def offset_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> I
     shown = replace(evidence, clocks=context.clocks.assuming_unbounded_exact())
     bounds = _bounds(shown, context.view)
     losses = find_losses(shown, bounds)
-    sure = losses if shown.clocks == evidence.clocks else find_losses(evidence, _bounds(evidence, context.view))
+    proven = weighed_elections(evidence, bounds if shown.clocks == evidence.clocks else _bounds(evidence, context.view))
+    sure = [loss for loss in proven if loss.may_have_lost]
     verdicts = Verdicts()
     judge_offsets(_case(topic, rows, context, evidence, sure), verdicts)
     for sequence, row in numbered(bounds, lambda row: row.replica_id):
@@ -71,6 +102,15 @@ def offset_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> I
             inferred_from=INFERRED,
         )
     yield from verdict_rows(verdicts)
+    for election in proven:
+        if election.cause == UNCLEAN_ELECTION:
+            yield {
+                TABLE: UNCLEAN_LOSSES,
+                "event_at": to_datetime(election.event_at),
+                "leader": election.leader,
+                "harm": election.harm.value,
+                "explanation": election.sentence,
+            }
 
 
 def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.divergences import DivergenceType, Harm
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import ReplicaState
@@ -194,13 +194,14 @@ def _unclean(election: JudgedElection, is_allowed: bool | None, may_be_asked_for
     if loses_nothing:
         loss = "it was the last member of the ISR, so nothing committed is lost"
     else:
-        loss = f"committed records that only {', '.join(map(str, isr)) or 'the former ISR'} held are lost"
+        loss = f"committed records that only {', '.join(map(str, isr)) or 'the former ISR'} held, if any, are lost"
     is_forbidden = is_allowed is False and not may_be_asked_for
     return Divergence(
         DivergenceType.UNCLEAN_ELECTION,
         "info" if loses_nothing else "error" if is_forbidden else "warning",
         election.at,
         broker_id=election.observed_leader,
+        harm=Harm.NONE if loses_nothing else None,
     ).explained(
         f"a leader from the ISR {','.join(map(str, isr))}" if isr else "a leader from the ISR",
         f"leader {election.observed_leader} at leader epoch {election.leader_epoch}",

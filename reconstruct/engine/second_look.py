@@ -1,0 +1,118 @@
+"""The second look at all findings of a run, on Spark; see :mod:`reconstruct.findings.alternatives`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import (
+    LEADER_EPOCH_CHECKPOINTS,
+    LOG_KINDS,
+    LOG_RECORDS,
+    LOG_SEGMENTS,
+    OFFSET_CHECKPOINTS,
+)
+from reconstruct.engine.folds import evidence_columns, fold, select_evidence, union
+from reconstruct.engine.rows import Row, values_of
+from reconstruct.findings.alternatives import (
+    EvidenceRecord,
+    FoundDivergence,
+    LogFile,
+    LoggedHour,
+    possible_alternatives,
+    surroundings,
+)
+
+_KEY: Final = ("cluster_id",)
+_COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile)
+_SECOND: Final = {"divergence_id": "string", "alternatives": "array<string>", "but": "string"}
+_HOUR_US: Final = 3600 * 1_000_000
+#: The tables of what has a time of its own: lines, and copies that were captured.
+DATED_TABLES: Final[tuple[TableSpec, ...]] = (
+    LOG_RECORDS,
+    OFFSET_CHECKPOINTS,
+    LEADER_EPOCH_CHECKPOINTS,
+    LOG_SEGMENTS,
+)
+
+
+def second_look(findings: DataFrame, tables: Sequence[DataFrame], files: DataFrame) -> DataFrame:
+    """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, and says so.
+
+    ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``.
+    """
+    found = findings.where("severity <> 'info'")
+    claims = F.broadcast(found.select(*_KEY, "divergence_id", F.explode("evidence").alias("record_id")))
+    dated = union(
+        [
+            table.select(*_KEY, "record_id", *_kind_and_time(spec), "broker_id", "source_file")
+            for spec, table in zip(DATED_TABLES, tables, strict=True)
+        ]
+    )
+    hour = (F.floor(F.unix_micros("event_time") / _HOUR_US) * _HOUR_US).alias("hour")
+    evidence = union(
+        [
+            select_evidence(found, _KEY, _COLUMNS, FoundDivergence, divergence_id="divergence_id", severity="severity"),
+            select_evidence(
+                dated.join(claims, [*_KEY, "record_id"]),
+                _KEY,
+                _COLUMNS,
+                EvidenceRecord,
+                divergence_id="divergence_id",
+                source_kind="source_kind",
+                broker_id="broker_id",
+                folder=_folder(),
+                at=F.unix_micros("at"),
+            ),
+            select_evidence(tables[0].select(*_KEY, hour).distinct(), _KEY, _COLUMNS, LoggedHour, hour="hour"),
+            select_evidence(
+                files.where(F.col("source_kind").isin(*LOG_KINDS) & F.col("first_event_time").isNotNull()),
+                _KEY,
+                _COLUMNS,
+                LogFile,
+                log_kind="source_kind",
+                log_broker_id="broker_id",
+                log_folder=_folder(),
+                first_at=F.unix_micros("first_event_time"),
+                last_at=F.unix_micros("last_event_time"),
+            ),
+        ]
+    )
+    looked = fold(evidence, _KEY, {"cluster_id": "string"} | _SECOND, _second_look)
+    joined = findings.drop("alternatives").join(F.broadcast(looked), [*_KEY, "divergence_id"], "left")
+    is_explained = F.col("but").isNotNull()
+    made: dict[str, Column] = {
+        "severity": F.when(is_explained & (F.col("severity") == "error"), "warning").otherwise(F.col("severity")),
+        "explanation": F.concat_ws(" ", "explanation", "but"),
+        "alternatives": F.coalesce("alternatives", F.array().cast("array<string>")),
+    }
+    return joined.select(*(made.get(name, F.col(name)).alias(name) for name in findings.columns))
+
+
+def _kind_and_time(spec: TableSpec) -> tuple[Column, Column]:
+    if spec is LOG_RECORDS:
+        return F.col("source_kind"), F.col("event_time").alias("at")
+    return F.lit(spec.name).alias("source_kind"), F.col("captured_at").alias("at")
+
+
+def _folder() -> Column:
+    return F.regexp_replace("source_file", r"[^/!]*$", "")
+
+
+def _second_look(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    around = surroundings(values_of(LoggedHour, rows), values_of(LogFile, rows))
+    records: dict[str, list[EvidenceRecord]] = {}
+    for record in values_of(EvidenceRecord, rows):
+        records.setdefault(record.divergence_id, []).append(record)
+    for finding in values_of(FoundDivergence, rows):
+        possible = possible_alternatives(records.get(finding.divergence_id, ()), around)
+        if possible:
+            yield {
+                "divergence_id": finding.divergence_id,
+                "alternatives": [alternative.name for alternative, _ in possible],
+                "but": f"But {'; and '.join(sentence for _, sentence in possible)}.",
+            }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from reconstruct.cluster.view import ClusterView
@@ -66,12 +67,15 @@ class Evidence:
     @property
     def order(self) -> tuple[int, str, int, str]:
         """Time, then place in the file: a total order that the order of input does not change."""
-        return (self.at, self.file, self.offset, self.evidence_id)
+        return _ORDER(self)
+
+
+_ORDER: Final[Callable[[Evidence], tuple[int, str, int, str]]] = attrgetter("at", "file", "offset", "evidence_id")
 
 
 def in_order(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Sorted by :attr:`Evidence.order`."""
-    return sorted(evidence, key=lambda fact: fact.order)
+    return sorted(evidence, key=_ORDER)
 
 
 def came_before(one: Evidence, other: Evidence, cluster: ClusterView) -> bool:

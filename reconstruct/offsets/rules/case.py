@@ -124,6 +124,9 @@ class Curves:
         }
         replicas = sorted({replica for replica, _ in self.values})
         self.roles: list[RoleSpan] = find_role_spans(evidence, self.values)
+        self._roles_of: dict[tuple[int, bool], list[RoleSpan]] = {}
+        for role in self.roles:
+            self._roles_of.setdefault((role.replica_id, role.is_leader), []).append(role)
         is_kept_in_log = case.version.may_be_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE)
         self.drops: dict[Key, list[Drop]] = drops_of(evidence, replicas, self.roles, {}, is_kept_in_log=is_kept_in_log)
         self._lower: dict[Key, list[Step]] = {}
@@ -176,9 +179,9 @@ class Curves:
         return self._role(replica_id, start, end, is_leader=True)
 
     def _role(self, replica_id: int, start: int, end: int, *, is_leader: bool) -> RoleSpan | None:
-        for role in self.roles:
+        for role in self._roles_of.get((replica_id, is_leader), ()):
             since = role.start if is_leader else role.proven_from
-            if (role.replica_id, role.is_leader) == (replica_id, is_leader) and since <= start and end < role.end:
+            if since <= start and end < role.end:
                 return role
         return None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.rule import judge
+from reconstruct.findings.rule import Rule, judge
 from reconstruct.findings.verdicts import BROKEN, Finding, Verdicts
 from reconstruct.offsets.rules.book import RULES
 from reconstruct.offsets.rules.case import OffsetCase
@@ -64,15 +64,17 @@ def _explained_by_clocks(case: OffsetCase, found: Verdicts) -> dict[_Name, int]:
     explained: dict[_Name, int] = {}
     for slack in (*_UNSURE_US, *_POSSIBLE_US):
         for other in _otherwise_timed(case, slack) if open_ else ():
-            gone = open_ - {_name(finding) for finding in _judge_as_timed(other).findings}
+            broken = {rule_id for rule_id, _, _ in open_}
+            rules = [rule for rule in RULES if rule.rule_id in broken]
+            gone = open_ - {_name(finding) for finding in _judge_as_timed(other, rules).findings}
             explained |= dict.fromkeys(gone, slack)
             open_ -= gone
     return explained
 
 
-def _judge_as_timed(case: OffsetCase) -> Verdicts:
+def _judge_as_timed(case: OffsetCase, rules: Iterable[Rule] = RULES) -> Verdicts:
     verdicts = Verdicts()
-    judge(RULES, case, verdicts)
+    judge(rules, case, verdicts)
     return verdicts
 
 

@@ -152,14 +152,14 @@ def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
         return None
     for change in case.role_changes:
         epoch, fact = change.role.leader_epoch, change.fact
-        is_later = change.broker_id == broker_id and fact.file == line.file and fact.offset > line.offset
+        is_later = change.broker_id == broker_id and _is_later(fact, line)
         if is_later and epoch is not None and epoch < known and not is_between(case.recreated_at, line.at, fact.at):
             return f"it accepted leader epoch {epoch} later ({utc(fact.at)}), never {known}"
     lag = 0 if cluster.version.is_since(EPOCH_BUMP_CACHED_SINCE) else _MOST_RAISED
     own = [fact for fact in case.facts_of_brokers[broker_id] if fact.file == line.file]
     newest = max(f.controller_epoch or 0 for f in own if f.offset <= line.offset)
     for fact in own:
-        if fact.offset <= line.offset or fact.kind not in _TELLS_EPOCH or fact.leader_epoch is None:
+        if not _is_later(fact, line) or fact.kind not in _TELLS_EPOCH or fact.leader_epoch is None:
             continue
         successor = cluster.successor_start(fact.controller_epoch or 0)
         is_current = (fact.controller_epoch or 0) >= newest and (successor is None or successor > fact.at)
@@ -167,6 +167,11 @@ def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
         if is_current and is_lower and not is_between(case.recreated_at, line.at, fact.at):
             return f"its controller told it leader epoch {fact.leader_epoch} later ({utc(fact.at)}), never {known}"
     return None
+
+
+def _is_later(fact: Evidence, line: Evidence) -> bool:
+    """Whether it is later by the file and by its time: within an instant the order may be that of a sorting tool."""
+    return fact.file == line.file and fact.offset > line.offset and fact.at > line.at
 
 
 def _is_never_requested(

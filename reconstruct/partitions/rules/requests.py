@@ -216,6 +216,12 @@ def _proof_of_loss(
     """What shows that the request was sent, or that the logs lack lines; None where nothing does."""
     if coverage.was_received(log, expected, line.at, beside):
         return "a broker received it"
+    if any(
+        request.kind == expected.kind and request.at == line.at and expected.broker_id in (request.to_broker_ids or ())
+        for request in log.lines
+        if request.offset < line.offset
+    ):
+        return "one stands before it at the same instant, as where a tool sorted the log"
     if expected.kind == STOP_REPLICA and coverage.was_answered(expected.broker_id, line.at):
         return "the broker answered it"
     if log.controller_epoch in coverage.holes:

@@ -195,6 +195,7 @@ def ingest_report(**changes):
         "files_known": 1,
         "files_not_read": 0,
         "files_rejected": 0,
+        "files_ambiguous": 0,
         "records_read": 10,
         "records_kept": 9,
         "records_rejected": 1,

@@ -66,6 +66,7 @@ def file(file_id: str, kind: str, read: int, kept: int, rejected: int = 0) -> di
     return {
         "file_id": file_id,
         "source_kind": kind,
+        "cluster_source": "stated",
         "compression": "none",
         "status": "ingested",
         "records_read_count": read,

@@ -22,6 +22,7 @@ INFERRED_WORDS: Final[Mapping[str, str]] = {
     "controller_failover": "state that a new controller takes over without logging it",
     "request_sent": "known only from a request that restates it",
     "isr_proposal": "a leader's ISR change whose commit is not logged at this level",
+    "effect_logged": "only what followed from it was logged or seen: it happened before",
     "replication_rules": "sightings of offsets, carried to other instants and replicas by the rules of replication",
 }
 

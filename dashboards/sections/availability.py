@@ -14,7 +14,8 @@ from dashboards.source import Source, by_cluster, lasted_ms, ms, spanned, top
 from ingest.lake.tables import gold
 
 KIND_WORDS: Final[Mapping[str, str]] = {
-    "offline": "offline (no live leader)",
+    "no_live_leader": "without a live leader",
+    "offline": "offline (without a registered leader)",
     "under_min_isr": "under min ISR (acks=all writes fail)",
     "at_min_isr": "at min ISR",
     "under_replicated": "under-replicated",
@@ -27,7 +28,11 @@ _LONGEST: Final = 20
 
 @dataclass(frozen=True)
 class KindSummary:
-    """All intervals of one kind; ``open`` of them had not ended when the evidence does."""
+    """All intervals of one kind; ``open`` of them had not ended when the evidence does.
+
+    What lasted ``total_ms`` and ``longest_ms`` at least lasted ``total_most_ms`` and ``longest_most_ms`` at most, where
+    only bounds of the begin are known.
+    """
 
     kind: str
     intervals: int
@@ -37,11 +42,13 @@ class KindSummary:
     open: int
     inferred: int = 0
     first_ms: float | None = None
+    total_most_ms: float | None = None
+    longest_most_ms: float | None = None
 
 
 @dataclass(frozen=True)
 class LongInterval(Partition):
-    """One of the longest intervals of its kind."""
+    """One of the longest intervals of its kind; it lasted ``lasted_ms`` at least, ``most_ms`` at most."""
 
     kind: str
     lasted_ms: float
@@ -50,6 +57,7 @@ class LongInterval(Partition):
     opened_by: str | None = None
     closed_by: str | None = None
     inferred_from: str | None = None
+    most_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,8 @@ class Availability:
 def gather(source: Source) -> Mapping[str, Availability]:
     """Availability of each cluster."""
     rows = source.read(gold.AVAILABILITY_INTERVALS).withColumn("lasted_ms", lasted_ms(source))
+    early_ms = ms("valid_from") - ms(F.coalesce("valid_from_lower", "valid_from"))
+    rows = rows.withColumn("most_ms", F.col("lasted_ms") + early_ms)
     summary = rows.groupBy("cluster_id", "kind").agg(
         F.count("*").alias("intervals"),
         F.count_distinct("topic", "topic_incarnation", "partition_id").alias("partitions"),
@@ -79,35 +89,53 @@ def gather(source: Source) -> Mapping[str, Availability]:
         F.count(F.when(F.col("valid_to").isNull(), 1)).alias("open"),
         F.count("inferred_from").alias("inferred"),
         F.min(ms("valid_from")).alias("first_ms"),
+        F.sum("most_ms").alias("total_most_ms"),
+        F.max("most_ms").alias("longest_most_ms"),
     )
-    order = [F.col("lasted_ms").desc(), *map(F.col, ("topic", "topic_incarnation", "partition_id", "sequence"))]
-    worst = rows.where(F.col("kind").isin(["offline", "under_min_isr"]))
+    order = [F.col("most_ms").desc(), *map(F.col, ("topic", "topic_incarnation", "partition_id", "sequence"))]
+    worst = rows.where(F.col("kind").isin(["no_live_leader", "offline", "under_min_isr"]))
     longest = spanned(top(worst, ["cluster_id", "kind"], order, _LONGEST)).orderBy("cluster_id", "kind", *order)
     by_kind = by_cluster(KindSummary, summary.orderBy("cluster_id", "kind"))
     intervals = by_cluster(LongInterval, longest)
     return {cluster: Availability(found, intervals.get(cluster, ())) for cluster, found in by_kind.items()}
 
 
+def lasted(least_ms: float, most_ms: float | None) -> str:
+    """How long something lasted: a range where only bounds are known."""
+    least, most = words.duration(least_ms), words.duration(least_ms if most_ms is None else most_ms)
+    return least if least == most else f"{least} to {most}"
+
+
 def offline_verdict(data: Availability, judged: bool, partitions_total: int) -> str:
-    """Whether anything was offline, for how long, and what was worst."""
-    row = data.of_kind("offline")
-    if row is None:
+    """Whether anything was without a live or a registered leader, for how long, and what was worst."""
+    kinds = (("no_live_leader", "live"), ("offline", "registered"))
+    parts = [
+        f"{words.count(row.partitions, 'partition')} of {partitions_total:,} had no {of} leader, "
+        f"{words.count(row.intervals, 'time')} in all, for {lasted(row.total_ms, row.total_most_ms)} together"
+        + _worst(data, kind)
+        for kind, of in kinds
+        if (row := data.of_kind(kind))
+    ]
+    if not parts:
         return (
             "No partition was offline in what the evidence shows."
             if judged
             else "Whether anything was offline is unknown: the lake holds no leader of any partition."
         )
-    worst = next((interval for interval in data.longest if interval.kind == "offline"), None)
-    text = (
-        f"{words.count(row.partitions, 'partition')} of {partitions_total:,} had no live leader, "
-        f"{words.count(row.intervals, 'time')} in all, for {words.duration(row.total_ms)} together"
-    )
-    if worst:
-        stamp = words.clock if words.same_day([worst.from_ms, worst.to_ms]) else words.instant
-        until = f"to {stamp(worst.to_ms)}" if worst.to_ms is not None else "and still at the end of the evidence"
-        text += f"; longest {worst.name}, {words.duration(worst.lasted_ms)}, from {stamp(worst.from_ms)} {until}"
-    still = f" {words.count(row.open, 'partition')} had no leader when the evidence ends." if row.open else ""
-    return text + "." + still
+    row = data.of_kind("offline")
+    still = f" {words.count(row.open, 'partition')} had no leader when the evidence ends." if row and row.open else ""
+    return " ".join(f"{part}." for part in parts) + still
+
+
+def _worst(data: Availability, kind: str) -> str:
+    worst = next((interval for interval in data.longest if interval.kind == kind), None)
+    if worst is None:
+        return ""
+    stamp = words.clock if words.same_day([worst.from_ms, worst.to_ms]) else words.instant
+    is_range = worst.most_ms not in (None, worst.lasted_ms)
+    began = f"from {stamp(worst.from_ms)}{' or earlier' if is_range else ''}"
+    until = f"to {stamp(worst.to_ms)}" if worst.to_ms is not None else "and still at the end of the evidence"
+    return f"; longest {worst.name}, {lasted(worst.lasted_ms, worst.most_ms)}, {began} {until}"
 
 
 def isr_verdict(data: Availability) -> str:

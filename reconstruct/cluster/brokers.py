@@ -7,40 +7,51 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.evidence import BrokerFact
+from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.cluster.view import Registration
 from reconstruct.time.intervals import Interval
 
 #: A controller that hears of a lost registration logs it after the fact, and a snapshot's round takes a while.
 _SLACK_US: Final = 30_000_000
+#: A new controller lists the live brokers within this time of its election.
+_FAILOVER_US: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationSpan:
-    """One registration; ``ended_before`` bounds its end where only an interval is known."""
+    """One registration: it ended between ``ended_after`` and ``ended_before``, where these are known.
+
+    Both are the interval's end where a transaction tells it; else that end is the latest possible, and inferred.
+    """
 
     interval: Interval[Registration]
     ended_before: int | None
+    ended_after: int | None = None
 
 
-def broker_registrations(facts: Iterable[BrokerFact]) -> dict[int, list[RegistrationSpan]]:
-    """By broker, its registrations in order; by znodes where any were given, else by the controllers' logs."""
+def broker_registrations(
+    facts: Iterable[BrokerFact], controllers: Iterable[ControllerFact] = ()
+) -> dict[int, list[RegistrationSpan]]:
+    """By broker, its registrations in order; by znodes where any were given, else by the controllers' logs.
+
+    ``controllers`` tell who was elected in a broker's place: its session, and so its registration, had ended by then.
+    """
+    elections = sorted((f for f in controllers if f.controller_id is not None), key=lambda f: (f.at, f.kind))
     by_broker: dict[int, list[BrokerFact]] = {}
     for fact in sorted(facts, key=lambda f: (f.at, f.kind, f.evidence_id)):
         by_broker.setdefault(fact.broker_id, []).append(fact)
     has_znodes = any(f.kind == "registered" for facts_of in by_broker.values() for f in facts_of)
     build = _from_znodes if has_znodes else _from_logs
-    result = {broker_id: build(facts_of) for broker_id, facts_of in sorted(by_broker.items())}
+    result = {broker_id: build(facts_of, elections) for broker_id, facts_of in sorted(by_broker.items())}
     return {broker_id: spans for broker_id, spans in result.items() if spans}
 
 
-def _from_znodes(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
+def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:
     registered: dict[int, BrokerFact] = {}
     for fact in facts:
         if fact.kind == "registered" and fact.czxid is not None:
             registered.setdefault(fact.czxid, fact)
     gone = {f.czxid: f for f in facts if f.kind == "unregistered"}
-    downs = [f for f in facts if f.kind in ("down", "absent")]
     order = sorted(registered.values(), key=lambda f: f.czxid or 0)
     spans: list[RegistrationSpan] = []
     for index, fact in enumerate(order):
@@ -53,29 +64,64 @@ def _from_znodes(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
         earliest = lost.at if lost else fact.at
         ends = (lost.at_upper if lost else None, following.at if following else None)
         latest = min(at for at in ends if at is not None)
-        heard = next((d for d in downs if earliest <= d.at <= latest + _SLACK_US), None)
-        end = min(heard.at, latest) if heard else latest
-        evidence = tuple(dict.fromkeys(known.evidence_id for known in (fact, lost, heard) if known is not None))
+        heard = next(
+            (f for f in facts if f.kind in ("down", "absent") and earliest <= f.at <= latest + _SLACK_US), None
+        )
+        inferred: str | None = "znode_snapshot"
+        bound: BrokerFact | ControllerFact | None = None
+        if lost is not None and lost.at == lost.at_upper:
+            inferred = None
+        else:
+            effects: list[BrokerFact | ControllerFact] = [
+                f for f in (heard, _successor(facts, controllers, earliest, latest)) if f is not None
+            ]
+            bound = min((f for f in effects if f.at < latest), key=lambda f: f.at, default=None)
+            if bound is not None:
+                latest, inferred = bound.at, "effect_logged"
+        end = max(start, latest)
+        evidence = [known.evidence_id for known in (fact, lost, heard, bound) if known is not None]
         reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
-        inferred = None if heard else "znode_snapshot"
-        interval = Interval(start, max(start, end), Registration(reason), evidence, inferred)
-        spans.append(RegistrationSpan(interval, max(start, latest)))
+        interval = Interval(start, end, Registration(reason), tuple(dict.fromkeys(evidence)), inferred)
+        spans.append(RegistrationSpan(interval, end, min(end, max(start, earliest))))
     return spans
 
 
-def _from_logs(facts: Sequence[BrokerFact]) -> list[RegistrationSpan]:
+def _successor(
+    facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact], earliest: int, latest: int
+) -> ControllerFact | None:
+    """The election of another controller in (earliest, latest], where the broker of ``facts`` was the one before: the
+    controller's znode and its registration are of one session and end with it. One that resigned while it served on
+    may have kept its registration; one that was shut down has not."""
+    broker_id = facts[0].broker_id
+    stops = [f.at for f in facts if f.kind == "shutdown_requested"]
+    holder, found = None, None
+    for fact in controllers:
+        if fact.kind != "resigned":
+            if holder == broker_id != fact.controller_id and earliest < fact.at <= latest:
+                found = fact
+            holder = fact.controller_id
+        elif fact.controller_id == holder and not any(at <= fact.at <= latest for at in stops):
+            holder = None
+    return found
+
+
+def _from_logs(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:
     spans: list[RegistrationSpan] = []
     opened: BrokerFact | None = None
     for fact in facts:
         if fact.kind in ("up", "live") and opened is None:
             opened = fact
         elif fact.kind in ("down", "absent") and opened is not None:
-            inferred = "log_gap" if fact.kind == "absent" else _begun(opened)
-            reason = _end_reason(facts, opened.at, fact.at, was_lost=True)
-            evidence = (opened.evidence_id, fact.evidence_id)
-            spans.append(
-                RegistrationSpan(Interval(opened.at, fact.at, Registration(reason), evidence, inferred), fact.at)
-            )
+            inferred = "log_gap" if fact.kind == "absent" else _begun(opened) or "effect_logged"
+            evidence: tuple[str, ...] = (opened.evidence_id, fact.evidence_id)
+            end = fact.at
+            if fact.kind == "absent":
+                earliest = max(opened.at, fact.at - _FAILOVER_US)
+                successor = _successor(facts, controllers, earliest, fact.at)
+                if successor is not None:
+                    end, evidence = successor.at, (*evidence, successor.evidence_id)
+            reason = _end_reason(facts, opened.at, end, was_lost=True)
+            spans.append(RegistrationSpan(Interval(opened.at, end, Registration(reason), evidence, inferred), end))
             opened = None
     if opened is not None:
         spans.append(

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from ingest.shapes import versions_of
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE, KafkaVersion, VersionRange
+
+#: server.log events that say that a connection to another broker failed; a failed fetch says so with such an error.
+UNREACHABLE: Final = (EventType.BROKER_UNREACHABLE, EventType.BROKER_DISCONNECTED)
+UNREACHABLE_ERROR: Final = "disconnected before|Connection to|ConnectException|Connection refused"
+#: server.log events of an orderly shutdown, before the broker stops serving.
+LEAVING: Final = (
+    EventType.BROKER_SERVER_SHUTTING_DOWN,
+    EventType.CONTROLLED_SHUTDOWN_STARTED,
+    EventType.CONTROLLED_SHUTDOWN_RETRIED,
+    EventType.CONTROLLED_SHUTDOWN_FAILED,
+    EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,20 @@ class BrokerFact:
     at_upper: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LifeSign:
+    """A sign that one broker lived, or did not.
+
+    ``kind``: ``line`` (of its own logs), ``leaving`` (such a line of an orderly shutdown), ``written`` (its session
+    wrote a znode), ``unreachable`` (another broker's connection to it failed).
+    """
+
+    broker_id: int
+    kind: str
+    at: int
+    evidence_id: str
+
+
 @dataclass(slots=True)
 class ClusterFacts:
     """The facts of one cluster."""
@@ -53,6 +81,9 @@ class ClusterFacts:
     controllers: list[ControllerFact] = field(default_factory=list)
     brokers: list[BrokerFact] = field(default_factory=list)
     process_starts: list[tuple[int, int, str]] = field(default_factory=list)
+    life_signs: list[LifeSign] = field(default_factory=list)
+    #: zookeeper.session.timeout.ms of the brokers whose configuration gives it.
+    session_timeouts_ms: dict[int, int] = field(default_factory=dict)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     stated_versions: list[str] = field(default_factory=list)

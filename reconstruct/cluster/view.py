@@ -44,6 +44,22 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class Departure:
+    """A broker that stopped serving before, or as, its registration ended; instants in µs since the epoch.
+
+    ``served_until`` is its last sign of life. At ``gone_by`` it had stopped; None where nothing proves when: it lived
+    on, paused or cut off, or neither a later start nor failed connections tell of its death. Its registration ended
+    between ``unregistered_after`` and ``unregistered_by``.
+    """
+
+    served_until: int
+    gone_by: int | None
+    unregistered_after: int
+    unregistered_by: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LogSpan:
     """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it.
 
@@ -75,6 +91,8 @@ class ClusterView:
     version: VersionRange = ANY_VERSION
     tenures: tuple[Tenure, ...] = ()
     liveness: Mapping[int, tuple[Interval[Registration], ...]] = field(default_factory=dict)
+    #: the brokers that stopped serving, each with its departures in order.
+    departures: Mapping[int, tuple[Departure, ...]] = field(default_factory=dict)
     #: min.insync.replicas of a topic, where its configuration says.
     min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
     #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).

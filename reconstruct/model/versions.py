@@ -15,7 +15,7 @@ from typing import Final
 
 #: The version of the program's own rules: in every silver and gold row, so that judging old logs by better rules is
 #: visible.
-MODEL_VERSION: Final = "2"
+MODEL_VERSION: Final = "3"
 
 #: Confluent Platform's release: the Kafka release inside.
 CONFLUENT_RELEASES: Final[Mapping[tuple[int, ...], tuple[int, ...]]] = {

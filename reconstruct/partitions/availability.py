@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.view import ClusterView, Departure
 from reconstruct.model.states import NO_LEADER
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.partitions.roles import LEADER, Role
+from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval, as_of
 
 Window = tuple[int, int | None, tuple[str, ...]]
@@ -17,7 +19,10 @@ Window = tuple[int, int | None, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Unavailability:
-    """``kind`` held from ``start`` to ``end`` (None while it lasts), microseconds since the epoch."""
+    """``kind`` held from ``start`` to ``end`` (None while it lasts), microseconds since the epoch.
+
+    It may have begun as early as ``valid_from_lower``; None where ``start`` is exact.
+    """
 
     kind: str
     start: int
@@ -25,6 +30,8 @@ class Unavailability:
     opened_by: str
     closed_by: str | None
     evidence: tuple[str, ...]
+    valid_from_lower: int | None = None
+    inferred_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +51,14 @@ def availability(
     assignments: Sequence[Interval[Assignment]],
     reassigning: Sequence[Window],
     deleting: Sequence[Window],
+    roles: Mapping[int, Sequence[Interval[Role]]],
     cluster: ClusterView,
 ) -> list[Unavailability]:
     """All kinds, each in time order. What depends on evidence that is not there is left out, not guessed."""
     instants = _boundaries(decided, assignments, cluster)
     moments = [_moment(topic, at, decided, assignments, cluster) for at in instants]
     result = [span for kind, why in _KINDS.items() for span in _spans(kind, moments, why)]
+    result.extend(_without_live_leader(decided, roles, cluster))
     for kind, windows in (("reassigning", reassigning), ("deleting", deleting)):
         for start, end, evidence in windows:
             closed = None if end is None else f"{kind} ended"
@@ -165,3 +174,91 @@ def _span(kind: str, opened: tuple[_Moment, str], closed: _Moment | None) -> Una
         by = f"leader {state.leader} at leader epoch {state.leader_epoch}, ISR {','.join(map(str, state.isr))}"
         evidence = (*evidence, *(e for e in closed.state.evidence[:1] if e not in evidence))
     return Unavailability(kind, start.at, closed.at, reason, by, evidence)
+
+
+def _without_live_leader(
+    decided: Sequence[Interval[LeaderAndIsrState]],
+    roles: Mapping[int, Sequence[Interval[Role]]],
+    cluster: ClusterView,
+) -> list[Unavailability]:
+    """One interval for each leader that stopped serving while it led: until another took over, or it came back."""
+    leaders = {interval.value.leader for interval in decided}
+    found = [
+        span
+        for leader in sorted(leaders)
+        for departure in cluster.departures.get(leader, ())
+        if (span := _leaderless(leader, departure, decided, roles, cluster)) is not None
+    ]
+    apart: list[Unavailability] = []
+    for span in sorted(found, key=lambda span: (span.start, span.opened_by)):
+        ended = apart[-1].end if apart else span.valid_from_lower
+        if ended is None or (apart and span.end is not None and span.end <= ended):
+            continue
+        lower = max(span.valid_from_lower or span.start, ended)
+        apart.append(replace(span, start=max(span.start, ended), valid_from_lower=lower))
+    return apart
+
+
+def _leaderless(
+    leader: int,
+    departure: Departure,
+    decided: Sequence[Interval[LeaderAndIsrState]],
+    roles: Mapping[int, Sequence[Interval[Role]]],
+    cluster: ClusterView,
+) -> Unavailability | None:
+    ends_after = max(departure.served_until, departure.unregistered_after)
+    led = [
+        index
+        for index, interval in enumerate(decided)
+        if interval.value.leader == leader
+        and interval.start <= departure.unregistered_by
+        and (interval.end is None or interval.end >= ends_after)
+    ]
+    if not led:
+        return None
+    first = last = led[-1]
+    while first > 0 and decided[first - 1].value.leader == leader:
+        first -= 1
+    lower = max(departure.served_until, decided[first].start)
+    end, by, evidence = _taken_over(leader, departure, decided[last:], roles, cluster)
+    proven = [max(at, lower) for at in (departure.gone_by, end) if at is not None]
+    if not proven:
+        return None
+    start = min(proven)
+    if departure.gone_by is None:
+        opened = f"leader {leader} lost its registration; it may have stopped serving at {utc(lower)} already"
+    else:
+        opened = f"leader {leader} stopped serving; its last sign of life is of {utc(departure.served_until)}"
+    return Unavailability(
+        "no_live_leader", start, end, opened, by, (*departure.evidence, *evidence), lower, "effect_logged"
+    )
+
+
+def _taken_over(
+    gone: int,
+    departure: Departure,
+    decided: Sequence[Interval[LeaderAndIsrState]],
+    roles: Mapping[int, Sequence[Interval[Role]]],
+    cluster: ClusterView,
+) -> tuple[int | None, str | None, tuple[str, ...]]:
+    """When a live leader led again, as its own log tells it, else as it was decided; None where none did."""
+    returns = [i.start for i in cluster.liveness.get(gone, ()) if i.start >= departure.unregistered_by]
+    for interval in decided:
+        leader, since = interval.value.leader, interval.start
+        if leader == gone:
+            since = max(since, min(returns, default=since))
+            if not returns or (interval.end is not None and interval.end <= since):
+                continue
+        elif leader == NO_LEADER or cluster.is_live(leader, since) is False:
+            continue
+        for role in roles.get(leader, ()):
+            epochs = (role.value.leader_epoch, interval.value.leader_epoch)
+            is_of_it = role.value.role == LEADER and (None in epochs or epochs[0] == epochs[1])
+            if is_of_it and since <= role.start and (interval.end is None or role.start < interval.end):
+                return role.start, f"leader {leader} took over at leader epoch {epochs[1]}", role.evidence[:1]
+        # one that came back to what it led leads when its log tells so, or when a controller decides anew
+        if leader != gone or interval.end is None or interval.start >= since:
+            by = f"leader {leader} was decided at leader epoch {interval.value.leader_epoch}"
+            return since, by, interval.evidence[:1]
+    end = decided[-1].end
+    return end, None if end is None else "the partition was deleted", ()

@@ -54,6 +54,7 @@ def fold_partition(
     reassigning = reassignment_windows(facts, assignments)
     deleting = deletion_windows(facts, deleted_at)
     unclean = unclean_setting(topic, facts, cluster)
+    roles = replica_manager_timelines(facts, cluster.process_starts)
     case = Case(
         topic=topic,
         facts=facts,
@@ -70,9 +71,9 @@ def fold_partition(
             replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
             for replica in sorted(r for r in known_replicas if r is not None)
         },
-        roles=replica_manager_timelines(facts, cluster.process_starts),
+        roles=roles,
         caches=metadata_cache_timelines(facts, cluster.process_starts),
-        availability=availability(topic, decided, assignments, reassigning, deleting, cluster),
+        availability=availability(topic, decided, assignments, reassigning, deleting, roles, cluster),
         deleted_at=deleted_at,
         is_only_incarnation=is_only,
     )

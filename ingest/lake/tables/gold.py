@@ -10,7 +10,8 @@ from ingest.lake.tables.spec import TableSpec, col
 HARMS: Final = ("records_lost", "replicas_differ", "two_leaders", "unavailable", "possible", "none")
 SEVERITIES: Final = ("error", "warning", "info")
 AVAILABILITY_KINDS: Final = (
-    "offline",
+    "offline",  # no leader was decided, or the one that was had lost its registration
+    "no_live_leader",  # the leader had died or stopped, registered or not, and no other had taken over
     "under_replicated",
     "at_min_isr",
     "under_min_isr",
@@ -75,11 +76,18 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
         col("kind", "string", "What was wrong.", nullable=False, vocabulary=AVAILABILITY_KINDS),
         SEQUENCE,
         *INTERVAL,
+        col(
+            "valid_from_lower",
+            "timestamp",
+            "Earliest instant it can have begun, where valid_from is only the latest; NULL where that is exact. Of"
+            " no_live_leader it is the leader's last sign of life.",
+        ),
         col("opened_by", "string", "What began it, in words."),
         col("closed_by", "string", "What ended it, in words; NULL while open."),
         *PROVENANCE,
     ),
-    constraints=INTERVAL_ORDER,
+    constraints=INTERVAL_ORDER | {"begin_order": "valid_from_lower IS NULL OR valid_from_lower <= valid_from"},
+    version=2,
 )
 
 ELECTION_KINDS: Final = (

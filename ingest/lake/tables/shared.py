@@ -27,6 +27,7 @@ INFERRED_FROM: Final = (
     "controller_failover",  # state a new controller initialises without logging it
     "request_sent",  # the decision is known only from a request that restates it
     "isr_proposal",  # a leader's ISR change whose commit is not logged at this level
+    "effect_logged",  # what followed from it was logged, or seen: it happened before
     "replication_rules",  # sightings of offsets, carried to other instants and replicas by the rules of replication
 )
 

@@ -19,10 +19,12 @@ from ingest.lake.tables.shared import (
 from ingest.lake.tables.spec import Column, TableSpec, col
 
 
-def _timeline(name: str, grain: str, key: tuple[str, ...], *columns: Column) -> TableSpec:
+def _timeline(name: str, grain: str, key: tuple[str, ...], *columns: Column, version: int = 1) -> TableSpec:
     """A table of intervals, of partitions where its key is one of theirs, else of a cluster's parts."""
     of = PARTITION if key[: len(PARTITION_KEY)] == PARTITION_KEY else (CLUSTER,)
-    return TableSpec("silver", name, grain, key, (*of, *columns, *PROVENANCE), constraints=INTERVAL_ORDER)
+    return TableSpec(
+        "silver", name, grain, key, (*of, *columns, *PROVENANCE), constraints=INTERVAL_ORDER, version=version
+    )
 
 
 CONTROLLER_EPOCH_TIMELINE: Final = _timeline(
@@ -55,6 +57,8 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
         vocabulary=("controlled_shutdown", "registration_lost", "registered_again"),
     ),
     col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
+    col("ended_after", "timestamp", "Earliest such instant; NULL while open, or where only logs tell of it."),
+    version=2,
 )
 
 PARTITION_STATE_TIMELINE: Final = _timeline(

@@ -42,6 +42,7 @@ _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
+SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
 
 
 def gather(
@@ -243,6 +244,8 @@ def _set(cluster: ClusterFacts, row: Row) -> None:
     elif broker_id is not None:
         cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
         cluster.broker_unclean[broker_id] = row["unclean"]
+        if row["session_timeout_ms"] is not None:
+            cluster.session_timeouts_ms[broker_id] = row["session_timeout_ms"]
 
 
 def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
@@ -258,15 +261,19 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
             F.lit(None).cast("int").alias("broker_id"),
             F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
             F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),
+            F.lit(None).cast("int").alias("session_timeout_ms"),
         )
     )
     brokers = (
         configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
-        .agg(_value(MIN_ISR).try_cast("int").alias("min_isr"), _value(UNCLEAN).try_cast("boolean").alias("unclean"))
-        .select("cluster_id", F.lit(None).cast("string").alias("topic"), "broker_id", "min_isr", "unclean")
+        .agg(
+            _value(MIN_ISR).try_cast("int").alias("min_isr"),
+            _value(UNCLEAN).try_cast("boolean").alias("unclean"),
+            _value(SESSION_TIMEOUT).try_cast("int").alias("session_timeout_ms"),
+        )
     )
-    return topics.unionByName(brokers)
+    return topics.unionByName(brokers, allowMissingColumns=True)
 
 
 def _value(key: str) -> Column:

@@ -14,9 +14,11 @@ from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STA
 from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures
+from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import gather
+from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import local_rows
 from reconstruct.engine.rows import Value, numbered, table_row
@@ -30,7 +32,9 @@ class ClusterHistory:
     def __init__(self, cluster_id: str, facts: ClusterFacts) -> None:
         self.cluster_id = cluster_id
         self.tenures: Sequence[TenureSpan] = controller_tenures(facts.controllers)
-        self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(facts.brokers)
+        self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(
+            facts.brokers, facts.controllers
+        )
         self.verdicts = Verdicts()
         asked = sorted((f.at, f.evidence_id, f.broker_id) for f in facts.brokers if f.kind == "shutdown_requested")
         self.view = ClusterView(
@@ -38,6 +42,7 @@ class ClusterHistory:
             version=facts.version,
             tenures=tuple(span.tenure for span in self.tenures),
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
+            departures=broker_departures(facts, self.registrations),
             min_insync_replicas=facts.topic_min_isr,
             broker_min_insync_replicas=facts.broker_min_isr,
             unclean_election=facts.topic_unclean,
@@ -87,12 +92,16 @@ def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> li
 
 def cluster_histories(lake: Lake) -> list[ClusterHistory]:
     """Every cluster's own timelines and view, from the typed events and znodes of the lake."""
+    state_changes, controller_events, replication_events, znodes = (
+        lake.read(table) for table in (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES)
+    )
     facts = gather(
-        lake.read(STATE_CHANGE_EVENTS),
-        lake.read(CONTROLLER_EVENTS),
-        lake.read(REPLICATION_EVENTS),
-        lake.read(ZNODE_CHANGES),
+        state_changes,
+        controller_events,
+        replication_events,
+        znodes,
         lake.read(BROKER_CONFIGS),
         lake.read(INGESTED_FILES),
     )
+    add_life_signs(facts, state_changes, controller_events, replication_events, znodes)
     return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]

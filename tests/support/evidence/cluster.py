@@ -8,8 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
-from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
-from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, UNCLEAN
+from reconstruct.cluster.evidence import (
+    LEAVING,
+    UNREACHABLE,
+    UNREACHABLE_ERROR,
+    BrokerFact,
+    ClusterFacts,
+    ControllerFact,
+    LifeSign,
+)
+from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
 from tests.support.captures.text import CaptureText
@@ -40,6 +48,7 @@ def plain_cluster(
     facts.brokers = [*_brokers(lines), *_registrations(writes)]
     _listed(facts, lines)
     _settings(facts, capture, writes)
+    facts.life_signs = list(_life_signs(lines))
     facts.log_spans = sorted(_log_spans(lines), key=lambda span: (span[0], span[1].start))
     for line in lines:
         if line.event_type == "broker_server_starting":
@@ -96,6 +105,20 @@ def _brokers(lines: Sequence[Line]) -> Iterator[BrokerFact]:
                 yield from (BrokerFact(id_, kind, line.at, line.id) for id_ in ids(line.fields.get(field, "")))
 
 
+def _life_signs(lines: Sequence[Line]) -> Iterator[LifeSign]:
+    for line in lines:
+        yield LifeSign(line.broker_id, "line", line.at, line.id)
+        if line.source_kind != "server_log":
+            continue
+        if line.event_type in LEAVING:
+            yield LifeSign(line.broker_id, "leaving", line.at, line.id)
+        error = f"{line.fields.get('error', '')} {line.cause or ''}"
+        failed = line.event_type == "fetch_failed" and re.search(UNREACHABLE_ERROR, error)
+        named = line.fields.get("leader", line.fields.get("to_broker_id"))
+        if named is not None and (line.event_type in UNREACHABLE or failed) and int(named) != line.broker_id:
+            yield LifeSign(int(named), "unreachable", line.at, line.id)
+
+
 def _registrations(writes: Sequence[Write]) -> Iterator[BrokerFact]:
     first: set[int] = set()
     for write in writes:
@@ -146,4 +169,6 @@ def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]
         given = {key.strip(): value.strip() for key, value in pairs}
         broker_id = int(properties.split("/")[0].removeprefix("broker-"))
         facts.broker_min_isr[broker_id] = int(given.get(MIN_ISR, 1))
+        if SESSION_TIMEOUT in given:
+            facts.session_timeouts_ms[broker_id] = int(given[SESSION_TIMEOUT])
         facts.broker_unclean[broker_id] = given[UNCLEAN] == "true" if UNCLEAN in given else None

@@ -79,8 +79,21 @@ def test_the_offline_sentence_names_the_worst_and_what_is_still_open():
     summary = KindSummary("offline", intervals=3, partitions=2, total_ms=9_000, longest_ms=6_000, open=1)
     longest = LongInterval("ledger", "7", 0, "offline", lasted_ms=6_000, from_ms=TEN_PAST, to_ms=None)
     assert availability.offline_verdict(Availability((summary,), (longest,)), True, 8) == (
-        "2 partitions of 8 had no live leader, 3 times in all, for 9.000 s together; longest ledger-0, 6.000 s, from"
-        " 10:10:12.310 and still at the end of the evidence. 1 partition had no leader when the evidence ends."
+        "2 partitions of 8 had no registered leader, 3 times in all, for 9.000 s together; longest ledger-0, 6.000 s,"
+        " from 10:10:12.310 and still at the end of the evidence. 1 partition had no leader when the evidence ends."
+    )
+
+
+def test_the_time_without_a_live_leader_is_a_range_where_only_bounds_are_known():
+    registered = KindSummary("offline", intervals=1, partitions=1, total_ms=55, longest_ms=55, open=0)
+    live = KindSummary(
+        "no_live_leader", 1, 1, total_ms=20, longest_ms=20, open=0, total_most_ms=4400, longest_most_ms=4400
+    )
+    longest = LongInterval("a", "7", 0, "no_live_leader", 20, TEN_PAST, TEN_PAST + 20, most_ms=4400)
+    assert availability.offline_verdict(Availability((live, registered), (longest,)), True, 8) == (
+        "1 partition of 8 had no live leader, 1 time in all, for 20 ms to 4.400 s together; longest a-0, 20 ms to"
+        " 4.400 s, from 10:10:12.310 or earlier to 10:10:12.330. 1 partition of 8 had no registered leader, 1 time in"
+        " all, for 55 ms together."
     )
 
 

@@ -108,13 +108,13 @@ def registrations(*facts: BrokerFact) -> list[tuple[int, int, int | None, str | 
     ]
 
 
-def test_a_lost_registration_ends_when_a_controller_heard_of_it() -> None:
+def test_a_lost_registration_had_ended_when_a_controller_heard_of_it() -> None:
     assert registrations(
         BrokerFact(1, "registered", 100, "a", czxid=5),
         BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
         BrokerFact(1, "down", 1200, "c"),
         BrokerFact(1, "registered", 5000, "d", czxid=9),
-    ) == [(1, 100, 1200, "registration_lost", None), (1, 5000, None, None, None)]
+    ) == [(1, 100, 1200, "registration_lost", "effect_logged"), (1, 5000, None, None, None)]
 
 
 def test_without_such_a_line_it_ends_at_the_latest_instant_and_is_inferred() -> None:
@@ -122,6 +122,42 @@ def test_without_such_a_line_it_ends_at_the_latest_instant_and_is_inferred() -> 
         BrokerFact(1, "registered", 100, "a", czxid=5),
         BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
     ) == [(1, 100, 1900, "registration_lost", "znode_snapshot")]
+
+
+def test_a_transaction_tells_the_end_exactly() -> None:
+    assert registrations(
+        BrokerFact(1, "registered", 100, "a", czxid=5),
+        BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=900),
+        BrokerFact(1, "down", 1200, "c"),
+    ) == [(1, 100, 900, "registration_lost", None)]
+
+
+LOST_WITHIN_A_SECOND = (
+    BrokerFact(1, "registered", 100, "a", czxid=5),
+    BrokerFact(1, "unregistered", 900, "b", czxid=5, at_upper=1900),
+    BrokerFact(1, "down", 1400, "c"),
+)
+
+
+def end_with(*controllers: ControllerFact) -> tuple[int | None, int | None, tuple[str, ...]]:
+    (span,) = broker_registrations(LOST_WITHIN_A_SECOND, controllers)[1]
+    return span.ended_after, span.ended_before, span.interval.evidence
+
+
+def test_the_registration_of_a_controller_had_ended_when_its_successor_was_elected() -> None:
+    elected = ControllerFact("elected", 200, "e1", controller_id=1, epoch=1)
+    successor = ControllerFact("znode_controller", 1300, "e2", controller_id=3)
+    assert end_with(elected, successor) == (900, 1300, ("a", "b", "c", "e2"))
+    assert end_with(successor) == (900, 1400, ("a", "b", "c")), "nothing tells that broker 1 was the controller"
+
+
+def test_a_controller_that_resigned_while_it_served_on_may_have_stayed_registered() -> None:
+    elected = ControllerFact("elected", 200, "e1", controller_id=1, epoch=1)
+    resigned = ControllerFact("resigned", 1000, "r", controller_id=1)
+    successor = ControllerFact("elected", 1300, "e2", controller_id=3, epoch=2)
+    assert end_with(elected, resigned, successor)[1] == 1400
+    by_another = ControllerFact("resigned", 1000, "r", controller_id=2)
+    assert end_with(elected, by_another, successor)[1] == 1300, "who was no controller resigns nothing"
 
 
 def test_a_broker_that_asked_for_it_was_shut_down() -> None:

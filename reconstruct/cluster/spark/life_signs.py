@@ -1,0 +1,113 @@
+"""Signs that brokers lived, or did not, around the end of each registration: gathered by Spark, few for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ingest.shapes.event_types import EventType
+from reconstruct.cluster.brokers import broker_registrations
+from reconstruct.cluster.departures import FAILURES_US, next_process_start, silent_since
+from reconstruct.cluster.evidence import LEAVING, UNREACHABLE, UNREACHABLE_ERROR, ClusterFacts, LifeSign
+from reconstruct.engine.folds import union
+from reconstruct.events.spark.fields import int_field, text_field
+
+_FAR_FUTURE: Final = 2**62
+_COLUMNS: Final = ("cluster_id", "broker_id", "kind", "at", "evidence_id")
+
+
+def _place(instant: str, evidence_id: Column) -> tuple[Column, Column]:
+    return F.unix_micros(instant).alias("at"), evidence_id.alias("evidence_id")
+
+
+def _one(kind: str, signs: DataFrame, choose: Callable[[Column, Column], Column]) -> DataFrame:
+    """Of the signs in each window the first or the last."""
+    one = choose(F.struct("at", "evidence_id"), F.struct("at", "evidence_id")).alias("one")
+    return (
+        signs.groupBy("cluster_id", "broker_id", "ends_us")
+        .agg(one)
+        .select("cluster_id", "broker_id", F.lit(kind).alias("kind"), "one.at", "one.evidence_id")
+    )
+
+
+def add_life_signs(
+    facts: Mapping[str, ClusterFacts],
+    state_changes: DataFrame,
+    controller_events: DataFrame,
+    replication_events: DataFrame,
+    znodes: DataFrame,
+) -> None:
+    """Put into the facts of each cluster what :func:`~reconstruct.cluster.departures.broker_departures` judges from.
+
+    Of the lines of a broker's own logs, and of its writes to ZooKeeper, only the last before each end of a
+    registration, the last before its silence, and the first line after that end; of failed connections to it those of
+    the minute before.
+    """
+    ends = [
+        (
+            cluster_id,
+            broker_id,
+            span.interval.start,
+            span.interval.end,
+            next_process_start(known, broker_id, span) or _FAR_FUTURE,
+            silent_since(known, broker_id, span),
+        )
+        for cluster_id, known in facts.items()
+        for broker_id, spans in broker_registrations(known.brokers, known.controllers).items()
+        for span in spans
+        if span.interval.end is not None
+    ]
+    if not ends:
+        return
+    windows = F.broadcast(
+        state_changes.sparkSession.createDataFrame(
+            ends,
+            "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint",
+        )
+    )
+    own = union(
+        events.select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")), "event_type")
+        for events in (state_changes, controller_events, replication_events)
+    )
+    in_window = own.join(windows, ["cluster_id", "broker_id"]).where("at > begins_us AND at < until_us")
+    is_before = F.col("at") <= F.col("ends_us")
+    is_leaving = F.col("event_type").isin(*LEAVING)
+    written = (
+        znodes.where("change = 'written' AND written_by_broker_id IS NOT NULL")
+        .select(
+            "cluster_id",
+            F.col("written_by_broker_id").alias("broker_id"),
+            *_place("changed_at", F.col("evidence")[0]),
+        )
+        .join(windows, ["cluster_id", "broker_id"])
+        .where("at > begins_us AND at <= ends_us AND at < until_us")
+    )
+    error = F.concat_ws(" ", text_field("error"), "cause")
+    is_failure = F.col("event_type").isin(*UNREACHABLE) | (
+        (F.col("event_type") == EventType.FETCH_FAILED) & error.rlike(UNREACHABLE_ERROR)
+    )
+    failed = (
+        replication_events.where(is_failure)
+        .withColumnRenamed("broker_id", "speaker_id")
+        .withColumn("broker_id", F.coalesce(int_field("leader"), int_field("to_broker_id")))
+        .where("speaker_id <> broker_id")
+        .select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")))
+        .join(windows, ["cluster_id", "broker_id"])
+        .where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
+    )
+    signs = union(
+        [
+            _one("line", in_window.where(is_before), F.max_by),
+            _one("line", in_window.where(~is_before), F.min_by),
+            _one("line", in_window.where("at <= silent_us"), F.max_by),
+            _one("leaving", in_window.where(is_before & is_leaving), F.max_by),
+            _one("written", written, F.max_by),
+            _one("written", written.where("at <= silent_us"), F.max_by),
+            failed.withColumn("kind", F.lit("unreachable")).select(*_COLUMNS).distinct(),
+        ]
+    )
+    for cluster_id, broker_id, kind, at, evidence_id in signs.collect():
+        facts[cluster_id].life_signs.append(LifeSign(broker_id, kind, at, evidence_id))

@@ -12,7 +12,7 @@ from typing import Final
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import PartitionState, ReplicaState
-from reconstruct.model.versions import STOP_REPLICA_PER_PARTITION_SINCE
+from reconstruct.model.versions import OFFLINE_LOG_DIRS_SINCE, STOP_REPLICA_PER_PARTITION_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.contents import Contents
@@ -175,11 +175,14 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     if is_silent:
         return None
     would_be_logged = coverage.broker_logs_all(expected.broker_id, line.at, end)
-    proof = _proof_of_loss(coverage, log, line, expected, [r for r in after if r.kind == expected.kind])
+    beside = [request for request in after if request.kind == expected.kind]
+    proof = _proof_of_loss(coverage, log, line, expected, beside)
     if proof is None and not (after or would_be_logged):
         return None
-    # What a controller sends to its own broker, and what that receives, may be lost with one stretch of one log.
-    is_told_twice = would_be_logged and (is_past or expected.broker_id != log.controller_id)
+    # What a controller sends to its own broker, and what that receives, may be lost with one stretch of one log; not so
+    # an UpdateMetadata since 1.0, whose line is there and leaves the broker out.
+    is_left_out = expected.kind == UPDATE_METADATA and bool(beside) and cluster.version.is_since(OFFLINE_LOG_DIRS_SINCE)
+    is_told_twice = would_be_logged and (is_past or is_left_out or expected.broker_id != log.controller_id)
     severity = "info" if proof is not None else "error" if after and is_told_twice else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
@@ -222,7 +225,7 @@ def _proof_of_loss(
         if request.offset < line.offset
     ):
         return "one stands before it at the same instant, as where a tool sorted the log"
-    if expected.kind == STOP_REPLICA and coverage.was_answered(expected.broker_id, line.at):
+    if expected.is_delete and coverage.was_answered(expected.broker_id, line.at):
         return "the broker answered it"
     if log.controller_epoch in coverage.holes:
         return "that log lacks other lines of the partition"

@@ -73,6 +73,7 @@ def _environment(limits: Limits) -> Environment:
         "inferred_words": words.INFERRED_WORDS,
         "overview": overview,
         "findings": findings.SECTION,
+        "proven_harm": findings.PROVEN_HARM,
         "partition_totals": partitions.totals,
         "is_judged": partitions.is_judged,
         "lane_id": findings.lane_id,

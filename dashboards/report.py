@@ -103,6 +103,7 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
             f"Evidence: {words.instant(span.from_ms)} to {words.instant(span.to_ms)} UTC"
             f" ({words.duration(span.to_ms - span.from_ms)})"
         )
+    found = cluster.of(findings.SECTION)
     findings_sentence, *others = overview.verdict(cluster)
     lines += [
         f"Records: {totals.records_read or 0:,} read, {totals.records_kept or 0:,} kept,"
@@ -111,14 +112,15 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
         f" of {words.count(of_partitions.topics_total, 'topic')},"
         f" {words.count(of_partitions.segments_total, 'leader-and-ISR interval')},"
         f" {words.count(overview.tenures_total(cluster), 'controller tenure')}",
-        *filter(None, [overview.losses(cluster)]),
+        *filter(None, [found.harm, overview.losses(cluster)]),
         *others,
         findings_sentence,
     ]
-    for row in cluster.of(findings.SECTION).worst[:explained]:
+    for row in found.worst[:explained]:
         place = f"{row.place}: " if row.place else ""
+        harm = f"{words.named(row.harm)}, " if row.harm and row.proves_harm else ""
         lines.append(
-            f"  {row.severity} {words.visible(row.rule_id)} at {words.instant(row.at_ms)}, {place}"
+            f"  {harm}{row.severity} {words.visible(row.rule_id)} at {words.instant(row.at_ms)}, {place}"
             f"{words.visible(row.explanation)}"
         )
     return lines

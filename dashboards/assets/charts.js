@@ -160,7 +160,7 @@ function addPartitions(chart, box, clusterNumber) {
     lane.unavailable.forEach((u) => items.push({ from: u.from_ms, to: u.to_ms, describe: () => [named(u.kind),
       [...chart.spell(u.from_ms, u.to_ms), ...(u.opened_by ? [["began", u.opened_by]] : []), ...(u.closed_by ? [["ended", u.closed_by]] : [])]] }));
     lane.findings.forEach((f) => items.push({ from: f.at_ms, to: f.at_ms, describe: () => [
-      `${f.severity} ${f.rule_id}: ${named(f.divergence_type)}`, [["at", chart.when(f.at_ms)]]] }));
+      `${f.severity} ${f.rule_id}: ${named(f.divergence_type)}`, [...(f.proves_harm ? [["harm", "proven"]] : []), ["at", chart.when(f.at_ms)]]] }));
     const notes = [lanes.some((other) => other !== lane && samePartition(other, lane)) ? `incarnation ${lane.topic_incarnation}` : null,
       lane.segments_count > drawn ? `latest ${drawn} of ${lane.segments_count.toLocaleString("en")}` : null,
       lane.offline_ms > 0 ? `offline ${duration(lane.offline_ms)}` : null, lane.segments_count ? null : "no leader known"].filter(Boolean).join(", ");
@@ -168,7 +168,7 @@ function addPartitions(chart, box, clusterNumber) {
       28 + members.length * (strip + 1), partitionPainter(chart, lane, members), items);
     row.node.id = `lane-${clusterNumber}-${number}`;
     row.node.dataset.name = name.toLowerCase();
-    row.node.dataset.severities = [...new Set(lane.findings.map((f) => f.severity))].join(" ");
+    row.node.dataset.severities = [...new Set(lane.findings.flatMap((f) => (f.proves_harm ? [f.severity, "harm"] : [f.severity])))].join(" ");
     row.node.setAttribute("aria-label", `partition ${name}, ${lane.segments_count} intervals. Arrow keys step through them, Enter lists them.`);
     row.lane = lane;
     row.listing = () => lane.segments.map((s) => [["leader", s.leader === NO_LEADER ? "none" : String(s.leader)], ...describeSegment(chart, lane, s)[1]]);

@@ -25,7 +25,7 @@ function theme() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
   return { text: read("--text"), faint: read("--faint"), line: read("--line"), offline: read("--offline"),
-    offlineInk: read("--offline-ink"), error: read("--error"), warning: read("--warning"), info: read("--info"),
+    offlineInk: read("--offline-ink"), error: read("--error"), broken: read("--broken"), warning: read("--warning"), info: read("--info"),
     missing: read("--missing"), mark: read("--mark"), surface: read("--surface") };
 }
 
@@ -121,9 +121,9 @@ function band(context, x, y, width, height, colour, inferred) {
   context.setLineDash([]);
 }
 
-/** A finding's sign: a diamond for an error, a triangle for a warning, a dot for a note. */
-function sign(context, x, severity, colours) {
-  context.fillStyle = colours[severity];
+/** A finding's sign: a diamond for an error, a triangle for a warning, a dot for a note; red where harm is proven. */
+function sign(context, x, { severity, proves_harm }, colours) {
+  context.fillStyle = proves_harm ? colours.error : severity === "error" ? colours.broken : colours[severity];
   context.strokeStyle = colours.surface;
   context.lineWidth = 1.5;
   context.beginPath();
@@ -170,7 +170,7 @@ function partitionPainter(chart, lane, members) {
     }
     for (const finding of lane.findings) {
       const x = view.x(finding.at_ms, width);
-      if (x > -8 && x < width + 8) sign(context, x, finding.severity, colours);
+      if (x > -8 && x < width + 8) sign(context, x, finding, colours);
     }
   };
 }

@@ -128,7 +128,7 @@ function applyFilter(chart) {
   }
   chart.curves.forEach((node) => { node.hidden = !node.dataset.name.includes(text); });
   $$(".finding", chart.section).forEach((node) => {
-    node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity === severity));
+    node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity.split(" ").includes(severity)));
   });
   $(".filter-count", chart.section).textContent = `${shown} of ${chart.lanes.length} lanes`;
 }

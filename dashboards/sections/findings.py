@@ -18,11 +18,18 @@ from ingest.lake.tables import gold, quality
 from reconstruct.rule_book import RULES
 
 _SEVERITY_WORDS: Final = {"error": ("error", "errors"), "warning": ("warning", "warnings"), "info": ("note", "notes")}
+#: Harm that the evidence proves, the worst first, in the words of the verdict and of a badge.
+PROVEN_HARM: Final[Mapping[str, tuple[str, str]]] = {
+    "records_lost": ("committed records were lost", "records lost"),
+    "replicas_differ": ("replicas hold different records at one offset", "replicas differ"),
+    "two_leaders": ("two replicas led at a time", "two leaders"),
+    "unavailable": ("nobody could write", "unavailable"),
+}
 
 
 @dataclass(frozen=True)
 class FindingCount:
-    """Findings of one rule, type and severity."""
+    """Findings of one rule, type, severity and harm."""
 
     severity: str
     rule_id: str
@@ -31,6 +38,7 @@ class FindingCount:
     partitions: int = 0
     first_ms: float | None = None
     last_ms: float | None = None
+    harm: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,13 @@ class Finding:
     inferred_from: str | None
     evidence: tuple[str, ...]
     evidence_count: int
+    harm: str | None = None
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def proves_harm(self) -> bool:
+        """Whether its evidence proves that harm was done."""
+        return self.harm in PROVEN_HARM
 
     @property
     def place(self) -> str:
@@ -89,6 +104,15 @@ class Findings:
         return sum(row.findings for row in self.counts)
 
     @property
+    def harm(self) -> str:
+        """The proven harm as a sentence; empty where there is none."""
+        harms = []
+        for harm, (sentence, _) in PROVEN_HARM.items():
+            if number := sum(row.findings for row in self.counts if row.harm == harm):
+                harms.append(f"{sentence} ({words.count(number, 'finding')})")
+        return f"Harm is proven: {words.listing(harms)}." if harms else ""
+
+    @property
     def worst_severity(self) -> str:
         """``none`` without findings."""
         return next((word for word in gold.SEVERITIES if any(row.severity == word for row in self.counts)), "none")
@@ -100,6 +124,7 @@ class FindingInTimeline:
 
     at_ms: float
     severity: str
+    proves_harm: bool
     rule_id: str
     divergence_type: str
     topic: str | None
@@ -161,16 +186,17 @@ def verdict(counts: Sequence[FindingCount], judged: bool, rules: Sequence[RuleVe
     return f"{words.count(total, 'finding')} ({words.listing(by_severity)}): {words.listing(named_rules)}."
 
 
-def _severity() -> Column:
-    """The severity's rank, the worst first."""
-    pairs = [F.lit(item) for number, word in enumerate(gold.SEVERITIES) for item in (word, number)]
-    return F.element_at(F.create_map(*pairs), F.col("severity"))
+def _gravity() -> list[Column]:
+    """The order of findings, the worst first: by proven harm, then by severity."""
+    harm = F.array_position(F.array(*map(F.lit, PROVEN_HARM)), F.col("harm"))
+    severity = F.array_position(F.array(*map(F.lit, gold.SEVERITIES)), F.col("severity"))
+    return [F.when(harm > 0, harm).asc_nulls_last(), severity]
 
 
 def _counts(source: Source) -> dict[str, tuple[FindingCount, ...]]:
     rows = (
         source.read(gold.DIVERGENCES)
-        .groupBy("cluster_id", "severity", "rule_id", "divergence_type")
+        .groupBy("cluster_id", "severity", "harm", "rule_id", "divergence_type")
         .agg(
             F.count("*").alias("findings"),
             F.count_distinct("topic", "topic_incarnation", "partition_id").alias("partitions"),
@@ -179,16 +205,16 @@ def _counts(source: Source) -> dict[str, tuple[FindingCount, ...]]:
         )
     )
     return by_cluster(
-        FindingCount, top_of_cluster(rows, [_severity(), F.col("rule_id"), F.col("divergence_type")], 200)
+        FindingCount, top_of_cluster(rows, [*_gravity(), *map(F.col, ("rule_id", "divergence_type", "harm"))], 200)
     )
 
 
 def _worst(source: Source) -> dict[str, tuple[Finding, ...]]:
-    """The findings shown one by one, the worst first, by time within a severity.
+    """The findings shown one by one, the worst first, by time within a harm and severity.
 
     No rule takes more than its share, so that one noisy rule hides no other.
     """
-    order = [_severity(), F.col("detected_at"), F.col("rule_id"), F.col("divergence_id")]
+    order = [*_gravity(), F.col("detected_at"), F.col("rule_id"), F.col("divergence_id")]
     types = ["cluster_id", "severity", "rule_id", "divergence_type"]
     each = top(source.read(gold.DIVERGENCES), types, order, source.limits.findings_per_type)
     worst = top_of_cluster(each, order, source.limits.findings).withColumns(

@@ -214,3 +214,37 @@ def test_clocks_are_told_with_their_span_where_one_was_set() -> None:
     assert "Broker 2&#39;s clock was between 498 ms and 503 ms ahead of ZooKeeper&#39;s" in once
     assert "as printed" not in once
     assert "as printed" in render(data(cluster(timelines__clocks=(row, row))), "t")
+
+
+def test_proven_harm_comes_first_and_only_it_is_red() -> None:
+    lost = finding("lost", severity="warning", harm="records_lost", alternatives=("copy_without_a_time",))
+    cheap = finding("cheap", harm="none")
+    counts = (
+        FindingCount("warning", "R08", "unclean_election", 2, 1, 1, 2, "records_lost"),
+        FindingCount("error", "R37", "checkpoint_missing", 1, 1, 1, 2, "none"),
+        FindingCount("info", "R08", "unclean_election", 1, 1, 1, 2, "possible"),
+    )
+    harmed = data(cluster(findings=Findings(counts, (lost, cheap))))
+    page = render(harmed, "t")
+    card = page.split('<div class="card verdict harm">')[1]
+    sentence = "Harm is proven: committed records were lost (2 findings)."
+    assert card.lstrip().startswith(f'<p class="bad">{sentence}</p>')
+    listed = re.findall(r'<details class="finding".*?</summary>', page, re.DOTALL)
+    assert 'data-severity="warning harm"' in listed[0]
+    assert '<span class="badge harm">records lost</span><span class="badge warning">' in listed[0]
+    assert 'data-severity="error"' in listed[1]
+    assert "no harm" in listed[1]
+    assert "badge harm" not in listed[1]
+    assert "<small>harm possible</small>" in page
+    assert "copy without a time (possible, with no rule broken)" in page
+    terminal = summary_lines(harmed)
+    assert sentence in terminal
+    assert any(line.startswith("  records lost, warning lost at ") for line in terminal)
+
+
+def test_an_error_without_proven_harm_is_no_harm() -> None:
+    found = Findings((FindingCount("error", "R01", "x", 1, 1, 1, 2),), (finding("x"),))
+    page = render(data(cluster(findings=found)), "t")
+    assert '<div class="card verdict error">' in page
+    assert "Harm is proven" not in page
+    assert "badge harm" not in page.split("</style>")[1]

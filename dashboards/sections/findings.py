@@ -103,6 +103,10 @@ class Findings:
     def total(self) -> int:
         return sum(row.findings for row in self.counts)
 
+    def broken_words(self, rule_id: str) -> str:
+        """The findings of a rule by severity; empty where it has none."""
+        return _by_severity([row for row in self.counts if row.rule_id == rule_id])
+
     @property
     def harm(self) -> str:
         """The proven harm as a sentence; empty where there is none."""
@@ -174,16 +178,18 @@ def verdict(counts: Sequence[FindingCount], judged: bool, rules: Sequence[RuleVe
             f"No findings: {words.count(len(rules), 'rule')} judged {words.count(kept, 'time')}"
             f" and kept each time{some}."
         )
-    by_severity = []
-    for severity, (one, many) in _SEVERITY_WORDS.items():
-        if number := sum(row.findings for row in counts if row.severity == severity):
-            by_severity.append(words.count(number, one, many))
     by_rule: dict[str, int] = {}
     for row in counts:
         rule = f"{words.visible(row.rule_id)} {words.named(row.divergence_type)}"
         by_rule[rule] = by_rule.get(rule, 0) + int(row.findings)
     named_rules = [f"{rule} ({number:,})" for rule, number in by_rule.items()]
-    return f"{words.count(total, 'finding')} ({words.listing(by_severity)}): {words.listing(named_rules)}."
+    return f"{words.count(total, 'finding')} ({_by_severity(counts)}): {words.listing(named_rules)}."
+
+
+def _by_severity(counts: Sequence[FindingCount]) -> str:
+    """``1 error, 2 warnings and 1 note``"""
+    numbers = {word: sum(row.findings for row in counts if row.severity == word) for word in _SEVERITY_WORDS}
+    return words.listing(words.count(number, *_SEVERITY_WORDS[word]) for word, number in numbers.items() if number)
 
 
 def _gravity() -> list[Column]:

@@ -16,6 +16,10 @@ from reconstruct.model.versions import ENTRIES_LOST_ON_KILLS_UNTIL
 from reconstruct.time.instants import utc
 
 KNOWN_ISSUE: Final = "KAFKA-1647"
+#: Kafka writes the high watermarks once in this time (replica.high.watermark.checkpoint.interval.ms), µs.
+WRITTEN_EVERY_US: Final = 5_000_000
+#: A session outlives its broker by less than this, µs.
+_SESSION_SLACK_US: Final = 30_000_000
 _FILE: Final = FILE_NAMES[HIGH_WATERMARKS]
 
 
@@ -150,6 +154,9 @@ def _judge_missing(
     ]
     had_entry = [r for r in missed if r in previous and previous[r].directory is not None]
     others = [r for r in missed if r not in had_entry and r in loaded]
+    young = [r for r in others if _may_be_unwritten(view, r, start)]
+    out.verdicts.unjudged(RULE, len(young))
+    others = [r for r in others if r not in young]
     for replicas, is_proven in ((had_entry, True), (others, False)):
         if not replicas:
             continue
@@ -184,6 +191,31 @@ def _judge_missing(
     if not missed:
         made = {line.replica for line in view.lines_in(start, end, LineKind.ROLE, LineKind.INITIAL)}
         out.verdicts.kept(RULE, len(made & set(previous)))
+
+
+def _may_be_unwritten(view: BrokerView, replica: Replica, start: int) -> bool:
+    """Whether the replica may be younger than the last write of the high watermarks before a start.
+
+    It is where the broker created it, and shows no sign of life so long afterwards that it must have written the file,
+    nor any copy of the file that changed since.
+    """
+    created = [line.at for line in view.lines_in(0, start, LineKind.CREATED, replica=replica)]
+    if not created:
+        return False
+    born = created[-1]
+    copies = [copy for (_, kind), of in view.copies.items() if kind == HIGH_WATERMARKS for copy in of]
+    contents = [
+        {copy.content for copy in copies if copy.directory == directory and born <= copy.at < start}
+        | {copy.content for copy in _last_before(copies, directory, born)}
+        for directory in view.directories
+    ]
+    if any(len(different) > 1 for different in contents):
+        return False
+    if any(copy.at > born + WRITTEN_EVERY_US for copy in copies if copy.at < start):
+        return True
+    alive = [line.at for line in view.lines if line.at < start]
+    alive += [min(end, start) - _SESSION_SLACK_US for begin, end in view.evidence.sessions if begin <= born]
+    return max(alive) - born < WRITTEN_EVERY_US + view.evidence.clock_slack_us
 
 
 def _judge_beyond_log(view: BrokerView, start: int, previous: StatesBefore, out: CheckpointVerdicts) -> None:

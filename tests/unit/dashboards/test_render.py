@@ -19,7 +19,7 @@ from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
 from dashboards.sections.coverage.unrecognised import UnrecognisedTemplate
-from dashboards.sections.findings import Finding, FindingCount, Findings
+from dashboards.sections.findings import Finding, FindingCount, Findings, RuleVerdicts
 from dashboards.sections.timelines.clocks import ClockSegment
 from dashboards.sections.timelines.partitions import Lane
 from dashboards.source import FileTotals
@@ -248,3 +248,12 @@ def test_an_error_without_proven_harm_is_no_harm() -> None:
     assert '<div class="card verdict error">' in page
     assert "Harm is proven" not in page
     assert "badge harm" not in page.split("</style>")[1]
+
+
+def test_what_was_judged_says_of_which_severity_the_broken_ones_are() -> None:
+    counts = (FindingCount("error", "R08", "x", 1), FindingCount("warning", "R08", "x", 2, harm="possible"))
+    judged = (RuleVerdicts("R08", 7, 3, 1), RuleVerdicts("R12", 7, 0, 0))
+    page = render(data(cluster(findings=Findings(counts, (finding("x"),), judged))), "t")
+    assert '<td class="n">3<br><small>1 error and 2 warnings</small></td>' in page
+    assert '<td class="n">0</td>' in page
+    assert "Broken means an error" not in page

@@ -196,22 +196,20 @@ def _judge_missing(
 def _may_be_unwritten(view: BrokerView, replica: Replica, start: int) -> bool:
     """Whether the replica may be younger than the last write of the high watermarks before a start.
 
-    It is where the broker created it, and shows no sign of life so long afterwards that it must have written the file,
-    nor any copy of the file that changed since.
+    It may where the broker created it and no copy shows that the file was written since; and either copies show that it
+    was not, or the broker may have died before it had to write it.
     """
     created = [line.at for line in view.lines_in(0, start, LineKind.CREATED, replica=replica)]
     if not created:
         return False
     born = created[-1]
-    copies = [copy for (_, kind), of in view.copies.items() if kind == HIGH_WATERMARKS for copy in of]
-    contents = [
-        {copy.content for copy in copies if copy.directory == directory and born <= copy.at < start}
-        | {copy.content for copy in _last_before(copies, directory, born)}
-        for directory in view.directories
-    ]
-    if any(len(different) > 1 for different in contents):
-        return False
-    if any(copy.at > born + WRITTEN_EVERY_US for copy in copies if copy.at < start):
+    is_unchanged = False
+    for (_, kind), copies in view.copies.items():
+        since = [copy for copy in copies if kind == HIGH_WATERMARKS and born <= copy.at < start]
+        if len({copy.content for copy in since}) > 1:
+            return False
+        is_unchanged |= any(copy.at > born + WRITTEN_EVERY_US for copy in since)
+    if is_unchanged:
         return True
     alive = [line.at for line in view.lines if line.at < start]
     alive += [min(end, start) - _SESSION_SLACK_US for begin, end in view.evidence.sessions if begin <= born]

@@ -138,6 +138,42 @@ def test_an_emptied_file_is_missing_too() -> None:
     assert "held nothing" in finding.observed
 
 
+def started_without_an_entry_of(replica: Replica, born: int, alive: int) -> list[BrokerLine]:
+    """The broker creates a replica, is last heard of later, and starts at 60 s without an entry of it."""
+    return [
+        loaded(0, 30),
+        BrokerLine(born, LineKind.CREATED, replica, evidence_id="created"),
+        BrokerLine(alive, LineKind.ROLE, T, evidence_id="alive"),
+        loaded(60 * SECOND, 7, replica),
+        no_entry(60 * SECOND + 1, replica),
+    ]
+
+
+NEW: Replica = ("new", "", 0)
+
+
+def test_a_replica_that_was_created_just_before_its_broker_died_has_no_entry_yet() -> None:
+    for alive, expected in ((24 * SECOND, []), (26 * SECOND, [("checkpoint_missing", "warning", 60)])):
+        seen = broker({}, started_without_an_entry_of(NEW, 20 * SECOND, alive), [60 * SECOND])
+        assert told(seen) == expected
+    dead = judge_checkpoints(broker({}, started_without_an_entry_of(NEW, 20 * SECOND, 20 * SECOND), [60 * SECOND]))
+    assert dead.verdicts.counts[R37, UNJUDGED] == 1
+
+
+def test_a_session_that_lasts_on_shows_that_the_broker_lived_to_write_the_entry() -> None:
+    seen = broker({}, started_without_an_entry_of(NEW, 10 * SECOND, 10 * SECOND), [60 * SECOND])
+    assert told(replace(seen, sessions=[(0, 30 * SECOND)])) == []
+    assert told(replace(seen, sessions=[(0, 50 * SECOND)])) == [("checkpoint_missing", "warning", 60)]
+
+
+def test_a_replica_younger_than_the_last_write_of_the_file_has_no_entry_yet() -> None:
+    unchanged = every_second([{"t": 10, "u": 11}] * 50)
+    lines = started_without_an_entry_of(NEW, 20 * SECOND, 40 * SECOND)
+    assert ("checkpoint_missing", "warning", 60) not in told(broker(unchanged, lines, [60 * SECOND]))
+    written = every_second(rising(50))
+    assert ("checkpoint_missing", "warning", 60) in told(broker(written, lines, [60 * SECOND]))
+
+
 def test_a_round_in_which_nothing_of_the_directory_was_copied_proves_nothing() -> None:
     files = every_second([*rising(4), None, None, *rising(2, 60)])
     for at in (4000, 5000):

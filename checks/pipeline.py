@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from checks.advice import advice
 from checks.catalog import CRITICAL, fingerprint
 from checks.measure import Measurement, Table, measure, measure_passes, read_table
 from checks.metrics.judge import judge_values, metric_checks
@@ -93,4 +94,5 @@ def gate_sentence(measurement: Measurement) -> str:
     if len(first) > _SHOWN_LENGTH:
         first = f"{first[:_SHOWN_LENGTH]}…"
     counts = f"{measurement.broken_count} of {measurement.checked_count}"
-    return f"{check.table}: {check.name} is broken by {counts} ({check.explanation}); the first: {first}"
+    broken = f"{check.table}: {check.name} is broken by {counts} ({check.explanation}); the first: {first}"
+    return f"{broken}. To do: {advice(check.check_id, check.severity)}"

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from checks.catalog import WARNING
 from ingest.lake.delta import Lake
 from ingest.lake.tables.quality import CHECK_RESULTS
+from reconstruct.findings.verdicts import BROKEN
 from reconstruct.model.versions import MODEL_VERSION
 
 
@@ -41,6 +43,11 @@ class CheckReport:
     results: tuple[CheckResult, ...]
     failed_gates: tuple[str, ...]
     docs_index: str | None
+
+    @property
+    def warnings(self) -> tuple[CheckResult, ...]:
+        """The checks of severity warning that are broken."""
+        return tuple(one for one in self.results if one.verdict == BROKEN and one.severity == WARNING)
 
 
 def examples_array(examples: Sequence[str]) -> str | None:

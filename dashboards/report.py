@@ -87,7 +87,7 @@ def summary_lines(data: ReportData) -> tuple[str, ...]:
     if not data.checks.verdicts:
         lines.append("Not checked: 'check' was not run on this lake.")
     elif data.checks.broken:
-        lines.append(f"{words.count(len(data.checks.broken), 'check')} of the tables failed.")
+        lines.append(data.checks.verdict)
     return tuple(lines)
 
 

@@ -67,7 +67,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress, params.thresholds)
     return RunReport(
-        summary=(checks_line(report),),
+        summary=checks_lines(report),
         problems=gate_problems(report),
         exit_code=GATE_FAILED if report.failed_gates else DONE,
     )
@@ -80,10 +80,23 @@ def check(lake: Any, docs_dir: str | None, progress: ShowProgress, thresholds: T
     return run_checks(lake, docs_dir=docs_dir, progress=progress, thresholds=thresholds)
 
 
-def checks_line(report: Any) -> str:
-    """``checks    112 run, 1 gate failed``"""
-    gates = len(report.failed_gates)
-    return f"checks    {len(report.results)} run, {gates or 'no'} gate{'s' if gates > 1 else ''} failed"
+def checks_lines(report: Any) -> tuple[str, ...]:
+    """How many checks were run and failed, then each warning with what to do; :func:`gate_problems` names the gates."""
+    from checks.advice import MATTERS, advice
+
+    gates, warnings = len(report.failed_gates), report.warnings
+    failed = f"{gates or 'no'} gate{'s' if gates > 1 else ''} failed"
+    if not warnings:
+        return (f"checks    {len(report.results)} run, {failed}",)
+    one_or_more = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
+    return (
+        f"checks    {len(report.results)} run, {failed}, {one_or_more}. {MATTERS['warning']}",
+        *(
+            f"  warning {one.check_id}: {one.broken_count} of {one.checked_count} ({one.explanation})."
+            f" To do: {advice(one.check_id, one.severity)}."
+            for one in warnings
+        ),
+    )
 
 
 def gate_problems(report: Any) -> tuple[str, ...]:

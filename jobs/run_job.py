@@ -52,7 +52,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
         summary=(
             *ingested.summary,
             reconstruct_job.findings_line(reconstructed.findings),
-            check_job.checks_line(checked),
+            *check_job.checks_lines(checked),
             *written.summary,
             f"lake      {params.ingest.lake}",
             report_job.report_line(written),

@@ -26,7 +26,8 @@ class Metric:
     ``better`` is :data:`HIGHER` or :data:`LOWER`. ``value`` is a Spark SQL aggregate over the cases of its pass, NULL
     where there is nothing to measure. ``warning`` and ``critical`` are the default thresholds, in the metric's unit: a
     value that equals one still holds, a worse one breaks it; None sets none. ``least_change``, in the unit as well, is
-    the smallest change that the trend speaks of.
+    the smallest change that the trend speaks of. ``advice`` is one sentence without its full stop: what to do where a
+    value is worse than a threshold.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Metric:
     warning: float | None = None
     critical: float | None = None
     least_change: float = 0.0
+    advice: str = ""
 
     @property
     def is_ratio(self) -> bool:

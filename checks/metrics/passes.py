@@ -64,6 +64,8 @@ METRIC_PASSES: Final = (
                 f"try_divide(sum(typed) {_IN_STATE_CHANGE_LOGS}, sum(records) {_IN_STATE_CHANGE_LOGS})",
                 warning=0.99,
                 critical=0.5,
+                advice="what these lines say is missing in the timelines: the report lists them under Coverage,"
+                " send them in",
             ),
         ),
     ),
@@ -78,6 +80,8 @@ METRIC_PASSES: Final = (
                 LOWER,
                 "try_divide(sum(records_rejected_count), sum(records_read_count))",
                 warning=0.01,
+                advice="the report lists them by reason under Coverage; what was rejected is missing in the timelines,"
+                " so leave out what is no file of Kafka, and take damaged files anew",
             ),
         ),
     ),
@@ -106,6 +110,8 @@ METRIC_PASSES: Final = (
                 HIGHER,
                 _share("is_equal"),
                 warning=0.99,
+                advice="lines between two snapshots are missing, or files of another cluster lie among these"
+                " (--cluster)",
             ),
         ),
     ),
@@ -121,6 +127,8 @@ METRIC_PASSES: Final = (
                 HIGHER,
                 _share("array_contains(allowed_leaders, observed_leader)"),
                 warning=0.5,
+                advice="inputs of elections are missing: give the znodes and the logs of all brokers; the findings"
+                " say which",
             ),
             Metric(
                 "elections_of_known_kind_ratio",
@@ -147,6 +155,8 @@ METRIC_PASSES: Final = (
                 HIGHER,
                 _share("is_touched"),
                 warning=0.5,
+                advice="the broker was down, or its logs of those hours are missing: give them if there are any; the"
+                " report says what cannot be said without",
             ),
         ),
     ),
@@ -164,6 +174,8 @@ METRIC_PASSES: Final = (
                 "max(upper - lower)",
                 warning=60_000.0,
                 least_change=1_000.0,
+                advice="the order of this broker's lines and others' is only known within it: give the logs of both"
+                " sides, or ZooKeeper's transaction logs",
             ),
             Metric(
                 "clock_bounded_ratio",

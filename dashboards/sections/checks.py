@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pyspark.sql import functions as F
 
+from checks.advice import MATTERS, advice
+from dashboards import words
 from dashboards.source import Source, grouped
 from ingest.lake.tables import quality
+
+_SEVERITY_WORDS: Final = {
+    "critical": ("check of these tables failed", "checks of these tables failed"),
+    "warning": ("warning of the checks", "warnings of the checks"),
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,11 @@ class BrokenCheck:
     examples: str | None
     explanation: str
 
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return advice(self.check_id, self.severity)
+
 
 @dataclass(frozen=True)
 class Checks:
@@ -32,6 +45,16 @@ class Checks:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     broken: tuple[BrokenCheck, ...] = ()
     docs: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Which checks are broken, and whether it matters; empty where none is."""
+        sentences = []
+        for severity, (one, many) in _SEVERITY_WORDS.items():
+            if names := [row.check_id for row in self.broken if row.severity == severity]:
+                listed = words.listing(map(words.visible, names))
+                sentences.append(f"{words.count(len(names), one, many)}: {listed}. {MATTERS[severity]}")
+        return " ".join(sentences)
 
 
 def latest_checks(source: Source) -> Checks:

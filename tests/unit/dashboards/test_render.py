@@ -257,3 +257,16 @@ def test_what_was_judged_says_of_which_severity_the_broken_ones_are() -> None:
     assert '<td class="n">3<br><small>1 error and 2 warnings</small></td>' in page
     assert '<td class="n">0</td>' in page
     assert "Broken means an error" not in page
+
+
+def test_warnings_of_the_checks_say_that_the_tables_are_whole_and_what_to_do() -> None:
+    name = "quality.run_metrics.rejected_records_ratio_warning"
+    warning = BrokenCheck(name, "quality.run_metrics", "warning", 9, 2, None, "share of the records read")
+    checks = Checks({"kept": 4, "broken": 1}, (warning,))
+    assert checks.verdict == (
+        f"1 warning of the checks: {name}. The tables are whole; less can be said from what was given."
+    )
+    page = render(data(cluster(), checks=checks), "t")
+    assert checks.verdict in page
+    assert "To do: the report lists them by reason under Coverage" in page
+    assert checks.verdict in summary_lines(data(cluster(), checks=checks))

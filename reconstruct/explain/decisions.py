@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from ingest.shapes.event_types import EventType
@@ -36,12 +37,13 @@ def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
     """Every state that was decided, in order."""
     elections = {(election.leader_epoch, election.observed_leader): election for election in case.elections}
     before: Interval[LeaderAndIsrState] | None = None
-    for state in case.decided:
+    for state, following in pairwise([*case.decided, None]):
+        assert state is not None
         election = elections.get((state.value.leader_epoch, state.value.leader))
         if election is not None and election.at == state.start:
             yield _election(case, election, before, state, findings)
         else:
-            yield _change(case, before, state, findings)
+            yield _change(case, before, state, following, findings)
         before = state
 
 
@@ -62,7 +64,7 @@ def _election(
             section("What the rules give", _reasoning(election)),
             section("What was decided", [_state(state.value), *_by_whom(case, election)]),
             section("What came of it", _who_received(case, state)),
-            _found(findings, {election.at, election.decision.at}),
+            _found(findings, state, {election.at, election.decision.at}),
         ),
     )
 
@@ -147,20 +149,22 @@ def _change(
     case: Case,
     before: Interval[LeaderAndIsrState] | None,
     state: Interval[LeaderAndIsrState],
+    following: Interval[LeaderAndIsrState] | None,
     findings: Sequence[Finding],
 ) -> Chapter:
     """A write that elected nobody: an ISR change, a leader lost, an epoch raised."""
     new = state.value
     old = before.value if before else None
+    elected = following if following is not None and _is_step_before(state, following) else None
     return Chapter(
         state.start,
-        _title(old, new),
+        _title(old, new) + (", a step before the election" if elected else ""),
         (
             section("Before", [_state(old)] if old else ["nothing is known"]),
-            section("Why", _why(case, old, state)),
+            section("Why", _why(case, old, state, elected)),
             section("What was decided", [_state(new)]),
             section("What came of it", _learned(case, state)),
-            _found(findings, {state.start}),
+            _found(findings, state, {state.start}),
         ),
     )
 
@@ -178,7 +182,23 @@ def _title(old: LeaderAndIsrState | None, new: LeaderAndIsrState) -> str:
     return f"leader epoch {new.leader_epoch}, leader {new.leader}, ISR {ids(new.isr)}"
 
 
-def _why(case: Case, old: LeaderAndIsrState | None, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
+def _is_step_before(state: Interval[LeaderAndIsrState], following: Interval[LeaderAndIsrState]) -> bool:
+    """Whether the state has no leader only until the next step of the controller that wrote it elects one."""
+    one, other = state.value, following.value
+    return (
+        one.leader == NO_LEADER != other.leader
+        and other.leader_epoch == one.leader_epoch + 1
+        and other.controller_epoch == one.controller_epoch
+        and following.start - state.start <= _STEP_US
+    )
+
+
+def _why(
+    case: Case,
+    old: LeaderAndIsrState | None,
+    state: Interval[LeaderAndIsrState],
+    elected: Interval[LeaderAndIsrState] | None,
+) -> Iterator[str]:
     new = state.value
     if old is None:
         return
@@ -194,6 +214,12 @@ def _why(case: Case, old: LeaderAndIsrState | None, state: Interval[LeaderAndIsr
     gone = sorted(set(old.isr) - set(new.isr))
     if _is_deleted_then(case, state.start):
         yield "The topic is being deleted: its replicas are taken offline, one after the other."
+    elif elected is not None:
+        later_ms = (elected.start - state.start) / 1000
+        yield (
+            f"Leader {old.leader} went offline: OfflineReplica takes it out, which leaves no leader. It is a step"
+            f" between two of one controller, which elected leader {elected.value.leader} {later_ms:g} ms later."
+        )
     elif new.leader == NO_LEADER:
         yield f"Leader {old.leader} went offline, and nobody could be elected."
     elif gone:
@@ -263,8 +289,12 @@ def _caches(brokers: Collection[int]) -> Iterator[str]:
         yield f"metadata caches that took it over: brokers {ids(sorted(brokers))}"
 
 
-def _found(findings: Sequence[Finding], instants: Collection[int]) -> Section:
+def _found(findings: Sequence[Finding], state: Interval[LeaderAndIsrState], instants: Collection[int]) -> Section:
+    """The findings of the decision, and those of the time in which it was in force and answered."""
+    _, until = _answered_within(state)
     lines = [
-        f"{finding.rule_id} {finding.severity}: {finding.explanation}" for finding in findings if finding.at in instants
+        f"{finding.rule_id} {finding.severity}: {finding.explanation}"
+        for finding in sorted(findings, key=lambda finding: finding.at)
+        if finding.at in instants or state.start <= finding.at < until
     ]
     return section("Findings", dict.fromkeys(lines))

@@ -9,6 +9,7 @@ from typing import Final
 from reconstruct.explain.decisions import decisions
 from reconstruct.explain.refusals import refusals
 from reconstruct.explain.story import Chapter, text
+from reconstruct.findings.verdicts import Finding
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.instants import utc
@@ -32,14 +33,19 @@ def explanation(
     span: Span,
     of_no_partition: Sequence[Evidence] = (),
     described: Chapter | None = None,
+    findings: Sequence[Finding] | None = None,
 ) -> str:
     """What was decided, or refused, in the span; where that is nothing, the last before it.
 
     ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition; ``described`` is what
-    brokers answered a client about it, the last chapter.
+    brokers answered a client about it, the last chapter. ``findings`` are all of the partition, those of the rules on
+    offsets and requests too; without them those of the history are taken.
     """
     chapters = sorted(
-        [*decisions(history, history.verdicts.findings), *refusals(history, of_no_partition)],
+        [
+            *decisions(history, history.verdicts.findings if findings is None else findings),
+            *refusals(history, of_no_partition),
+        ],
         key=lambda chapter: chapter.at,
     )
     chosen = [chapter for chapter in chapters if span.start <= chapter.at < span.end]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
 from reconstruct.cluster.spark.step import cluster_histories
@@ -22,6 +23,8 @@ from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
+from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.verdicts import Finding
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, partition_evidence
@@ -64,7 +67,8 @@ def explain(lake: Lake, question: Question) -> str:
     if rows:
         views = {history.cluster_id: history.view for history in cluster_histories(lake)}
         refused = _refusals_of_no_partition(lake, question, cluster_id)
-        return explanation(heading, history_of(rows, views), span, refused, description)
+        found = _findings(lake, question, cluster_id, _incarnation(incarnations, question))
+        return explanation(heading, history_of(rows, views), span, refused, description, found)
     if description is None or not answers:
         raise NothingKnown(_no_partition(lake, question, cluster_id))
     return description_only(heading, description)
@@ -110,6 +114,35 @@ def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str)
     )
     chosen = (F.col("partition_id") == question.partition_id) & (F.col("topic_incarnation") == incarnation)
     return [row.asDict() for row in found.where(chosen).collect()]
+
+
+def _findings(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> list[Finding] | None:
+    """All findings of the partition, of every rule; None where gold holds no finding of it."""
+    if not lake.exists(DIVERGENCES):
+        return None
+    of_partition = (
+        (F.col("cluster_id") == cluster_id)
+        & (F.col("topic") == question.topic)
+        & (F.col("partition_id") == question.partition_id)
+        & F.coalesce(F.col("topic_incarnation") == incarnation, F.lit(True))
+    )
+    rows = lake.read(DIVERGENCES).where(of_partition).orderBy("detected_at", "rule_id", "divergence_id").collect()
+    return [
+        Finding(
+            DivergenceType(row["divergence_type"]),
+            row["severity"],
+            to_micros(row["detected_at"]),
+            row["broker_id"],
+            row["replica_id"],
+            row["rule_id"],
+            expected=row["expected"],
+            observed=row["observed"],
+            explanation=row["explanation"],
+            evidence=tuple(row["evidence"]),
+            known_issue=row["known_issue"],
+        )
+        for row in rows
+    ] or None
 
 
 def _is_about(topic: str) -> Column:

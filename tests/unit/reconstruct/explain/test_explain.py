@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from reconstruct.explain.described import MOST_ANSWERS, Described, Missed, described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.story import Chapter
+from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.verdicts import Divergence
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.time.instants import to_micros
@@ -221,3 +224,41 @@ class TestWhatBrokersDescribed:
 
 def told_with(history: Case, when: Span, chapter: Chapter | None) -> list[str]:
     return explanation("ledger-0", history, when, (), chapter).splitlines()
+
+
+def test_a_step_of_a_controller_between_two_is_no_failed_election(unpacked: Unpacker) -> None:
+    steps = 0
+    for history in plain_capture(unpacked("failover-3.9.1")).fold().values():
+        for state, after in pairwise(history.decided):
+            if state.value.leader == -1 and after.start - state.start < 1_000_000:
+                text = told(history, Span(state.start, state.start + 1))
+                assert "nobody could be elected" not in text
+                assert f"a step between two of one controller, which elected leader {after.value.leader}" in " ".join(
+                    text.split()
+                )
+                steps += 1
+    assert steps > 2
+
+
+def test_a_leader_that_nobody_could_follow_is_told(unpacked: Unpacker) -> None:
+    history = plain_capture(unpacked("unclean-3.9.1-info")).fold_one(("ledger", 0))
+    without = next(state for state in history.decided if state.value.leader == -1)
+    text = told(history, Span(without.start, without.start + 1))
+    assert "nobody could be elected" in text
+    assert "a step before the election" not in text
+
+
+def test_all_findings_of_a_decision_are_named(unpacked: Unpacker) -> None:
+    history = plain_capture(unpacked("unclean-3.9.1-info")).fold_one(("ledger", 0))
+    at = next(election.at for election in history.elections if election.is_unclean)
+    lost = Divergence.of_replica(DivergenceType.COMMITTED_RECORDS_LOST, "warning", at + 300_000, 2)
+    late = Divergence.of_replica(DivergenceType.COMMITTED_RECORDS_TRUNCATED, "warning", at + 60_000_000, 2)
+    findings = [
+        *history.verdicts.findings,
+        lost.explained("", "", "Committed records are gone.", ()),
+        late.explained("", "", "Much later.", ()),
+    ]
+    text = explanation("ledger-0", history, Span(at, at + 1), findings=findings)
+    assert "R08 warning: Broker 2 was elected" in text
+    assert "R35 warning: Committed records are gone." in text
+    assert "Much later" not in text

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dashboards.section import Section
 from dashboards.sections import availability, findings
-from dashboards.sections.coverage import certainty, files, limits, rejected, unrecognised
+from dashboards.sections.coverage import attribution, certainty, files, limits, rejected, unrecognised
 from dashboards.sections.offsets import offsets
 from dashboards.sections.timelines import brokers, clocks, controllers, evidence, partitions, trouble
 
@@ -23,6 +23,13 @@ CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
         clocks.SECTION,
     ),
     "availability": (availability.SECTION,),
-    "coverage": (files.SECTION, limits.SECTION, certainty.SECTION, rejected.SECTION, unrecognised.SECTION),
+    "coverage": (
+        files.SECTION,
+        attribution.SECTION,
+        limits.SECTION,
+        certainty.SECTION,
+        rejected.SECTION,
+        unrecognised.SECTION,
+    ),
 }
 SECTIONS: Final = tuple(section for sections in CARDS.values() for section in sections)

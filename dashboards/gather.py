@@ -27,18 +27,25 @@ from ingest.lake.tables import bronze, silver
 
 @dataclass(frozen=True)
 class ReportData:
-    """What the page is made of; ``clusters_total`` counts also those that are not shown."""
+    """What the page is made of; ``clusters_total`` counts also those that are not shown. A table lists
+    the ``ambiguous`` ones instead."""
 
     clusters: tuple[Cluster, ...] = ()
     clusters_total: int = 0
     checks: Checks = field(default_factory=Checks)
     limits: Limits = field(default_factory=Limits)
+    ambiguous: tuple[files.AmbiguousCluster, ...] = ()
 
 
 def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = None) -> ReportData:
     """The report's content, from the lake as it is."""
     whole = Source(lake, limits or Limits())
-    names = _cluster_ids(whole)
+    ambiguous = files.ambiguous_clusters(whole)
+    apart = {row.cluster_id for row in ambiguous}
+    every = _cluster_ids(whole)
+    names = [name for name in every if name not in apart] or every
+    if names is every:
+        ambiguous = ()
     source = replace(whole, clusters=tuple(names[: whole.limits.clusters]))
     if not source.clusters:
         return ReportData(checks=latest_checks(source), limits=source.limits)
@@ -69,6 +76,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
         len(names),
         first["checks"],
         source.limits,
+        ambiguous,
     )
 
 

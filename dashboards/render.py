@@ -21,6 +21,7 @@ from dashboards.gather import ReportData
 from dashboards.payload import cluster_payload, script_json
 from dashboards.section import Cluster, Section
 from dashboards.sections import findings
+from dashboards.sections.coverage import attribution
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits
 
@@ -73,6 +74,7 @@ def _environment(limits: Limits) -> Environment:
         "inferred_words": words.INFERRED_WORDS,
         "overview": overview,
         "findings": findings.SECTION,
+        "how_to_say": attribution.HOW_TO_SAY,
         "proven_harm": findings.PROVEN_HARM,
         "partition_totals": partitions.totals,
         "is_judged": partitions.is_judged,

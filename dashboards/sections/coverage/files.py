@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from dashboards.section import Section
-from dashboards.source import FileTotals, Source, by_cluster, ms, top_of_cluster
+from dashboards.source import FileTotals, Source, by_cluster, grouped, ms, top_of_cluster
 from ingest.lake.tables import bronze
 
 _GROUP: Final = ("source_kind", "broker_id", "status", "level_floor", "time_zone", "kafka_version")
@@ -35,6 +35,35 @@ class FileGroup:
     to_ms: float | None
     reason: str | None
     example: str
+
+
+@dataclass(frozen=True)
+class AmbiguousCluster:
+    """A cluster all of whose files may be of several clusters: one log, or the files that lie beside it."""
+
+    cluster_id: str
+    files: int
+    records_read: int
+    from_ms: float | None
+    to_ms: float | None
+    example: str
+
+
+def ambiguous_clusters(source: Source) -> tuple[AmbiguousCluster, ...]:
+    """The clusters of the lake that have no file of which another source says that it is theirs."""
+    rows = (
+        source.all(bronze.INGESTED_FILES)
+        .groupBy("cluster_id")
+        .agg(
+            *_sums(),
+            F.min("source_file").alias("example"),
+            F.every(F.col("cluster_source") == "ambiguous").alias("is_ambiguous"),
+        )
+        .where("is_ambiguous")
+        .orderBy("example", "cluster_id")
+        .limit(1000)
+    )
+    return grouped(AmbiguousCluster, rows, ()).get((), ())
 
 
 def totals(source: Source) -> dict[str, FileTotals]:

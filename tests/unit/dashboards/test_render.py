@@ -18,6 +18,8 @@ from dashboards.render import render
 from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
+from dashboards.sections.coverage.attribution import AttributedFiles
+from dashboards.sections.coverage.files import AmbiguousCluster
 from dashboards.sections.coverage.unrecognised import UnrecognisedTemplate
 from dashboards.sections.findings import Finding, FindingCount, Findings, RuleVerdicts
 from dashboards.sections.timelines.clocks import ClockSegment
@@ -270,3 +272,16 @@ def test_warnings_of_the_checks_say_that_the_tables_are_whole_and_what_to_do() -
     assert checks.verdict in page
     assert "To do: the report lists them by reason under Coverage" in page
     assert checks.verdict in summary_lines(data(cluster(), checks=checks))
+
+
+def test_files_of_unknown_clusters_are_told_and_crowd_nothing() -> None:
+    rows = (AttributedFiles("time", 2, "b1/server.log"), AttributedFiles("nothing", 1, "x.log"))
+    ambiguous = tuple(AmbiguousCluster(f"unknown-{n}", 1, 7, 1, 2, f"logs/{n}.log") for n in range(60))
+    page = render(data(cluster(coverage__attribution=rows), ambiguous=ambiguous), "t")
+    assert "2 files in a folder of several clusters: taken for the one" in page
+    assert "1 file of which neither the file nor one beside it says the cluster" in page
+    assert page.count("--broker ID=PATH") == 2
+    assert "60 logs may be of several clusters" in page
+    assert page.count('<section class="cluster"') == 1
+    assert "unknown-49" in page
+    assert "The first 50 are listed" in page

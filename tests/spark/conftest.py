@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from tests.support.lakes.captures import capture_lake, run_again
-from tests.support.lakes.damaged import damaged_lake
 from tests.support.lakes.offsets import offset_lake
 
-__all__ = ["capture_lake", "damaged_lake", "offset_lake", "run_again"]
-
-#: Lakes of many captures: the first test that names one pays for it.
-_LARGE_LAKES: Final = frozenset({"capture_lake", "damaged_lake", "offset_lake", "run_again"})
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _LARGE_LAKES & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.timeout(1800))
+__all__ = ["offset_lake"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -36,8 +36,7 @@ from reconstruct.steps import shared_inputs
 from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
 from tests.support.evidence.checkpoints import plain_checkpoints
-from tests.support.lakes.captures import BENT, BENT_BROKER
-from tests.support.lakes.offsets import OffsetLake
+from tests.support.lakes.offsets import BENT, BENT_BROKER, OfClusters, OffsetLake
 
 DAMAGED: Final = "checkpoints-1.1.1"
 #: A capture whose files nobody touched.
@@ -53,7 +52,7 @@ def captures(offset_lake: OffsetLake) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
-    lake = offset_lake.of(CLUSTERS)
+    lake = OfClusters(offset_lake.lake, CLUSTERS)
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
         inputs = shared_inputs(lake, stage)

@@ -28,8 +28,7 @@ from reconstruct.offsets.spark.messages import statements_of
 from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker
-from tests.support.lakes.captures import PROBED, WITH_PROBES
-from tests.support.lakes.offsets import OffsetLake
+from tests.support.lakes.offsets import PROBED, WITH_PROBES, OffsetLake
 from tests.support.truth.offsets import (
     CaptureEvidence,
     Partition,

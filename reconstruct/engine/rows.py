@@ -140,11 +140,11 @@ def numbered(values: Iterable[Value], key: Callable[[Value], Any]) -> Iterator[t
 def finding_row(finding: Finding, /, **given: Any) -> dict[str, Any]:
     """A finding as a row of ``gold.divergences``; its id is a hash of rule, subject and evidence.
 
-    ``rule_source`` is added where all findings come together.
+    ``rule_source`` and ``alternatives`` are added where all findings come together.
     """
     subject = "|".join((finding.rule_id, finding.divergence_type, finding.observed, *finding.evidence))
     id_ = hashlib.sha256(subject.encode()).hexdigest()[:32]
-    return table_row(DIVERGENCES, finding, divergence_id=id_, detected_at=finding.at, **given)
+    return table_row(DIVERGENCES, finding, divergence_id=id_, detected_at=finding.at, alternatives=(), **given)
 
 
 def verdict_rows(verdicts: Verdicts, **given: Any) -> Iterator[dict[str, Any]]:

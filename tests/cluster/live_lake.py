@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from jobs.lab.play import Played
-from tests.support.lakes.captures import fill
+from tests.spark.reconstruct.test_capture_scores import fill
 from tests.support.truth.decisions import Truth, read_truth
 
 Name = TypeVar("Name", bound=Hashable)
@@ -40,7 +40,7 @@ def reconstruct_live(spark: Any, folder: Path, played: Mapping[Name, Played]) ->
 
     lake = Lake(spark, str(folder / "lake"))
     lake.ensure()
-    fill(lake, [each.capture for each in played.values()], {})
+    fill(lake, [each.capture for each in played.values()])
     truths = {name: read_truth(each.truth) for name, each in played.items()}
     births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
     rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()

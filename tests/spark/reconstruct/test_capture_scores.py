@@ -358,9 +358,11 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
         finding["rule_source"] = RULES[finding["rule_id"]].source
     assert len(partitions) > 50
     for spec in FOLDED_TABLES:
-        columns = spec.column_names
-        tuples = [tuple(row.get(name) for name in columns) for row in plain[spec.full_name]]
-        ours = row_texts(lake.spark.createDataFrame(tuples, spec.struct), ())
+        # what all steps together know of a finding is added to it when all have judged
+        later = ("severity", "harm", "explanation", "alternatives") if spec is DIVERGENCES else ()
+        columns = [name for name in spec.column_names if name not in later]
+        tuples = [tuple(row.get(name) for name in spec.column_names) for row in plain[spec.full_name]]
+        ours = row_texts(lake.spark.createDataFrame(tuples, spec.struct).select(*columns), ())
         of_clusters = lake.read(spec).where(F.col("cluster_id").isin(folded))
         theirs = row_texts(of_clusters.select(*columns), ())
         if spec is DIVERGENCES:  # it also holds the findings of clusters, requests, offsets and checkpoints

@@ -74,20 +74,24 @@ def lay_out(given: Given, folder: Path) -> Path:
     return capture
 
 
+#: Brokers state their cluster since 0.10.1, and keep its id later.
+_STATED_ID: Final = re.compile(rb"(?:Cluster ID = |cluster\.id=)([A-Za-z0-9_-]+)")
+
+
 def name_cluster(capture: Path, cluster_id: str) -> None:
     """Write another cluster id wherever a capture's text states its own, so that many are told apart in one lake."""
-    stated = {_stated_id(path.read_text()) for path in capture.glob("broker-*/meta.properties")}
+    places = ("broker-*/logs/*", "broker-*/meta.properties")
+    stated = {
+        found for place in places for path in capture.glob(place) for found in _STATED_ID.findall(path.read_bytes())
+    }
+    assert stated
     for path in [
         p for pattern in ("broker-*/logs/*", "broker-*/meta.properties", "znodes/*") for p in capture.glob(pattern)
     ]:
         content = path.read_bytes()
         for own in stated:
-            content = content.replace(own.encode(), cluster_id.encode())
+            content = content.replace(own, cluster_id.encode())
         path.write_bytes(content)
-
-
-def _stated_id(properties: str) -> str:
-    return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))
 
 
 def set_clock(log: Path, shift: timedelta) -> None:

@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always. So two run beside each other, each
 # with about half of the work: UNIT_FIRST beside ruff, mypy and the other units, TEST_BESIDE beside all other tests.
-UNIT_FIRST := tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
+UNIT_FIRST := tests/unit/bends tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
 TEST_BESIDE := $(patsubst %,tests/spark/ingest/test_%.py,every_source ingest_pipeline pinned) \
   tests/spark/reconstruct/test_capture_scores.py tests/unit
 # What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).

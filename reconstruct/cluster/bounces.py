@@ -138,6 +138,7 @@ def _older_time(before: BrokerFact, after: BrokerFact) -> Finding:
         f"a registration after {utc(before.at)}",
         f"a registration at {utc(after.at)}",
         f"Broker {after.broker_id} registered again by the later transaction {after.czxid}, with a time before that of"
-        f" {before.czxid} ({utc(before.at)}): ZooKeeper's clock was set back.",
+        f" {before.czxid} ({utc(before.at)}): ZooKeeper's clock was set back, or another of its servers leads, whose"
+        " clock is behind.",
         (before.evidence_id, after.evidence_id),
     )

@@ -15,7 +15,7 @@ from typing import Final
 
 from reconstruct.time.instants import utc
 
-#: A broker that runs logs something at least once in this time, µs; and no capture has such a hole.
+#: Longer than this without a line in any log of a cluster, µs, is a hole in what was given, or a cluster that was down.
 SILENCE_US: Final = 24 * 3600 * 1_000_000
 #: Logs of two folders overlap where they do for longer than the clocks of two writers differ and a file is moved, µs.
 _OVERLAP_US: Final = 60_000_000
@@ -67,7 +67,7 @@ class Surroundings:
     """
 
     silences: tuple[tuple[int, int], ...]
-    twins: frozenset[tuple[str, int | None, str, str]]
+    twins: frozenset[tuple[str, int, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,18 @@ def surroundings(hours: Iterable[LoggedHour], files: Iterable[LogFile]) -> Surro
     logged = sorted({hour.hour for hour in hours})
     hour_us = 3600 * 1_000_000
     silences = tuple((one + hour_us, other) for one, other in pairwise(logged) if other - one - hour_us > SILENCE_US)
-    spans: dict[tuple[str, int | None], list[LogFile]] = {}
-    for file in files:
-        spans.setdefault((file.log_kind, file.log_broker_id), []).append(file)
-    twins = frozenset(
-        (kind, broker, min(one.log_folder, other.log_folder), max(one.log_folder, other.log_folder))
-        for (kind, broker), of_broker in spans.items()
-        for one, other in combinations(of_broker, 2)
-        if one.log_folder != other.log_folder
-        and min(one.last_at, other.last_at) - max(one.first_at, other.first_at) > _OVERLAP_US
-    )
-    return Surroundings(silences, twins)
+    twins = set()
+    reached: dict[tuple[str, int], dict[str, int]] = {}  # by kind and broker: until when each folder's logs have come
+    for file in sorted(files, key=lambda file: (file.first_at, file.last_at, file.log_folder)):
+        if file.log_broker_id is None:  # of several brokers, perhaps
+            continue
+        until = reached.setdefault((file.log_kind, file.log_broker_id), {})
+        for folder, last_at in until.items():
+            if folder != file.log_folder and min(last_at, file.last_at) - file.first_at > _OVERLAP_US:
+                one, other = sorted((folder, file.log_folder))
+                twins.add((file.log_kind, file.log_broker_id, one, other))
+        until[file.log_folder] = max(file.last_at, until.get(file.log_folder, file.last_at))
+    return Surroundings(silences, frozenset(twins))
 
 
 def _silence(records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
@@ -111,10 +112,9 @@ def _two_folders(records: Sequence[EvidenceRecord], around: Surroundings) -> str
     for one, other in combinations(sorted(records, key=lambda r: (r.source_kind, r.broker_id or -1, r.folder)), 2):
         place = (one.source_kind, one.broker_id)
         if place == (other.source_kind, other.broker_id) and (*place, one.folder, other.folder) in around.twins:
-            whose = "one broker" if one.broker_id is None else f"broker {one.broker_id}"
             return (
-                f"the folders {one.folder or '.'} and {other.folder or '.'} both hold logs of {whose} for one time:"
-                " they may be of two clusters, or of two machines with one broker id"
+                f"the folders {one.folder or '.'} and {other.folder or '.'} both hold logs of broker {one.broker_id}"
+                " for one time: they may be of two clusters, or of two machines with one broker id"
             )
     return None
 
@@ -125,7 +125,7 @@ def _undated_copy(records: Sequence[EvidenceRecord], around: Surroundings) -> st
     return None
 
 
-#: All that are tried, in this order; docs/findings/README.md explains each.
+#: All that are tried, in this order; docs/findings.md explains each.
 ALTERNATIVES: Final = (
     Alternative("created_again_in_a_silence", _silence),
     Alternative("logs_of_another_cluster", _two_folders),

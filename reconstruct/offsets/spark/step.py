@@ -63,7 +63,10 @@ def with_losses(findings: DataFrame, folded: DataFrame) -> DataFrame:
         F.col("harm").alias("proven_harm"),
         F.col("explanation").alias("loss"),
     )
-    joined = findings.join(F.broadcast(losses), [*election, "divergence_type"], "left")
+    # one of each election, so that no finding becomes two
+    key = [*election, "divergence_type"]
+    one = losses.groupBy(*key).agg(F.min("proven_harm").alias("proven_harm"), F.min("loss").alias("loss"))
+    joined = findings.join(F.broadcast(one), key, "left")
     return joined.select(
         *(
             F.coalesce("proven_harm", "harm").alias("harm")

@@ -16,7 +16,7 @@ import pytest
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS
-from ingest.lake.tables.gold import DATA_LOSS_BOUNDS
+from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from ingest.shapes import SHAPES
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -172,6 +172,18 @@ def test_what_was_lost_is_found_and_nothing_else(made: dict[str, Made], name: st
         names = ("lost_to_offset_lower", "lost_to_offset_upper", "lost_count_lower", "lost_count_upper")
         assert [loss[n] for n in names] == [getattr(plain, n) for n in names]
         assert _micros(loss["event_at"]) == plain.event_at
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_an_unclean_election_says_what_the_offsets_prove_it_lost(lakeful: Lakeful, name: str) -> None:
+    elections = lakeful.lake.read(DIVERGENCES).where(f"rule_id = 'R08' AND cluster_id = '{name}'").collect()
+    losses = lakeful.made[name].losses
+    assert len(elections) == len(losses)
+    for row in elections:
+        loss = losses[row["topic"], row["partition_id"]]
+        lost = f"at least {loss['lost_count_lower']} committed records were lost, at most {loss['lost_count_upper']}."
+        assert (row["severity"], row["harm"]) == ("warning", "records_lost")
+        assert row["explanation"].endswith(f" By the offsets {lost}")
 
 
 class TestWithTheProbes:

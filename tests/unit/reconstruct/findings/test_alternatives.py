@@ -62,6 +62,19 @@ class TestTwoFolders:
         assert names(record(0), record(1, broker=2, folder="b/"), around=around) == []
         assert names(record(0), record(1, kind="controller_log", folder="b/"), around=around) == []
 
+    def test_folders_of_which_nothing_says_the_broker_may_be_two_brokers(self) -> None:
+        files = [LogFile("state_change_log", None, folder, 0, 5 * HOUR) for folder in ("a/", "b/")]
+        around = surroundings([], files)
+        assert names(record(0, broker=None), record(1, broker=None, folder="b/"), around=around) == []
+
+    def test_hourly_logs_are_held_against_each_folder_once(self) -> None:
+        files = [
+            LogFile("state_change_log", 1, folder, hour * HOUR, (hour + 1) * HOUR)
+            for folder, hours_ in (("a/", range(0, 9, 2)), ("b/", range(1, 9, 2)), ("c/", [6]))
+            for hour in hours_
+        ]
+        assert surroundings([], files).twins == {("state_change_log", 1, "a/", "c/")}
+
     def test_logs_that_were_moved_to_another_folder_are_one_broker_s(self) -> None:
         assert names(record(0), record(1, folder="b/"), around=self.around(5 * HOUR)) == []
 

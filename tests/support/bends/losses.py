@@ -1,12 +1,11 @@
 """Captures of which something is lost, and what they are then accused of: it must be nothing.
 
-    python -m tests.support.bends.losses FOLDER_OF_CAPTURES [TRIES] [clocks]
+    python -m tests.support.bends.losses FOLDER_OF_CAPTURES [TRIES] [FIRST_TRY]
 
 Lost are 1 to 1,000 neighbouring lines of one log, a log, all of a broker, what it wrote before or after an instant,
-snapshots of the znodes. Each try is drawn by its number, so that the same number always gives the same loss. An error
-that the undamaged capture does not have is a false one: no real cluster did what it says.
-
-With ``clocks`` a broker's clock is wrong, too. The plain readers do not correct clocks as the program does.
+snapshots of the znodes; or a broker's clock is wrong, all the time or from an instant on, and more may be lost beside.
+Times are then corrected as the program does it. Each try is drawn by its number, so that the same number always gives
+the same loss. An error that the undamaged capture does not have is a false one: no real cluster did what it says.
 """
 
 from __future__ import annotations
@@ -16,17 +15,20 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Final
 
 from reconstruct.findings.verdicts import Finding
 from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.corrected import corrected, later
 from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
 
 MOST_LINES: Final = 1_000
 _TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
+#: The share of wrong clocks that were set while the broker ran.
+_SET: Final = 0.3
 _SHIFTS_S: Final = (-86_400, -3_600, -60, -3, -0.4, 0.4, 1.5, 30, 3_600)
 #: The partition (None: the cluster), rule, type, broker and replica of a finding.
 Accusation = tuple[Partition | None, str, str, int | None, int | None]
@@ -39,6 +41,7 @@ class FalseError:
 
     capture: str
     number: int
+    kind: str
     loss: str
     partition: Partition | None
     finding: Finding
@@ -59,19 +62,24 @@ def accusations(capture: PlainCapture) -> Iterator[tuple[Accusation, Partition |
             yield key, partition, finding
 
 
-def tried(name: str, text: CaptureText, numbers: range, *, with_clocks: bool = False) -> list[FalseError]:
-    """The false errors of these tries of one capture; wrong clocks are left out unless they are asked for."""
-    known = Counter(key for key, _, _ in accusations(plain_capture(text)))
+def loss_of(name: str, text: CaptureText, number: int) -> tuple[Loss, str, CaptureText]:
+    """What a try loses: its kind, its words, what is left."""
+    chance = Random(f"{name} {number}")
+    (loss,) = chance.choices(list(LOSSES), list(LOSSES.values()))
+    return loss, *loss(text, chance)
+
+
+def tried(name: str, text: CaptureText, numbers: range, tries: Counter[str] | None = None) -> list[FalseError]:
+    """The false errors of these tries of one capture; each is counted in ``tries`` by its kind."""
+    known = Counter(key for key, _, _ in accusations(plain_capture(corrected(text))))
     found = []
     for number in numbers:
-        chance = Random(f"{name} {number}")
-        (loss,) = chance.choices(list(LOSSES), list(LOSSES.values()))
-        if loss is wrong_clock and not with_clocks:
-            continue
-        said, lost = loss(text, chance)
-        for key, partition, finding in accusations(plain_capture(lost)):
+        loss, said, lost = loss_of(name, text, number)
+        if tries is not None:
+            tries[loss.__name__] += 1
+        for key, partition, finding in accusations(plain_capture(corrected(lost))):
             if key not in known:
-                found.append(FalseError(name, number, said, partition, finding))
+                found.append(FalseError(name, number, loss.__name__, said, partition, finding))
     return found
 
 
@@ -141,20 +149,25 @@ def _side(lines: Lines, cut: str, is_begin_lost: bool) -> Iterator[str]:
 
 
 def wrong_clock(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
-    """All logs of one broker by a clock that shows another time."""
+    """All logs of one broker by a clock that shows another time: always, or from an instant on, when it was set."""
     broker, shift = chance.choice(_brokers(text)), chance.choice(_SHIFTS_S)
-    changed = {name: _shifted(text.files[name], shift) for name in text.named(f"{broker}/logs/")}
-    return f"the clock of {broker} {shift:+g} s", _with(text, changed)
+    names = text.named(f"{broker}/logs/")
+    times = sorted({line[1:24] for name in names for line in text.files[name] if _TIME.match(line)})
+    since = chance.choice(times) if chance.random() < _SET else ""
+    changed = {name: tuple(_shifted(text.files[name], shift, since)) for name in names}
+    said, wrong = f"the clock of {broker} {shift:+g} s {since and 'since '}{since}", _with(text, changed)
+    if chance.random() < 0.5:
+        return said, wrong
+    loss = chance.choice((lost_lines, lost_lines, lost_log, lost_logs_of_a_kind, lost_snapshots))
+    also, wrong = loss(wrong, chance)
+    return f"{said} and {also}", wrong
 
 
-def _shifted(lines: Lines, seconds: float) -> Lines:
-    shift = timedelta(seconds=seconds)
-
-    def later(found: re.Match[str]) -> str:
-        at = datetime.strptime(f"{found[1]}000", "%Y-%m-%d %H:%M:%S,%f") + shift
-        return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}]"
-
-    return tuple(_TIME.sub(later, line) for line in lines)
+def _shifted(lines: Lines, seconds: float, since: str) -> Iterator[str]:
+    is_wrong = False
+    for line in lines:
+        is_wrong = is_wrong or (bool(_TIME.match(line)) and line[1:24] >= since)
+        yield later(line, timedelta(seconds=seconds)) if is_wrong else line
 
 
 def several(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
@@ -184,19 +197,23 @@ LOSSES: Final[Mapping[Loss, float]] = {
 
 
 def main() -> int:
-    folder, tries = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
+    folder = Path(sys.argv[1])
+    tries, first = (int(given) for given in (*sys.argv[2:4], *("1000", "0")[len(sys.argv) - 2 :]))
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     each = -(-tries // len(names))
     found: list[FalseError] = []
+    counts: Counter[str] = Counter()
     for name in names:
-        errors = tried(name, CaptureText.read(folder / name), range(each), with_clocks="clocks" in sys.argv)
+        errors = tried(name, CaptureText.read(folder / name), range(first, first + each), counts)
         print(f"{name}: {each} losses, {len(errors)} false errors", *errors, sep="\n", flush=True)
         found += errors
-    kinds = Counter((error.finding.rule_id, str(error.finding.divergence_type)) for error in found)
-    print(
-        f"{each * len(names)} losses, {len(found)} false errors of {len({(e.capture, e.number) for e in found})} tries"
-    )
-    print(*(f"{rule} {kind}: {count}" for (rule, kind), count in kinds.most_common()), sep="\n")
+    print("| loss | tries | with a false error | false errors |", "|---|---|---|---|", sep="\n")
+    for kind in (*counts, None):
+        own = [error for error in found if kind in (error.kind, None)]
+        tried_so = counts[kind] if kind else counts.total()
+        print(f"| {kind or '**all**'} | {tried_so} | {len({(e.capture, e.number) for e in own})} | {len(own)} |")
+    rules = Counter((error.finding.rule_id, str(error.finding.divergence_type)) for error in found)
+    print(*(f"{rule} {kind}: {count}" for (rule, kind), count in rules.most_common()), sep="\n")
     return 1 if found else 0
 
 

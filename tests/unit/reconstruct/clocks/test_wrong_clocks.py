@@ -11,8 +11,9 @@ from reconstruct.clocks.timeline import correction_us
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
+from tests.support.evidence.corrected import brokers, corrected, shifted, solved
 from tests.support.evidence.partitions import plain_capture
-from tests.unit.reconstruct.clocks.wrong_clocks import accusations, brokers, corrected, decided, shifted, solved
+from tests.unit.reconstruct.clocks.wrong_clocks import accusations, decided
 
 FORTY_SECONDS_SLOW, THREE_SECONDS_SLOW = timedelta(seconds=-40), timedelta(seconds=-3)
 A_LITTLE_FAST, AN_HOUR_FAST = timedelta(seconds=1.5), timedelta(hours=1)
@@ -62,7 +63,7 @@ def test_a_wrong_clock_that_was_corrected_changes_no_state_and_accuses_nobody(
     right = read(name, with_znodes)
     wrong = shifted(right, broker, shift)
     segments = solved(wrong)
-    expected, found = plain_capture(right).fold(), plain_capture(corrected(wrong, segments)).fold()
+    expected, found = plain_capture(right).fold(), plain_capture(corrected(wrong)).fold()
     is_bounded = all(s.offset_lower_ms is not None and s.offset_upper_ms is not None for s in segments)
     if is_bounded and with_znodes:
         (own,) = (segment for segment in segments if segment.broker_id == broker)

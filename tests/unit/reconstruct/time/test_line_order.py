@@ -25,9 +25,10 @@ from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.clocks import with_announcements
+from tests.support.evidence.corrected import brokers
 from tests.support.evidence.lines import matched_lines
 from tests.support.evidence.partitions import Partition, plain_capture
-from tests.unit.reconstruct.clocks.wrong_clocks import accusations, brokers, decided
+from tests.unit.reconstruct.clocks.wrong_clocks import accusations, decided
 from tests.unit.reconstruct.requests.test_propagation import DONE, START, S, types, view
 
 MS, HOUR = 1_000, 3_600 * S

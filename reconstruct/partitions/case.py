@@ -66,9 +66,18 @@ class Case:
         return dict(sorted(by_broker(self.facts).items()))
 
     @cached_property
+    def _tried_changes(self) -> list[RoleChange]:
+        return role_changes(self.facts, self.cluster.process_starts)
+
+    @cached_property
     def role_changes(self) -> list[RoleChange]:
         """Every completed become-leader and become-follower whose leader epoch the broker's log tells."""
-        return role_changes(self.facts, self.cluster.process_starts)
+        return [change for change in self._tried_changes if not change.is_failed]
+
+    @cached_property
+    def failed_changes(self) -> list[RoleChange]:
+        """Those that a broker was asked for and could not make."""
+        return [change for change in self._tried_changes if change.is_failed]
 
     @cached_property
     def recreated_at(self) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
@@ -48,12 +48,16 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class RoleChange:
-    """One become-leader or become-follower, as a broker did it: what the rules about belief judge."""
+    """One become-leader or become-follower, as a broker did it: what the rules about belief judge.
+
+    ``is_failed``: it could not, and went on as before.
+    """
 
     broker_id: int
     fact: Evidence
     role: Role
     evidence: tuple[str, ...]
+    is_failed: bool = False
 
     @property
     def at(self) -> int:
@@ -67,7 +71,8 @@ def replica_manager_timelines(
     timelines = {}
     for broker_id, facts in by_broker(evidence).items():
         starts = process_starts.get(broker_id, ())
-        changes = [Change(act.at, act.role, act.evidence) for act in _acts(broker_id, facts, starts)]
+        acts = (act for act in _acts(broker_id, facts, starts) if not act.is_failed)
+        changes = [Change(act.at, act.role, act.evidence) for act in acts]
         timelines[broker_id] = _closed(changes, starts)
     return {broker_id: timeline for broker_id, timeline in timelines.items() if timeline}
 
@@ -93,7 +98,8 @@ def metadata_cache_timelines(
 def role_changes(
     evidence: Iterable[Evidence], process_starts: Mapping[int, Sequence[tuple[int, str]]]
 ) -> list[RoleChange]:
-    """Every completed become-leader and become-follower whose leader epoch the broker's log tells."""
+    """Every completed become-leader and become-follower, those included that failed, whose leader epoch the broker's
+    log tells."""
     return [
         act
         for broker_id, facts in sorted(by_broker(evidence).items())
@@ -140,8 +146,9 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
         elif fact.kind == EventType.LEADER_EPOCH_STARTED and fact.role in (LEADER, FOLLOWER):
             leader = broker_id if fact.role == LEADER else fact.leader
             acts.append(RoleChange(broker_id, fact, _role_of(fact.role, fact, leader), (fact.evidence_id,)))
-        elif fact.kind in _TRANSITION_DONE and request not in failed:
-            acts.append(_done(broker_id, fact, received.get(request)))
+        elif fact.kind in _TRANSITION_DONE:
+            done = _done(broker_id, fact, received.get(request))
+            acts.append(replace(done, is_failed=request in failed))
             if fact.kind in _TRANSITION_COMPLETED:
                 received.pop(request, None)
         elif fact.evidence_id in stops:

@@ -189,15 +189,17 @@ def steady_brokers(cluster: ClusterView, log: ControllerLog, at: int) -> frozens
     return frozenset(
         broker
         for broker in frozenset.intersection(*(view.live for view in lists))
-        if not _may_have_gone(cluster, broker, since, at, listed_next)
+        if broker == log.controller_id or not _may_have_gone(cluster, broker, since, at, listed_next)
     )
 
 
 def _may_have_gone(cluster: ClusterView, broker: int, since: int, at: int, listed_next: int | None) -> bool:
-    """Whether a process of the broker started after ``since`` and no later than the controller's next list, or its
-    registration ended."""
+    """Whether a process of the broker started after ``since`` and no later than the controller's next list, and the one
+    before it gave no sign of life after ``at``, or its registration ended."""
     starts = [start for start, _ in cluster.process_starts.get(broker, ()) if start > since]
     if starts and (listed_next is None or starts[0] <= listed_next):
-        return True
+        departures = cluster.departures.get(broker, ())
+        if not any(at + _VIEW_SLACK_US < left.served_until < starts[0] for left in departures):
+            return True
     ends = (interval.end for interval in cluster.liveness.get(broker, ()) if interval.end is not None)
     return any(since < end <= at + _VIEW_SLACK_US for end in ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.states import PartitionState, ReplicaState
@@ -30,6 +31,8 @@ from reconstruct.time.instants import utc
 
 _MISSING: Final = DivergenceType.STEP_MISSING
 _EARLY: Final = DivergenceType.STEP_OUT_OF_ORDER
+#: A clock may have been set by this much, µs, and nothing proves it.
+_BACK_US: Final = 5_000_000
 _BEING_DELETED: Final = (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL)
 _DELETED: Final = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT)
 
@@ -197,6 +200,8 @@ def _started_without_broker(coverage: LogCoverage, log: ControllerLog, line: Evi
     views = [view for view in own_views(case.cluster, log) if view.at < line.at]
     if not views or broker in views[-1].live or case.cluster.is_live(broker, line.at) is not False:
         return None
+    if _may_be_back(case.cluster, log, broker, line.at):
+        return None
     if any(views[-1].at < start <= line.at for start, _ in case.cluster.process_starts.get(broker, ())):
         return None
     return _WrongStep(
@@ -206,6 +211,12 @@ def _started_without_broker(coverage: LogCoverage, log: ControllerLog, line: Evi
         [line],
         broker,
     )
+
+
+def _may_be_back(cluster: ClusterView, log: ControllerLog, broker: int, at: int) -> bool:
+    """Whether the broker was back soon after: by a clock that was set the line may have come after that."""
+    soon = [view for view in own_views(cluster, log) if at <= view.at <= at + _BACK_US]
+    return cluster.is_live(broker, at + _BACK_US) is not False or any(broker in view.live for view in soon)
 
 
 def _at_the_end(

@@ -78,6 +78,12 @@ class LogCoverage:
             return True
         starts = [at for at, _ in self.case.cluster.process_starts.get(log.controller_id, ()) if at > after.at]
         until = min(starts, default=None)
+        departures = self.case.cluster.departures.get(log.controller_id, ())
+        if any(
+            after.at + MARGIN_US < left.served_until and (until is None or left.served_until < until)
+            for left in departures
+        ):
+            return True
         return any(
             fact.broker_id == log.controller_id
             and fact.at > after.at + MARGIN_US
@@ -152,12 +158,14 @@ class LogCoverage:
             for fact in self._receipts.get((broker_id, kind), ())
             if fact.controller_epoch == log.controller_epoch
         }
+        departures = self.case.cluster.departures.get(broker_id, ())
         return not received or any(
             line.kind in (LEADER_AND_ISR, UPDATE_METADATA)
             and line.leader != LEADER_DURING_DELETE
             and broker_id in (line.to_broker_ids or ())
             and abs(line.at - around) <= _NEAR_US
             and (line.kind, line.leader_epoch) not in received
+            and not any(left.served_until - MARGIN_US <= line.at <= left.unregistered_by for left in departures)
             for line in log.lines
         )
 

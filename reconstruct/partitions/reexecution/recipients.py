@@ -1,12 +1,14 @@
-"""To whom a request goes: replicas of the partition, and since 2.2 only brokers that are registered (R15)."""
+"""To whom a request goes: replicas of the partition, and since 2.2 only brokers that are registered; an UpdateMetadata
+to all brokers that live (R15)."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
-from reconstruct.model.versions import BROKER_EPOCHS_SINCE
+from reconstruct.model.versions import BROKER_EPOCHS_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -15,7 +17,9 @@ from reconstruct.partitions.reexecution.controller_log import (
     PARTITION,
     STOP_REPLICA,
     UPDATE_METADATA,
+    is_whole,
     own_views,
+    steady_brokers,
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
@@ -51,6 +55,46 @@ def judge_recipients(coverage: LogCoverage, step: Step, replicas: frozenset[int]
                     f"Controller {step.log.controller_id} (epoch {step.log.controller_epoch}) sent {name} to broker"
                     f" {broker} ({utc(line.at)}), {why}.",
                     (line.evidence_id, *more),
+                )
+            )
+
+
+def names_all_recipients(cluster: ClusterView) -> bool:
+    """Whether each line of an UpdateMetadata about a partition names all brokers that live: since 1.0 one line names
+    all to whom it goes; since 2.2 brokers that started are told by themselves (KafkaController.onBrokerStartup)."""
+    return cluster.version.is_since(OFFLINE_LOG_DIRS_SINCE) and cluster.version.is_before(BROKER_EPOCHS_SINCE)
+
+
+def judge_metadata_recipients(coverage: LogCoverage, step: Step, verdicts: Verdicts) -> None:
+    """UpdateMetadata of one block, whatever asked for it, goes to every broker that the controller lists as live."""
+    log, cluster = step.log, coverage.case.cluster
+    if not names_all_recipients(cluster):
+        return
+    for line in step.block.sent(UPDATE_METADATA):
+        left_out = steady_brokers(cluster, log, line.at) - set(line.to_broker_ids or ())
+        if not left_out and line.to_broker_ids:
+            verdicts.kept("R15")
+        told = ", ".join(map(str, sorted(line.to_broker_ids or ())))
+        for broker in sorted(left_out):
+            is_received = coverage.was_received(log, SentRequest(UPDATE_METADATA, broker), line.at, [line])
+            if is_received or not is_whole(log, cluster, line.at, line.at, 0):
+                verdicts.unjudged("R15")
+                continue
+            would_be_logged = coverage.broker_logs_all(broker, line.at, line.at)
+            verdicts.broken(
+                Divergence(
+                    DivergenceType.REQUEST_NOT_SENT,
+                    coverage.severity("error" if would_be_logged else "warning"),
+                    line.at,
+                    broker_id=broker,
+                ).explained(
+                    f"UpdateMetadata to broker {broker}",
+                    f"no UpdateMetadata to broker {broker}",
+                    f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent UpdateMetadata to brokers"
+                    f" {told} ({utc(line.at)}). Kafka {cluster.version}"
+                    f" sends it to every live broker; broker {broker}, which the controller held for live, is left out"
+                    f"{', and its own log shows none' if would_be_logged else ''}.",
+                    (line.evidence_id,),
                 )
             )
 

@@ -48,7 +48,7 @@ def judge_roles(case: Case, verdicts: Verdicts) -> None:
             by_version.setdefault(sighting.partition_epoch, []).append(sighting)
     for change in case.role_changes:
         role = change.role
-        leaders = decided.get(role.leader_epoch if role.leader_epoch is not None else -1)
+        leaders = decided.get(_epoch_of(change))
         written = by_version.get(role.partition_epoch, [])
         if written and all(sighting.leader_epoch != role.leader_epoch for sighting in written):
             verdicts.broken(_not_decided(case, change, written[0]))
@@ -58,6 +58,23 @@ def judge_roles(case: Case, verdicts: Verdicts) -> None:
             verdicts.kept("R20")
         else:
             verdicts.broken(_not_decided(case, change, next(iter(leaders.values()))))
+    for change in case.failed_changes:
+        _judge_failed(case, change, decided.get(_epoch_of(change), {}), verdicts)
+
+
+def _judge_failed(case: Case, change: RoleChange, leaders: Mapping[int | None, Sighting], verdicts: Verdicts) -> None:
+    """What a broker was told and could not become must have been decided all the same."""
+    leader = change.role.leader
+    if not leaders or leader is None or leader < 0:
+        verdicts.unjudged("R20")
+    elif leader in leaders:
+        verdicts.kept("R20")
+    else:
+        verdicts.broken(_not_decided(case, change, next(iter(leaders.values()))))
+
+
+def _epoch_of(change: RoleChange) -> int:
+    return -1 if change.role.leader_epoch is None else change.role.leader_epoch
 
 
 def decided_leaders(case: Case) -> Decided:
@@ -77,14 +94,15 @@ def _decided_sightings(case: Case) -> list[Sighting]:
 def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:
     role = change.role
     acted = acted_as(role.role, role.leader)
+    became = "was to become" if change.is_failed else "became"
     version = "" if role.partition_epoch is None else f" and partition epoch {role.partition_epoch}"
     decided = f"leader {sighting.leader} at leader epoch {sighting.leader_epoch}"
     return Divergence(
         DivergenceType.ROLE_NOT_DECIDED, case.severity(), change.at, broker_id=change.broker_id
     ).explained(
         decided,
-        f"broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}",
-        f"Broker {change.broker_id} became {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
+        f"broker {change.broker_id} {became} {acted} at leader epoch {role.leader_epoch}",
+        f"Broker {change.broker_id} {became} {acted} at leader epoch {role.leader_epoch}{version} ({utc(change.at)});"
         f" decided was {decided} ({utc(sighting.at)}).",
         (*change.evidence, sighting.fact.evidence_id),
     )

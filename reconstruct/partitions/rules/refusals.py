@@ -16,6 +16,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
 from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.rules.processes import (
     AcceptedEpoch,
@@ -24,6 +25,7 @@ from reconstruct.partitions.rules.processes import (
     shows_no_loss,
     walk,
 )
+from reconstruct.partitions.sightings import Rank
 from reconstruct.time.instants import utc
 
 #: What ignores a request, and what tells of its receipt.
@@ -80,10 +82,12 @@ def _judge(
         or _refuted_by_receipt(line, receipt)
         or _refuted_by_log(case, broker_id, line, highest, receipt)
         or _refuted_by_later(case, broker_id, line)
+        or _refuted_by_znode(case, line)
+        or _refuted_by_order(case, broker_id, line, highest, receipt)
     )
     if reason is not None:
         verdicts.broken(_without_reason(case, broker_id, line, reason, highest))
-    elif _is_justified(line, highest):
+    elif _is_justified(case, line, highest):
         verdicts.kept("R21")
     else:
         verdicts.unjudged("R21")
@@ -169,6 +173,75 @@ def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
     return None
 
 
+def _refuted_by_znode(case: Case, line: Evidence) -> str | None:
+    """What was written later against the epoch that the line says the broker held: writes of the znode are in order,
+    and none lowers the epoch. A broker whose clock has it refuse what was not yet decided is believed no time."""
+    known = line.known_leader_epoch
+    decided = [s.at for s in case.sightings if s.rank is Rank.WRITTEN and s.leader_epoch == line.leader_epoch]
+    if not decided or min(decided) > line.at:
+        return None
+    for sighting in case.sightings:
+        is_later = sighting.rank is Rank.WRITTEN and sighting.at > line.at + VIEW_SLACK_US
+        if known is not None and is_later and sighting.leader_epoch < known:
+            if is_between(case.recreated_at, line.at, sighting.at):
+                return None
+            return f"the znode was written at leader epoch {sighting.leader_epoch} later ({utc(sighting.at)})"
+    return None
+
+
+def _refuted_by_order(
+    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipt: Evidence | None
+) -> str | None:
+    """What its controller had decided by then against the epoch that the line says the broker held.
+
+    A controller's requests come in order, and a request of a controller before it is refused as a whole. So where the
+    controller itself decided the request's epoch, the broker can hold a higher one only if that was decided, too.
+    """
+    epoch, known = line.leader_epoch, line.known_leader_epoch
+    if receipt is None or epoch is None or known is None or line.controller_epoch is None:
+        return None
+    decided = [
+        sighting
+        for sighting in case.sightings
+        if sighting.rank <= Rank.DECIDED
+        and sighting.leader_epoch == epoch
+        and line.controller_epoch in (sighting.fact.controller_epoch, sighting.fact.state_controller_epoch)
+        and sighting.at <= line.at
+    ]
+    if (
+        not decided
+        or epoch >= known
+        or any((f.leader_epoch or 0) >= known for f in case.facts if _may_precede(f, line))
+    ):
+        return None
+    if _may_be_raised_unseen(case) or not _is_of_this_incarnation(case, broker_id, line, highest):
+        return None
+    if is_between(case.recreated_at, decided[-1].at, line.at):
+        return None
+    return (
+        f"that controller decided leader epoch {epoch} itself ({utc(decided[-1].at)}), its requests come in order, and"
+        f" no leader epoch {known} had been decided by then"
+    )
+
+
+def _may_precede(fact: Evidence, line: Evidence) -> bool:
+    return fact is not line and fact.at <= line.at + VIEW_SLACK_US
+
+
+def _may_be_raised_unseen(case: Case) -> bool:
+    """Whether a reassignment may have raised an epoch that its controller does not know of (up to 2.2)."""
+    if case.cluster.version.is_since(EPOCH_BUMP_CACHED_SINCE):
+        return False
+    replicas = {assigned.value.replicas for assigned in case.assignments}
+    return bool(case.reassigning) or len(replicas) != 1
+
+
+def _is_of_this_incarnation(case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None) -> bool:
+    """Whether the broker's process can know no epoch of a topic of that name before this one."""
+    starts = [at for at, _ in case.cluster.process_starts.get(broker_id, ()) if at <= line.at]
+    return highest is not None or bool(starts and case.decided and case.decided[0].start < starts[-1])
+
+
 def _is_later(fact: Evidence, line: Evidence) -> bool:
     """Whether it is later by the file and by its time: within an instant the order may be that of a sorting tool."""
     return fact.file == line.file and fact.offset > line.offset and fact.at > line.at
@@ -191,13 +264,16 @@ def _is_never_requested(
     )
 
 
-def _is_justified(line: Evidence, highest: AcceptedEpoch | None) -> bool:
-    """Whether the reason given is shown to hold."""
+def _is_justified(case: Case, line: Evidence, highest: AcceptedEpoch | None) -> bool:
+    """Whether the reason given is shown to hold: the epoch that the broker says it held was there by then."""
     if line.shape_id in _NOT_ASSIGNED:
         return line.replicas is not None
     if line.shape_id in _MATCHES:
         return highest is not None and line.leader_epoch == highest.leader_epoch
-    return line.leader_epoch is not None and line.known_leader_epoch is not None
+    known = line.known_leader_epoch
+    if line.leader_epoch is None or known is None:
+        return False
+    return any((fact.leader_epoch or 0) >= known for fact in case.facts if _may_precede(fact, line))
 
 
 def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, highest: AcceptedEpoch | None) -> Finding:

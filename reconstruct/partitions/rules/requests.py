@@ -32,12 +32,18 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
-from reconstruct.partitions.reexecution.recipients import judge_recipients, named_replicas
+from reconstruct.partitions.reexecution.recipients import (
+    judge_metadata_recipients,
+    judge_recipients,
+    named_replicas,
+    names_all_recipients,
+)
 from reconstruct.partitions.reexecution.reexecution import (
     BEFORE_DELETION_US,
     SHUTDOWN_US,
     Reexecuted,
     Step,
+    decided_by,
     is_surely_live,
     reexecuted_steps,
 )
@@ -50,6 +56,8 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 #: A StopReplica that controller.log tells of stands at most this far from its transition, µs.
 _STOP_WITHIN_US: Final = 2_000_000
+#: A reassignment removes old replicas right after the election that ends it, µs.
+_REMOVED_WITHIN_US: Final = 30_000_000
 
 
 def judge_requests(case: Case, verdicts: Verdicts) -> None:
@@ -64,6 +72,7 @@ def judge_requests(case: Case, verdicts: Verdicts) -> None:
                 _judge_sent(coverage, step, reexecuted, verdicts)
             contents.judge(step, verdicts)
             judge_recipients(coverage, step, replicas, verdicts)
+            judge_metadata_recipients(coverage, step, verdicts)
 
 
 def _raised(step: Step) -> list[Reexecuted]:
@@ -82,6 +91,9 @@ def _judge_sent(coverage: LogCoverage, step: Step, reexecuted: Reexecuted, verdi
     required = set(reexecuted.required)
     if coverage.case.cluster.version.may_be_since(STOP_REPLICA_PER_PARTITION_SINCE):
         # not logged by partition from then on
+        required = {expected for expected in required if expected.kind != UPDATE_METADATA}
+    elif names_all_recipients(coverage.case.cluster) and step.block.sent(UPDATE_METADATA):
+        # each of them is judged by itself
         required = {expected for expected in required if expected.kind != UPDATE_METADATA}
     elif any(expected.kind == UPDATE_METADATA for expected in required):
         # it goes to every broker that the controller lists as live
@@ -123,21 +135,38 @@ def _may_have_failed(coverage: LogCoverage, step: Step, line: Evidence, broker: 
 
 
 def _may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
-    """Whether a reassignment may have taken the broker's replica off before the election that ends it."""
+    """Whether a reassignment may have taken the broker's replica off before the election that ends it: then the replica
+    goes next, before any other is created."""
     if line.from_state != PartitionState.ONLINE:
         return False
-    later = [a for a in coverage.case.assignments if a.start > line.at]
-    return any(broker not in assigned.value.replicas for assigned in later) or any(
+    facts, until = coverage.case.facts, line.at + _REMOVED_WITHIN_US
+    created = [
+        fact.at
+        for fact in facts
+        if fact.kind == REPLICA
+        and fact.to_state == ReplicaState.NEW
+        and fact.file == line.file
+        and fact.offset > line.offset
+        and fact.at >= line.at
+    ]
+    until = min([until, *created])
+    return any(
+        broker not in assigned.value.replicas and line.at < assigned.start <= until
+        for assigned in coverage.case.assignments
+    ) or any(
         fact.kind == REPLICA
         and fact.replica_id == broker
         and fact.to_state in (ReplicaState.DELETION_STARTED, ReplicaState.NON_EXISTENT)
-        and fact.at >= line.at
-        for fact in coverage.case.facts
+        and line.at <= fact.at <= until
+        for fact in facts
     )
 
 
 def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentRequest) -> bool:
-    requests = block.requests
+    requests, decided = block.requests, decided_by(line, block)
+    if expected.kind == LEADER_AND_ISR and decided is not None:
+        # a later one may be in the block, of an epoch that a reassignment raised
+        requests = [request for request in requests if request.leader_epoch in (None, decided.leader_epoch)]
     if expected.kind == STOP_REPLICA and log.stops:
         requests = [stop for stop in log.stops if abs(stop.at - line.at) <= _STOP_WITHIN_US]
     return any(
@@ -161,28 +190,33 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     log, cluster = step.log, coverage.case.cluster
     after = _beside(step.block, line)
     end = max((request.at for request in after), default=line.at)
-    is_past = _is_past(expected, after)
+    is_to_all = expected.kind == UPDATE_METADATA
+    is_begun = is_to_all and any(request.kind == UPDATE_METADATA for request in after)
+    # since 1.0 one line of an UpdateMetadata names all to whom it goes
+    is_left_out = is_begun and cluster.version.is_since(OFFLINE_LOG_DIRS_SINCE)
+    is_past = is_left_out or _is_past(expected, after)
     is_silent = (
-        any(other.kind.endswith("_failed") for other in step.block.others)
+        (not is_begun and any(other.kind.endswith("_failed") for other in step.block.others))
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
-        or _may_be_removed(coverage, line, expected.broker_id)
+        or (not is_to_all and _may_be_removed(coverage, line, expected.broker_id))
     )
     if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
         is_silent = is_silent or not coverage.controller_log_covers(log, line.at, end)
     if is_silent:
         return None
     would_be_logged = coverage.broker_logs_all(expected.broker_id, line.at, end)
-    beside = [request for request in after if request.kind == expected.kind]
+    beside = [request for request in after if request.kind == expected.kind] or _of_the_same_state(after, expected)
     proof = _proof_of_loss(coverage, log, line, expected, beside)
     if proof is None and not (after or would_be_logged):
         return None
-    # What a controller sends to its own broker, and what that receives, may be lost with one stretch of one log; not so
-    # an UpdateMetadata since 1.0, whose line is there and leaves the broker out.
-    is_left_out = expected.kind == UPDATE_METADATA and bool(beside) and cluster.version.is_since(OFFLINE_LOG_DIRS_SINCE)
-    is_told_twice = would_be_logged and (is_past or is_left_out or expected.broker_id != log.controller_id)
+    # What a controller sends to its own broker, and what that receives, may be lost with one stretch of one log: also
+    # before the next kind of request is sent, where the broker had only to refuse it. Not so an UpdateMetadata since
+    # 1.0, whose line is there and leaves the broker out.
+    is_told_apart = is_past and not (line.kind == REPLICA and line.from_state == line.to_state)
+    is_told_twice = would_be_logged and (is_told_apart or is_left_out or expected.broker_id != log.controller_id)
     severity = "info" if proof is not None else "error" if after and is_told_twice else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
@@ -206,6 +240,11 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         f" that time, shows none{receipt}.",
         (line.evidence_id, *(request.evidence_id for request in after[:3])),
     )
+
+
+def _of_the_same_state(after: Sequence[Evidence], expected: SentRequest) -> list[Evidence]:
+    """Requests of another kind that say what a LeaderAndIsr of the batch would have said."""
+    return [request for request in after if request.kind == UPDATE_METADATA and expected.kind == LEADER_AND_ISR]
 
 
 def _is_past(expected: SentRequest, after: list[Evidence]) -> bool:

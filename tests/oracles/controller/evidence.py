@@ -8,7 +8,7 @@ a decision names leader and ISR, since 2.6 UpdateMetadata does not name partitio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ingest.shapes.event_types import EventType
@@ -71,7 +71,21 @@ class _Writer:
 
     def write_output(self, procedure: Procedure, output: Output) -> None:
         for kind, values in self._lines_of(output):
+            if kind == EventType.UPDATE_METADATA_SENT and self._names_one_more(values):
+                continue
             self.write(procedure, kind, kind.startswith("znode"), **values)
+
+    def _names_one_more(self, values: dict[str, Any]) -> bool:
+        """Since 1.0 one line of an UpdateMetadata names all the brokers to which it goes."""
+        last = self.lines[-1] if self.lines else None
+        if last is None or self.cluster.settings.version < OFFLINE_LOG_DIRS_SINCE:
+            return False
+        told, more = last.to_broker_ids or (), values["to_broker_ids"]
+        is_same = last == replace(last, kind=EventType.UPDATE_METADATA_SENT, **values | {"to_broker_ids": told})
+        if is_same and not set(told) & set(more):
+            self.lines[-1] = replace(last, to_broker_ids=(*told, *more))
+            return True
+        return False
 
     def _lines_of(self, output: Output) -> Iterator[tuple[str, dict[str, Any]]]:
         version = self.cluster.settings.version

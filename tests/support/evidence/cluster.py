@@ -20,6 +20,7 @@ from reconstruct.cluster.evidence import (
 from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.time.line_order import FAR_BACK_US, is_in_order, jumps_back
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Line, ids, integer
 from tests.support.evidence.znodes import Write
@@ -153,7 +154,9 @@ def _log_spans(lines: Sequence[Line]) -> Iterator[tuple[int, LogSpan]]:
             files.setdefault((int(line.fields.get("broker_id", line.broker_id)), line.file), []).append(line)
     for (broker_id, _), spoken in files.items():
         instants = [line.at for line in spoken]
-        yield broker_id, LogSpan(min(instants), max(instants), _floor(spoken))
+        jumps = jumps_back(instants), jumps_back(instants, FAR_BACK_US)
+        span = LogSpan(min(instants), max(instants), _floor(spoken), is_in_order(len(instants), *jumps))
+        yield broker_id, span
 
 
 def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]) -> None:

@@ -11,10 +11,13 @@ from tests.support.captures.text import CaptureText
 
 TRIES, MANY_TRIES = 8, 850
 #: Losses that once accused: lines of a controller.log that told that a broker was gone, and of a controller's own
-#: requests beside what its broker received of them; what ended a reassignment.
+#: requests beside what its broker received of them, refusals among them; what ended a reassignment. And a clock that
+#: was set back as a broker came back.
 _ONCE_ACCUSED = {
+    "failover-0.8.2.2": (394,),
     "failover-3.9.1": (74, 136),
     "lifecycle-0.8.2.2": (58, 78, 86, 251),
+    "lifecycle-1.1.1": (617,),
     "lifecycle-3.9.1": (10, 45, 287),
     "unclean-0.8.2.2": (38, 57, 161),
 }

@@ -70,7 +70,13 @@ class Outcome:
 Key = tuple[Partition | None, str, str, str, int | None, int | None]
 
 
-def _findings(capture: PlainCapture) -> Counter[Key]:
+def kind_name(kind: Faults) -> str:
+    """The name of what makes a kind of fault."""
+    return str(getattr(kind, "__name__", kind))
+
+
+def findings_of(capture: PlainCapture) -> Counter[Key]:
+    """All findings, of the cluster and of its partitions."""
     found: list[tuple[Partition | None, Finding]] = [(None, finding) for finding in capture.cluster.verdicts.findings]
     found += capture.findings()
     return Counter(
@@ -86,7 +92,7 @@ def _text(key: Key) -> str:
 
 def outcome(site: Site, fault: Fault, known: Counter[Key]) -> Outcome:
     """Make the fault in the capture's text, read it again, and compare what is found."""
-    new = _findings(plain_capture(bent(site.text, fault.edits))) - known
+    new = findings_of(plain_capture(bent(site.text, fault.edits))) - known
     right = [key for key in new if _is_right(fault, key)]
     severities = {key[3] for key in right}
     if fault.severity in severities:
@@ -115,11 +121,11 @@ def _is_right(fault: Fault, key: Key) -> bool:
 
 def outcomes(site: Site, places: int, seed: int = SEED, kinds: Sequence[Faults] = KINDS) -> list[Outcome]:
     """Every kind in a capture, at up to ``places`` random places each."""
-    known = _findings(site.plain)
+    known = findings_of(site.plain)
     found = []
     for kind in kinds:
         faults = list(kind(site))
-        chance = Random(f"{seed} {site.name} {getattr(kind, '__name__', kind)}")
+        chance = Random(f"{seed} {site.name} {kind_name(kind)}")
         found += [outcome(site, fault, known) for fault in chance.sample(faults, min(places, len(faults)))]
     return found
 
@@ -138,7 +144,7 @@ def table(found: Sequence[Outcome]) -> str:
 def main() -> None:
     folder = Path(sys.argv[1])
     places = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    kinds = [kind for kind in KINDS if len(sys.argv) < 4 or kind.__name__ in sys.argv[3:]]  # type: ignore[attr-defined]
+    kinds = [kind for kind in KINDS if len(sys.argv) < 4 or kind_name(kind) in sys.argv[3:]]
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
     found = [
         each

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from tests.support.bends.editing import partition_of
 from tests.support.bends.faults.drafts import WARNING, Draft, Fault, Faults, Site, number, put_isr
@@ -26,6 +27,7 @@ _HANDLED = (
     "log_truncated",
     "leader_and_isr_ignored",
 )
+_NOT_DONE = ("_failed", "_skipped")
 _SOON_US = 2_000_000
 
 
@@ -87,46 +89,71 @@ def _fault(kind: str, rules: str, partition: Partition | None, draft: Draft, not
 # --- not sent
 
 
-def _sent_together(site: Site, event_type: str) -> Iterator[tuple[Partition, Line, list[Line]]]:
-    """The requests of one batch about a partition to one broker: the same state within a few ms of each other."""
-    found: dict[tuple[object, ...], list[Line]] = {}
-    for line in site.events(event_type):
+@dataclass(frozen=True)
+class _Sent:
+    """The requests about a partition that tell one broker the same within a few ms, and what it received of them."""
+
+    partition: Partition
+    lines: Sequence[Line]
+    until: int
+
+    @property
+    def first(self) -> Line:
+        return self.lines[0]
+
+    def receipts(self, site: Site, event_type: str) -> list[Line]:
+        """Of these requests, and not of such as tell the same later."""
+        return [r for r in _receipts(site, self.first, event_type) if r.at < self.until]
+
+
+def _sent_together(site: Site, event_type: str) -> Iterator[_Sent]:
+    found: dict[tuple[object, ...], list[list[Line]]] = {}
+    for line in sorted(site.events(event_type), key=lambda line: (line.file, line.number)):
         to, partition = line.fields.get("to_broker_id"), partition_of(line)
         if to is not None and partition is not None:
-            key = (
-                line.file,
-                partition,
-                to,
-                line.fields.get("leader_epoch"),
-                line.fields.get("isr"),
-                line.at // 200_000,
-            )
-            found.setdefault(key, []).append(line)
-    for lines in found.values():
-        partition = partition_of(lines[0])
-        assert partition is not None
-        yield partition, lines[0], lines
+            state = (line.file, partition, to, line.fields.get("leader_epoch"), line.fields.get("isr"))
+            batches = found.setdefault(state, [])
+            if batches and line.at - batches[-1][-1].at < 200_000:
+                batches[-1].append(line)
+            else:
+                batches.append([line])
+    for batches in found.values():
+        for batch, following in zip_longest(batches, batches[1:]):
+            partition = partition_of(batch[0])
+            assert partition is not None
+            yield _Sent(partition, batch, following[0].at if following else batch[-1].at + _SOON_US)
+
+
+def _is_followed(site: Site, partition: Partition, line: Line, *event_types: str) -> bool:
+    """Whether requests of a later kind about the partition stand behind a request of the batch."""
+    return any(
+        other.file == line.file and other.number > line.number and other.at - line.at < 300_000
+        for other in site.about(partition, *event_types)
+    )
 
 
 def leader_and_isr_not_sent(site: Site) -> Iterator[Fault]:
     """To one live replica; the leader and the others are sent it."""
     decided = [*site.events("partition_state_change", "reassignment_leader_and_isr_sent")]
-    for partition, line, lines in _sent_together(site, "leader_and_isr_sent"):
+    for sent in _sent_together(site, "leader_and_isr_sent"):
+        partition, line, lines = sent.partition, sent.first, sent.lines
         to = number(line, "to_broker_id")
-        is_decision = any(
-            partition_of(d) == partition
+        decisions = [
+            d
+            for d in decided
+            if partition_of(d) == partition
             and d.file == line.file
             and 0 <= line.at - d.at < 300_000
             and d.fields.get("to_state", "OnlinePartition") == "OnlinePartition"
-            for d in decided
-        )
+            and d.fields.get("leader_epoch", line.fields.get("leader_epoch")) == line.fields.get("leader_epoch")
+        ]
         others = [
             o
             for o in site.about(partition, "leader_and_isr_sent")
             if o.file == line.file and abs(o.at - line.at) < 300_000 and number(o, "to_broker_id") != to
         ]
-        receipts = [r for each in lines for r in _receipts(site, each, "leader_and_isr_received")]
-        if to is None or not is_decision or not others or not receipts or not _lives_on(site, to, line.at):
+        receipts = sent.receipts(site, "leader_and_isr_received")
+        if to is None or not decisions or not others or not receipts or not _lives_on(site, to, line.at):
             continue
         draft = Draft(site)
         draft.drop(lines)
@@ -134,7 +161,9 @@ def leader_and_isr_not_sent(site: Site) -> Iterator[Fault]:
             draft.drop(_handled(site, receipt))
         fault = _fault("LeaderAndIsr not sent to a replica", "R15", partition, draft, f"{line.id} to {to}", to)
         # The log of the controller's own broker may have lost both lines at once, with none between to tell.
-        yield replace(fault, severity=WARNING) if to == line.broker_id and site.minor >= (2, 6) else fault
+        is_elected = any(d.event_type == "partition_state_change" for d in decisions)
+        is_told_apart = is_elected and _is_followed(site, partition, line, "update_metadata_sent", "stop_replica_sent")
+        yield replace(fault, severity=WARNING) if to == line.broker_id and not is_told_apart else fault
 
 
 def stop_replica_not_sent(site: Site) -> Iterator[Fault]:
@@ -180,9 +209,10 @@ def update_metadata_not_sent(site: Site) -> Iterator[Fault]:
     if site.minor >= (1, 0):
         yield from _update_metadata_left_out(site)
         return
-    for partition, line, lines in _sent_together(site, "update_metadata_sent"):
+    for sent in _sent_together(site, "update_metadata_sent"):
+        partition, line, lines = sent.partition, sent.first, sent.lines
         to = number(line, "to_broker_id")
-        receipts = [r for each in lines for r in _receipts(site, each, "metadata_cached")]
+        receipts = sent.receipts(site, "metadata_cached")
         is_change = any(abs(d.at - line.at) < 300_000 for d in site.about(partition, "partition_state_change"))
         others = {
             number(o, "to_broker_id")
@@ -378,6 +408,12 @@ def follows_another_leader(site: Site) -> Iterator[Fault]:
         yield _fault("follower of another leader", "R20 R02", partition, draft, received.id, received.broker_id)
 
 
+def _is_done(handled: Sequence[Line]) -> bool:
+    """Whether the broker did what it was asked for: what it could not do it calls completed, too."""
+    names = {line.event_type for line in handled}
+    return any(name.endswith("_completed") for name in names) and not any(name.endswith(_NOT_DONE) for name in names)
+
+
 def _accepted_before(site: Site, received: Line) -> Line | None:
     """The broker's last accepted LeaderAndIsr for the partition since its process started."""
     starts = [
@@ -391,7 +427,7 @@ def _accepted_before(site: Site, received: Line) -> Line | None:
         if line.file == received.file
         and line.number < received.number
         and line.at > max(starts, default=0)
-        and any(each.event_type.endswith("_completed") for each in _handled(site, line))
+        and _is_done(_handled(site, line))
     ]
     return before[-1] if before else None
 
@@ -401,7 +437,7 @@ def takes_lower_leader_epoch(site: Site) -> Iterator[Fault]:
     for received in site.events("leader_and_isr_received"):
         handled = _handled(site, received)
         before = _accepted_before(site, received)
-        if before is None or not any(line.event_type.endswith("_completed") for line in handled):
+        if before is None or not _is_done(handled):
             continue
         known = number(before, "leader_epoch")
         if known is None or known < 1:
@@ -422,7 +458,7 @@ def takes_lower_controller_epoch(site: Site) -> Iterator[Fault]:
     for received in site.events("leader_and_isr_received"):
         handled = _handled(site, received)
         before = _accepted_before(site, received)
-        if before is None or not any(line.event_type.endswith("_completed") for line in handled):
+        if before is None or not _is_done(handled):
             continue
         known = number(before, "controller_epoch")
         if known is None or known < 2 or number(received, "controller_epoch") != known:

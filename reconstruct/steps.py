@@ -35,6 +35,7 @@ from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.events.spark.unrecognised import unrecognised_templates
+from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
@@ -105,7 +106,9 @@ class Run:
 
 def write_znode_changes(run: Run) -> None:
     """``silver.znode_changes``, by which everything else is placed."""
-    run.lake.overwrite(znode_changes(*run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)), ZNODE_CHANGES)
+    snapshots, transactions = run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)
+    logged = run.stage.keep(logged_changes(transactions, snapshots), "logged_changes")
+    run.lake.overwrite(znode_changes(snapshots, transactions, logged), ZNODE_CHANGES)
 
 
 def share_inputs(run: Run) -> None:

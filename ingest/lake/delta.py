@@ -98,6 +98,7 @@ class Lake:
     def _create(self, spec: TableSpec) -> None:
         builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec)).comment(spec.grain)
         builder = builder.addColumns(spec.struct).property(VERSION_PROPERTY, str(spec.version))
+        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(spec.filtered_columns))
         for name, condition in _constraints(spec).items():
             builder = builder.property(f"delta.constraints.{name}", condition)
         builder.execute()

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -113,6 +114,9 @@ def build_session(
     """
     from pyspark.sql import SparkSession
 
+    from jobs.session.java_names import look_up_once
+
+    look_up_once()
     # pyspark prints each SQL error as JSON on standard error; the error is raised all the same.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     existing = SparkSession.getActiveSession()
@@ -122,7 +126,10 @@ def build_session(
         return _under_spark_submit(app_name, master, config or {})
     java = find_java()
     settings = _settings(master, config or {})
-    settings["spark.jars"] = ",".join([*filter(None, [settings.get("spark.jars")]), *map(str, delta_jars(java))])
+    # in one process Delta is loaded as Spark itself is; executors elsewhere are sent it
+    is_one_process = re.fullmatch(r"local(\[.*\])?", settings["spark.master"])
+    name, between = ("spark.driver.extraClassPath", os.pathsep) if is_one_process else ("spark.jars", ",")
+    settings[name] = between.join([*filter(None, [settings.get(name)]), *map(str, delta_jars(java))])
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if _is_local(settings["spark.master"]):

@@ -35,6 +35,13 @@ class Column:
             raise ValueError(f"column {self.name}: {error}") from error
 
 
+#: By these columns rows are asked for, where a table has them.
+FILTERED: Final = (
+    *("cluster_id", "topic", "partition_id", "broker_id", "severity"),
+    *("event_time", "captured_at", "changed_at", "observed_at", "valid_from", "valid_to"),
+    *("detected_at", "elected_at", "event_at", "decided_at", "run_at"),
+)
+
 #: As specs write it.
 col: Final = Column
 
@@ -79,6 +86,12 @@ class TableSpec:
             if column.name == name:
                 return column
         raise KeyError(f"{self.full_name} has no column {name}")
+
+    @property
+    def filtered_columns(self) -> tuple[str, ...]:
+        """Of these Delta keeps the least and the greatest value of each file. By default it does so for the first 32
+        columns, which takes a quarter of the time of writing."""
+        return tuple(name for name in self.column_names if name in FILTERED)
 
     @property
     def struct(self) -> T.StructType:

@@ -12,18 +12,17 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.events import ZNODE_CHANGES
-from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID, logged_changes
+from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.model.znode_paths import BROKER_PATTERN
 
 _ZNODE: Final = ("cluster_id", "path", "czxid")
 
 
-def znode_changes(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
-    """``bronze.znode_snapshots`` and ``bronze.znode_transactions`` as ``silver.znode_changes``."""
-    logged = logged_changes(transactions, snapshots).withColumns(
-        {"changed_at_upper": F.col("changed_at"), "evidence": F.array("record_id")}
-    )
+def znode_changes(snapshots: DataFrame, transactions: DataFrame, logged: DataFrame) -> DataFrame:
+    """``bronze.znode_snapshots`` and ``bronze.znode_transactions`` as ``silver.znode_changes``. ``logged`` are their
+    :func:`~reconstruct.events.spark.znode_transactions.logged_changes`, which are read several times."""
+    logged = logged.withColumns({"changed_at_upper": F.col("changed_at"), "evidence": F.array("record_id")})
     shown = _writes(snapshots).join(
         logged.where("change = 'written'").select("cluster_id", "path", "mzxid"),
         ["cluster_id", "path", "mzxid"],
@@ -32,7 +31,7 @@ def znode_changes(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
     gone = _deletions(snapshots).join(logged.where("change = 'deleted'").select(*_ZNODE), list(_ZNODE), "left_anti")
     changes = logged.unionByName(shown, allowMissingColumns=True).unionByName(gone, allowMissingColumns=True)
     return (
-        changes.join(F.broadcast(_brokers_of_sessions(changes)), ["cluster_id", "session_id"], "left")
+        changes.join(F.broadcast(_brokers_of_sessions(snapshots, transactions)), ["cluster_id", "session_id"], "left")
         .withColumns({"hidden_writes_count": _hidden_writes(), "model_version": F.lit(MODEL_VERSION)})
         .select(*ZNODE_CHANGES.column_names)
     )
@@ -46,13 +45,15 @@ def _hidden_writes() -> Column:
     return F.when((F.col("change") == "written") & hidden.isNotNull(), F.greatest(hidden, F.lit(0)))
 
 
-def _brokers_of_sessions(changes: DataFrame) -> DataFrame:
+def _brokers_of_sessions(snapshots: DataFrame, transactions: DataFrame) -> DataFrame:
     """Which broker a session is: the one that registered itself in it."""
-    registered = changes.where(F.col("path").rlike(BROKER_PATTERN) & (F.col("ephemeral_owner") != 0)).select(
-        "cluster_id",
-        F.col("ephemeral_owner").alias("session_id"),
-        F.regexp_extract("path", BROKER_PATTERN, 1).cast("int").alias("broker"),
+    is_broker = F.col("path").rlike(BROKER_PATTERN)
+    created = transactions.where(is_broker & (F.col("operation") == "create") & F.col("is_ephemeral"))
+    shown = snapshots.where(is_broker & (F.col("ephemeral_owner") != 0))
+    owned = created.select("cluster_id", "path", "session_id").unionAll(
+        shown.select("cluster_id", "path", F.col("ephemeral_owner").alias("session_id"))
     )
+    registered = owned.withColumn("broker", F.regexp_extract("path", BROKER_PATTERN, 1).cast("int"))
     return (
         registered.groupBy("cluster_id", "session_id")
         .agg(F.min("broker").alias("written_by_broker_id"), F.count_distinct("broker").alias("brokers_count"))

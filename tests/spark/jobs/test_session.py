@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sys
 
 from pyspark.sql import functions as F
@@ -24,7 +25,7 @@ def test_delta_tables_can_be_written_and_read(spark, tmp_path):
 
 
 def test_only_the_two_delta_jars_are_added(spark):
-    jars = spark.sparkContext.getConf().get("spark.jars").split(",")
+    jars = spark.sparkContext.getConf().get("spark.driver.extraClassPath").split(os.pathsep)
     assert sorted(jar.rsplit("/", 1)[-1] for jar in jars) == [
         "delta-spark_4.1_2.13-4.4.0.jar",
         "delta-storage-4.4.0.jar",
@@ -39,6 +40,15 @@ def test_a_collected_instant_is_the_stored_one(spark):
 def test_workers_run_this_interpreter(spark):
     version = F.udf(lambda _: ".".join(map(str, sys.version_info[:3])))
     assert spark.range(1).select(version("id").alias("v")).first().v == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_what_a_name_of_java_means_is_asked_once(spark):
+    view = spark.sparkContext._jvm
+    assert view.java is view.java
+    assert view.java.lang.Math is view.java.lang.Math
+    assert view.java.lang.Math.abs is view.java.lang.Math.abs
+    assert view.java.lang.Math.abs(-1) == 1
+    assert view.java.lang.Integer.MAX_VALUE == 2**31 - 1
 
 
 def test_a_session_that_exists_is_taken_over(spark):

@@ -17,6 +17,7 @@ from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import value_of
 from reconstruct.events.spark.step import controller_events, state_change_events
+from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
@@ -58,7 +59,9 @@ def no_transactions(spark: Any) -> Any:
 
 def changes(spark: Any, *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
     frame = spark.createDataFrame(list(rows), ZNODE_SNAPSHOTS.struct)
-    result = znode_changes(frame, no_transactions(spark)).orderBy("mzxid", "path", "change").collect()
+    transactions = no_transactions(spark)
+    logged = logged_changes(transactions, frame)
+    result = znode_changes(frame, transactions, logged).orderBy("mzxid", "path", "change").collect()
     return [(r["path"], r["change"], r["mzxid"], r["changed_at"], r["changed_at_upper"]) for r in result]
 
 

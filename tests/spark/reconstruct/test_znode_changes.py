@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ingest.lake.tables.bronze import ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -144,7 +145,8 @@ def changes(spark: Any) -> Any:
     transactions = spark.createDataFrame(logged, ZNODE_TRANSACTIONS.struct)
     snapshots = spark.createDataFrame(shown, ZNODE_SNAPSHOTS.struct)
     by_case: dict[str, list[dict[str, Any]]] = {name: [] for name in CASES}
-    for row in znode_changes(snapshots, transactions).orderBy("changed_at", "path", "change").collect():
+    logged = logged_changes(transactions, snapshots)
+    for row in znode_changes(snapshots, transactions, logged).orderBy("changed_at", "path", "change").collect():
         values = {
             name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
             for name, value in row.asDict().items()

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.evidence import BrokerFact
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
@@ -98,6 +98,43 @@ def judge_registration_order(facts: Iterable[BrokerFact], verdicts: Verdicts) ->
             verdicts.broken(_older_epoch(high, low, witness))
         elif _is_later(low_gone, high_gone) and high.at < low.at - _CLOCK_US:
             verdicts.broken(_older_time(low, high))
+
+
+def judge_listed_epochs(facts: Iterable[BrokerFact], view: ClusterView, verdicts: Verdicts) -> None:
+    """R16: within a tenure no list of the controller's (since 2.2) has a lower broker epoch than the one before: it is
+    the zxid of the registration. A higher one of another broker that stayed shows that ZooKeeper did, too."""
+    lists: dict[tuple[int, int, str], dict[int, BrokerFact]] = {}
+    for fact in facts:
+        if fact.kind == "epoch_listed" and fact.controller_id is not None and fact.czxid is not None:
+            lists.setdefault((fact.controller_id, fact.at, fact.evidence_id), {})[fact.broker_id] = fact
+    tenure: Tenure | None = None
+    newest: dict[int, dict[int, BrokerFact]] = {}
+    for (controller_id, at, _), listed in sorted(lists.items(), key=lambda item: item[0]):
+        before, tenure = tenure, view.tenure_at(at)
+        if tenure is None or tenure != before or tenure.controller_id != controller_id:
+            newest = {}
+        for broker_id, fact in sorted(listed.items()):
+            if broker_id in newest:
+                _judge_listed(newest[broker_id][broker_id], newest[broker_id], fact, listed, verdicts)
+        newest |= dict.fromkeys(listed, listed)
+
+
+def _judge_listed(
+    was: BrokerFact,
+    before: Mapping[int, BrokerFact],
+    now: BrokerFact,
+    after: Mapping[int, BrokerFact],
+    verdicts: Verdicts,
+) -> None:
+    """One broker's epoch in the last list that had it, and in one later."""
+    if (now.czxid or 0) >= (was.czxid or 0) or now.at <= was.at:
+        verdicts.kept("R16")
+        return
+    for id_, other in sorted(after.items()):
+        if id_ in before and other.czxid == before[id_].czxid and (other.czxid or 0) > (now.czxid or 0):
+            verdicts.broken(_older_epoch(was, now, other))
+            return
+    verdicts.unjudged("R16")
 
 
 def _is_later(first_gone: BrokerFact | None, other_gone: BrokerFact | None) -> bool:

@@ -49,7 +49,8 @@ class BrokerFact:
     ``kind``: ``registered`` (its znode, created by transaction ``czxid``), ``unregistered`` (the znode of ``czxid`` was
     gone: between ``at`` and ``at_upper``), ``up`` and ``down`` (a controller logged that it came or went), ``live`` (a
     controller listed it among the live ones), ``absent`` (a controller listed the live ones without it),
-    ``shutdown_requested`` (it asked for a controlled shutdown).
+    ``shutdown_requested`` (it asked for a controlled shutdown), ``epoch_listed`` (a controller listed its broker epoch,
+    ``czxid``). ``controller_id`` is whose log tells it; None where no controller's does.
     """
 
     broker_id: int
@@ -58,6 +59,7 @@ class BrokerFact:
     evidence_id: str
     czxid: int | None = None
     at_upper: int | None = None
+    controller_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

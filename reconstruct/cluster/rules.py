@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.lake.tables.silver import CONTROLLER_EPOCH_TIMELINE, REPLICA_STATE_TIMELINE
-from reconstruct.cluster.bounces import judge_bounces, judge_registration_order
+from reconstruct.cluster.bounces import judge_bounces, judge_listed_epochs, judge_registration_order
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.controllers import TenureSpan, judge_controller_epochs
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
@@ -32,6 +32,7 @@ def _judge_tenures(case: ClusterCase, verdicts: Verdicts) -> None:
 def _judge_registrations(case: ClusterCase, verdicts: Verdicts) -> None:
     judge_bounces(case.registrations, case.brokers, case.view, verdicts)
     judge_registration_order(case.brokers, verdicts)
+    judge_listed_epochs(case.brokers, case.view, verdicts)
 
 
 CONTROLLER_EPOCHS: Final = Rule(

@@ -106,6 +106,8 @@ class ClusterView:
     process_starts: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
     #: when each broker asked to be shut down, and the record that says so.
     shutdown_requests: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    #: by the record of such a request, the controller in whose log it stands.
+    shutdown_controllers: Mapping[str, int] = field(default_factory=dict)
     #: the state-change logs that were given, by broker, in order of their begin.
     logs: Mapping[int, tuple[LogSpan, ...]] = field(default_factory=dict)
     #: brokers whose state-change log is proven to lack lines: what it does not say proves nothing.

@@ -40,6 +40,7 @@ ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_E
 _PROCESS_STARTS: Final = (EventType.BROKER_SERVER_STARTING,)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
+_TOLD: Final = ("cluster_id", "corrected_time", "record_id")
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
@@ -195,19 +196,28 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
     ]
     for event_type, name, kind in _BROKER_EVENTS:
         events = controller_events.where(F.col("event_type") == event_type)
-        listed = events.select("cluster_id", "corrected_time", "record_id", F.explode(ints_field(name)).alias("id"))
-        facts.append(
-            select_evidence(
-                listed.where("id IS NOT NULL"),
-                ("cluster_id",),
-                _BROKER_COLUMNS,
-                broker_id="id",
-                kind=F.lit(kind),
-                at=F.unix_micros("corrected_time"),
-                evidence_id="record_id",
-            )
-        )
+        listed = events.select(*_TOLD, _speaker(), F.explode(ints_field(name)).alias("id"))
+        facts.append(_told(listed.where("id IS NOT NULL"), kind, broker_id="id"))
+    epochs = controller_events.where(F.col("event_type") == EventType.BROKER_EPOCHS)
+    entry = F.explode(F.split(text_field("broker_epochs"), ",")).alias("entry")
+    parts = epochs.select(*_TOLD, _speaker(), entry).withColumn("parts", F.split("entry", ":"))
+    listed = parts.where(F.size("parts") == 2)
+    facts.append(_told(listed, "epoch_listed", broker_id=F.col("parts")[0], czxid=F.col("parts")[1]))
     return union(facts)
+
+
+def _told(lines: DataFrame, kind: str, **given: Column | str) -> DataFrame:
+    """Facts about brokers that lines of controllers tell."""
+    by_line: dict[str, Column | str] = {
+        "at": F.unix_micros("corrected_time"),
+        "evidence_id": "record_id",
+        "controller_id": "speaker_id",
+    }
+    return select_evidence(lines, ("cluster_id",), _BROKER_COLUMNS, kind=F.lit(kind), **by_line, **given)
+
+
+def _speaker() -> Column:
+    return F.coalesce("controller_id", "broker_id").alias("speaker_id")
 
 
 def _live_lists(controller_events: DataFrame) -> DataFrame:

@@ -51,6 +51,11 @@ class ClusterHistory:
                 (broker_id, (at, record)) for broker_id, at, record in sorted(facts.process_starts)
             ),
             shutdown_requests=_by_broker((broker_id, (at, record)) for at, record, broker_id in asked),
+            shutdown_controllers={
+                f.evidence_id: f.controller_id
+                for f in facts.brokers
+                if f.kind == "shutdown_requested" and f.controller_id is not None
+            },
             logs=_by_broker(facts.log_spans),
             live_views=tuple(facts.live_views),
         )

@@ -117,8 +117,9 @@ def _asked_to_leave(broker_id: int, decision: StateDecision, cluster: ClusterVie
     begin, _ = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
     asked = [
         at
-        for at, _ in cluster.shutdown_requests.get(broker_id, ())
+        for at, record in cluster.shutdown_requests.get(broker_id, ())
         if begin - VIEW_SLACK_US <= at <= decision.at + decision.slack
+        and cluster.shutdown_controllers.get(record, decision.controller_id) == decision.controller_id
     ]
     return max(asked, default=None)
 

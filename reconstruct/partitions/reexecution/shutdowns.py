@@ -46,7 +46,8 @@ def judge_shutdowns(case: Case, verdicts: Verdicts) -> None:
             if listed is None or not is_known or not _was_decided_after(case, after, listed):
                 continue
             others = [member for member in before.value.isr if member in listed.live and member != broker]
-            if others and _was_at_work(case.cluster, before, asked):
+            asked_of = case.cluster.shutdown_controllers.get(evidence_id)
+            if others and _was_at_work(case.cluster, before, asked, asked_of):
                 verdicts.broken(_left_behind(case, before, after, broker, asked, (evidence_id, listed.evidence_id)))
 
 
@@ -69,9 +70,12 @@ def _was_decided_after(case: Case, after: Interval[LeaderAndIsrState], listed: L
     )
 
 
-def _was_at_work(cluster: ClusterView, before: Interval[LeaderAndIsrState], asked: int) -> bool:
-    """Whether the controller that was asked knew the state, and remained in office as long as it takes."""
+def _was_at_work(cluster: ClusterView, before: Interval[LeaderAndIsrState], asked: int, asked_of: int | None) -> bool:
+    """Whether the controller that was asked knew the state, and remained in office as long as it takes. A request in
+    the log of another than the one in office has a wrong time."""
     tenure, decided_in = cluster.tenure_at(asked), before.value.controller_epoch
+    if tenure is not None and asked_of not in (None, tenure.controller_id):
+        return False
     is_known = tenure is not None and decided_in is not None and decided_in <= tenure.controller_epoch
     return is_known and tenure is not None and (tenure.end is None or tenure.end > asked + _AT_WORK_US)
 

@@ -259,7 +259,10 @@ def _proof_of_loss(
     if coverage.was_received(log, expected, line.at, beside):
         return "a broker received it"
     if any(
-        request.kind == expected.kind and request.at == line.at and expected.broker_id in (request.to_broker_ids or ())
+        request.kind == expected.kind
+        and request.at == line.at
+        and expected.broker_id in (request.to_broker_ids or ())
+        and (expected.kind != STOP_REPLICA or bool(request.is_delete) == expected.is_delete)
         for request in log.lines
         if request.offset < line.offset
     ):

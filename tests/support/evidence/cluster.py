@@ -103,7 +103,14 @@ def _brokers(lines: Sequence[Line]) -> Iterator[BrokerFact]:
     for line in lines:
         if line.source_kind == "controller_log":
             for field, kind in _CHANGES.get(line.event_type, ()):
-                yield from (BrokerFact(id_, kind, line.at, line.id) for id_ in ids(line.fields.get(field, "")))
+                for id_ in ids(line.fields.get(field, "")):
+                    yield BrokerFact(id_, kind, line.at, line.id, controller_id=_controller_of(line))
+            for entry in line.fields.get("broker_epochs", "").split(","):
+                broker, _, epoch = entry.partition(":")
+                if epoch:
+                    yield BrokerFact(
+                        int(broker), "epoch_listed", line.at, line.id, int(epoch), controller_id=_controller_of(line)
+                    )
 
 
 def _life_signs(lines: Sequence[Line]) -> Iterator[LifeSign]:

@@ -24,7 +24,8 @@ Edits = dict[tuple[str, int], tuple[str, ...]]
 class Fault:
     """One broken rule. Found is a finding of one of ``rules`` with ``severity`` about ``partition`` (None: the cluster)
     and, where it names a broker or a replica, one of ``brokers`` (empty: any). ``also`` are partitions of which the
-    change makes the same true: those of one request."""
+    change makes the same true: those of one request. ``unprovable`` says why the lines that there are cannot prove the
+    fault, whatever is found of it; empty where they can."""
 
     kind: str
     partition: Partition | None
@@ -34,6 +35,7 @@ class Fault:
     brokers: frozenset[int] = frozenset()
     severity: str = ERROR
     also: frozenset[Partition] = frozenset()
+    unprovable: str = ""
 
 
 class Site(Subject):
@@ -101,6 +103,17 @@ class Site(Subject):
             if row["path"] == f"/brokers/topics/{partition[0]}" and row["mtime"] * 1000 <= at:
                 found = json.loads(row["data"])["partitions"].get(str(partition[1]), found)
         return None if found is None else tuple(found)
+
+    def assignments(self, partition: Partition) -> Sequence[tuple[int, tuple[int, ...]]]:
+        """Time (µs) and replicas of a partition, of each write of its topic that snapshots show."""
+        own = [row for row in self._topics if row["path"] == f"/brokers/topics/{partition[0]}"]
+        named = [(row["mtime"] * 1000, json.loads(row["data"])["partitions"].get(str(partition[1]))) for row in own]
+        return sorted((at, tuple(replicas)) for at, replicas in named if replicas is not None)
+
+    def assigned_by_version(self, topic: str) -> Sequence[tuple[int, int]]:
+        """Time (µs) and version of each write of a topic's znode that snapshots show, in order."""
+        rows = [row for row in self._topics if row["path"] == f"/brokers/topics/{topic}"]
+        return sorted((row["mtime"] * 1000, row["version"]) for row in rows)
 
     def ever_assigned(self, partition: Partition) -> set[int]:
         """Every replica that any source ever names for the partition."""

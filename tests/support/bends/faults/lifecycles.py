@@ -273,6 +273,21 @@ def _postponed(
     if was is None or now is None or not epochs or epochs[0] is None:
         return None
     epoch, target = epochs[0], gone.file.replace("controller.log", "state-change.log")
+
+    def before_it(state: State) -> State:
+        """A new controller restates what there is when it begins."""
+        if state.at >= at or (state.leader_epoch, state.leader) != (after.state["leader_epoch"], after.state["leader"]):
+            return state
+        version = None if state.version is None else before.version
+        isr = None if state.isr is None else tuple(before.state["isr"])
+        return State(before.state["leader"], before.state["leader_epoch"], isr, version, state.at)
+
+    restated(draft, partition, before_it)
+    for line in site.by_name[partition]:
+        shown = line.fields.get("partition_epoch"), line.fields.get("leader_epoch")
+        if line.at < at and shown == (str(after.version), str(after.state["leader_epoch"])):
+            pattern = rf"((?:partitionEpoch=|zkVersion=|ZkVersion:)){after.version}\b"
+            draft.put(line, re.sub(pattern, rf"\g<1>{before.version}", draft.text(line)))
     batch = [
         line
         for line in site.by_name[partition]
@@ -356,32 +371,59 @@ def older_broker_epoch(site: Site) -> Iterator[Fault]:
             if line.source_kind == "controller_log" and re.search(rf"\b{broker} -> {was}\b", site.raw(line)):
                 draft.put(line, re.sub(rf"\b{broker} -> {was}\b", f"{broker} -> {now}", site.raw(line)))
         note = f"broker {broker}: {was} as {now} after {old}"
+        # ZooKeeper may have been restored, unless another broker's registration with a higher zxid lasted.
+        is_witnessed = any(
+            rows[0]["czxid"] > now and any(row["captured_at"] > after[0][2]["captured_at"] for row in rows)
+            for other in site.brokers
+            if other != broker
+            for rows in _registered(site, other, until=after[0][2]["ctime"])
+        )
         yield Fault(
-            "broker registers with an older epoch", None, frozenset({"R16"}), draft.made(), note, frozenset({broker})
+            "broker registers with an older epoch",
+            None,
+            frozenset({"R16"}),
+            draft.made(),
+            note,
+            frozenset({broker}),
+            ERROR if is_witnessed else WARNING,
         )
 
 
+def _registered(site: Site, broker: int, until: int) -> Iterator[list[dict[str, Any]]]:
+    """The rows of each registration of a broker that began before ``until``, ms."""
+    by_session: dict[int, list[dict[str, Any]]] = {}
+    for _, _, row in site.registrations(broker):
+        by_session.setdefault(row["czxid"], []).append(row)
+    return (rows for rows in by_session.values() if rows[0]["ctime"] < until)
+
+
 def older_epoch_in_cache(site: Site) -> Iterator[Fault]:
-    """The controller's list of broker epochs (since 2.2) has a lower one for a broker than it had before."""
+    """The controller's list of broker epochs (since 2.2) has a lower one for a broker than the last that had it."""
     for file in site.text.named("controller.log"):
-        known: dict[str, str] = {}
+        last: dict[str, dict[str, str]] = {}
         for row_number, raw in enumerate(site.text.files[file], 1):
-            if "Updated broker epochs cache" not in raw:
+            if "Initialized broker epochs cache" in raw:  # another tenure
+                last = {}
+            if "broker epochs cache" not in raw:
                 continue
-            for broker, zxid in re.findall(r"(\d+) -> (\d+)", raw):
-                if broker in known and int(known[broker]) < int(zxid):
-                    text = re.sub(rf"\b{broker} -> {zxid}\b", f"{broker} -> {int(known[broker]) - 1}", raw)
-                    note = f"{file}:{row_number}: broker {broker}"
-                    edits = {(file, row_number): (text,)}
+            listed = dict(re.findall(r"(\d+) -> (\d+)", raw))
+            for broker, zxid in listed.items():
+                before = last.get(broker, {})
+                if broker in before and int(before[broker]) < int(zxid):
+                    older = int(before[broker]) - 1
+                    text = re.sub(rf"\b{broker} -> {zxid}\b", f"{broker} -> {older}", raw)
+                    stayed = [b for b in listed if before.get(b) == listed[b] and int(listed[b]) > older]
+                    reason = "no other broker's epoch that stayed shows that ZooKeeper was not wiped or restored"
                     yield Fault(
                         "controller lists an older broker epoch",
                         None,
                         frozenset({"R16"}),
-                        edits,
-                        note,
+                        {(file, row_number): (text,)},
+                        f"{file}:{row_number}: broker {broker}",
                         frozenset({int(broker)}),
+                        unprovable="" if stayed else reason,
                     )
-                known[broker] = zxid
+            last |= dict.fromkeys(listed, listed)
 
 
 def older_registration_time(site: Site) -> Iterator[Fault]:

@@ -54,17 +54,20 @@ class Result(StrEnum):
     NOTHING = "nothing"
     HARSHER = "harsher"
     OTHER = "another rule"
+    UNPROVABLE = "cannot be judged"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fault, what was found of it, and the findings above info that are about something else."""
+    """A fault, what was found of it, and the other findings above info: about something else, and (``beside``) by other
+    rules about the same partition, of which the same lines are evidence."""
 
     capture: str
     fault: Fault
     result: Result
     new: tuple[str, ...]
     others: tuple[str, ...]
+    beside: tuple[str, ...]
 
 
 Key = tuple[Partition | None, str, str, str, int | None, int | None]
@@ -104,12 +107,12 @@ def outcome(site: Site, fault: Fault, known: Counter[Key]) -> Outcome:
         result = Result.OTHER
     else:
         result = Result.NOTHING
-    others = [
-        key
-        for key in new
-        if key[3] != INFO and key[0] != fault.partition and not (key[0] in fault.also and key[1] in fault.rules)
-    ]
-    return Outcome(site.name, fault, result, tuple(map(_text, new)), tuple(map(_text, others)))
+    if fault.unprovable and result is not Result.HARSHER:
+        result = Result.UNPROVABLE
+    more = [key for key in new if key[3] != INFO and key not in right]
+    others = [key for key in more if key[0] != fault.partition and not (key[0] in fault.also and key[1] in fault.rules)]
+    beside = sorted({f"{key[1]} {key[2]}" for key in more if key not in others})
+    return Outcome(site.name, fault, result, tuple(map(_text, new)), tuple(map(_text, others)), tuple(beside))
 
 
 def _is_right(fault: Fault, key: Key) -> bool:
@@ -131,13 +134,31 @@ def outcomes(site: Site, places: int, seed: int = SEED, kinds: Sequence[Faults] 
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """By kind: how many places, and what was found of them."""
-    lines = ["| kind | places | " + " | ".join(Result) + " | others accused |", "|---" * (len(Result) + 3) + "|"]
+    """By kind: how many were tried, what was found of them, and the share of those that lines can prove that was found
+    with the right rule, subject and severity."""
+    heads = ["kind", "tried", *Result, "share found", "other rules beside", "others accused"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for kind in (*dict.fromkeys(each.fault.kind for each in found), None):
         own = [each for each in found if kind in (each.fault.kind, None)]
         counts = Counter(each.result for each in own)
-        cells = [kind or "**all**", str(len(own)), *(str(counts[result] or "") for result in Result)]
-        lines.append(f"| {' | '.join(cells)} | {sum(bool(each.others) for each in own) or ''} |")
+        provable = len(own) - counts[Result.UNPROVABLE]
+        share = f"{counts[Result.FOUND] / provable:.1%}" if provable else ""
+        beside, others = sum(bool(each.beside) for each in own), sum(bool(each.others) for each in own)
+        cells = [kind or "**all**", len(own), *(counts[result] or "" for result in Result), share, beside or "", others]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def reasons(found: Sequence[Outcome]) -> str:
+    """By kind: why lines cannot prove some of them; and which rules find something else of the same lines."""
+    lines = []
+    for kind in dict.fromkeys(each.fault.kind for each in found):
+        own = [each for each in found if each.fault.kind == kind]
+        why = Counter(each.fault.unprovable for each in own if each.result is Result.UNPROVABLE)
+        beside = Counter(name for each in own for name in each.beside)
+        lines += [f"{kind}: {count} cannot be judged: {reason}" for reason, count in why.most_common()]
+        if beside:
+            lines.append(f"{kind}: beside it {', '.join(f'{name} ({n})' for name, n in beside.most_common())}")
     return "\n".join(lines)
 
 
@@ -151,9 +172,9 @@ def main() -> None:
         for name in names
         for each in outcomes(Site.read(name, CaptureText.read(folder / name)), places, kinds=kinds)
     ]
-    print(table(found))
+    print(table(found), reasons(found), sep="\n\n")
     for each in found:
-        if each.result is not Result.FOUND or each.others:
+        if each.result not in (Result.FOUND, Result.UNPROVABLE) or each.others:
             print(f"{each.result}: {each.capture} {each.fault.kind} {each.fault.partition} {each.fault.note}")
             print(*(f"    {text}" for text in (each.new if each.result is not Result.FOUND else each.others)), sep="\n")
 

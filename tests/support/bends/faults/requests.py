@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from tests.support.bends.editing import partition_of
-from tests.support.bends.faults.drafts import WARNING, Draft, Fault, Faults, Site, number, put_isr
+from tests.support.bends.faults.drafts import ERROR, WARNING, Draft, Fault, Faults, Site, number, put_isr
 from tests.support.evidence.lines import Line, Partition, ids
 
 #: A broker's lines of one LeaderAndIsr, by its correlation id.
@@ -163,7 +163,20 @@ def leader_and_isr_not_sent(site: Site) -> Iterator[Fault]:
         # The log of the controller's own broker may have lost both lines at once, with none between to tell.
         is_elected = any(d.event_type == "partition_state_change" for d in decisions)
         is_told_apart = is_elected and _is_followed(site, partition, line, "update_metadata_sent", "stop_replica_sent")
-        yield replace(fault, severity=WARNING) if to == line.broker_id and not is_told_apart else fault
+        severity = WARNING if to == line.broker_id and not is_told_apart else ERROR
+        yield replace(fault, severity=severity, unprovable="" if is_told_apart else _tenure_ended(site, line))
+
+
+def _tenure_ended(site: Site, line: Line) -> str:
+    """Why a controller's silence proves nothing: it may have gone in the middle of the batch."""
+    tenure = (line.fields.get("controller_id"), line.fields.get("controller_epoch"))
+    goes_on = any(
+        other.at > line.at + 1_000_000
+        and (other.fields.get("controller_id"), other.fields.get("controller_epoch")) == tenure
+        for other in site.lines
+        if other.file == line.file and "broker_id" not in other.fields
+    )
+    return "" if goes_on else "the controller went within a second, and later requests of the batch are not logged"
 
 
 def stop_replica_not_sent(site: Site) -> Iterator[Fault]:
@@ -195,7 +208,21 @@ def _stop_not_sent(site: Site, delete: str, kind: str, rules: str) -> Iterator[F
         if gone:
             draft = Draft(site)
             draft.drop((line, *gone, *answers))
-            yield _fault(kind, rules, partition, draft, f"{line.id} to {to}", to)
+            fault = _fault(kind, rules, partition, draft, f"{line.id} to {to}", to)
+            yield replace(fault, severity=_severity_not_stopped(site, partition, line))
+
+
+def _severity_not_stopped(site: Site, partition: Partition, line: Line) -> str:
+    """Since 2.6 both lines are of one kind of log: a warning where one stretch of one log may have held both, or where
+    nothing else of the batch was sent."""
+    beside = [
+        other
+        for other in site.about(partition, "stop_replica_sent", "leader_and_isr_sent")
+        if other is not line and other.file == line.file and abs(other.at - line.at) < 100_000
+        if other.number > line.number or other.event_type == line.event_type
+    ]
+    is_one_log = number(line, "to_broker_id") == line.broker_id
+    return WARNING if site.minor >= (2, 6) and (is_one_log or not beside) else ERROR
 
 
 def _is_of(answer: Line, broker: int) -> bool:
@@ -225,7 +252,8 @@ def update_metadata_not_sent(site: Site) -> Iterator[Fault]:
             kind = "UpdateMetadata not sent to a live broker"
             fault = _fault(kind, "R15", partition, draft, f"{line.id} to {to}", to)
             # The log of the controller's own broker may have lost both lines at once, with none between to tell.
-            yield replace(fault, severity=WARNING) if to == line.broker_id else fault
+            severity = WARNING if to == line.broker_id else ERROR
+            yield replace(fault, severity=severity, unprovable=_tenure_ended(site, line))
 
 
 def _update_metadata_left_out(site: Site) -> Iterator[Fault]:
@@ -307,10 +335,13 @@ def sent_another_epoch(site: Site) -> Iterator[Fault]:
     """One replica is sent a leader epoch that was never decided, and receives it."""
     for line in site.events("leader_and_isr_sent"):
         epoch, partition = number(line, "leader_epoch"), partition_of(line)
-        if epoch is None or (number(line, "leader") or -1) < 0:
+        receipts = _receipts(site, line, "leader_and_isr_received")[:1]
+        # one that is refused as old cannot have carried a higher epoch
+        is_refused = any(e.event_type == "leader_and_isr_ignored" for r in receipts for e in _handled(site, r))
+        if epoch is None or (number(line, "leader") or -1) < 0 or is_refused:
             continue
         draft = Draft(site)
-        for each in (line, *_receipts(site, line, "leader_and_isr_received")[:1]):
+        for each in (line, *receipts):
             draft.put(each, re.sub(r"(\b[Ll]eaderEpoch[:=])\d+", rf"\g<1>{epoch + 7}", site.raw(each), count=1))
         yield _fault("LeaderAndIsr with an epoch never decided", "R15", partition, draft, line.id)
 
@@ -345,7 +376,31 @@ def good_request_refused(site: Site) -> Iterator[Fault]:
             kind = (
                 "good request refused by a lower epoch" if known < epoch else "good request refused by an unknown epoch"
             )
-            yield _fault(kind, "R21", partition, draft, note, received.broker_id)
+            fault = _fault(kind, "R21", partition, draft, note, received.broker_id)
+            yield fault if known < epoch else replace(fault, unprovable=_may_be_known(site, received, partition, known))
+
+
+def _may_be_known(site: Site, received: Line, partition: Partition, known: int) -> str:
+    """Why an epoch that the broker names, and no line shows, may have been decided all the same."""
+    epoch = number(received, "leader_epoch")
+    writes = [row for row in site.writes.get(partition, ()) if row.state["leader_epoch"] == epoch]
+    is_later = any(
+        site.written_at(row) > received.at + 2_000_000 and row.state["leader_epoch"] < known
+        for row in site.writes.get(partition, ())
+    ) or any(
+        line.file == received.file and line.at > received.at and 0 <= (number(line, "leader_epoch") or 0) < known - 2
+        for line in site.about(partition, "leader_and_isr_received", "metadata_cached")
+    )
+    is_own = any(
+        row.state["controller_epoch"] == number(received, "controller_epoch") and site.written_at(row) <= received.at
+        for row in writes
+    )
+    is_moving = site.minor < (2, 4) and len({a for _, a in site.assignments(partition)}) > 1
+    if is_later or (is_own and not is_moving):
+        return ""
+    if is_moving:
+        return "up to 2.3 a reassignment raises epochs that its controller does not know of"
+    return "another controller decided the request's epoch, and may have decided a higher one"
 
 
 def _refusal(site: Site, received: Line, epoch: int, known: int) -> str:

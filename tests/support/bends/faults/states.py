@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.support.bends.editing import StateRow, partition_of
-from tests.support.bends.faults.drafts import ERROR, WARNING, Draft, Fault, Faults, Site, State, restated
+from tests.support.bends.faults.drafts import (
+    ERROR,
+    INFO,
+    WARNING,
+    Draft,
+    Fault,
+    Faults,
+    Site,
+    State,
+    number,
+    restated,
+)
 from tests.support.evidence.lines import Line
 
 #: A broker that is in no cluster of the captures.
@@ -105,7 +117,7 @@ def isr_empty(site: Site) -> Iterator[Fault]:
 
 def isr_outside_assignment(site: Site) -> Iterator[Fault]:
     """A live broker that no source ever names as a replica, or one that is in no cluster."""
-    for _, after in site.successive():
+    for before, after in site.successive():
         at = site.written_at(after)
         assigned = site.ever_assigned(after.partition)
         if site.assignment(after.partition, at) is None:
@@ -119,7 +131,39 @@ def isr_outside_assignment(site: Site) -> Iterator[Fault]:
                 replace(s, isr=(*(s.isr or ()), more)) if _same(s, r, at) and s.isr is not None else s
             ),
         )
-        yield _fault("ISR outside of the assignment", "R04", draft, after)
+        # an election's ISR is also judged as its outcome
+        rules = "R04 R09" if _is_election(before, after) else "R04"
+        fault = _fault("ISR outside of the assignment", rules, draft, after, _severity_outside(site, after))
+        yield replace(fault, unprovable=_assignment_unknown(site, after))
+
+
+def _severity_outside(site: Site, row: StateRow) -> str:
+    """An error where a later write of the topic, or a later line that names the replicas, shows that no assignment is
+    missing; before that snapshots, which are not atomic, leave a way out, and since 2.4 Kafka does (KAFKA-9672)."""
+    epoch, isr = row.state["leader_epoch"], set(row.state["isr"])
+    is_told = any(
+        fact.replicas
+        and fact.kind in ("leader_and_isr_sent", "leader_and_isr_received", "update_metadata_sent", "metadata_cached")
+        and ((fact.leader_epoch or 0) > epoch or (fact.leader_epoch == epoch and set(fact.isr or ()) == isr))
+        for fact in site.plain.facts[row.partition]
+    )
+    if is_told or any(at > site.written_at(row) for at, _ in site.assigned_by_version(row.partition[0])):
+        return ERROR
+    return INFO if site.minor >= (2, 4) else WARNING
+
+
+def _assignment_unknown(site: Site, row: StateRow) -> str:
+    """Why what was assigned at a write is not known."""
+    at = site.written_at(row)
+    later = [r for r in site.writes[row.partition] if r.version > row.version]
+    until = site.written_at(later[0]) if later else at
+    versions = site.assigned_by_version(row.partition[0])
+    near = [version for when, version in versions if when <= at][-1:]
+    near += [version for when, version in versions if at < when <= until]
+    near += [version for when, version in versions if when > until][:1]
+    if any(b != a + 1 for a, b in itertools.pairwise(near)):
+        return "the snapshots lack a version of the topic's znode about then"
+    return ""
 
 
 def isr_change_raises_epoch(site: Site) -> Iterator[Fault]:
@@ -130,7 +174,14 @@ def isr_change_raises_epoch(site: Site) -> Iterator[Fault]:
         if grown and old["leader_epoch"] == new["leader_epoch"] and new["controller_epoch"] == old["controller_epoch"]:
             draft, at = Draft(site), site.written_at(after)
             restated(draft, after.partition, lambda s, r=after, at=at: _raised_by_isr(s, r, at))  # type: ignore[misc]
-            yield _fault("ISR change raises the epoch", "R10", draft, after)
+            # Since 3.4 a controller of KRaft may have copied several changes at once (KIP-866), unless a controller of
+            # ZooKeeper goes on.
+            goes_on = any(
+                (number(line, "leader_epoch") or 0) > new["leader_epoch"]
+                for line in site.about(after.partition, "partition_state_change", "isr_shrunk_by_controller")
+            )
+            severity = WARNING if site.minor >= (3, 4) and not goes_on else ERROR
+            yield _fault("ISR change raises the epoch", "R10", draft, after, severity)
 
 
 def _raised_by_isr(state: State, row: StateRow, at: int) -> State:
@@ -196,6 +247,17 @@ def _lines_without_epoch(site: Site, row: StateRow) -> list[Line]:
     ]
 
 
+def _as_leader(site: Site, row: StateRow) -> list[Line]:
+    """The lines of a leader's own changes of the ISR at the leader epoch of a write."""
+    later = [r for r in site.writes[row.partition] if r.state["leader_epoch"] > row.state["leader_epoch"]]
+    until = site.written_at(later[0]) if later else None
+    return [
+        line
+        for line in site.about(row.partition, "isr_shrink_proposed", "isr_expand_proposed", "isr_update_committed")
+        if line.source_kind == "server_log" and site.written_at(row) <= line.at and (until is None or line.at < until)
+    ]
+
+
 def _elected(site: Site, row: StateRow, leader: int, isr: tuple[int, ...] | None = None) -> Draft:
     """Another leader at one leader epoch, in all znodes and lines; each of the two brokers does what it then would."""
     draft, epoch, old = Draft(site), row.state["leader_epoch"], row.state["leader"]
@@ -213,6 +275,8 @@ def _elected(site: Site, row: StateRow, leader: int, isr: tuple[int, ...] | None
         )
 
     restated(draft, row.partition, change)
+    # what the old one wrote as a leader it does not write
+    draft.drop(line for line in _as_leader(site, row) if line.broker_id == old)
     for line in _lines_without_epoch(site, row):
         text = re.sub(r"(with leader |elected leader |new leader = )\d+", rf"\g<1>{leader}", draft.text(line))
         draft.put(line, text)
@@ -275,7 +339,8 @@ def dead_leader(site: Site) -> Iterator[Fault]:
         old, at = before.state["leader"], site.written_at(after)
         if old >= 0 and old not in after.state["isr"] and _is_gone(site, old, at):
             isr = (old, *after.state["isr"])
-            yield _fault("dead leader elected", "R07", _elected(site, after, old, isr), after)
+            # the dead leader is also one that no algorithm gives, and one that the shrink leaves in the ISR
+            yield _fault("dead leader elected", "R07 R09 R15", _elected(site, after, old, isr), after)
 
 
 def _is_gone(site: Site, broker: int, at: int) -> bool:

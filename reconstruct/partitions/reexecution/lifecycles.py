@@ -372,7 +372,7 @@ def _may_be_overridden(coverage: LogCoverage, line: Evidence, created: set[int])
     """Since 2.4 another reassignment, or a cancellation, removes at once what the one before it was adding."""
     if coverage.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
         return False
-    facts = coverage.case.facts
+    facts = [fact for fact in coverage.case.facts if fact.at <= line.at + MARGIN_US]
     return any(line.replica_id in (fact.adding_replicas or ()) for fact in facts) or any(
         fact.kind == REPLICA and fact.replica_id == line.replica_id and fact.to_state == ReplicaState.NEW
         for fact in facts

@@ -23,9 +23,15 @@ from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
 
-LOWEST_RECALL = 0.9
+LOWEST_RECALL = 0.97
 #: Captures of each era that have most kinds between them; with HYPOTHESIS_PROFILE=hard all, at many places.
 _CAPTURES = ("failover-0.8.2.2", "lifecycle-1.1.1", "failover-3.9.1")
+#: Kinds that have no place in these.
+_MORE: Final = {
+    "lifecycle-3.9.1": ("stop_replica_not_sent", "deletion_not_sent", "bounce_unnoticed"),
+    "reassign_busy-1.1.1": ("reassignment_shrinks_early",),
+    "unclean-3.9.1-info": ("unclean_election", "unclean_election_of_last"),
+}
 #: By capture: kinds and places that were once missed.
 _ONCE_MISSED: Final = {
     "failover-0.8.2.2": (
@@ -59,6 +65,8 @@ def site(unpacked: Unpacker) -> Callable[[str], Site]:
 def found(site: Callable[[str], Site]) -> list[Outcome]:
     names, places = (capture_names(), 12) if IS_HARD else (_CAPTURES, 1)
     result = [outcome for name in names for outcome in outcomes(site(name), places)]
+    for name, kinds in () if IS_HARD else _MORE.items():
+        result += outcomes(site(name), 1, kinds=[kind for kind in KINDS if kind_name(kind) in kinds])
     print(table(result))
     return result
 
@@ -89,6 +97,6 @@ def test_no_other_partition_is_accused(found: list[Outcome]) -> None:
     assert [(each.capture, each.fault.kind, each.fault.note, each.others) for each in found if each.others] == []
 
 
-def test_kinds_are_many(found: list[Outcome]) -> None:
+def test_every_kind_is_tried(found: list[Outcome]) -> None:
     assert len(KINDS) >= 40
-    assert len({each.fault.kind for each in found}) >= 30
+    assert len({each.fault.kind for each in found}) >= 42

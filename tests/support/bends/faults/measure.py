@@ -18,9 +18,14 @@ from reconstruct.findings.verdicts import Finding
 from tests.support.bends.decisions import illegal_partition_transition, illegal_replica_transition
 from tests.support.bends.editing import Bend
 from tests.support.bends.faults.drafts import INFO, Fault, Faults, Site, bent
-from tests.support.bends.faults.lifecycles import LIFECYCLES
-from tests.support.bends.faults.requests import REQUESTS
+from tests.support.bends.faults.elections import ELECTIONS
+from tests.support.bends.faults.missent import MISSENT
+from tests.support.bends.faults.procedures import PROCEDURES
+from tests.support.bends.faults.registrations import REGISTRATIONS
+from tests.support.bends.faults.shutdowns import SHUTDOWNS
 from tests.support.bends.faults.states import STATES
+from tests.support.bends.faults.taken import TAKEN
+from tests.support.bends.faults.unsent import UNSENT
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
 
@@ -43,7 +48,18 @@ def illegal_replica_move(site: Site) -> Iterable[Fault]:
     return _of_bends("illegal replica transition", illegal_replica_transition(site))
 
 
-KINDS: Final[tuple[Faults, ...]] = (*STATES, *REQUESTS, *LIFECYCLES, illegal_partition_move, illegal_replica_move)  # type: ignore[arg-type]
+KINDS: Final[tuple[Faults, ...]] = (
+    *STATES,
+    *ELECTIONS,
+    *UNSENT,
+    *MISSENT,
+    *TAKEN,
+    *PROCEDURES,
+    *SHUTDOWNS,
+    *REGISTRATIONS,
+    illegal_partition_move,
+    illegal_replica_move,
+)  # type: ignore[arg-type]
 
 
 class Result(StrEnum):

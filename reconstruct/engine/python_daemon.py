@@ -3,12 +3,19 @@
 A worker that was idle for a minute is ended, and the next one imports everything anew: a second for each core, several
 times in a run of a minute. Workers forked from here have it already. Only modules of plain Python are read here: what
 starts threads must not be there when a process forks.
+
+Two things that pyspark does for each task are spared it, which took more time than the tasks of a small lake: before
+it, Python reads the directories of all zips on its path again, of which pyspark's own has a thousand members, though no
+zip changes while Spark runs; after it, the garbage collector looks at every object that there is, also at those that
+were there before the worker was.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import Final
+from zipimport import zipimporter
 
 from pyspark.daemon import manager
 
@@ -23,6 +30,8 @@ NEEDED: Final = (
 )
 
 if __name__ == "__main__":
+    zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     for name in NEEDED:
         importlib.import_module(name)
+    gc.freeze()
     manager()  # type: ignore[no-untyped-call]

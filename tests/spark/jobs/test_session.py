@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import os
 import sys
 
@@ -40,6 +41,11 @@ def test_a_collected_instant_is_the_stored_one(spark):
 def test_workers_run_this_interpreter(spark):
     version = F.udf(lambda _: ".".join(map(str, sys.version_info[:3])))
     assert spark.range(1).select(version("id").alias("v")).first().v == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_workers_leave_alone_what_was_there_before_them(spark):
+    frozen = F.udf(lambda _: str(gc.get_freeze_count()))
+    assert int(spark.range(1).select(frozen("id").alias("n")).first().n) > 10_000
 
 
 def test_what_a_name_of_java_means_is_asked_once(spark):

@@ -80,6 +80,10 @@ class Contents:
                 decided = None
             if reexecuted.line.kind == REPLICA and reexecuted.line.to_state == ReplicaState.OFFLINE:
                 decided = shrunk(step.cached, reexecuted.line.replica_id)
+                written = None if decided is None else self.decided.get(decided.leader_epoch)
+                # the leader had shrunk the ISR itself: another decision has that epoch
+                if decided is not None and written is not None and written.leader not in (None, decided.leader):
+                    decided = None
             if decided is not None:
                 self.known.setdefault((decided.leader_epoch, decided.leader), set()).add(frozenset(decided.isr))
 

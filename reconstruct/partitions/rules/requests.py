@@ -20,6 +20,7 @@ from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
     MARGIN_US,
     ONE_BATCH_US,
+    PARTITION,
     RAISED,
     REPLICA,
     REQUESTS,
@@ -199,6 +200,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         (not is_begun and any(other.kind.endswith("_failed") for other in step.block.others))
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
+        or (expected.kind != STOP_REPLICA and _is_overtaken(step.block, line))
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
         or (not is_to_all and _may_be_removed(coverage, line, expected.broker_id))
@@ -208,7 +210,9 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     if is_silent:
         return None
     would_be_logged = coverage.broker_logs_all(expected.broker_id, line.at, end)
-    beside = [request for request in after if request.kind == expected.kind] or _of_the_same_state(after, expected)
+    beside = [request for request in after if request.kind == expected.kind] or _of_the_same_state(
+        line, after, expected
+    )
     proof = _proof_of_loss(coverage, log, line, expected, beside)
     if proof is None and not (after or would_be_logged):
         return None
@@ -242,9 +246,20 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     )
 
 
-def _of_the_same_state(after: Sequence[Evidence], expected: SentRequest) -> list[Evidence]:
-    """Requests of another kind that say what a LeaderAndIsr of the batch would have said."""
-    return [request for request in after if request.kind == UPDATE_METADATA and expected.kind == LEADER_AND_ISR]
+def _is_overtaken(block: Block, line: Evidence) -> bool:
+    """Whether the replica's next transition follows with no request between: then all of the batch is missing, and what
+    stands behind is another's."""
+    return line.kind == REPLICA and any(
+        other.replica_id == line.replica_id and other.offset > line.offset for other in block.transitions
+    )
+
+
+def _of_the_same_state(line: Evidence, after: Sequence[Evidence], expected: SentRequest) -> list[Evidence]:
+    """Requests of another kind that say what a LeaderAndIsr of the batch would have said: those of what was decided
+    just then. A restated one may carry an epoch that a reassignment raised, and UpdateMetadata not (up to 2.3)."""
+    if expected.kind != LEADER_AND_ISR or (line.kind != PARTITION and line.to_state != ReplicaState.OFFLINE):
+        return []
+    return [request for request in after if request.kind == UPDATE_METADATA]
 
 
 def _is_past(expected: SentRequest, after: list[Evidence]) -> bool:

@@ -16,7 +16,7 @@ TRIES, MANY_TRIES = 8, 850
 _ONCE_ACCUSED = {
     "failover-0.8.2.2": (394,),
     "failover-3.9.1": (74, 136),
-    "lifecycle-0.8.2.2": (58, 78, 86, 251),
+    "lifecycle-0.8.2.2": (58, 78, 86, 251, 2140),
     "lifecycle-1.1.1": (617,),
     "lifecycle-3.9.1": (10, 45, 287, 1348),
     "unclean-0.8.2.2": (38, 57, 161),

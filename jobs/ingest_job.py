@@ -157,6 +157,7 @@ def summary_of(report: IngestReport) -> RunReport:
     apart = (
         f"; and {report.files_ambiguous} files that may be of several, each by itself" if report.files_ambiguous else ""
     )
+    passed_over = f"others    {report.passed_over}: nothing that Kafka writes" if report.passed_over else ""
     problems = tuple(f"warning: {warning}" for warning in report.warnings)
     if report.nothing_recognised:
         problems += (
@@ -167,6 +168,7 @@ def summary_of(report: IngestReport) -> RunReport:
         summary=(
             f"files     {report.files_new} new, {report.files_grown} grown, {report.files_known} known already,"
             f" {report.files_not_read} of a kind not read yet, {report.files_rejected} rejected",
+            *((passed_over,) if passed_over else ()),
             f"records   {report.records_read} read = {report.records_kept} kept + {report.records_rejected} rejected",
             f"clusters  {clusters}{apart}",
         ),

@@ -71,7 +71,9 @@ METRIC_PASSES: Final = (
     ),
     MetricPass(
         "records rejected",
-        "SELECT cluster_id, source_kind, records_read_count, records_rejected_count FROM {ingested_files}",
+        # a file that is recognised as nothing is one record, rejected; it is listed by itself
+        "SELECT cluster_id, source_kind, records_read_count, records_rejected_count FROM {ingested_files}"
+        " WHERE source_kind <> 'unrecognised'",
         "source_kind",
         (
             Metric(

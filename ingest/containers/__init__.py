@@ -1,6 +1,7 @@
 """Compressed files and archives as streams: nothing is unpacked to disk, memory stays bounded.
 
-What a file is packed in is recognised by its first bytes, never by its name. A member of an archive is a file like any
+What a file is packed in is recognised by its first bytes, never by its name; programs and documents, which are zip
+archives of their own kind, are not opened. A member of an archive is a file like any
 other, named ``ARCHIVE!MEMBER``; of an archive inside another, ``OUTER!INNER!MEMBER``.
 """
 

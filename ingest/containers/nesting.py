@@ -19,6 +19,8 @@ MAX_ARCHIVES: Final = 3
 MAX_LAYERS: Final = 3
 TOO_DEEP: Final = "an archive inside three others: unpack the outer ones and give the folder"
 TOO_MANY_LAYERS: Final = "compressed more than three times over: decompress it and give the file"
+#: Programs and documents that are zip archives: what they hold is no evidence.
+_PACKAGES: Final = (".jar", ".war", ".ear", ".aar", ".apk", ".whl", ".egg", ".nupkg", ".docx", ".xlsx", ".pptx", ".odt")
 #: Formats that are known and not read.
 _OTHERS: Final = {
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
@@ -60,7 +62,7 @@ def contents(location: str, offset: int = 0) -> Iterator[Content]:
     raw = storage.open_stream(location, offset)
     try:
         outer = Peekable(raw)
-        if offset:
+        if offset or location.lower().endswith(_PACKAGES):
             yield Content(None, "none", outer)
         elif zip_archives.is_zip(outer.peek(8)):
             file = storage.open_seekable(location)
@@ -98,7 +100,7 @@ class _Walk:
                 return
             stream = Peekable(Decompressed(stream, codec) if codec else snappy.SnappyStream(stream))
         head = stream.peek(BLOCK)
-        found = _archive(stream, head, compression)
+        found = None if (name or "").lower().endswith(_PACKAGES) else _archive(stream, head, compression)
         if found is None:
             problem = _other_problem(head)
             own = compression or "none"

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.lake.tables.bronze import SourceKind
+from ingest.files.not_of_kafka import not_of_kafka
+from ingest.lake.tables.bronze import NOT_OF_KAFKA, SourceKind
 from ingest.readers import paths
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
 from ingest.readers.log_dirs.listings import recognise_listing
@@ -16,6 +17,11 @@ from ingest.readers.log_dirs.names import recognise_segment
 from ingest.readers.logs.layouts import Reading, clean, detect, explain, sample
 from ingest.readers.logs.writers import MAX_BROKER_ID, STATE_CHANGE_START, kind_of_logger, own_broker_id
 
+#: Files of a Kafka or ZooKeeper installation that say nothing of what a cluster did.
+_OTHER_CONFIGURATION: Final = re.compile(
+    r"(?:zookeeper[\w.\-]*|producer|consumer|connect-[\w\-]+|(?:[\w\-]+-)?log4j2?)\.properties|zoo\.cfg|myid"
+    r"|(?:accepted|current)Epoch"
+)
 #: As much of a file is looked at to recognise it.
 HEAD_BYTES: Final = 512 << 10
 _SAMPLE_LINES: Final = 400
@@ -49,6 +55,8 @@ _KAFKA_LOGGER: Final = re.compile(
 #: A client within a broker.
 _BROKERS_CLIENT: Final = re.compile(rb"\[Controller id=\d+, targetBrokerId=")
 _ZOOKEEPER_LOGGER: Final = re.compile(rb"org\.apache\.zookeeper\.")
+#: In JSON or XML: a log that is not read as it is.
+_LOG_IN_MARKUP: Final = re.compile(rb'"(?:level|message|@timestamp|logger|loggerName)"\s*:|<log4j:event|<Event ')
 _CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
 
 
@@ -249,7 +257,12 @@ def _log(lines: Sequence[bytes], head: bytes) -> Recognised | None:
 def _other(head: bytes, names: Sequence[str]) -> Recognised:
     if names and paths.is_partition_file(names[-1]):
         return _not_read(SourceKind.UNRECOGNISED, "a file of a log directory of Kafka's: not read yet")
+    if names and _OTHER_CONFIGURATION.fullmatch(names[-1]):
+        return _not_read(SourceKind.UNRECOGNISED, "configuration of ZooKeeper, of a client or of logging: not read yet")
     why = explain(head)
+    other = not_of_kafka(names)
+    if other is not None and not _LOG_IN_MARKUP.search(head):
+        return Recognised(SourceKind.UNRECOGNISED, NOT_OF_KAFKA, f"Kafka writes no such file: {other}")
     if why is not None:
         return _rejected(SourceKind.UNRECOGNISED, why)
     if b"\0" in head[:4096]:

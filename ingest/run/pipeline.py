@@ -19,8 +19,9 @@ from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
 from ingest.files.inspected import Inspected
 from ingest.files.inspection import SPLIT_BYTES
+from ingest.files.not_of_kafka import in_words, not_of_kafka
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
+from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, NOT_OF_KAFKA
 from ingest.readers.logs.times import zone
 from ingest.run import reading
 from ingest.run.accounting import IngestError, keys_frame, text_frame
@@ -51,7 +52,7 @@ class IngestOptions:
 @dataclass(frozen=True)
 class IngestReport:
     """What a run did. ``records_read`` = ``records_kept`` + ``records_rejected``; ``files_ambiguous`` were read and may
-    be of several of the ``clusters``."""
+    be of several of the ``clusters``; ``not_of_kafka`` counts by kind of name the files that Kafka does not write."""
 
     files_new: int = 0
     files_grown: int = 0
@@ -59,11 +60,17 @@ class IngestReport:
     files_not_read: int = 0
     files_rejected: int = 0
     files_ambiguous: int = 0
+    not_of_kafka: Mapping[str, int] = field(default_factory=dict)
     records_read: int = 0
     records_kept: int = 0
     records_rejected: int = 0
     clusters: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def passed_over(self) -> str:
+        """What the files are that Kafka does not write, in words; empty where there are none."""
+        return in_words(self.not_of_kafka)
 
     @property
     def nothing_recognised(self) -> bool:
@@ -216,6 +223,9 @@ def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warni
         files_known=outcomes["known"],
         files_not_read=outcomes["not_read"],
         files_rejected=outcomes["rejected"],
+        not_of_kafka=Counter(
+            not_of_kafka(file.names) or "" for entry in planned if (file := entry.owner.file).status == NOT_OF_KAFKA
+        ),
         files_ambiguous=sum(entry.owner.is_ambiguous for entry in read),
         records_read=sum(row["records_read_count"] for row in rows),
         records_kept=sum(row["records_kept_count"] for row in rows),
@@ -234,6 +244,8 @@ def _is_read(entry: Planned) -> bool:
 def _outcome(entry: Planned, is_written: bool) -> str:
     if entry.owner.file.status == "rejected":
         return "rejected"
+    if entry.owner.file.status == NOT_OF_KAFKA:
+        return NOT_OF_KAFKA
     if not _is_read(entry):
         return "not_read"
     if not is_written or entry.action is Action.KNOWN:

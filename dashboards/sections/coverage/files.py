@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import Column
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 
 from dashboards.section import Section
 from dashboards.source import FileTotals, Source, by_cluster, grouped, ms, top_of_cluster
+from ingest.files.not_of_kafka import in_words
 from ingest.lake.tables import bronze
 
 _GROUP: Final = ("source_kind", "broker_id", "status", "level_floor", "time_zone", "kafka_version")
@@ -89,8 +91,25 @@ def gather(source: Source) -> Mapping[str, tuple[FileGroup, ...]]:
         .groupBy("cluster_id", *_GROUP)
         .agg(*_sums(), F.min("reason").alias("reason"), F.min("source_file").alias("example"))
     )
+    others = _passed_over(source)
     order = [F.col(name).asc_nulls_first() for name in _GROUP]
-    return by_cluster(FileGroup, top_of_cluster(rows, order, _MOST_GROUPS))
+    groups = by_cluster(FileGroup, top_of_cluster(rows, order, _MOST_GROUPS))
+    return {
+        cluster: tuple(
+            replace(group, reason=in_words(others[cluster])) if group.status == bronze.NOT_OF_KAFKA else group
+            for group in of_cluster
+        )
+        for cluster, of_cluster in groups.items()
+    }
+
+
+def _passed_over(source: Source) -> Mapping[str, Counter[str]]:
+    """By cluster: how many files of which kind of name are none of Kafka's."""
+    counts: dict[str, Counter[str]] = {}
+    files = source.read(bronze.INGESTED_FILES).where(F.col("status") == bronze.NOT_OF_KAFKA)
+    for row in files.groupBy("cluster_id", "reason").count().collect():
+        counts.setdefault(row["cluster_id"], Counter())[row["reason"].rpartition(": ")[2]] += row["count"]
+    return counts
 
 
 def _sums() -> tuple[Column, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import LOG_KINDS, SourceKind
+from ingest.lake.tables.bronze import LOG_KINDS, NOT_OF_KAFKA, SourceKind
 from ingest.lake.tables.quality import CLOCK, EVIDENCE_COVERAGE, NOT_CAPTURED
 from reconstruct.coverage.gaps import LogFile, gaps
 from reconstruct.coverage.levels import coarse_spans
@@ -70,7 +70,7 @@ def _of_files(known: DataFrame) -> DataFrame:
 def _of_logs(every: DataFrame, jumps: DataFrame) -> DataFrame:
     """Gaps, coarse spans and files out of order. A broker's logs are a group: a row per file, of which a broker has
     thousands at most."""
-    logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | (F.col("status") != "ingested"))
+    logs = every.where(F.col("source_kind").isin(*LOG_KINDS) | ~F.col("status").isin("ingested", NOT_OF_KAFKA))
     is_read = F.col("status") == "ingested"
     files = select_evidence(
         logs.join(jumps, ["cluster_id", "file_id"], "left"),

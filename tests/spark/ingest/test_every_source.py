@@ -145,6 +145,7 @@ class TestTheFolder:
         status = Counter(row["status"] for row in ingested.files)
         report = ingested.report
         assert (report.files_rejected, report.files_not_read) == (status["rejected"], 2)
+        assert report.passed_over == ".md 1"
         assert report.files_known == len(COPIES)
         assert len(report.clusters) == 1
         assert len({row["cluster_id"] for row in ingested.files}) == 1
@@ -171,7 +172,7 @@ class TestTheFolder:
             ("broker-1/logs/long.log", 1): "longer than 8 MiB",
             ("broker-2/logs/damaged.log", 3): "zeros and no text",
             ("core.4711", 1): "binary data of a kind that is not known",
-            ("notes.md", 1): "neither a log of a known layout",
+            ("notes.txt", 1): "neither a log of a known layout",
             ("prober/log-dirs.jsonl", 6): "no JSON",
         }
         assert set(rejected) == set(wanted)

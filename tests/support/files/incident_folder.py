@@ -98,7 +98,8 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "console/pods/kafka-1/0.log": Expected("state_change_log", "ingested", 2, "kubernetes+bracketed"),
     "core.4711": Expected("unrecognised", "rejected"),
     "empty.log": Expected("unrecognised", "empty"),
-    "notes.md": Expected("unrecognised", "rejected"),
+    "README.md": Expected("unrecognised", "not_of_kafka"),
+    "notes.txt": Expected("unrecognised", "rejected"),
     "prober/answers.jsonl": Expected("offset_probe", "ingested", 2),
     "prober/descriptions.jsonl": Expected("cluster_description"),
     "prober/log-dirs.jsonl": Expected("cluster_description"),
@@ -184,7 +185,8 @@ def build(capture: Path, folder: Path, outside: Path) -> Incident:
     files["broker-2/listing.txt"] = _listing()
     files["core.4711"] = _BINARY
     files["empty.log"] = b""
-    files["notes.md"] = b"# What we did\n\nrestarted broker 2, twice\n"
+    files["README.md"] = b"# Read me\n\nnot a line of Kafka's\n"
+    files["notes.txt"] = b"# What we did\n\nrestarted broker 2, twice\n"
     files["prober/answers.jsonl"] = (capture / "probes-2.jsonl").read_bytes()
     files |= {f"prober/{name}": data for name, data in described(capture).items()}
     files["scenario/events.jsonl"] = (capture / "events.jsonl").read_bytes()

@@ -196,6 +196,7 @@ def ingest_report(**changes):
         "files_not_read": 0,
         "files_rejected": 0,
         "files_ambiguous": 0,
+        "passed_over": "",
         "records_read": 10,
         "records_kept": 9,
         "records_rejected": 1,

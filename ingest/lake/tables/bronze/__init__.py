@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.bronze.capture import CAPTURE_GAPS, CLUSTER_DESCRIPTIONS, DESCRIPTION_TYPES, OFFSET_PROBES
-from ingest.lake.tables.bronze.files import INGESTED_FILES, REJECTED_RECORDS
+from ingest.lake.tables.bronze.files import INGESTED_FILES, NOT_OF_KAFKA, REJECTED_RECORDS
 from ingest.lake.tables.bronze.kinds import (
     COMPRESSIONS,
     GROWING_KINDS,
@@ -56,6 +56,7 @@ __all__ = [
     "LOG_LEVELS",
     "LOG_RECORDS",
     "LOG_SEGMENTS",
+    "NOT_OF_KAFKA",
     "OFFSET_CHECKPOINTS",
     "OFFSET_CHECKPOINT_KINDS",
     "OFFSET_PROBES",

@@ -8,6 +8,9 @@ from ingest.lake.tables.bronze.columns import BROKER, CLUSTER, INGESTED_AT, KIND
 from ingest.lake.tables.bronze.kinds import COMPRESSIONS
 from ingest.lake.tables.spec import TableSpec, col
 
+#: The status of a file that is recognised as nothing, and whose name no Kafka file has.
+NOT_OF_KAFKA: Final = "not_of_kafka"
+
 INGESTED_FILES: Final = TableSpec(
     "bronze",
     "ingested_files",
@@ -48,9 +51,10 @@ INGESTED_FILES: Final = TableSpec(
         col(
             "status",
             "string",
-            "ingested, not_read_yet (known, no reader yet), empty, or rejected (with a reason).",
+            "ingested, not_read_yet (known, no reader yet), empty, rejected (with a reason), or not_of_kafka"
+            " (recognised as nothing, with a name that no Kafka file has: .java, .html).",
             nullable=False,
-            vocabulary=("ingested", "not_read_yet", "empty", "rejected"),
+            vocabulary=("ingested", "not_read_yet", "empty", "rejected", NOT_OF_KAFKA),
         ),
         col("reason", "string", "Why the file is not read; NULL where it is."),
         col("size_bytes", "bigint", "Uncompressed size when last seen.", nullable=False),
@@ -65,7 +69,7 @@ INGESTED_FILES: Final = TableSpec(
         INGESTED_AT,
     ),
     constraints={"kept_and_rejected": "records_read_count = records_kept_count + records_rejected_count"},
-    version=4,
+    version=5,
 )
 
 REJECTED_RECORDS: Final = record_table(

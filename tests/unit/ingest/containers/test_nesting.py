@@ -40,6 +40,17 @@ def test_zips_inside_tars_zips_and_compressed_files(tmp_path: Path) -> None:
     assert whole(COMPRESS["zstd"](inner), tmp_path) == {"a": LINE}
 
 
+def test_programs_are_not_opened(tmp_path: Path) -> None:
+    program = zipped({"A.class": LINE})
+    assert whole(tar({"libs/kafka.jar": program, "logs.zip": program}), tmp_path) == {
+        "libs/kafka.jar": program,
+        "logs.zip!A.class": LINE,
+    }
+    jar = tmp_path / "a.JAR"
+    jar.write_bytes(program)
+    assert [(item.member, item.stream.read(1 << 20)) for item in contents(str(jar))] == [(None, program)]
+
+
 def test_a_zip_too_large_to_hold_is_read_in_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_archives, "SPOOL_BYTES", 1000)
     noise = random.Random(3).randbytes(600_000)

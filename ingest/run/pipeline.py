@@ -22,7 +22,7 @@ from ingest.files.inspection import SPLIT_BYTES
 from ingest.files.not_of_kafka import in_words, not_of_kafka
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, NOT_OF_KAFKA
-from ingest.readers.logs.times import zone
+from ingest.readers.logs.times import BUDDHIST_YEARS, common_year, zone
 from ingest.run import reading
 from ingest.run.accounting import IngestError, keys_frame, text_frame
 from ingest.run.planning import Action, Planned, StoredFile, file_ids, needed_prefixes, plan
@@ -128,7 +128,7 @@ class Ingest:
         writer = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress)
         writer.take_out(earlier)
         rows = writer.take(taken)
-        return _report(planned, rows, [*warnings, *_unfinished(planned)])
+        return _report(planned, rows, [*warnings, *_unfinished(planned), *_buddhist(planned)])
 
     def _inspect(self, found: Sequence[ListedFile]) -> list[Inspected]:
         """Every file inspected: those that changed since the last run, now."""
@@ -206,6 +206,17 @@ def _unfinished(planned: Sequence[Planned]) -> list[str]:
     if not names:
         return []
     return [f"{_some(names)}: the last line is not finished and is kept back until it is; --final takes it as it is"]
+
+
+def _buddhist(planned: Sequence[Planned]) -> list[str]:
+    names = sorted(
+        entry.owner.file.source_file
+        for entry in planned
+        if (entry.owner.file.first_at or "")[:4] != common_year((entry.owner.file.first_at or "")[:4])
+    )
+    if not names:
+        return []
+    return [f"{_some(names)}: years of the Buddhist calendar, taken as those {BUDDHIST_YEARS} before"]
 
 
 def _some(names: Sequence[str]) -> str:

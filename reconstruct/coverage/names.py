@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ingest.readers.logs.times import zone
+from ingest.readers.logs.times import common_year, zone
 from reconstruct.time.instants import to_datetime, to_micros
 
 _PACKED: Final = re.compile(r"\.(gz|gzip|zst|xz|bz2|snappy|zip)$", re.IGNORECASE)
@@ -47,7 +47,7 @@ def log_name(source_file: str) -> LogName:
     directory, _, name = path.rpartition("/")
     name = _PACKED.sub("", name)
     if found := _PERIOD.search(name):
-        text = found[1]
+        text = common_year(found[1][:4]) + found[1][4:]
         is_hour = len(text) > 10
         try:
             period = datetime.strptime(text, "%Y-%m-%d-%H" if is_hour else "%Y-%m-%d")

@@ -52,6 +52,9 @@ _FILE_DATE: Final = re.compile(r"[^/!]*?[.\-](\d{4}-\d\d-\d\d)(?:[.\-]\d\d?)*(?:
 #: Lines of one log are out of order by no more than this; a jump back that is longer is one of the clock.
 _DISORDER_SECONDS: Final = 60
 
+#: By how much years of the Buddhist calendar are more, and the first that a log can be of: 1957.
+BUDDHIST_YEARS: Final = 543
+FIRST_BUDDHIST_YEAR: Final = "2500"
 NO_CALENDAR: Final = "its time is on no calendar"
 NO_DATE: Final = (
     "its time has no date, and neither has the file's name: give the log the name that its rotation gives it, as in"
@@ -196,6 +199,12 @@ class LogClock:
         return first is not None and second is not None and first > second
 
 
+def common_year(year: str) -> str:
+    """The year of the common calendar: Java with the locale ``th_TH`` prints those of the Buddhist one, 543 more, in
+    times and in the names of rolled files. No log is of the years that both could mean."""
+    return f"{int(year) - BUDDHIST_YEARS:04d}" if FIRST_BUDDHIST_YEAR <= year <= "2699" else year
+
+
 def prints_zone(text: str) -> bool:
     """Whether a printed time tells the instant without a zone given."""
     parts = _parts(text, "1970-01-01")
@@ -223,7 +232,7 @@ def _parts(text: str, date: str | None) -> tuple[str, str, str | None] | None:
         year, month, day = date.split("-")
     else:
         return None
-    return f"{year}-{month}-{day} {clock}", fraction or "", suffix
+    return f"{common_year(year)}-{month}-{day} {clock}", fraction or "", suffix
 
 
 def _jumps_back(last: datetime, local: datetime) -> bool:

@@ -55,6 +55,7 @@ def _clock(instant: int) -> str:
         ("server.log.2026-11-21-10", "", "server.log", datetime(2026, 11, 21, 10), None),
         ("a.tar!k/server.log.2026-11-21-10.gz", "a.tar/k", "server.log", datetime(2026, 11, 21, 10), None),
         ("logs/server.log.2026-11-21", "logs", "server.log", datetime(2026, 11, 21), None),
+        ("logs/server.log.2569-11-21", "logs", "server.log", datetime(2026, 11, 21), None),
         ("logs/server.log.12", "logs", "server.log", None, 12),
         ("logs/server.log.3.zst", "logs", "server.log", None, 3),
         ("logs/server.log.2026-13-41-10", "logs", "server.log.2026-13-41-10", None, 0),

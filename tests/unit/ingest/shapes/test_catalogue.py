@@ -145,6 +145,7 @@ become_leader_skipped become_leader_failed become_follower_started become_follow
 become_follower_failed fetchers_stopped log_truncated fetcher_started fetcher_skipped stop_replica_received
 stop_replica_handled stop_replica_ignored update_metadata_ignored metadata_cached metadata_deleted metadata_batch
 leader_epoch_started topic_id_assigned topic_id_removed partition_created leader_recovery metadata_record migration
+logger_registered
 """
 
 

@@ -68,7 +68,7 @@ def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
     return Inputs(
         clocks,
         records,
-        stage.keep(topic_incarnations(records, znodes), "incarnations"),
+        stage.keep(topic_incarnations(records, znodes, lake.read(b.INGESTED_FILES)), "incarnations"),
         stage.keep(offset_statements(records), "offset_statements"),
     )
 

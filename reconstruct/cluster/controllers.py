@@ -47,15 +47,20 @@ def controller_tenures(facts: Iterable[ControllerFact]) -> list[TenureSpan]:
     return spans
 
 
+def recreations(facts: Iterable[ControllerFact]) -> list[int]:
+    """When the cluster was created again in the same folders, in order."""
+    elections = [
+        GenerationFact(fact.at, fact.evidence_id, fact.epoch, fact.stated_cluster_id, fact.controller_id)
+        for fact in facts
+        if fact.epoch != 0 and fact.kind in ("elected", "znode_epoch", "cluster_id")
+    ]
+    return [start.at for start in generation_starts(elections)]
+
+
 def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:
     """Half-open spans of time, one for each time that the cluster was created."""
     far = 2**62
-    elections = [
-        GenerationFact(fact.at, fact.evidence_id, fact.epoch, fact.stated_cluster_id)
-        for fact in known
-        if fact.kind in ("elected", "znode_epoch", "cluster_id")
-    ]
-    starts = [-far, *(start.at for start in generation_starts(elections))]
+    starts = [-far, *recreations(known)]
     return list(zip(starts, [*starts[1:], far], strict=True))
 
 

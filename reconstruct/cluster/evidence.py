@@ -29,8 +29,8 @@ class ControllerFact:
 
     ``kind``: ``znode_epoch`` (/controller_epoch was ``epoch`` from ``at``), ``znode_controller`` (/controller named
     ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``acted`` (the first line it logged in
-    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (a broker states the
-    cluster's id).
+    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (the broker
+    ``controller_id`` states the cluster's id).
     """
 
     kind: str

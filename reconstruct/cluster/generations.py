@@ -14,12 +14,14 @@ RECREATION_US: Final = 30_000_000
 
 @dataclass(frozen=True, slots=True)
 class GenerationFact:
-    """An election of a controller (its epoch) or a statement of the cluster's id; ``at`` in microseconds."""
+    """An election of a controller (its epoch) or a statement of the cluster's id by ``broker_id``, NULL where nothing
+    says by whom; ``at`` in microseconds."""
 
     at: int
     evidence_id: str
     controller_epoch: int | None = None
     stated_cluster_id: str | None = None
+    broker_id: int | None = None
 
 
 class GenerationStart(NamedTuple):
@@ -32,22 +34,28 @@ class GenerationStart(NamedTuple):
 def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
     """The starts of all generations but the first, in order.
 
-    A cluster began again where its first epoch is elected after a higher one, or where it states an id that it never
-    had; one recreation may show both ways, and by several brokers.
+    A cluster began again where its first epoch is elected after a higher one, where it states an id that it never had,
+    or where a broker states another than it did before; one recreation may show both ways, and by several brokers.
     """
     starts: list[GenerationStart] = []
     highest = 0
     current: str | None = None  # the id that this generation stated
     known: set[str] = set()
+    said: dict[int, str] = {}  # by broker, the id that it stated last
     for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
         begins_again = fact.controller_epoch == FIRST_EPOCH and highest > FIRST_EPOCH
         if begins_again:
             current = None
         stated = fact.stated_cluster_id
-        if stated is not None and stated not in known:
+        if stated is not None:
+            before = None if fact.broker_id is None else said.get(fact.broker_id)
+            is_another = stated != before if before is not None else stated not in known
             known.add(stated)
-            begins_again = current is not None
-            current = stated
+            if fact.broker_id is not None:
+                said[fact.broker_id] = stated
+            if is_another and stated != current:
+                begins_again = begins_again or current is not None
+                current = stated
         if begins_again:
             starts.append(GenerationStart(fact.at, fact.evidence_id))
             highest = 0

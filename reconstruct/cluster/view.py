@@ -93,6 +93,8 @@ class ClusterView:
     liveness: Mapping[int, tuple[Interval[Registration], ...]] = field(default_factory=dict)
     #: the brokers that stopped serving, each with its departures in order.
     departures: Mapping[int, tuple[Departure, ...]] = field(default_factory=dict)
+    #: when the cluster was created again in the same folders.
+    recreations: tuple[int, ...] = ()
     #: min.insync.replicas of a topic, where its configuration says.
     min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
     #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
@@ -124,9 +126,12 @@ class ClusterView:
         )
 
     def is_one_cluster(self, broker_id: int, start: int, end: int) -> bool:
-        """Whether what the broker logged at both instants is of one cluster: there was no time to create a cluster
-        again, or one file of the broker's state-change log holds both. Folders that served one cluster after the other
-        have files of each, often without the first elections and the start of the process."""
+        """Whether what the broker logged at both instants is of one cluster: it is not known to have been created again
+        in between, and there was no time to, or one file of the broker's state-change log holds both. Folders that
+        served one cluster after the other have files of each, often without the first elections and the start of the
+        process."""
+        if any(start < at <= end for at in self.recreations):
+            return False
         spans = self.logs.get(broker_id, ())
         return end - start <= RECREATION_US or any(span.start <= start and end <= span.end for span in spans)
 

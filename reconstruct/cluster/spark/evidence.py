@@ -16,6 +16,7 @@ from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
+from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
@@ -65,7 +66,7 @@ def gather(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
-            _controller_facts(state_changes, controller_events, replication_events, znodes),
+            _controller_facts(state_changes, controller_events, stated_ids(replication_events, files), znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
@@ -101,7 +102,7 @@ def _at(column: str) -> Column:
 
 
 def _controller_facts(
-    state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znodes: DataFrame
+    state_changes: DataFrame, controller_events: DataFrame, stated: DataFrame, znodes: DataFrame
 ) -> DataFrame:
     written = znodes.where("change = 'written'")
     by_line: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
@@ -125,8 +126,7 @@ def _controller_facts(
         _level_floor(),
     )
     by_act = {name: name for name in ("at", "evidence_id", "controller_id", "epoch", "level_floor")}
-    stated = replication_events.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL")
-    by_statement = by_line | {"stated_cluster_id": text_field("cluster_id")}
+    by_statement = {name: name for name in ("at", "evidence_id", "stated_cluster_id")} | {"controller_id": "broker_id"}
     facts: tuple[tuple[str, DataFrame, Mapping[str, Column | str]], ...] = (
         ("znode_epoch", written.where(F.col("path") == CONTROLLER_EPOCH_PATH), by_znode | {"epoch": epoch}),
         ("znode_controller", written.where(F.col("path") == CONTROLLER_PATH), by_znode | {"controller_id": named}),

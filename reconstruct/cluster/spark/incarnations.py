@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.spark.evidence import ELECTED
+from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.engine.folds import fold, select_evidence, union
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
 from reconstruct.events.spark.fields import int_field, text_field
@@ -68,13 +69,17 @@ def incarnations_of(
     """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs.
 
     ``znodes_end`` is the last change of any znode that is known: after it, only the log tells of creations.
+    Between the first and the last znode that is known the log tells of creations only where it has more than fit them:
+    snapshots do not show a topic that was created and deleted between two of them.
     No topic outlives its cluster: where that was created again, and nothing tells of the topic's own creation, another
     incarnation begins.
     """
     znodes = sorted((c for c in creations if c.is_znode), key=lambda c: (c.at, c.name))
     logged = sorted((c for c in creations if not c.is_znode), key=lambda c: (c.at, c.name))
     unmatched = [c for c in logged if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for z in znodes)]
-    if znodes:
+    unlogged = [z for z in znodes if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for c in logged)]
+    # where clocks differ, each of them may be one of the others; more are creations that no znode tells of
+    if znodes and len(unmatched) <= len(unlogged):
         unmatched = [c for c in unmatched if c.at < znodes[0].at or (znodes_end is not None and c.at > znodes_end)]
     starts = [*znodes, *unmatched]
     for recreation in recreations:
@@ -85,8 +90,8 @@ def incarnations_of(
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
-def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
-    """``bronze.log_records`` and ``silver.znode_changes`` to the incarnations of topics.
+def topic_incarnations(records: DataFrame, znodes: DataFrame, files: DataFrame) -> DataFrame:
+    """``bronze.log_records``, ``silver.znode_changes`` and ``bronze.ingested_files`` to the incarnations of topics.
 
     Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
     """
@@ -117,7 +122,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame) -> DataFrame:
         )
     )
     named = named_partitions(records)
-    first = _first_of_each_generation(named, cluster_generations(records, znodes))
+    first = _first_of_each_generation(named, cluster_generations(records, znodes, files))
     # the n-th time that a partition becomes New begins the n-th incarnation of its topic; the first time goes unlogged
     # where the partition is named before
     at = F.unix_micros("corrected_time")
@@ -169,18 +174,20 @@ def stored_incarnations(rows: DataFrame) -> DataFrame:
     )
 
 
-def cluster_generations(records: DataFrame, znodes: DataFrame) -> DataFrame:
+def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame) -> DataFrame:
     """Grain: one row per (cluster, time it was created), with its half-open span in microseconds; no row for a
     cluster of which no election and no id is known."""
     elected = records.where(F.col("event_type").isin(*ELECTED) & text_field("controller_epoch").isNotNull())
-    stated = records.where("event_type = 'cluster_id' AND fields['cluster_id'] IS NOT NULL")
     epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))
     by_lines: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
     by_znodes: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
     facts: list[tuple[DataFrame, Mapping[str, Column | str]]] = [
         (elected, by_lines | {"controller_epoch": int_field("controller_epoch")}),
         (epochs, by_znodes | {"controller_epoch": F.col("data").try_cast("int")}),
-        (stated, by_lines | {"stated_cluster_id": text_field("cluster_id")}),
+        (
+            stated_ids(records, files),
+            {name: name for name in ("at", "evidence_id", "stated_cluster_id", "broker_id")},
+        ),
     ]
     key, columns = ("cluster_id",), columns_of(GenerationFact)
     evidence = union(select_evidence(rows, key, columns, **given) for rows, given in facts)

@@ -13,7 +13,7 @@ from ingest.lake.tables.bronze import BROKER_CONFIGS, INGESTED_FILES
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
 from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
-from reconstruct.cluster.controllers import TenureSpan, controller_tenures
+from reconstruct.cluster.controllers import TenureSpan, controller_tenures, recreations
 from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
@@ -40,6 +40,7 @@ class ClusterHistory:
         self.view = ClusterView(
             cluster_id=cluster_id,
             version=facts.version,
+            recreations=tuple(recreations(facts.controllers)),
             tenures=tuple(span.tenure for span in self.tenures),
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
             departures=broker_departures(facts, self.registrations),

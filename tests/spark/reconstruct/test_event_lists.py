@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import LOG_RECORDS
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.events.spark.step import controller_events
@@ -50,7 +50,9 @@ def rows(spark: Any) -> list[Any]:
         [record(1, "leader_cache_listed", cache), record(2, "partition_addition_skipped", skipped)],
         LOG_RECORDS.struct,
     ).withColumn("corrected_time", F.col("event_time"))
-    incarnations = topic_incarnations(records, spark.createDataFrame([], ZNODE_CHANGES.struct))
+    incarnations = topic_incarnations(
+        records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES))
+    )
     return controller_events(records, incarnations).orderBy("event_id").collect()
 
 

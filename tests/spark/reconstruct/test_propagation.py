@@ -145,7 +145,9 @@ class Judged:
 @pytest.fixture(scope="module")
 def judged(spark: Any) -> Judged:
     logged, files = records(spark)
-    incarnations = topic_incarnations(logged, spark.createDataFrame([], ZNODE_CHANGES.struct))
+    incarnations = topic_incarnations(
+        logged, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES))
+    )
     views = {name: view(name) for name in STORIES}
     requests = controller_requests(state_change_events(logged, incarnations), files, views).persist()
     lossy = lossy_logs(requests, views)

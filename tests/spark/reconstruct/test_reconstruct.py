@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 from ingest.lake.tables.events import ZNODE_CHANGES
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
@@ -155,7 +155,7 @@ def records(spark: Any) -> Any:
 
 @pytest.fixture
 def incarnations(spark: Any, records: Any) -> Any:
-    return topic_incarnations(records, spark.createDataFrame([], ZNODE_CHANGES.struct))
+    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES)))
 
 
 def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:

@@ -9,8 +9,8 @@ def elected(at: int, epoch: int) -> GenerationFact:
     return GenerationFact(at, f"e{at}", controller_epoch=epoch)
 
 
-def stated(at: int, cluster_id: str) -> GenerationFact:
-    return GenerationFact(at, f"i{at}", stated_cluster_id=cluster_id)
+def stated(at: int, cluster_id: str, broker_id: int | None = None) -> GenerationFact:
+    return GenerationFact(at, f"i{at}", stated_cluster_id=cluster_id, broker_id=broker_id)
 
 
 def starts(*facts: GenerationFact) -> list[int]:
@@ -37,6 +37,17 @@ def test_a_first_epoch_that_two_sources_show_is_one_election() -> None:
 
 def test_an_id_never_stated_before_is_of_another_cluster() -> None:
     assert starts(stated(1, "A"), stated(2, "A"), stated(3, "B"), stated(4, "A"), stated(5, "B")) == [3]
+
+
+def test_an_id_that_a_broker_comes_back_to_is_of_another_cluster() -> None:
+    assert starts(*(stated(at, name, 1) for at, name in enumerate("AABBA", 1))) == [3, 5]
+    # each recreation once, whoever states it
+    both = [stated(10 * at + broker, name, broker) for at, name in enumerate("ABA") for broker in (1, 2)]
+    assert starts(*both) == [11, 21]
+
+
+def test_a_broker_whose_clock_lags_does_not_bring_an_id_back() -> None:
+    assert starts(stated(1, "A", 1), stated(2, "A", 2), stated(3, "B", 1), stated(4, "A", 2), stated(5, "B", 2)) == [3]
 
 
 def test_a_recreation_that_shows_both_ways_is_one() -> None:

@@ -23,6 +23,15 @@ def test_a_creation_that_the_log_shows_too_is_one() -> None:
     assert [name for name, _ in incarnations_of([Creation(MINUTE, "z1", True), Creation(soon, "log", False)])] == ["z1"]
 
 
+def test_creations_between_two_snapshots_are_told_by_the_log() -> None:
+    znodes = [Creation(MINUTE, "z1", True), Creation(90 * MINUTE, "z2", True)]
+    logged = [Creation(at * MINUTE, f"log{at}", False) for at in (20, 30, 40)]
+    names = ["z1", "log20", "log30", "log40", "z2"]
+    assert [name for name, _ in incarnations_of([*znodes, *logged], znodes_end=90 * MINUTE)] == names
+    # two that the log shows by another clock are those of the znodes
+    assert [name for name, _ in incarnations_of([*znodes, *logged[:2]], znodes_end=90 * MINUTE)] == ["z1", "z2"]
+
+
 def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
     found = incarnations_of([Creation(90 * MINUTE, "z1", True), Creation(MINUTE, "log", False)])
     assert [name for name, _ in found] == ["log", "z1"]

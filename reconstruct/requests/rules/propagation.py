@@ -75,6 +75,7 @@ def _judge_never_sent(request: Request, cluster: ClusterView, verdicts: Verdicts
     assert request.received_at is not None
     if (
         tenure is None
+        or request.received_at < sendable_from(request, tenure)  # the tenure is known from its later lines alone
         or not shows_sending(request, cluster)
         or not cluster.logs_all(request.controller_id, sendable_from(request, tenure), request.received_at)
     ):

@@ -172,6 +172,11 @@ def test_a_request_that_its_controller_never_sent_is_a_warning_since_a_line_may_
         pytest.param(UNSENT, replace(view(), lossy_logs=frozenset({1})), id="the controller's log lacks lines"),
         pytest.param(
             UNSENT,
+            replace(view(), tenures=tuple(replace(tenure, start=START + 200 * S) for tenure in view().tenures)),
+            id="of the tenure only later lines are known",
+        ),
+        pytest.param(
+            UNSENT,
             replace(view(), logs={**view().logs, 1: (LogSpan(START + 30 * S, END, "TRACE"),)}),
             id="the controller's log begins in mid-tenure",
         ),
@@ -248,6 +253,8 @@ def test_files_of_one_folder_may_be_of_one_cluster_after_the_other() -> None:
     started = replace(with_successor(view()), process_starts={2: ((START - 90_000 * S, "start-2"),)})
     day = replace(started, logs={**view().logs, 2: (LogSpan(START - 90_000 * S, START + 100 * S, "TRACE"),)})
     assert types(earlier, day) == [("accepted_stale_controller", "error")]
+    # one file of several clusters: the brokers' own logs state another id
+    assert types(earlier, replace(day, recreations=(START - 10 * S,))) == []
     hours = (LogSpan(START - 90_000 * S, START - 86_000 * S, "TRACE"), LogSpan(START, START + 100 * S, "TRACE"))
     rolled = replace(started, logs={**view().logs, 2: hours})
     assert types(earlier, rolled) == []

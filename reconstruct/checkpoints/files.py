@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,6 +30,11 @@ from reconstruct.time.instants import utc
 
 #: A file that is absent more often than this is one that the capture takes less often than its neighbours.
 ABSENCES_AT_MOST: Final = 2
+#: A file that something else than Kafka removed, as Java says it on Unix and on Windows.
+_GONE: Final = re.compile(
+    r"NoSuchFileException|FileNotFoundException: .*(?:No such file|cannot find the (?:file|path))"
+)
+_WRITING: Final = "while writing"
 _DUPLICATE: Final = "a second entry for"
 
 
@@ -229,6 +235,10 @@ def _judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerd
         kind = next((kind for kind in CHECKPOINT_KINDS if _names(line, kind)), None)
         if kind is None:
             continue
+        is_gone = _GONE.search(line.cause) is not None
+        if not is_gone and _WRITING in line.cause:
+            out.verdicts.unjudged(RULE)  # the disk refused it: what the file holds is not known
+            continue
         life = view.next_start(line.at)
         if any(line.at >= at and view.next_start(at) == life for at in _explained_at(view, explained, kind)):
             continue
@@ -237,14 +247,16 @@ def _judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerd
         reported.add((life, kind))
         failed = [f for f in view.lines_in(line.at, life, LineKind.DIRECTORY_FAILED) if f.path]
         name = FILE_NAMES[kind]
+        what = "did not find" if is_gone else "could not read"
         out.report(
-            DivergenceType.CHECKPOINT_MALFORMED,
-            "error",
+            DivergenceType.CHECKPOINT_MISSING if is_gone else DivergenceType.CHECKPOINT_MALFORMED,
+            "warning" if is_gone else "error",
             line.at,
             f"a {name} that Kafka can read",
             line.cause or "one that it cannot",
-            f"Broker {view.broker_id} could not read its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
-            f" By the rules: {restart_with_unreadable(kind, view.version)}."
+            f"Broker {view.broker_id} {what} its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
+            + (" It makes the file when it starts and never removes it: something else did." if is_gone else "")
+            + f" By the rules: {restart_with_unreadable(kind, view.version)}."
             + "".join(f" Log directory {f.path} failed ({utc(f.at)})." for f in failed[:2]),
             [line.evidence_id, *(f.evidence_id for f in failed[:4])],
         )

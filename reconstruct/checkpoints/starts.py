@@ -71,12 +71,24 @@ def states_before_start(view: BrokerView, start: int) -> dict[Replica, StateBefo
         known = result.get(last.replica)
         if not has_left and (known is None or known.observed_at <= last.taken_at or known.directory is None):
             result[last.replica] = StateBeforeStart(last.offset, last.taken_at, last.evidence_id, last.directory)
+    emptied_at = _directory_made_at(view, start)
     return {
         replica: before
         for replica, before in result.items()
-        if not view.lines_in(before.observed_at, start, LineKind.DELETED, replica=replica)
+        if before.observed_at >= emptied_at
+        and not view.lines_in(before.observed_at, start, LineKind.DELETED, replica=replica)
         and view.is_assigned(replica, before.observed_at, start) is not False
     }
+
+
+def _directory_made_at(view: BrokerView, before: int) -> int:
+    """When the broker last made its log directory, which was not there, before ``before``; 0 where it never did. One
+    that loads logs with records as it starts has another directory besides."""
+    made = [line.at for line in view.lines_in(0, before, LineKind.DIRECTORY_CREATED)]
+    return max(
+        (at for at in made if not any(line.offset for line in view.lines_in(at, view.next_start(at), LineKind.LOADED))),
+        default=0,
+    )
 
 
 def _judge_wiped(view: BrokerView, start: int, previous: StatesBefore, out: CheckpointVerdicts) -> frozenset[Replica]:

@@ -352,6 +352,25 @@ def test_the_log_alone_tells_of_a_file_that_could_not_be_read() -> None:
 
 def test_a_failed_write_is_no_damaged_file() -> None:
     assert told(broker({}, [BrokerLine(START, LineKind.UNREADABLE, path="/kafka/data", cause="No space left")])) == []
+    cause = f"KafkaStorageException: Error while writing to checkpoint file {_NAMES}"
+    assert told(broker({}, [BrokerLine(START, LineKind.UNREADABLE, path="/kafka/data", cause=cause)])) == []
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        f"java.io.FileNotFoundException: {_NAMES}.tmp (No such file or directory)",
+        f"java.io.FileNotFoundException: {_NAMES} (The system cannot find the path specified)",
+        f"java.nio.file.NoSuchFileException: {_NAMES}",
+    ],
+)
+def test_a_file_that_was_removed_while_the_broker_ran_is_missing_and_not_damaged(cause: str) -> None:
+    gone = BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause=cause, evidence_id="gone")
+    later = BrokerLine(START + 1, LineKind.UNREADABLE, path=_NAMES, cause="KafkaStorageException", evidence_id="later")
+    (finding,) = findings(broker({}, [gone, later], [START - 1]))
+    assert (finding.divergence_type, finding.severity) == ("checkpoint_missing", "warning")
+    assert (finding.evidence, finding.observed) == (("gone",), cause)
+    assert "something else did" in finding.explanation
 
 
 def test_an_undated_copy_is_judged_as_of_the_end() -> None:
@@ -437,6 +456,15 @@ def test_a_log_that_ends_below_its_high_watermark_lost_committed_records() -> No
     assert "6 committed records are gone from its disk" in finding.explanation
     cut = [*seen.lines, BrokerLine(2 * SECOND, LineKind.TRUNCATED, T, 44)]
     assert told(replace(seen, lines=cut)) == []
+
+
+def test_what_a_directory_held_that_was_made_anew_is_lost_once() -> None:
+    made = BrokerLine(3 * SECOND, LineKind.DIRECTORY_CREATED, path="/kafka/data", evidence_id="made")
+    lines = [loaded(SECOND, 40), made, loaded(START + 1, 0)]
+    assert told(broker({}, [lines[0], lines[2]], [0, 2 * SECOND, START])) != []
+    assert told(broker({}, lines, [0, 2 * SECOND, START])) == []
+    # a second directory, while the first one holds what it held
+    assert told(broker({}, [*lines, loaded(3 * SECOND + 1, 7, U)], [0, 2 * SECOND, START])) != []
 
 
 def test_logs_that_were_deleted_before_the_start_were_not_wiped() -> None:

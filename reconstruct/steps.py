@@ -195,8 +195,9 @@ def publish_gold(run: Run) -> None:
     """All findings of all steps, and gold as a whole, if its audit finds nothing."""
     found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
     found = with_losses(found, run.offset_histories)
-    files, *dated = run.read(b.INGESTED_FILES, *DATED_TABLES)
-    run.gold.offer(DIVERGENCES, second_look(found, dated, files))
+    dated = run.read(*DATED_TABLES)
+    others = run.read(b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS)
+    run.gold.offer(DIVERGENCES, second_look(found, dated, *others))
     run.refused = run.gold.publish(run.audit)
 
 

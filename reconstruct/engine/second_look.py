@@ -16,19 +16,35 @@ from ingest.lake.tables.bronze import (
     LOG_SEGMENTS,
     OFFSET_CHECKPOINTS,
 )
+from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import evidence_columns, fold, select_evidence, union
 from reconstruct.engine.rows import Row, values_of
+from reconstruct.events.spark.fields import speaker
 from reconstruct.findings.alternatives import (
     EvidenceRecord,
     FoundDivergence,
+    HandWrite,
+    LogDirs,
+    LogEnd,
     LogFile,
     LoggedHour,
     possible_alternatives,
     surroundings,
 )
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN, TOPIC_PATTERN
 
 _KEY: Final = ("cluster_id",)
-_COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile)
+_COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile, HandWrite, LogDirs, LogEnd)
+#: A broker's configuration as it prints it, a setting on each line.
+_LOG_DIRS: Final = "regexp_extract(continuation, '(?m)^\\s*log[.]dirs = (.*?)\\s*$', 1)"
+_LOG_DIR: Final = "regexp_extract(continuation, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
+#: Events after which a log ends lower by right.
+_CUT: Final = (
+    EventType.LOG_TRUNCATED,
+    EventType.LOG_DELETION_SCHEDULED,
+    EventType.LOG_DELETED,
+    EventType.STOP_REPLICA_HANDLED,
+)
 _SECOND: Final = {"divergence_id": "string", "alternatives": "array<string>", "but": "string"}
 _HOUR_US: Final = 3600 * 1_000_000
 #: The tables of what has a time of its own: lines, and copies that were captured.
@@ -40,10 +56,18 @@ DATED_TABLES: Final[tuple[TableSpec, ...]] = (
 )
 
 
-def second_look(findings: DataFrame, tables: Sequence[DataFrame], files: DataFrame) -> DataFrame:
+def second_look(
+    findings: DataFrame,
+    tables: Sequence[DataFrame],
+    files: DataFrame,
+    replication_events: DataFrame,
+    znodes: DataFrame,
+    transactions: DataFrame,
+) -> DataFrame:
     """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, and says so.
 
-    ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``.
+    ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``, ``znodes``
+    ``silver.znode_changes`` and ``transactions`` ``bronze.znode_transactions``.
     """
     found = findings.where("severity <> 'info'")
     claims = F.broadcast(found.select(*_KEY, "divergence_id", F.explode("evidence").alias("record_id")))
@@ -56,7 +80,7 @@ def second_look(findings: DataFrame, tables: Sequence[DataFrame], files: DataFra
     hour = (F.floor(F.unix_micros("event_time") / _HOUR_US) * _HOUR_US).alias("hour")
     evidence = union(
         [
-            select_evidence(found, _KEY, _COLUMNS, FoundDivergence, divergence_id="divergence_id", severity="severity"),
+            select_evidence(found, _KEY, _COLUMNS, FoundDivergence, at=F.unix_micros("detected_at")),
             select_evidence(
                 dated.join(claims, [*_KEY, "record_id"]),
                 _KEY,
@@ -80,6 +104,18 @@ def second_look(findings: DataFrame, tables: Sequence[DataFrame], files: DataFra
                 first_at=F.unix_micros("first_event_time"),
                 last_at=F.unix_micros("last_event_time"),
             ),
+            select_evidence(
+                _hand_writes(znodes, transactions), _KEY, _COLUMNS, HandWrite, at=F.unix_micros("changed_at")
+            ),
+            select_evidence(
+                tables[0].where("message LIKE 'KafkaConfig values:%' AND broker_id IS NOT NULL"),
+                _KEY,
+                _COLUMNS,
+                LogDirs,
+                at=F.unix_micros("event_time"),
+                log_dirs=f"coalesce(nullif(nullif({_LOG_DIRS}, 'null'), ''), {_LOG_DIR})",
+            ),
+            _log_ends(replication_events, found),
         ]
     )
     looked = fold(evidence, _KEY, {"cluster_id": "string"} | _SECOND, _second_look)
@@ -93,6 +129,34 @@ def second_look(findings: DataFrame, tables: Sequence[DataFrame], files: DataFra
     return joined.select(*(made.get(name, F.col(name)).alias(name) for name in findings.columns))
 
 
+def _hand_writes(znodes: DataFrame, transactions: DataFrame) -> DataFrame:
+    """Writes that only brokers make, by sessions that were opened and closed without one registering."""
+    sessions = transactions.where("operation = 'create_session'").select("cluster_id", "session_id").distinct()
+    is_state = F.col("path").rlike(PARTITION_STATE_PATTERN) | (F.col("path") == CONTROLLER_EPOCH_PATH)
+    is_deletion = F.col("path").rlike(TOPIC_PATTERN) & (F.col("change") == "deleted")
+    written = znodes.where((is_state | is_deletion) & F.col("written_by_broker_id").isNull())
+    return written.join(F.broadcast(sessions), ["cluster_id", "session_id"], "left_semi")
+
+
+def _log_ends(replication_events: DataFrame, found: DataFrame) -> DataFrame:
+    """Where the logs of the partitions that findings are about ended when they were loaded."""
+    key = ("cluster_id", "topic", "topic_incarnation", "partition_id")
+    end = F.when(F.col("event_type") == EventType.LOG_LOADED, F.col("log_end_offset")).when(
+        F.col("event_type") == EventType.LOG_CREATED, F.lit(0)
+    )
+    events = replication_events.where(
+        F.col("event_type").isin(EventType.LOG_LOADED, EventType.LOG_CREATED, *_CUT) & F.col("topic").isNotNull()
+    ).withColumn("broker_id", speaker())
+    return select_evidence(
+        events.where("broker_id IS NOT NULL").join(F.broadcast(found.select(*key).distinct()), list(key), "left_semi"),
+        _KEY,
+        _COLUMNS,
+        LogEnd,
+        at=F.unix_micros("corrected_time"),
+        log_end_offset=end,
+    )
+
+
 def _kind_and_time(spec: TableSpec) -> tuple[Column, Column]:
     if spec is LOG_RECORDS:
         return F.col("source_kind"), F.col("event_time").alias("at")
@@ -104,12 +168,18 @@ def _folder() -> Column:
 
 
 def _second_look(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    around = surroundings(values_of(LoggedHour, rows), values_of(LogFile, rows))
+    around = surroundings(
+        values_of(LoggedHour, rows),
+        values_of(LogFile, rows),
+        values_of(HandWrite, rows),
+        values_of(LogDirs, rows),
+        values_of(LogEnd, rows),
+    )
     records: dict[str, list[EvidenceRecord]] = {}
     for record in values_of(EvidenceRecord, rows):
         records.setdefault(record.divergence_id, []).append(record)
     for finding in values_of(FoundDivergence, rows):
-        possible = possible_alternatives(records.get(finding.divergence_id, ()), around)
+        possible = possible_alternatives(finding, records.get(finding.divergence_id, ()), around)
         if possible:
             yield {
                 "divergence_id": finding.divergence_id,

@@ -8,25 +8,46 @@ rules have tried others already, each where it judges: lines that are missing, c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Final
 
+from reconstruct.findings.divergences import DivergenceType
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, TOPICS_PATH
 from reconstruct.time.instants import utc
 
+#: Topic, its incarnation, partition.
+Partition = tuple[str, str | None, int]
 #: Longer than this without a line in any log of a cluster, µs, is a hole in what was given, or a cluster that was down.
 SILENCE_US: Final = 24 * 3600 * 1_000_000
 #: Logs of two folders overlap where they do for longer than the clocks of two writers differ and a file is moved, µs.
 _OVERLAP_US: Final = 60_000_000
 
 
+#: A process prints its configuration within this time of its start, before or after, µs.
+_CONFIGURED_WITHIN_US: Final = 5_000_000
+#: A write and what it led to lie in this order where clocks differ by no more, µs.
+_CLOCKS_US: Final = 60_000_000
+#: Findings of a start that found less in its log directories than was in them.
+_OF_DIRECTORIES: Final = (DivergenceType.LOG_DIRECTORY_WIPED, DivergenceType.CHECKPOINT_MISSING)
+#: Rules about what logs hold, but for that of checkpoint files, which says of a directory that it was emptied.
+_OF_LOGS: Final = ("R30", "R31", "R32", "R33", "R34", "R35", "R36")
+
+
 @dataclass(frozen=True, slots=True)
 class FoundDivergence:
-    """A finding above info, by its ``divergence_id``."""
+    """A finding above info, by its ``divergence_id``; ``at``: when, microseconds."""
 
     divergence_id: str
     severity: str
+    rule_id: str = ""
+    divergence_type: str = ""
+    broker_id: int | None = None
+    topic: str | None = None
+    topic_incarnation: str | None = None
+    partition_id: int | None = None
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +80,49 @@ class LogFile:
 
 
 @dataclass(frozen=True, slots=True)
+class HandWrite:
+    """A write of ``path`` that only a controller or a leader makes, by a session that never was a broker's."""
+
+    path: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirs:
+    """``log.dirs`` as a broker printed it when it started."""
+
+    broker_id: int
+    at: int
+    log_dirs: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where a replica's log ended when its broker loaded it, 0 where it created one; NULL where the broker truncated or
+    deleted it."""
+
+    broker_id: int
+    topic: str
+    topic_incarnation: str | None
+    partition_id: int
+    at: int
+    log_end_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What is known of a cluster's evidence as a whole.
 
     ``silences``: spans of more than :data:`SILENCE_US` in which no log has a line. ``twins``: for a kind of log and a
-    broker the pairs of folders whose logs overlap in time.
+    broker the pairs of folders whose logs overlap in time. ``log_dirs``: by broker, in order. ``shrunk``: by partition
+    the logs that ended lower when they were loaded than when they were loaded before, and nothing says why.
     """
 
     silences: tuple[tuple[int, int], ...]
     twins: frozenset[tuple[str, int, str, str]]
+    hand_writes: tuple[HandWrite, ...] = ()
+    log_dirs: Mapping[int, tuple[LogDirs, ...]] = field(default_factory=dict)
+    shrunk: Mapping[Partition, tuple[tuple[LogEnd, LogEnd], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +130,18 @@ class Alternative:
     """An explanation: its name, and a function that gives the sentence that says why it is possible, or None."""
 
     name: str
-    explains: Callable[[Sequence[EvidenceRecord], Surroundings], str | None]
+    explains: Callable[[FoundDivergence, Sequence[EvidenceRecord], Surroundings], str | None]
 
 
-def surroundings(hours: Iterable[LoggedHour], files: Iterable[LogFile]) -> Surroundings:
-    """The silences of a cluster's logs, and the folders that hold logs of one broker for one time."""
+def surroundings(
+    hours: Iterable[LoggedHour],
+    files: Iterable[LogFile],
+    hand_writes: Iterable[HandWrite] = (),
+    log_dirs: Iterable[LogDirs] = (),
+    log_ends: Iterable[LogEnd] = (),
+) -> Surroundings:
+    """The silences of a cluster's logs, the folders that hold logs of one broker for one time, what was written to
+    ZooKeeper by hand, and what became of log directories over restarts."""
     logged = sorted({hour.hour for hour in hours})
     hour_us = 3600 * 1_000_000
     silences = tuple((one + hour_us, other) for one, other in pairwise(logged) if other - one - hour_us > SILENCE_US)
@@ -94,10 +156,32 @@ def surroundings(hours: Iterable[LoggedHour], files: Iterable[LogFile]) -> Surro
                 one, other = sorted((folder, file.log_folder))
                 twins.add((file.log_kind, file.log_broker_id, one, other))
         until[file.log_folder] = max(file.last_at, until.get(file.log_folder, file.last_at))
-    return Surroundings(silences, frozenset(twins))
+    directories: dict[int, list[LogDirs]] = {}
+    for dirs in sorted(log_dirs, key=lambda d: (d.broker_id, d.at, d.log_dirs)):
+        directories.setdefault(dirs.broker_id, []).append(dirs)
+    return Surroundings(
+        silences,
+        frozenset(twins),
+        tuple(sorted(hand_writes, key=lambda write: (write.at, write.path))),
+        {broker_id: tuple(of_broker) for broker_id, of_broker in directories.items()},
+        _shrunk(log_ends),
+    )
 
 
-def _silence(records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+def _shrunk(log_ends: Iterable[LogEnd]) -> dict[Partition, tuple[tuple[LogEnd, LogEnd], ...]]:
+    replicas: dict[tuple[Partition, int], list[LogEnd]] = {}
+    for end in log_ends:
+        replicas.setdefault(((end.topic, end.topic_incarnation, end.partition_id), end.broker_id), []).append(end)
+    found: dict[Partition, list[tuple[LogEnd, LogEnd]]] = {}
+    for (partition, _), ends in sorted(replicas.items(), key=str):
+        for before, after in pairwise(sorted(ends, key=lambda e: (e.at, e.log_end_offset is not None))):
+            now = after.log_end_offset
+            if before.log_end_offset is not None and now is not None and now < before.log_end_offset:
+                found.setdefault(partition, []).append((before, after))
+    return {partition: tuple(pairs) for partition, pairs in found.items()}
+
+
+def _silence(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
     times = [record.at for record in records if record.at is not None]
     for begins, ends in around.silences:
         if times and min(times) < begins and ends <= max(times):
@@ -108,7 +192,7 @@ def _silence(records: Sequence[EvidenceRecord], around: Surroundings) -> str | N
     return None
 
 
-def _two_folders(records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+def _two_folders(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
     for one, other in combinations(sorted(records, key=lambda r: (r.source_kind, r.broker_id or -1, r.folder)), 2):
         place = (one.source_kind, one.broker_id)
         if place == (other.source_kind, other.broker_id) and (*place, one.folder, other.folder) in around.twins:
@@ -119,10 +203,67 @@ def _two_folders(records: Sequence[EvidenceRecord], around: Surroundings) -> str
     return None
 
 
-def _undated_copy(records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+def _undated_copy(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
     if any(record.at is None for record in records):
         return "nothing says when one of the files was copied: it may be older or newer than what it is held against"
     return None
+
+
+def _hand_on_znodes(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+    since = min((record.at for record in records if record.at is not None), default=finding.at) - _CLOCKS_US
+    own = f"{TOPICS_PATH}/{finding.topic}"
+    paths = {CONTROLLER_EPOCH_PATH, own, f"{own}/partitions/{finding.partition_id}/state"}
+    for write in around.hand_writes:
+        if write.path in paths and since <= write.at <= finding.at + _CLOCKS_US:
+            return (
+                f"{write.path} was written or deleted at {utc(write.at)} by a session that is no broker's: somebody"
+                " changed ZooKeeper by hand"
+            )
+    return None
+
+
+def _other_log_dirs(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+    if finding.divergence_type not in _OF_DIRECTORIES or finding.broker_id is None:
+        return None
+    known = around.log_dirs.get(finding.broker_id, ())
+    start = finding.at - _CONFIGURED_WITHIN_US
+    before = [dirs.log_dirs for dirs in known if dirs.at < start]
+    now = [dirs.log_dirs for dirs in known if dirs.at >= start]
+    if not before or not now or before[-1] == now[0]:
+        return None
+    return (
+        f"it was started with log.dirs={now[0]}, and with log.dirs={before[-1]} before: what it held may lie there as"
+        " it was"
+    )
+
+
+def _restored_or_deleted(
+    finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings, *, is_gone: bool
+) -> str | None:
+    if finding.rule_id not in _OF_LOGS or finding.topic is None or finding.partition_id is None:
+        return None
+    for before, after in around.shrunk.get((finding.topic, finding.topic_incarnation, finding.partition_id), ()):
+        if after.at <= finding.at + _CLOCKS_US and is_gone == (after.log_end_offset == 0):
+            return (
+                f"broker {after.broker_id} loaded the log up to {before.log_end_offset} at {utc(before.at)} and up to"
+                f" {after.log_end_offset} at {utc(after.at)}, and logged no truncation: "
+                + (
+                    "somebody deleted the partition's directory"
+                    if is_gone
+                    else "its directory was restored from an older copy, or its disk lost what was not written yet"
+                )
+            )
+    return None
+
+
+def _deleted_directory(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+    return _restored_or_deleted(finding, records, around, is_gone=True)
+
+
+def _restored_directory(
+    finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings
+) -> str | None:
+    return _restored_or_deleted(finding, records, around, is_gone=False)
 
 
 #: All that are tried, in this order; docs/findings.md explains each.
@@ -130,10 +271,16 @@ ALTERNATIVES: Final = (
     Alternative("created_again_in_a_silence", _silence),
     Alternative("logs_of_another_cluster", _two_folders),
     Alternative("copy_without_a_time", _undated_copy),
+    Alternative("znodes_changed_by_hand", _hand_on_znodes),
+    Alternative("other_log_dirs", _other_log_dirs),
+    Alternative("partition_directory_deleted", _deleted_directory),
+    Alternative("data_directory_restored", _restored_directory),
 )
 
 
-def possible_alternatives(records: Sequence[EvidenceRecord], around: Surroundings) -> list[tuple[Alternative, str]]:
+def possible_alternatives(
+    finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings
+) -> list[tuple[Alternative, str]]:
     """The alternatives that the evidence of a finding does not rule out, each with its sentence."""
-    tried = [(alternative, alternative.explains(records, around)) for alternative in ALTERNATIVES]
+    tried = [(alternative, alternative.explains(finding, records, around)) for alternative in ALTERNATIVES]
     return [(alternative, sentence) for alternative, sentence in tried if sentence is not None]

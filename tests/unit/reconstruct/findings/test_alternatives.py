@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from reconstruct.findings.alternatives import (
     ALTERNATIVES,
     EvidenceRecord,
+    FoundDivergence,
+    HandWrite,
+    LogDirs,
+    LogEnd,
     LogFile,
     LoggedHour,
     Surroundings,
@@ -22,8 +30,11 @@ def record(
     return EvidenceRecord("id", kind, broker, folder, at)
 
 
-def names(*records: EvidenceRecord, around: Surroundings) -> list[str]:
-    return [alternative.name for alternative, _ in possible_alternatives(records, around)]
+ANY = FoundDivergence("id", "error")
+
+
+def names(*records: EvidenceRecord, around: Surroundings, finding: FoundDivergence = ANY) -> list[str]:
+    return [alternative.name for alternative, _ in possible_alternatives(finding, records, around)]
 
 
 def hours(*begins: int, count: int = 3) -> list[LoggedHour]:
@@ -35,7 +46,7 @@ class TestSilence:
 
     def test_evidence_from_both_sides_of_months_without_a_line_may_be_of_two_clusters(self) -> None:
         assert names(record(OCTOBER), record(APRIL), around=self.around) == ["created_again_in_a_silence"]
-        ((_, sentence),) = possible_alternatives([record(OCTOBER), record(APRIL)], self.around)
+        ((_, sentence),) = possible_alternatives(ANY, [record(OCTOBER), record(APRIL)], self.around)
         assert "from 2020-12-29 03:00:00.000 UTC to 2021-06-30 08:00:00.000 UTC" in sentence
 
     def test_evidence_of_one_side_is_judged_as_ever(self) -> None:
@@ -84,6 +95,93 @@ def test_a_copy_of_which_nothing_says_when_it_was_made_accuses_nobody() -> None:
     copy = record(None, "leader_epoch_checkpoint")
     assert names(record(0), copy, around=nothing) == ["copy_without_a_time"]
     assert names(record(0), record(1, "leader_epoch_checkpoint"), around=nothing) == []
+
+
+class TestHandOnZnodes:
+    decreased = FoundDivergence("id", "error", "R01", "leader_epoch_decreased", None, "t", "i", 3, OCTOBER)
+
+    @pytest.mark.parametrize("path", ["/brokers/topics/t/partitions/3/state", "/brokers/topics/t", "/controller_epoch"])
+    def test_a_write_by_a_session_that_is_no_broker_s_is_an_operator_s(self, path: str) -> None:
+        around = surroundings([], [], [HandWrite(path, OCTOBER)])
+        assert names(around=around, finding=self.decreased) == ["znodes_changed_by_hand"]
+        ((_, sentence),) = possible_alternatives(self.decreased, [], around)
+        assert sentence.startswith(f"{path} was written or deleted at 2020-12-29")
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            HandWrite("/brokers/topics/t/partitions/4/state", OCTOBER),
+            HandWrite("/brokers/topics/u/partitions/3/state", OCTOBER),
+            HandWrite("/controller_epoch", OCTOBER + HOUR),
+            HandWrite("/controller_epoch", OCTOBER - HOUR),
+        ],
+    )
+    def test_another_znode_or_another_time_explains_nothing(self, write: HandWrite) -> None:
+        assert names(around=surroundings([], [], [write]), finding=self.decreased) == []
+
+    def test_a_write_between_the_records_of_the_evidence_counts(self) -> None:
+        around = surroundings([], [], [HandWrite("/controller_epoch", OCTOBER - HOUR)])
+        assert names(record(OCTOBER - 2 * HOUR), around=around, finding=self.decreased) == ["znodes_changed_by_hand"]
+
+
+class TestOtherLogDirs:
+    wiped = FoundDivergence("id", "error", "R37", "log_directory_wiped", 1, at=HOUR)
+
+    @staticmethod
+    def around(*given: tuple[int, str], broker: int = 1) -> Surroundings:
+        return surroundings([], [], [], [LogDirs(broker, at, dirs) for at, dirs in given])
+
+    def test_a_broker_that_was_given_other_log_dirs_lost_nothing(self) -> None:
+        around = self.around((HOUR + 1_000_000, "/new"), (0, "/old"))
+        ((alternative, sentence),) = possible_alternatives(self.wiped, [], around)
+        assert alternative.name == "other_log_dirs"
+        assert "log.dirs=/new, and with log.dirs=/old before" in sentence
+
+    def test_a_configuration_that_is_printed_before_the_start_is_the_start_s(self) -> None:
+        assert names(around=self.around((0, "/old"), (HOUR - 1_000_000, "/new")), finding=self.wiped) != []
+
+    def test_log_dirs_that_stayed_or_are_not_known_explain_nothing(self) -> None:
+        assert names(around=self.around((0, "/old"), (HOUR, "/old")), finding=self.wiped) == []
+        assert names(around=self.around((0, "/old")), finding=self.wiped) == []
+        assert names(around=self.around((HOUR, "/new")), finding=self.wiped) == []
+        # changed later
+        assert names(around=self.around((0, "/old"), (HOUR, "/old"), (2 * HOUR, "/new")), finding=self.wiped) == []
+        assert names(around=self.around((0, "/old"), (HOUR, "/new"), broker=2), finding=self.wiped) == []
+
+    def test_they_explain_nothing_else_than_what_directories_lack(self) -> None:
+        other = replace(self.wiped, rule_id="R30", divergence_type="high_watermark_decreased")
+        assert names(around=self.around((0, "/old"), (HOUR, "/new")), finding=other) == []
+
+
+class TestLogsThatShrank:
+    lost = FoundDivergence("id", "error", "R35", "committed_records_lost", 2, "t", "i", 0, 3 * HOUR)
+
+    @staticmethod
+    def around(*ends: int | None, broker: int = 1, incarnation: str = "i") -> Surroundings:
+        return surroundings(
+            [], [], [], [], [LogEnd(broker, "t", incarnation, 0, at * HOUR, end) for at, end in enumerate(ends)]
+        )
+
+    def test_a_log_that_was_made_anew_was_deleted_by_somebody(self) -> None:
+        assert names(around=self.around(40, 0), finding=self.lost) == ["partition_directory_deleted"]
+
+    def test_a_log_that_ends_lower_at_its_next_start_was_restored(self) -> None:
+        ((alternative, sentence),) = possible_alternatives(self.lost, [], self.around(40, 30))
+        assert alternative.name == "data_directory_restored"
+        assert "broker 1 loaded the log up to 40" in sentence
+
+    def test_a_log_that_grew_or_was_cut_by_the_broker_explains_nothing(self) -> None:
+        assert names(around=self.around(30, 40), finding=self.lost) == []
+        assert names(around=self.around(40, None, 30), finding=self.lost) == []
+        assert names(around=self.around(40, None, 0), finding=self.lost) == []
+
+    def test_another_topic_of_that_name_or_a_later_start_explains_nothing(self) -> None:
+        assert names(around=self.around(40, 30, incarnation="j"), finding=self.lost) == []
+        assert names(around=self.around(40, 40, 40, 40, 40, 30), finding=self.lost) == []
+
+    def test_the_rule_that_says_so_itself_is_not_explained_by_it(self) -> None:
+        wiped = replace(self.lost, rule_id="R37", divergence_type="checkpoint_beyond_log")
+        assert names(around=self.around(40, 30), finding=wiped) == []
 
 
 def test_all_that_is_possible_is_named() -> None:

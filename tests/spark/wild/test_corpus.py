@@ -27,6 +27,20 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "hours-of-two-clusters": [],
     # three clusters one after the other in one folder; of the last one an election of 0.10.2 from outside of the ISR
     "one-folder-of-several-clusters": [("warning", "unclean_election")],
+    # ten clusters one after the other, all in one file of each log
+    "ten-clusters-in-an-hour": [],
+    # two clusters in one state-change.log of three weeks: controller epoch 10, then 1 and 6
+    "months-in-one-file": [],
+    # a topic created again every few minutes, of which ZooKeeper's snapshots show two creations
+    "topic-created-again-and-again": [],
+    # hours of three brokers of one folder; of the controller's tenure only later lines are left
+    "lines-of-three-brokers-rolled-away": [],
+    # the log directory went away while the broker ran
+    "data-removed-while-running": [("warning", "checkpoint_missing")],
+    # a log directory that was removed twice, under two clusters and then under one
+    "log-directory-made-twice": [("error", "log_directory_wiped")],
+    # the Thai calendar: 2565 is 2022
+    "buddhist-years": [],
 }
 
 
@@ -40,12 +54,17 @@ def findings(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     from jobs.progress import silent
 
     lake = Lake(spark, str(tmp_path_factory.mktemp("wild") / "lake"))
+    warnings: dict[str, tuple[str, ...]] = {}
     extract_of: dict[str, str] = {}
     for name in TRUE:
         report = ingest_job.ingest(lake, ingest_job.Params(lake.root, (str(EXTRACTS / name),)), silent)
         assert not extract_of.keys() & set(report.clusters), f"{name}: another extract has the same cluster id"
+        warnings[name] = report.warnings
         rows = lake.read(INGESTED_FILES).select("cluster_id").distinct().collect()
         extract_of |= {row["cluster_id"]: name for row in rows if row["cluster_id"] not in extract_of}
+    assert "543 before" in warnings["buddhist-years"][0]
+    logged = lake.read(INGESTED_FILES).where("cluster_id = 'g5YEYUEAQqOD3K9YTYyF4w'").agg({"last_event_time": "max"})
+    assert logged.collect()[0][0].year == 2022
     report = reconstruct_job.reconstruct(lake, silent)
     assert report.refused == ()
     found: dict[str, list[Any]] = {name: [] for name in TRUE}

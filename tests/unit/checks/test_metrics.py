@@ -29,7 +29,7 @@ MEANINGS = {
     "elections_explained_ratio": "5d6dde951eaf",
     "elections_of_known_kind_ratio": "b9c4baab6642",
     "observed_transitions_ratio": "252540d86ef3",
-    "rejected_records_ratio": "28f32f920c7a",
+    "rejected_records_ratio": "d212c731d559",
     "snapshots_replayed_ratio": "fc9f6e75ffa1",
     "typed_records_by_version_ratio": "7722429587f3",
     "typed_state_changes_by_version_ratio": "9d334b0d1438",

@@ -70,6 +70,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
         summary=checks_lines(report),
         problems=gate_problems(report),
         exit_code=GATE_FAILED if report.failed_gates else DONE,
+        facts=facts_of(report),
     )
 
 
@@ -97,6 +98,14 @@ def checks_lines(report: Any) -> tuple[str, ...]:
             for one in warnings
         ),
     )
+
+
+def facts_of(report: Any) -> dict[str, Any]:
+    """For ``--json``: of the checks those that do not hold."""
+    shown = ("check_id", "severity", "checked_count", "broken_count", "explanation")
+    broken = [{name: getattr(one, name) for name in shown} for one in report.warnings]
+    counts = {"checks": len(report.results), "failed_gates": list(report.failed_gates), "warnings": broken}
+    return {"check": {"run_id": report.run_id, **counts}}
 
 
 def gate_problems(report: Any) -> tuple[str, ...]:

@@ -174,6 +174,7 @@ def summary_of(report: IngestReport) -> RunReport:
         ),
         problems=problems,
         exit_code=FAILED if report.nothing_recognised else DONE,
+        facts={"ingest": dataclasses.asdict(report)},
     )
 
 

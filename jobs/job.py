@@ -18,11 +18,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from jobs.progress import Progress
+from jobs.run_record import write_record
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.session import SessionError, build_session, default_log_file, suit_to_size
@@ -56,6 +58,7 @@ class Common:
     master: str | None = None
     quiet: bool = False
     verbose: bool = False
+    json_file: str | None = None
 
     @property
     def is_on_this_machine(self) -> bool:
@@ -65,11 +68,13 @@ class Common:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a job did: lines for standard output, sentences for standard error, the exit code."""
+    """What a job did: lines for standard output, sentences for standard error, the exit code, and by step what
+    ``--json`` writes."""
 
     summary: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     exit_code: int = DONE
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"folder of the Delta tables, on any file system Spark reaches (default: ${LAKE_VARIABLE}, else ./lake)",
     )
     group.add_argument("--master", metavar="URL", help="Spark master (default: local[*], or what spark-submit says)")
+    group.add_argument("--json", metavar="FILE", help="also write what was done, how long it took and the exit code")
     noise = group.add_mutually_exclusive_group()
     noise.add_argument("-v", "--verbose", action="store_true", help="say where Spark's log is; tracebacks of failures")
     noise.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary: results and errors only")
@@ -111,21 +117,49 @@ def common_of(options: argparse.Namespace) -> Common:
     given = options.lake if options.lake is not None else os.environ.get(LAKE_VARIABLE) or None
     if given is not None and not given.strip():
         raise UsageError("--lake is empty: name a folder")
-    common = Common(given or "lake", given is not None, options.master, options.quiet, options.verbose)
+    common = Common(given or "lake", given is not None, options.master, options.quiet, options.verbose, options.json)
+    if common.json_file is not None and not os.path.isdir(os.path.dirname(os.path.abspath(common.json_file))):
+        raise UsageError(f"--json {common.json_file}: there is no such folder to write it to")
     return dataclasses.replace(common, lake=local_path(common.lake, common))
 
 
 def execute(job: Job[P], common: Common, params: P) -> int:
     """Start Spark if the job needs it, run it, print its report, and give the exit code. An exception becomes a
     sentence on standard error and an exit code."""
+    started_at, progress = datetime.now(UTC), Progress(quiet=common.quiet)
+    try:
+        report = _report_of(job, common, params, progress)
+        _print(report, common)
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        report = RunReport()
+    if common.json_file is None:
+        return report.exit_code
+    try:
+        write_record(
+            common.json_file,
+            command=job.name,
+            lake=common.lake,
+            started_at=started_at,
+            stages=progress.stages,
+            exit_code=report.exit_code,
+            problems=report.problems,
+            facts=report.facts,
+        )
+    except OSError as error:
+        _print(_failure(f"--json {common.json_file}: cannot be written ({error.strerror})", FAILED), common)
+        return report.exit_code or FAILED
+    return report.exit_code
+
+
+def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> RunReport:
+    """What the job did, or how it failed."""
     log_file: Path | None = None
     try:
-        with Progress(quiet=common.quiet) as progress:
+        with progress:
             if not job.needs_spark:
-                report = job.run(None, params, progress)
-                progress("")
-                _print(report, common)
-                return report.exit_code
+                return job.run(None, params, progress)
             progress("starting Spark")
             log_file = default_log_file()
             if common.verbose:
@@ -134,21 +168,17 @@ def execute(job: Job[P], common: Common, params: P) -> int:
             try:
                 progress.watch(spark)
                 progress("opening the lake")
-                report = job.run(spark, params, progress)
+                return job.run(spark, params, progress)
             finally:
                 progress("")
                 if ours:
                     spark.stop()
-        _print(report, common)
-        return report.exit_code
     except UsageError as error:
-        return _fail(str(error), WRONG_USE)
+        return _failure(str(error), WRONG_USE)
     except BrokenPipeError:
-        # The reader of our output has left (`| head`): nothing more to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        raise
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        return _failure("interrupted", 130)
     except Exception as error:
         return _failed(error, common, log_file)
 
@@ -243,20 +273,19 @@ def _print(report: RunReport, common: Common) -> None:
         print(f"{PROGRAM}: {line}", file=sys.stderr)
 
 
-def _fail(sentence: str, code: int) -> int:
-    print(f"{PROGRAM}: {' '.join(sentence.split())}", file=sys.stderr)
-    return code
+def _failure(sentence: str, code: int) -> RunReport:
+    return RunReport(problems=(" ".join(sentence.split()),), exit_code=code)
 
 
-def _failed(error: Exception, common: Common, log_file: Path | None) -> int:
+def _failed(error: Exception, common: Common, log_file: Path | None) -> RunReport:
     if isinstance(error, _foreseen()):
-        return _fail(str(error), FAILED)
+        return _failure(str(error), FAILED)
     if common.verbose:
         traceback.print_exc()
     first = (str(error).strip().splitlines() or [""])[0]
     where = f"; Spark's log is {log_file}" if log_file else ""
     hint = "" if common.verbose else "; -v shows where"
-    return _fail(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
+    return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
 
 
 def _foreseen() -> tuple[type[Exception], ...]:

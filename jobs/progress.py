@@ -25,6 +25,8 @@ class Progress:
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
+        #: Each stage that has ended, and how many seconds it took.
+        self.stages: list[tuple[str, float]] = []
         self._quiet = quiet
         self._redraws = not quiet and self._stream.isatty()
         self._stage = ""
@@ -52,8 +54,6 @@ class Progress:
             self._spark = None
 
     def __call__(self, stage: str) -> None:
-        if self._quiet:
-            return
         with self._lock:
             self._end_stage()
             if not stage:
@@ -95,11 +95,16 @@ class Progress:
         return f", {done} of {total} tasks" if total else ""
 
     def _end_stage(self) -> None:
-        if self._stage and self._redraws:
-            self._write(f"\r\x1b[K{self._stage}: {time.monotonic() - self._began:.1f} s\n")
+        if self._stage:
+            seconds = time.monotonic() - self._began
+            self.stages.append((self._stage, seconds))
+            if self._redraws:
+                self._write(f"\r\x1b[K{self._stage}: {seconds:.1f} s\n")
         self._stage = ""
 
     def _write(self, text: str) -> None:
+        if self._quiet:
+            return
         self._stream.write(text)
         self._stream.flush()
 

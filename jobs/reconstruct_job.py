@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     report = reconstruct(lake_of(spark, params.lake), progress)
-    return RunReport(summary_of(report), refusals(report), GATE_FAILED if report.refused else DONE)
+    exit_code = GATE_FAILED if report.refused else DONE
+    return RunReport(summary_of(report), refusals(report), exit_code, facts_of(report))
 
 
 def reconstruct(lake: Any, progress: ShowProgress) -> Any:
@@ -46,6 +48,11 @@ def reconstruct(lake: Any, progress: ShowProgress) -> Any:
 
     suit_session_to(lake)
     return pipeline.reconstruct(lake, progress=progress, audit=lambda candidate: audit_gold(candidate, progress))
+
+
+def facts_of(report: Any) -> dict[str, Any]:
+    """For ``--json``."""
+    return {"reconstruct": dataclasses.asdict(report)}
 
 
 def refusals(report: Any) -> tuple[str, ...]:

@@ -59,6 +59,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
         ),
         problems=ingested.problems + reconstruct_job.refusals(reconstructed) + check_job.gate_problems(checked),
         exit_code=GATE_FAILED if reconstructed.refused or checked.failed_gates else DONE,
+        facts={**ingested.facts, **reconstruct_job.facts_of(reconstructed), **check_job.facts_of(checked)},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ingest.run.pipeline import IngestReport
 from jobs import cli, demo_job, ingest_job, job, reconstruct_job
 from jobs.progress import Progress
 from jobs.session import java
@@ -189,22 +191,9 @@ def test_the_demo_capture_is_package_data_and_holds_its_logs():
 
 
 def ingest_report(**changes):
-    values = {
-        "files_new": 2,
-        "files_grown": 0,
-        "files_known": 1,
-        "files_not_read": 0,
-        "files_rejected": 0,
-        "files_ambiguous": 0,
-        "passed_over": "",
-        "records_read": 10,
-        "records_kept": 9,
-        "records_rejected": 1,
-        "clusters": ("c",),
-        "warnings": ("odd",),
-        "nothing_recognised": False,
-    }
-    return SimpleNamespace(**(values | changes))
+    values = {"files_new": 2, "files_known": 1, "clusters": ("c",), "warnings": ("odd",)}
+    records = {"records_read": 10, "records_kept": 9, "records_rejected": 1}
+    return IngestReport(**(values | records | changes))
 
 
 def test_the_ingest_summary_accounts_for_every_record():
@@ -214,7 +203,7 @@ def test_the_ingest_summary_accounts_for_every_record():
 
 
 def test_nothing_recognised_is_a_failure():
-    report = ingest_job.summary_of(ingest_report(nothing_recognised=True, warnings=()))
+    report = ingest_job.summary_of(ingest_report(files_new=0, files_known=0, warnings=()))
     assert report.exit_code == job.FAILED
     assert report.problems[0].startswith("nothing recognised")
 
@@ -270,6 +259,57 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
+class TestTheRecordOfARun:
+    @pytest.fixture
+    def record(self, tmp_path):
+        """Runs a job and reads what it wrote as JSON."""
+
+        def of(run):
+            path = tmp_path / "run.json"
+            code = job.execute(fake_job(run), job.Common("lake", quiet=True, json_file=str(path)), None)
+            written = json.loads(path.read_text())
+            assert written["exit_code"] == code
+            return written
+
+        return of
+
+    def test_tells_what_was_done_and_how_long_each_stage_took(self, record):
+        def run(spark, params, progress):
+            progress("one")
+            progress("two")
+            return ingest_job.summary_of(ingest_report())
+
+        written = record(run)
+        assert [stage["name"] for stage in written["stages"]] == ["starting Spark", "opening the lake", "one", "two"]
+        assert all(stage["seconds"] >= 0 for stage in written["stages"])
+        assert written["ingest"]["records_read"] == 10
+        assert written["ingest"]["clusters"] == ["c"]
+        assert written["problems"] == ["warning: odd"]
+        assert written["versions"]["pyspark"].startswith("4.")
+        assert written["started_at"] <= written["ended_at"]
+
+    @pytest.mark.parametrize(("error", "code"), [(job.UsageError("bad SQL"), 2), (KeyError("x"), 1)])
+    def test_tells_of_a_failure_too(self, record, error, code):
+        def run(*_):
+            raise error
+
+        written = record(run)
+        assert written["exit_code"] == code
+        assert len(written["problems"]) == 1
+
+    def test_that_cannot_be_written_fails_the_job(self, tmp_path, capsys):
+        (tmp_path / "folder").mkdir()
+        common = job.Common("lake", quiet=True, json_file=str(tmp_path / "folder"))
+        assert job.execute(fake_job(lambda *_: job.RunReport()), common, None) == job.FAILED
+        assert "cannot be written" in capsys.readouterr().err
+
+    def test_needs_a_folder_that_is_there(self, tmp_path):
+        (tmp_path / "lake").mkdir()
+        with pytest.raises(job.UsageError, match="no such folder"):
+            cli.parse(["check", "--lake", str(tmp_path / "lake"), "--json", str(tmp_path / "none" / "run.json")])
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +16,11 @@ from jobs.sql.text import statements_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ingest.lake.tables import TableSpec
+
+#: Words of statements that list tables, or whose tables are named only while they run.
+_ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute)\b")
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would write."""
     progress("naming the lake's tables")
-    open_lake(spark, params.lake)
+    open_lake(spark, params.lake, params.statements)
     progress("")
     if params.statements is None:
         from jobs.sql.shell import interact
@@ -53,8 +60,8 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     return RunReport()
 
 
-def open_lake(spark: SparkSession, root: str) -> None:
-    """Name the lake's tables; nothing is made in it."""
+def open_lake(spark: SparkSession, root: str, statements: Sequence[str] | None = None) -> None:
+    """Name the tables of the lake that the statements may mean, without any all; nothing is made in it."""
     from ingest.lake.delta import Lake
     from ingest.lake.tables import TABLES
 
@@ -63,7 +70,15 @@ def open_lake(spark: SparkSession, root: str) -> None:
         raise UsageError(
             f"{root} holds no table of a lake: run `kafka-state-replay ingest PATH` first, or give --lake DIR"
         )
-    lake.register()
+    lake.register(_meant(TABLES.values(), statements))
+
+
+def _meant(specs: Collection[TableSpec], statements: Sequence[str] | None) -> list[TableSpec]:
+    """The tables that the statements name; all of them where one may list tables, or make a name while it runs. To
+    name a table takes a quarter of a second."""
+    text = " ".join(statements or ()).lower()
+    named = [spec for spec in specs if spec.name in text]
+    return list(specs) if not named or _ANY_TABLE.search(text) else named
 
 
 def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:

@@ -83,17 +83,19 @@ class Lake:
         """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
         DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
 
-    def register(self) -> None:
-        """Name the lake's tables ``schema.table`` in this session, for SQL.
+    def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
+        """Name these tables of the lake ``schema.table`` in this session, for SQL.
 
         The catalog lives in memory: names of another lake, registered before, are replaced.
         """
         for schema in SCHEMAS:
             self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-        for spec in TABLES.values():
-            if self.exists(spec):
-                self.spark.sql(f"DROP TABLE IF EXISTS {spec.full_name}")
-                self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
+        side_by_side(self._register_one, specs)
+
+    def _register_one(self, spec: TableSpec) -> None:
+        if self.exists(spec):
+            self.spark.sql(f"DROP TABLE IF EXISTS {spec.full_name}")
+            self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
 
     def _create(self, spec: TableSpec) -> None:
         builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec)).comment(spec.grain)

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, ingest_job, job, reconstruct_job
+from jobs import cli, demo_job, ingest_job, job, reconstruct_job, sql_job
 from jobs.progress import Progress
 from jobs.session import java
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
@@ -259,6 +260,22 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        (["SELECT 1 FROM silver.Znode_Changes"], ["znode_changes"]),
+        (["USE gold", "SELECT * FROM divergences"], ["divergences"]),
+        (["SHOW TABLES IN gold; SELECT * FROM divergences"], None),
+        (["SELECT * FROM IDENTIFIER('gold.' || 'divergences')"], None),
+        (["SELECT * FROM gold.no_such_table"], None),
+        (None, None),
+    ],
+)
+def test_sql_names_the_tables_that_statements_may_mean(statements, named):
+    found = [spec.name for spec in sql_job._meant(TABLES.values(), statements)]
+    assert found == (named or [spec.name for spec in TABLES.values()])
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -207,7 +207,14 @@ def _kafka_version(text: str | None) -> str | None:
     return text
 
 
-JOB: Final = Job("ingest", "take what is new under the paths into the bronze tables", add_arguments, to_params, run)
+def paths_read(params: Params) -> tuple[str, ...] | None:
+    """Files that are followed are read for as long as they grow."""
+    return (params.lake, *params.paths) if params.interval_seconds is None else None
+
+
+JOB: Final = Job(
+    "ingest", "take what is new under the paths into the bronze tables", add_arguments, to_params, run, reads=paths_read
+)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from jobs.run_record import write_record
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.session import SessionError, build_session, default_log_file, suit_to_size
+from jobs.session.short_runs import SHORT_RUN_CONFIG, is_short
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,6 +90,8 @@ class Job(Generic[P]):
     run: Callable[..., RunReport]
     #: Settings of its Spark session, over those that every job has.
     config: Mapping[str, str] = field(default_factory=dict)
+    #: The paths that it reads, of which it depends how long it runs; None where it runs long.
+    reads: Callable[[P], Sequence[str] | None] = lambda params: (params.lake,)  # type: ignore[attr-defined]
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
     needs_spark: bool = True
 
@@ -164,7 +167,7 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             log_file = default_log_file()
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
-            spark, ours = _session(common, log_file, job.config)
+            spark, ours = _session(common, log_file, _config_of(job, common, params))
             try:
                 progress.watch(spark)
                 progress("opening the lake")
@@ -181,6 +184,14 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
         return _failure("interrupted", 130)
     except Exception as error:
         return _failed(error, common, log_file)
+
+
+def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
+    """The settings of the session: those of a short run where little is read on this machine."""
+    if job.config or not common.is_on_this_machine:
+        return job.config
+    paths = job.reads(params)
+    return SHORT_RUN_CONFIG if paths is not None and is_short(paths) else {}
 
 
 def local_path(path: str, common: Common) -> str:

@@ -63,7 +63,14 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     )
 
 
-JOB: Final = Job("run", "ingest, reconstruct, check and report in one go", add_arguments, to_params, run)
+JOB: Final = Job(
+    "run",
+    "ingest, reconstruct, check and report in one go",
+    add_arguments,
+    to_params,
+    run,
+    reads=lambda params: ingest_job.paths_read(params.ingest),
+)
 
 
 if __name__ == "__main__":

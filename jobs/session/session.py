@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jobs.session.caches import CACHE_VARIABLE, cache_dir
 from jobs.session.java import JavaMissing, find_java
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
+from jobs.session.short_runs import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,14 +81,6 @@ PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
 }
 #: Above this much text, compiled expressions and adaptive plans win back what they cost.
 SMALL_LAKE_BYTES: Final = 256 << 20
-_JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
-#: For a run of a minute or two: Java's first compiler alone, which starts faster than its second runs.
-SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
-    # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
-    "spark.driver.extraJavaOptions": (
-        f"{_JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
-    )
-}
 _KEPT_LOG_FILES: Final = 20
 
 
@@ -188,7 +181,7 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
         settings |= {
             "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 2), 16)),
             "spark.driver.memory": default_driver_memory(),
-            "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
             "spark.sql.warehouse.dir": warehouse,
         }
     return settings | dict(config)

@@ -13,9 +13,9 @@ import pytest
 
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, ingest_job, job, reconstruct_job, sql_job
+from jobs import cli, demo_job, ingest_job, job, reconstruct_job, run_job, sql_job
 from jobs.progress import Progress
-from jobs.session import java
+from jobs.session import java, short_runs
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
@@ -215,7 +215,7 @@ def test_findings_are_counted_by_severity():
 
 
 def fake_job(run):
-    return job.Job("fake", "", lambda parser: None, lambda options, common: None, run)
+    return job.Job("fake", "", lambda parser: None, lambda options, common: None, run, reads=lambda params: None)
 
 
 @pytest.fixture
@@ -260,6 +260,46 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+class TestShortRuns:
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(short_runs, "MOST_BYTES", 100)
+        monkeypatch.setattr(short_runs, "MOST_FILES", 5)
+        (tmp_path / "logs").mkdir()
+        return tmp_path / "logs"
+
+    def test_little_is_read_in_a_short_run(self, folder):
+        (folder / "server.log").write_bytes(b"x" * 100)
+        assert short_runs.is_short([str(folder)])
+        assert short_runs.is_short([str(folder / "server.log"), str(folder / "none yet")])
+
+    def test_much_is_not(self, folder):
+        (folder / "a").write_bytes(b"x" * 60)
+        (folder / "b").write_bytes(b"x" * 60)
+        assert not short_runs.is_short([str(folder)])
+        assert not short_runs.is_short([str(folder / "a"), str(folder / "b")])
+
+    def test_an_archive_holds_more_than_its_size(self, folder):
+        (folder / "logs.tar.gz").write_bytes(b"x" * 11)
+        assert not short_runs.is_short([str(folder)])
+
+    def test_many_files_take_long_however_small(self, folder):
+        for number in range(8):
+            (folder / str(number)).touch()
+        assert not short_runs.is_short([str(folder)])
+
+    def test_who_knows_what_lies_elsewhere(self):
+        assert not short_runs.is_short(["s3a://bucket/logs"])
+
+    def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder):
+        _, common, params = cli.parse(["run", str(folder), "--lake", str(folder / "lake")])
+        assert job._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
+        (folder / "server.log").write_bytes(b"x" * 101)
+        assert job._config_of(run_job.JOB, common, params) == {}
+        _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
+        assert job._config_of(ingest_job.JOB, common, params) == {}
 
 
 @pytest.mark.parametrize(

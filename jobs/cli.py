@@ -20,7 +20,8 @@ from jobs import (
     run_job,
     sql_job,
 )
-from jobs.job import PROGRAM, WRONG_USE, Common, Job, UsageError, add_common_arguments, common_of, execute
+from jobs.execution import execute
+from jobs.job import PROGRAM, WRONG_USE, Common, Job, UsageError, add_common_arguments, common_of
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,

@@ -1,4 +1,4 @@
-"""What every job has in common: its options, how it is run, how it fails.
+"""What every job has in common: its options, its report, its exit codes. :mod:`jobs.execution` runs it.
 
 A job is a module with a frozen ``Params``, ``add_arguments``, ``to_params``, ``run(spark, params) -> RunReport`` and a
 :class:`Job` that holds them: the command line runs it, and so does the module by itself. Exit codes: 0 done, 1 failed
@@ -14,21 +14,13 @@ import re
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from jobs.progress import Progress
-from jobs.run_record import write_record
-from jobs.session.java import JavaMissing
-from jobs.session.pinned_jars import JarsMissing
-from jobs.session.session import SessionError, build_session, default_log_file, suit_to_size
-from jobs.session.short_runs import SHORT_RUN_CONFIG, is_short
+from jobs.session.session import suit_to_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,74 +118,6 @@ def common_of(options: argparse.Namespace) -> Common:
     return dataclasses.replace(common, lake=local_path(common.lake, common))
 
 
-def execute(job: Job[P], common: Common, params: P) -> int:
-    """Start Spark if the job needs it, run it, print its report, and give the exit code. An exception becomes a
-    sentence on standard error and an exit code."""
-    started_at, progress = datetime.now(UTC), Progress(quiet=common.quiet)
-    try:
-        report = _report_of(job, common, params, progress)
-        _print(report, common)
-    except BrokenPipeError:
-        # The reader of our output has left (`| head`): nothing more to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        report = RunReport()
-    if common.json_file is None:
-        return report.exit_code
-    try:
-        write_record(
-            common.json_file,
-            command=job.name,
-            lake=common.lake,
-            started_at=started_at,
-            stages=progress.stages,
-            exit_code=report.exit_code,
-            problems=report.problems,
-            facts=report.facts,
-        )
-    except OSError as error:
-        _print(_failure(f"--json {common.json_file}: cannot be written ({error.strerror})", FAILED), common)
-        return report.exit_code or FAILED
-    return report.exit_code
-
-
-def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> RunReport:
-    """What the job did, or how it failed."""
-    log_file: Path | None = None
-    try:
-        with progress:
-            if not job.needs_spark:
-                return job.run(None, params, progress)
-            progress("starting Spark")
-            log_file = default_log_file()
-            if common.verbose:
-                print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
-            spark, ours = _session(common, log_file, _config_of(job, common, params))
-            try:
-                progress.watch(spark)
-                progress("opening the lake")
-                return job.run(spark, params, progress)
-            finally:
-                progress("")
-                if ours:
-                    spark.stop()
-    except UsageError as error:
-        return _failure(str(error), WRONG_USE)
-    except BrokenPipeError:
-        raise
-    except KeyboardInterrupt:
-        return _failure("interrupted", 130)
-    except Exception as error:
-        return _failed(error, common, log_file)
-
-
-def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
-    """The settings of the session: those of a short run where little is read on this machine."""
-    if job.config or not common.is_on_this_machine:
-        return job.config
-    paths = job.reads(params)
-    return SHORT_RUN_CONFIG if paths is not None and is_short(paths) else {}
-
-
 def local_path(path: str, common: Common) -> str:
     """The path made absolute if it is surely one of this machine; a URI or a cluster's path as it is."""
     if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:/", path) or not common.is_on_this_machine:
@@ -266,45 +190,3 @@ def ready_lake_of(spark: SparkSession, root: str) -> Any:
     lake = lake_of(spark, root)
     lake.ensure()
     return lake
-
-
-def _session(common: Common, log_file: Path, config: Mapping[str, str]) -> tuple[SparkSession, bool]:
-    from pyspark.sql import SparkSession
-
-    ours = SparkSession.getActiveSession() is None
-    return build_session(master=common.master, log_file=log_file, config=config), ours
-
-
-def _print(report: RunReport, common: Common) -> None:
-    if not common.quiet:
-        for line in report.summary:
-            print(line)
-    sys.stdout.flush()
-    for line in report.problems:
-        print(f"{PROGRAM}: {line}", file=sys.stderr)
-
-
-def _failure(sentence: str, code: int) -> RunReport:
-    return RunReport(problems=(" ".join(sentence.split()),), exit_code=code)
-
-
-def _failed(error: Exception, common: Common, log_file: Path | None) -> RunReport:
-    if isinstance(error, _foreseen()):
-        return _failure(str(error), FAILED)
-    if common.verbose:
-        traceback.print_exc()
-    first = (str(error).strip().splitlines() or [""])[0]
-    where = f"; Spark's log is {log_file}" if log_file else ""
-    hint = "" if common.verbose else "; -v shows where"
-    return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
-
-
-def _foreseen() -> tuple[type[Exception], ...]:
-    """The errors that are sentences. The packages' own are looked up, not imported: the job that raised one did."""
-    named = (
-        ("ingest.lake.delta", "LakeError"),
-        ("ingest.run.pipeline", "IngestError"),
-        ("ingest.capture.params", "CaptureError"),
-    )
-    found = (getattr(sys.modules.get(module), name, None) for module, name in named)
-    return (JavaMissing, JarsMissing, SessionError, *(error for error in found if error is not None))

@@ -13,7 +13,7 @@ import pytest
 
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, ingest_job, job, reconstruct_job, run_job, sql_job
+from jobs import cli, demo_job, execution, ingest_job, job, reconstruct_job, run_job, sql_job
 from jobs.progress import Progress
 from jobs.session import java, short_runs
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
@@ -221,14 +221,14 @@ def fake_job(run):
 @pytest.fixture
 def no_spark(monkeypatch, tmp_path):
     session = SimpleNamespace(stop=lambda: None)
-    monkeypatch.setattr(job, "_session", lambda common, log_file, config: (session, True))
-    monkeypatch.setattr(job, "default_log_file", lambda: tmp_path / "spark.log")
+    monkeypatch.setattr(execution, "_session", lambda common, log_file, config: (session, True))
+    monkeypatch.setattr(execution, "default_log_file", lambda: tmp_path / "spark.log")
 
 
 @pytest.mark.usefixtures("no_spark")
 def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
     report = job.RunReport(("a line",), ("gate failed: it did",), job.GATE_FAILED)
-    assert job.execute(fake_job(lambda *_: report), job.Common("lake"), None) == job.GATE_FAILED
+    assert execution.execute(fake_job(lambda *_: report), job.Common("lake"), None) == job.GATE_FAILED
     captured = capsys.readouterr()
     assert captured.out == "a line\n"
     assert "kafka-state-replay: gate failed: it did\n" in captured.err
@@ -237,7 +237,7 @@ def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
 @pytest.mark.usefixtures("no_spark")
 def test_quiet_prints_problems_only(capsys):
     report = job.RunReport(("a line",), ("a problem",), 1)
-    assert job.execute(fake_job(lambda *_: report), job.Common("lake", quiet=True), None) == 1
+    assert execution.execute(fake_job(lambda *_: report), job.Common("lake", quiet=True), None) == 1
     assert capsys.readouterr() == ("", "kafka-state-replay: a problem\n")
 
 
@@ -256,7 +256,7 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
     def run(*_):
         raise error
 
-    assert job.execute(fake_job(run), job.Common("lake", quiet=True), None) == code
+    assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == code
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.err.count("\n") == 1
@@ -295,11 +295,11 @@ class TestShortRuns:
 
     def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder):
         _, common, params = cli.parse(["run", str(folder), "--lake", str(folder / "lake")])
-        assert job._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
+        assert execution._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
         (folder / "server.log").write_bytes(b"x" * 101)
-        assert job._config_of(run_job.JOB, common, params) == {}
+        assert execution._config_of(run_job.JOB, common, params) == {}
         _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
-        assert job._config_of(ingest_job.JOB, common, params) == {}
+        assert execution._config_of(ingest_job.JOB, common, params) == {}
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ class TestTheRecordOfARun:
 
         def of(run):
             path = tmp_path / "run.json"
-            code = job.execute(fake_job(run), job.Common("lake", quiet=True, json_file=str(path)), None)
+            code = execution.execute(fake_job(run), job.Common("lake", quiet=True, json_file=str(path)), None)
             written = json.loads(path.read_text())
             assert written["exit_code"] == code
             return written
@@ -360,7 +360,7 @@ class TestTheRecordOfARun:
     def test_that_cannot_be_written_fails_the_job(self, tmp_path, capsys):
         (tmp_path / "folder").mkdir()
         common = job.Common("lake", quiet=True, json_file=str(tmp_path / "folder"))
-        assert job.execute(fake_job(lambda *_: job.RunReport()), common, None) == job.FAILED
+        assert execution.execute(fake_job(lambda *_: job.RunReport()), common, None) == job.FAILED
         assert "cannot be written" in capsys.readouterr().err
 
     def test_needs_a_folder_that_is_there(self, tmp_path):
@@ -380,7 +380,7 @@ def test_the_lake_s_and_the_ingest_s_own_errors_are_sentences(capsys):
         def run(*_, raised=error):
             raise raised
 
-        assert job.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+        assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
         assert capsys.readouterr().err == f"kafka-state-replay: {error}\n"
 
 

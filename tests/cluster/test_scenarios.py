@@ -12,6 +12,7 @@ import pytest
 
 from jobs.lab.machines.releases import RELEASES
 from jobs.lab.scenarios.catalogue import SCENARIOS
+from tests.cluster.bent import bends_misjudged
 from tests.cluster.conftest import Figures, Player
 from tests.cluster.measuring import LOGS_ALONE, Measured, measure_played
 from tests.support.truth.alignment import Score
@@ -67,6 +68,7 @@ def problems(measured: Measured) -> list[str]:
     found += [f"error that nothing explains: {error}" for error in measured.unexplained_errors]
     found += scenario_shown(measured)
     found += losses_misjudged(measured)
+    found += bends_misjudged(measured.played)
     return found
 
 

@@ -57,6 +57,8 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 #: A StopReplica that controller.log tells of stands at most this far from its transition, µs.
 _STOP_WITHIN_US: Final = 2_000_000
+#: A registration that ended so near a replica's transition may be the cause, if a clock was set about then, µs.
+_FAILED_WITHIN_US: Final = 10_000_000
 #: A reassignment removes old replicas right after the election that ends it, µs.
 _REMOVED_WITHIN_US: Final = 30_000_000
 
@@ -127,6 +129,9 @@ def _may_have_failed(coverage: LogCoverage, step: Step, line: Evidence, broker: 
     if line.to_state != ReplicaState.OFFLINE or line.replica_id != broker:
         return False
     case, hint = coverage.case, coverage.case.deletion_hint
+    ends = (interval.end for interval in case.cluster.liveness.get(broker, ()) if interval.end is not None)
+    if any(abs(end - line.at) <= _FAILED_WITHIN_US for end in ends):
+        return True
     asked = case.cluster.shutdown_requests.get(broker, ())
     return not (
         case.reassigning
@@ -200,7 +205,6 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         (not is_begun and any(other.kind.endswith("_failed") for other in step.block.others))
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
-        or (expected.kind != STOP_REPLICA and _is_overtaken(step.block, line))
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
         or (not is_to_all and _may_be_removed(coverage, line, expected.broker_id))
@@ -221,6 +225,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     # 1.0, whose line is there and leaves the broker out.
     is_told_apart = is_past and not (line.kind == REPLICA and line.from_state == line.to_state)
     is_told_twice = would_be_logged and (is_told_apart or is_left_out or expected.broker_id != log.controller_id)
+    is_told_twice = is_told_twice and (expected.kind == STOP_REPLICA or not _is_overtaken(step.block, line))
     severity = "info" if proof is not None else "error" if after and is_told_twice else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import ANY_VERSION, v
 from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.reexecution.controller_log import controller_logs
@@ -20,6 +21,7 @@ from reconstruct.partitions.reexecution.model_runs import (
 )
 from reconstruct.partitions.reexecution.reexecution import reexecuted_steps
 from reconstruct.partitions.timeline import fold_partition
+from reconstruct.time.intervals import Interval
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import Partition
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, read
@@ -97,6 +99,22 @@ def test_a_creation_that_was_not_told_to_a_replica(name: str, unpacked: Unpacker
     assert findings(subject, neither, unknown) == []
     lossy = replace(subject.view, lossy_logs=frozenset({1, 2, 3}))
     assert findings(subject, neither, lossy) == []
+
+
+def test_a_replica_that_goes_offline_as_its_broker_s_registration_ends(unpacked: Unpacker) -> None:
+    subject = Subject.of(unpacked("lifecycle-3.9.1"), "doomed", 0)
+    request = subject.lines(is_line("stop_replica_sent", is_delete=False))[0]
+    (broker,) = request.to_broker_ids or ()
+    neither = subject.without(
+        lambda fact: fact is request or (fact.broker_id == broker and fact.kind.startswith("stop_replica_r"))
+    )
+
+    def not_sent(view: ClusterView) -> set[int | None]:
+        return {f.broker_id for f in findings(subject, neither, view) if f.divergence_type == "request_not_sent"}
+
+    assert not_sent(subject.view) == {broker}
+    ended = (Interval(0, request.at + 3_000_000, Registration(), ()),)
+    assert not_sent(replace(subject.view, liveness={**subject.view.liveness, broker: ended})) == set()
 
 
 @pytest.mark.parametrize("name", ERAS)

@@ -89,7 +89,7 @@ def leader_and_isr_not_sent(site: Site) -> Iterator[Fault]:
         # The log of the controller's own broker may have lost both lines at once, with none between to tell.
         is_elected = any(d.event_type == "partition_state_change" for d in decisions)
         is_told_apart = is_elected and _is_followed(site, partition, line, "update_metadata_sent", "stop_replica_sent")
-        severity = WARNING if to == line.broker_id and not is_told_apart else ERROR
+        severity = WARNING if to == line.broker_id else ERROR
         yield replace(fault, severity=severity, unprovable="" if is_told_apart else _tenure_ended(site, line))
 
 

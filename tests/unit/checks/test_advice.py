@@ -15,6 +15,7 @@ from checks.results import CheckReport, CheckResult
 from jobs import check_job, ingest_job, reconstruct_job, report_job, run_job
 from jobs.job import DONE, GATE_FAILED, RunReport
 from reconstruct.findings.verdicts import BROKEN, KEPT
+from reconstruct.pipeline import ReconstructReport
 
 WARNED = "quality.run_metrics.rejected_records_ratio_warning"
 
@@ -48,18 +49,13 @@ def test_the_terminal_names_what_is_broken_and_says_whether_it_matters() -> None
 
 @pytest.mark.parametrize(("gates", "code"), [((), DONE), (("silver.x: unique_key is broken",), GATE_FAILED)])
 def test_run_ends_with_3_where_a_gate_fails(gates: tuple[str, ...], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Reconstructed:
-        findings = refused = ()
-
     class Written:
         path, summary = "report/index.html", ()
 
     monkeypatch.setattr(run_job, "lake_of", lambda *_: None)
     monkeypatch.setattr(ingest_job, "ingest", lambda *_: None)
     monkeypatch.setattr(ingest_job, "summary_of", lambda _: RunReport())
-    monkeypatch.setattr(reconstruct_job, "reconstruct", lambda *_: Reconstructed)
-    monkeypatch.setattr(reconstruct_job, "findings_line", lambda _: "")
-    monkeypatch.setattr(reconstruct_job, "refusals", lambda _: ())
+    monkeypatch.setattr(reconstruct_job, "reconstruct", lambda *_: ReconstructReport())
     monkeypatch.setattr(check_job, "check", lambda *_: report(*gates))
     monkeypatch.setattr(report_job, "write", lambda *_: Written)
     params = run_job.Params(ingest_job.Params(lake="lake", paths=("logs",)), "report")
@@ -67,3 +63,5 @@ def test_run_ends_with_3_where_a_gate_fails(gates: tuple[str, ...], code: int, m
     assert done.exit_code == code
     assert done.problems == tuple(f"gate failed: {gate}" for gate in gates)
     assert any(WARNED in line for line in done.summary)
+    assert done.facts["check"]["failed_gates"] == list(gates)
+    assert done.facts["reconstruct"]["refused"] == ()

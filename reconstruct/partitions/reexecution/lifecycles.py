@@ -227,6 +227,10 @@ def _at_the_end(
     is_first: bool,
     is_last: bool,
 ) -> Iterator[_WrongStep]:
+    # Neighbouring lines may have been lost: all that stood between the replicas' last lines and this one.
+    is_one_stretch = all(last.to_state != ReplicaState.NON_EXISTENT for last in states.values()) and not any(
+        other.kind == REPLICA and other.offset > line.offset for other in log.lines
+    )
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:
             yield _WrongStep(
@@ -236,7 +240,11 @@ def _at_the_end(
                 [last, line],
                 replica_id,
             )
-        elif is_last and last.to_state != ReplicaState.NON_EXISTENT and not _went_on(coverage, log, last):
+        elif (
+            is_last
+            and last.to_state != ReplicaState.NON_EXISTENT
+            and not (is_one_stretch or _went_on(coverage, log, last))
+        ):
             yield _WrongStep(
                 _EARLY,
                 "replicas ReplicaDeletionSuccessful, replicas NonExistentReplica, partition NonExistentPartition",

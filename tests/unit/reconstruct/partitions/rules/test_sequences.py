@@ -168,6 +168,12 @@ def test_up_to_2_0_a_deletion_is_complete_only_when_every_replica_is_gone() -> N
     assert judged(unknown, moves(*GOING[:7], *ENDS)) == []
 
 
+def test_up_to_2_0_what_all_replicas_did_last_may_be_lost_with_one_stretch_of_lines() -> None:
+    assert judged(OLD, moves(*GOING[:4], *ENDS)) == []
+    early = judged(OLD, moves(*GOING[:4], *ENDS, *GOING[4:]))
+    assert {(f.divergence_type, f.replica_id) for f in early} == {("step_out_of_order", 1), ("step_out_of_order", 2)}
+
+
 def test_since_2_1_no_replica_is_forgotten_before_all_are_deleted() -> None:
     early = [*GOING[:5], GOING[6], GOING[5], GOING[7]]
     (finding,) = judged(NEW, moves(*ENDS, *early))

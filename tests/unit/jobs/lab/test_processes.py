@@ -16,7 +16,9 @@ from jobs.lab.machines.processes import JavaProcess
 from jobs.lab.waiting import NeverHappened, wait_for
 
 STARTS_ONE = """
-import sys, time
+import signal, sys, time
+# a shell's background process ignores it, and so do those that it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from jobs.lab.machines.guard import Guard
 from jobs.lab.machines.processes import JavaProcess

@@ -228,8 +228,9 @@ def _at_the_end(
     is_last: bool,
 ) -> Iterator[_WrongStep]:
     # Neighbouring lines may have been lost: all that stood between the replicas' last lines and this one.
-    is_one_stretch = all(last.to_state != ReplicaState.NON_EXISTENT for last in states.values()) and not any(
-        other.kind == REPLICA and other.offset > line.offset for other in log.lines
+    later = _until_recreated([other for other in log.lines if other.offset > line.offset])
+    is_one_stretch = not any(other.kind == REPLICA for other in later) and all(
+        last.to_state != ReplicaState.NON_EXISTENT for last in states.values()
     )
     for replica_id, last in sorted(states.items()):
         if is_first and last.to_state in _BEING_DELETED:

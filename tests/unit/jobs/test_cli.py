@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, execution, ingest_job, job, reconstruct_job, run_job, sql_job
+from jobs import cli, demo_job, ingest_job, job, reconstruct_job, sql_job
 from jobs.progress import Progress
-from jobs.session import java, short_runs
+from jobs.session import java
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
@@ -214,94 +212,6 @@ def test_findings_are_counted_by_severity():
     assert line == "findings  1 error, 0 warning, 3 info"
 
 
-def fake_job(run):
-    return job.Job("fake", "", lambda parser: None, lambda options, common: None, run, reads=lambda params: None)
-
-
-@pytest.fixture
-def no_spark(monkeypatch, tmp_path):
-    session = SimpleNamespace(stop=lambda: None)
-    monkeypatch.setattr(execution, "_session", lambda common, log_file, config: (session, True))
-    monkeypatch.setattr(execution, "default_log_file", lambda: tmp_path / "spark.log")
-
-
-@pytest.mark.usefixtures("no_spark")
-def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
-    report = job.RunReport(("a line",), ("gate failed: it did",), job.GATE_FAILED)
-    assert execution.execute(fake_job(lambda *_: report), job.Common("lake"), None) == job.GATE_FAILED
-    captured = capsys.readouterr()
-    assert captured.out == "a line\n"
-    assert "kafka-state-replay: gate failed: it did\n" in captured.err
-
-
-@pytest.mark.usefixtures("no_spark")
-def test_quiet_prints_problems_only(capsys):
-    report = job.RunReport(("a line",), ("a problem",), 1)
-    assert execution.execute(fake_job(lambda *_: report), job.Common("lake", quiet=True), None) == 1
-    assert capsys.readouterr() == ("", "kafka-state-replay: a problem\n")
-
-
-@pytest.mark.usefixtures("no_spark")
-@pytest.mark.parametrize(
-    ("error", "code", "words"),
-    [
-        (job.UsageError("bad SQL"), 2, "bad SQL"),
-        (java.JavaMissing("Java is missing: install it"), 1, "Java is missing: install it"),
-        (JarsMissing("no jars"), 1, "no jars"),
-        (KeyError("x"), 1, "failed with KeyError: 'x'; Spark's log is"),
-        (KeyboardInterrupt(), 130, "interrupted"),
-    ],
-)
-def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
-    def run(*_):
-        raise error
-
-    assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == code
-    captured = capsys.readouterr()
-    assert words in captured.err
-    assert captured.err.count("\n") == 1
-
-
-class TestShortRuns:
-    @pytest.fixture
-    def folder(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(short_runs, "MOST_BYTES", 100)
-        monkeypatch.setattr(short_runs, "MOST_FILES", 5)
-        (tmp_path / "logs").mkdir()
-        return tmp_path / "logs"
-
-    def test_little_is_read_in_a_short_run(self, folder):
-        (folder / "server.log").write_bytes(b"x" * 100)
-        assert short_runs.is_short([str(folder)])
-        assert short_runs.is_short([str(folder / "server.log"), str(folder / "none yet")])
-
-    def test_much_is_not(self, folder):
-        (folder / "a").write_bytes(b"x" * 60)
-        (folder / "b").write_bytes(b"x" * 60)
-        assert not short_runs.is_short([str(folder)])
-        assert not short_runs.is_short([str(folder / "a"), str(folder / "b")])
-
-    def test_an_archive_holds_more_than_its_size(self, folder):
-        (folder / "logs.tar.gz").write_bytes(b"x" * 11)
-        assert not short_runs.is_short([str(folder)])
-
-    def test_many_files_take_long_however_small(self, folder):
-        for number in range(8):
-            (folder / str(number)).touch()
-        assert not short_runs.is_short([str(folder)])
-
-    def test_who_knows_what_lies_elsewhere(self):
-        assert not short_runs.is_short(["s3a://bucket/logs"])
-
-    def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder):
-        _, common, params = cli.parse(["run", str(folder), "--lake", str(folder / "lake")])
-        assert execution._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
-        (folder / "server.log").write_bytes(b"x" * 101)
-        assert execution._config_of(run_job.JOB, common, params) == {}
-        _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
-        assert execution._config_of(ingest_job.JOB, common, params) == {}
-
-
 @pytest.mark.parametrize(
     ("statements", "named"),
     [
@@ -316,72 +226,6 @@ class TestShortRuns:
 def test_sql_names_the_tables_that_statements_may_mean(statements, named):
     found = [spec.name for spec in sql_job._meant(TABLES.values(), statements)]
     assert found == (named or [spec.name for spec in TABLES.values()])
-
-
-@pytest.mark.usefixtures("no_spark")
-class TestTheRecordOfARun:
-    @pytest.fixture
-    def record(self, tmp_path):
-        """Runs a job and reads what it wrote as JSON."""
-
-        def of(run):
-            path = tmp_path / "run.json"
-            code = execution.execute(fake_job(run), job.Common("lake", quiet=True, json_file=str(path)), None)
-            written = json.loads(path.read_text())
-            assert written["exit_code"] == code
-            return written
-
-        return of
-
-    def test_tells_what_was_done_and_how_long_each_stage_took(self, record):
-        def run(spark, params, progress):
-            progress("one")
-            progress("two")
-            return ingest_job.summary_of(ingest_report())
-
-        written = record(run)
-        assert [stage["name"] for stage in written["stages"]] == ["starting Spark", "opening the lake", "one", "two"]
-        assert all(stage["seconds"] >= 0 for stage in written["stages"])
-        assert written["ingest"]["records_read"] == 10
-        assert written["ingest"]["clusters"] == ["c"]
-        assert written["problems"] == ["warning: odd"]
-        assert written["versions"]["pyspark"].startswith("4.")
-        assert written["started_at"] <= written["ended_at"]
-
-    @pytest.mark.parametrize(("error", "code"), [(job.UsageError("bad SQL"), 2), (KeyError("x"), 1)])
-    def test_tells_of_a_failure_too(self, record, error, code):
-        def run(*_):
-            raise error
-
-        written = record(run)
-        assert written["exit_code"] == code
-        assert len(written["problems"]) == 1
-
-    def test_that_cannot_be_written_fails_the_job(self, tmp_path, capsys):
-        (tmp_path / "folder").mkdir()
-        common = job.Common("lake", quiet=True, json_file=str(tmp_path / "folder"))
-        assert execution.execute(fake_job(lambda *_: job.RunReport()), common, None) == job.FAILED
-        assert "cannot be written" in capsys.readouterr().err
-
-    def test_needs_a_folder_that_is_there(self, tmp_path):
-        (tmp_path / "lake").mkdir()
-        with pytest.raises(job.UsageError, match="no such folder"):
-            cli.parse(["check", "--lake", str(tmp_path / "lake"), "--json", str(tmp_path / "none" / "run.json")])
-
-
-@pytest.mark.usefixtures("no_spark")
-def test_the_lake_s_and_the_ingest_s_own_errors_are_sentences(capsys):
-    import ingest.run.pipeline  # noqa: F401 - the job that raised has imported it
-    from ingest.lake.delta import LakeError
-    from ingest.run.accounting import IngestError
-
-    for error in (LakeError("another version: do this"), IngestError("an empty folder: do that")):
-
-        def run(*_, raised=error):
-            raise raised
-
-        assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
-        assert capsys.readouterr().err == f"kafka-state-replay: {error}\n"
 
 
 @pytest.mark.parametrize(

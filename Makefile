@@ -88,7 +88,7 @@ benchmark: env ## speed, measured and printed
 table-hashes: env ## a hash of each table's rows over all captures: the same before and after a change that changes none
 	@$(BIN)/python -m tests.table_hashes
 
-docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules
+docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules, docs/event-types.md from the message shapes
 	$(BIN)/python -m jobs.docs
 
 # The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.

@@ -12,11 +12,13 @@ from typing import Any, Final
 import jinja2
 
 from ingest.lake.tables import SCHEMAS, TABLES
+from ingest.lake.tables.bronze.kinds import SourceKind
+from ingest.shapes import MEANINGS, SHAPES
 from reconstruct.model import states
 from reconstruct.model.versions import OLDEST
 from reconstruct.rule_book import RULES
 
-PAGES: Final = ("tables.md", "transitions.md", "rules.md")
+PAGES: Final = ("tables.md", "transitions.md", "rules.md", "event-types.md")
 #: The pages on which each kind of finding has its section.
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
 _SECTION: Final = re.compile(r"^## (\w+) \((R\d\d(?:, R\d\d)*)\)$", re.MULTILINE)
@@ -25,6 +27,13 @@ _SCHEMA_SENTENCES: Final = {
     "silver": "Typed events, and the timelines replayed from them.",
     "gold": "What the timelines amount to: elections, findings, availability, losses.",
     "quality": "What was checked, what was measured, and what cannot be said.",
+}
+#: What writes the messages of each kind of shape.
+_SHAPE_TITLES: Final = {
+    SourceKind.STATE_CHANGE_LOG: "state-change.log",
+    SourceKind.CONTROLLER_LOG: "controller.log",
+    SourceKind.SERVER_LOG: "server.log",
+    "exception": "Exceptions",
 }
 #: Valid previous states by state. Any of the machines': a Mapping's keys are invariant.
 _Table = Mapping[Any, frozenset[Any]]
@@ -97,6 +106,9 @@ def page(name: str) -> str:
         rules=RULES.values(),
         oldest=OLDEST,
         sections=sections(),
+        shape_titles=_SHAPE_TITLES,
+        shapes=SHAPES,
+        meanings=MEANINGS,
     )
     return written.rstrip("\n") + "\n"
 

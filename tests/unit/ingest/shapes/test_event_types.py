@@ -1,25 +1,17 @@
-"""Every event type has a meaning, the documentation lists it, and `other` is kept for what is of no use."""
+"""Every event type has a meaning, and `other` is kept for what is of no use."""
 
 from __future__ import annotations
 
 import pytest
 
 from ingest.shapes import MEANINGS, SHAPES, match
-from ingest.shapes.event_types import EventType, event_type_tables
-from tests import ROOT
+from ingest.shapes.event_types import EventType
 from tests.support.loops import for_each
-
-PAGE = ROOT / "docs" / "message-shapes.md"
 
 
 def test_every_event_type_has_a_meaning_and_no_other_has() -> None:
     assert set(MEANINGS) == {shape.event_type for shape in SHAPES}
     assert [name for name, meaning in MEANINGS.items() if not meaning.endswith(".")] == []
-
-
-def test_the_page_lists_them() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert text.endswith(event_type_tables().rstrip() + "\n"), "python -m ingest.shapes.event_types prints the tables"
 
 
 def test_the_state_change_log_has_no_other() -> None:

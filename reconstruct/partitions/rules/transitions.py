@@ -28,8 +28,10 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.broker_changes import judge_broker_changes
 from reconstruct.partitions.reexecution.continuity import Gap, gaps
 from reconstruct.partitions.reexecution.controller_log import REPLICA, TRANSITIONS, ordered_logs
-from reconstruct.partitions.reexecution.lifecycles import judge_creation, judge_deletion, judge_reassignment
+from reconstruct.partitions.reexecution.creation import judge_creation
+from reconstruct.partitions.reexecution.deletion import judge_deletion
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
+from reconstruct.partitions.reexecution.reassignment import judge_reassignment
 from reconstruct.partitions.reexecution.shutdowns import judge_shutdowns
 from reconstruct.time.instants import utc
 

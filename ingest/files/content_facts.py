@@ -1,17 +1,24 @@
-"""What the content of ZooKeeper's files, of znode snapshots, probes and descriptions says of its cluster or broker,
-gathered as they are inspected."""
+"""What the content of ZooKeeper's files, of znode snapshots, probes, descriptions and ``meta.properties`` says of its
+cluster or broker, gathered as they are inspected."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final, Protocol
 
-from ingest.files.znode_facts import CLUSTER_METADATA, JsonSnapshotFacts, SnapshotFacts, TransactionLogFacts
+from ingest.files.znode_facts import (
+    CLUSTER_META,
+    CLUSTER_METADATA,
+    JsonSnapshotFacts,
+    SnapshotFacts,
+    TransactionLogFacts,
+)
 from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.capture_lines.offset_probes import ProbeFacts
 
 #: In a description of the cluster; within a text of JSON the quotes would be escaped.
 _DESCRIBED_CLUSTER: Final = re.compile(rb'"cluster_id"\s{0,8}:\s{0,8}"([A-Za-z0-9_.\-]{1,64})"')
+_CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
 _SENT_AT: Final = re.compile(rb'"sent_at"\s{0,8}:\s{0,8}(\d{12,14})(?=[.,}\s])')
 #: More bytes than either takes: what may be cut by the end of a block.
 _OVERLAP: Final = 128
@@ -38,7 +45,24 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
         return ProbeFacts(name)
     if kind == SourceKind.CLUSTER_DESCRIPTION:
         return DescriptionFacts()
+    if kind == SourceKind.META_PROPERTIES:
+        return MetaPropertiesFacts()
     return None
+
+
+class MetaPropertiesFacts:
+    """The cluster that ``meta.properties`` of a log directory names."""
+
+    def __init__(self) -> None:
+        self._cluster_id: str | None = None
+
+    def take(self, block: bytes) -> None:
+        found = _CLUSTER_KEY.search(block)
+        if found is not None and self._cluster_id is None:
+            self._cluster_id = found[1].decode("utf-8", "replace")
+
+    def result(self) -> dict[str, Any]:
+        return {} if self._cluster_id is None else {"cluster_id": self._cluster_id, "cluster_rank": CLUSTER_META}
 
 
 class DescriptionFacts:

@@ -10,7 +10,6 @@ Knows nothing of Spark: :func:`inspect` takes a location and gives one :class:`I
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -19,8 +18,8 @@ from ingest.containers import Content, contents, damage_of
 from ingest.containers.storage import ListedFile
 from ingest.files.content_facts import content_facts
 from ingest.files.inspected import SHARED, Inspected
+from ingest.files.log_facts import LogFacts
 from ingest.files.recognise import HEAD_BYTES, Recognised, recognise
-from ingest.files.znode_facts import CLUSTER_LOG, CLUSTER_META
 from ingest.lake.tables.bronze import READ_PARTITION_FILE_KINDS, SourceKind
 from ingest.readers import paths
 from ingest.readers.identity import digest
@@ -40,17 +39,8 @@ _WITHOUT_COPY_TIME: Final = (
     SourceKind.CLUSTER_DESCRIPTION,
     SourceKind.CAPTURE_GAP,
 )
-_OVERLAP: Final = 4096
-#: The end of a log in which its last time is looked for: a stack trace may stand behind it.
-_LAST_BYTES: Final = 64 << 10
 #: What marks a line of the other channel where a wrapper names no process.
 _STDERR: Final = b" stderr "
-_CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
-_VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
-#: What a broker says of itself as it starts and stops.
-_SERVER: Final = re.compile(rb"\[(?:KafkaServer id=|Kafka Server )(\d{1,10})\]")
-_CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
-_TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*")
 
 
 def inspect(found: ListedFile, split_bytes: int = SPLIT_BYTES, *, is_final: bool = False) -> Iterator[Inspected]:
@@ -171,12 +161,8 @@ class _Scan:
         self._has_stderr = False
         self._edge = b""
         self._splits: list[tuple[int, int]] = []
-        self._facts: dict[str, Any] = {}
-        self._statements: list[tuple[str, str]] = []
-        self._first_at: str | None = None
-        self._last_block = b""
-        self._servers: set[bytes] = set()
-        self._content = content_facts(what.kind, name, is_final=is_final)
+        self._log = LogFacts() if what.reading is not None else None
+        self._content = self._log or content_facts(what.kind, name, is_final=is_final)
 
     def take(self, block: bytes) -> None:
         if self._split_bytes and self._size - (self._splits[-1][0] if self._splits else 0) >= self._split_bytes:
@@ -195,26 +181,13 @@ class _Scan:
         elif self._is_wrapped and not self._has_stderr:
             self._has_stderr = _STDERR in self._edge + block
             self._edge = block[-len(_STDERR) :]
-        if self._what.reading is not None:
-            self._search(block)
-        elif self._what.kind == SourceKind.META_PROPERTIES:
-            found = _CLUSTER_KEY.search(block)
-            if found:
-                self._fact("cluster_id", found.group(1).decode("utf-8", "replace"))
-        elif self._content is not None:
+        if self._content is not None:
             self._content.take(block)
         self._size += len(block)
 
     def result(self, start: Inspected) -> Inspected:
         what = self._what
-        facts = dict(self._facts)
-        if self._content is not None:
-            facts |= {name: value for name, value in self._content.result().items() if value is not None}
-        elif "cluster_id" in facts:
-            facts["cluster_rank"] = CLUSTER_META
-        if self._statements:
-            at, cluster_id = self._statements[0]
-            facts |= {"cluster_id": cluster_id, "cluster_at": at, "cluster_rank": CLUSTER_LOG}
+        found = {} if self._content is None else self._content.result()
         first = what.first_line
         unfinished = first is not None and self._complete == 0 and not start.is_final
         observed: dict[str, Any] = {
@@ -230,43 +203,16 @@ class _Scan:
             "prints_zone": what.reading is not None and first is not None and _prints_zone(what, first),
             "broker_id": what.broker_id,
             "splits": tuple(self._splits),
-            "first_at": self._first_at,
-            "last_at": _last_time(self._last_block),
-            "statements": tuple(self._statements),
         }
         if self._streams is not None and self._streams.process_count > 1:
             observed["streams"] = self._streams.result() or None
-        is_shared = self._streams is None and len(self._servers) > 1
+        is_shared = self._streams is None and self._log is not None and len(self._log.servers) > 1
         if is_shared:  # brokers of one machine that were started from one folder: nothing tells their lines apart
             observed["streams"] = dict(SHARED)
             observed["broker_id"] = None
         several = self._streams is not None and len(self._streams.streams) > 1
         observed["is_interleaved"] = self._has_stderr or several or is_shared
-        return replace(start, **(observed | facts))
-
-    def _fact(self, name: str, value: Any) -> None:
-        self._facts.setdefault(name, value)
-
-    def _search(self, block: bytes) -> None:
-        """When the log begins and ends, the lines that state the cluster's id, the first that names the version; and
-        every broker that it is of."""
-        if b"KafkaServer id=" in block or b"[Kafka Server " in block:
-            self._servers.update(_SERVER.findall(block))
-        text = self._tail + block
-        if self._first_at is None and (time := _TIME.search(text)) is not None:
-            self._first_at = _printed(time)
-        if b"Cluster ID = " in text:
-            for found in _CLUSTER_LINE.finditer(text):
-                times = list(_TIME.finditer(text, max(0, found.start() - 200), found.start()))
-                statement = (_printed(times[-1]) if times else "", found.group(1).decode())
-                if statement not in self._statements:  # blocks overlap
-                    self._statements.append(statement)
-        if "kafka_version" not in self._facts and (b"Kafka version" in text or b"Kafka Version" in text):
-            found_version = _VERSION_LINE.search(text)
-            if found_version:
-                self._fact("kafka_version", found_version.group(1).decode())
-        self._tail = text[-_OVERLAP:]
-        self._last_block = text
+        return replace(start, **(observed | {name: value for name, value in found.items() if value is not None}))
 
     def _split(self, block: bytes) -> None:
         reading = self._what.reading
@@ -285,17 +231,6 @@ class _Scan:
                 self._splits.append((self._size + position, self._lines + block.count(b"\n", 0, position) + 1))
                 return
             position = end + 1
-
-
-def _printed(time: re.Match[bytes]) -> str:
-    """A time as all layouts that print one like Kafka's own can be compared by: ``2026-11-21 04:40:22.700``."""
-    return time.group().decode().replace("T", " ").replace(",", ".")
-
-
-def _last_time(block: bytes) -> str | None:
-    """The last time in the end of a log; None where none of its last lines has one."""
-    times = list(_TIME.finditer(block, max(0, len(block) - _LAST_BYTES)))
-    return _printed(times[-1]) if times else None
 
 
 def _prints_zone(what: Recognised, first_line: bytes) -> bool:

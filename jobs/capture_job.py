@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs.job import DONE, FAILED, Common, Job, RunReport, ShowProgress, UsageError, require_folder, stopped_by_signals
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary

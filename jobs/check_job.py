@@ -20,7 +20,7 @@ from jobs.job import (
     require_lake,
     suit_session_to,
 )
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,7 +112,14 @@ def gate_problems(report: Any) -> tuple[str, ...]:
     return tuple(f"gate failed: {sentence}" for sentence in report.failed_gates)
 
 
-JOB: Final = Job("check", "check the tables' quality; exit code 3 if a gate fails", add_arguments, to_params, run)
+JOB: Final = Job(
+    "check",
+    "check the tables' quality; exit code 3 if a gate fails",
+    add_arguments,
+    to_params,
+    run,
+    writes_lake=lambda params: True,
+)
 
 
 if __name__ == "__main__":

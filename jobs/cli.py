@@ -15,6 +15,7 @@ from jobs import (
     explain_job,
     ingest_job,
     lab_job,
+    maintain_job,
     reconstruct_job,
     report_job,
     run_job,
@@ -33,6 +34,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     report_job.JOB,
     explain_job.JOB,
     sql_job.JOB,
+    maintain_job.JOB,
     lab_job.JOB,
 )
 
@@ -41,7 +43,8 @@ _DESCRIPTION: Final = (
     " and shows where that breaks Kafka's own rules."
 )
 _EXIT_CODES: Final = (
-    "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed"
+    "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed;"
+    " 4 another job writes the lake"
 )
 
 
@@ -54,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
             job.name, help=job.help, description=job.help, epilog=_EXIT_CODES, allow_abbrev=False
         )
         job.add_arguments(command)
-        add_common_arguments(command)
+        add_common_arguments(command, writes_lake=job.writes_lake is not None)
         command.set_defaults(job=job)
     return parser
 

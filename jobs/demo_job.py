@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
 from jobs.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
-from jobs.progress import silent
+from jobs.session.progress import silent
 from jobs.session.short_runs import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:

@@ -8,15 +8,16 @@ import platform
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from jobs.job import FAILED, PROGRAM, WRONG_USE, Common, Job, RunReport, UsageError
-from jobs.progress import Progress
+from jobs.job import BUSY, FAILED, PROGRAM, WRONG_USE, Common, Job, RunReport, UsageError, lake_of
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
+from jobs.session.progress import Progress
 from jobs.session.session import SessionError, build_session, default_log_file
 from jobs.session.short_runs import SHORT_RUN_CONFIG, is_short
 
@@ -73,7 +74,8 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             try:
                 progress.watch(spark)
                 progress("opening the lake")
-                return job.run(spark, params, progress)
+                with _only_writer(spark, job, common, params, progress):
+                    return job.run(spark, params, progress)
             finally:
                 progress("")
                 if ours:
@@ -86,6 +88,17 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
         return _failure("interrupted", 130)
     except Exception as error:
         return _failed(error, common, log_file)
+
+
+def _only_writer(
+    spark: SparkSession, job: Job[P], common: Common, params: P, progress: Progress
+) -> AbstractContextManager[None]:
+    """Lets one job at a time write the lake."""
+    if job.writes_lake is None or not job.writes_lake(params):
+        return nullcontext()
+    from ingest.lake.lease import only_writer
+
+    return only_writer(lake_of(spark, common.lake), job.name, common.wait_seconds, progress)
 
 
 def _write_record(
@@ -159,8 +172,9 @@ def _failure(sentence: str, code: int) -> RunReport:
 
 
 def _failed(error: Exception, common: Common, log_file: Path | None) -> RunReport:
-    if isinstance(error, _foreseen()):
-        return _failure(str(error), FAILED)
+    exit_code = _exit_code_of(error)
+    if exit_code is not None:
+        return _failure(str(error), exit_code)
     if common.verbose:
         traceback.print_exc()
     first = (str(error).strip().splitlines() or [""])[0]
@@ -169,12 +183,17 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
     return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
 
 
-def _foreseen() -> tuple[type[Exception], ...]:
-    """The errors that are sentences. The packages' own are looked up, not imported: the job that raised one did."""
+def _exit_code_of(error: Exception) -> int | None:
+    """Of an error that is a sentence; None of one that nobody foresaw. The packages' own errors are looked up, not
+    imported: the job that raised one did."""
     named = (
-        ("ingest.lake.delta", "LakeError"),
-        ("ingest.run.pipeline", "IngestError"),
-        ("ingest.capture.params", "CaptureError"),
+        ("ingest.lake.lease", "LakeBusy", BUSY),
+        ("ingest.lake.delta", "LakeError", FAILED),
+        ("ingest.run.pipeline", "IngestError", FAILED),
+        ("ingest.capture.params", "CaptureError", FAILED),
     )
-    found = (getattr(sys.modules.get(module), name, None) for module, name in named)
-    return (JavaMissing, JarsMissing, SessionError, *(error for error in found if error is not None))
+    for module, name, exit_code in named:
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(error, kind):
+            return exit_code
+    return FAILED if isinstance(error, (JavaMissing, JarsMissing, SessionError)) else None

@@ -24,7 +24,7 @@ from jobs.job import (
     require_folder,
     stopped_by_signals,
 )
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -213,7 +213,14 @@ def paths_read(params: Params) -> tuple[str, ...] | None:
 
 
 JOB: Final = Job(
-    "ingest", "take what is new under the paths into the bronze tables", add_arguments, to_params, run, reads=paths_read
+    "ingest",
+    "take what is new under the paths into the bronze tables",
+    add_arguments,
+    to_params,
+    run,
+    reads=paths_read,
+    # files that are followed: each batch by itself
+    writes_lake=lambda params: params.interval_seconds is None,
 )
 
 

@@ -2,7 +2,7 @@
 
 A job is a module with a frozen ``Params``, ``add_arguments``, ``to_params``, ``run(spark, params) -> RunReport`` and a
 :class:`Job` that holds them: the command line runs it, and so does the module by itself. Exit codes: 0 done, 1 failed
-or nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed.
+or nothing recognised, 2 wrong use (option, path, SQL), 3 a quality gate failed, 4 another job writes the lake.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ FAILED: Final = 1
 WRONG_USE: Final = 2
 GATE_FAILED: Final = 3
 
-#: Called with a sentence at the start of each stage, see :class:`~jobs.progress.Progress`.
+BUSY: Final = 4
+
+#: Called with a sentence at the start of each stage, see :class:`~jobs.session.progress.Progress`.
 ShowProgress = Callable[[str], None]
 P = TypeVar("P")
 
@@ -44,7 +46,8 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Common:
-    """The options of every command; ``names_lake``: whether an option or the environment names the lake."""
+    """The options of every command; ``names_lake``: whether an option or the environment names the lake;
+    ``wait_seconds``: how long to wait for another job that writes it."""
 
     lake: str
     names_lake: bool = False
@@ -52,6 +55,7 @@ class Common:
     quiet: bool = False
     verbose: bool = False
     json_file: str | None = None
+    wait_seconds: float = 0.0
 
     @property
     def is_on_this_machine(self) -> bool:
@@ -84,6 +88,8 @@ class Job(Generic[P]):
     config: Mapping[str, str] = field(default_factory=dict)
     #: The paths that it reads, of which it depends how long it runs; None where it runs long.
     reads: Callable[[P], Sequence[str] | None] = lambda params: (params.lake,)  # type: ignore[attr-defined]
+    #: Whether it writes the lake for as long as it runs, of which one job at a time may; None of one that never does.
+    writes_lake: Callable[[P], bool] | None = None
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
     needs_spark: bool = True
 
@@ -94,7 +100,7 @@ class Job(Generic[P]):
         return cli.main([self.name, *(sys.argv[1:] if argv is None else argv)])
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+def add_common_arguments(parser: argparse.ArgumentParser, *, writes_lake: bool = False) -> None:
     group = parser.add_argument_group("options of every command")
     group.add_argument(
         "--lake",
@@ -103,6 +109,14 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--master", metavar="URL", help="Spark master (default: local[*], or what spark-submit says)")
     group.add_argument("--json", metavar="FILE", help="also write what was done, how long it took and the exit code")
+    if writes_lake:
+        group.add_argument(
+            "--wait",
+            metavar="SECONDS",
+            type=float,
+            default=0.0,
+            help="how long to wait for another job that writes this lake (default: 0)",
+        )
     noise = group.add_mutually_exclusive_group()
     noise.add_argument("-v", "--verbose", action="store_true", help="say where Spark's log is; tracebacks of failures")
     noise.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary: results and errors only")
@@ -112,7 +126,12 @@ def common_of(options: argparse.Namespace) -> Common:
     given = options.lake if options.lake is not None else os.environ.get(LAKE_VARIABLE) or None
     if given is not None and not given.strip():
         raise UsageError("--lake is empty: name a folder")
-    common = Common(given or "lake", given is not None, options.master, options.quiet, options.verbose, options.json)
+    wait = getattr(options, "wait", 0.0)
+    if wait < 0:
+        raise UsageError(f"--wait {wait:g}: give seconds, 0 or more")
+    common = Common(
+        given or "lake", given is not None, options.master, options.quiet, options.verbose, options.json, wait
+    )
     if common.json_file is not None and not os.path.isdir(os.path.dirname(os.path.abspath(common.json_file))):
         raise UsageError(f"--json {common.json_file}: there is no such folder to write it to")
     return dataclasses.replace(common, lake=local_path(common.lake, common))

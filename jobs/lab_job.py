@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from jobs import ingest_job, run_job
 from jobs.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
-from jobs.progress import silent
+from jobs.session.progress import silent
 from jobs.session.short_runs import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, require_lake, suit_session_to
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,14 @@ def findings_line(findings: Mapping[str, int]) -> str:
     return "findings  " + ", ".join(known + others)
 
 
-JOB: Final = Job("reconstruct", "derive timelines and findings from bronze", add_arguments, to_params, run)
+JOB: Final = Job(
+    "reconstruct",
+    "derive timelines and findings from bronze",
+    add_arguments,
+    to_params,
+    run,
+    writes_lake=lambda params: True,
+)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.job import Common, Job, RunReport, ShowProgress, output_folder, ready_lake_of, require_lake, suit_session_to
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

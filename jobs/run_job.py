@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
 from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +70,7 @@ JOB: Final = Job(
     to_params,
     run,
     reads=lambda params: ingest_job.paths_read(params.ingest),
+    writes_lake=lambda params: True,
 )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
-from jobs.progress import silent
+from jobs.session.progress import silent
 from jobs.sql.answer import answer
 from jobs.sql.text import statements_of
 

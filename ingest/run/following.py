@@ -9,6 +9,7 @@ had written and before the stream had noted that, adds nothing: results are exac
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from ingest.containers import storage
 from ingest.lake.delta import Lake
+from ingest.lake.lease import only_writer
 from ingest.readers.identity import digest
 from ingest.run.pipeline import Ingest, IngestError, IngestOptions, IngestReport
 
@@ -122,7 +124,9 @@ def follow(
     def batch(changed: DataFrame, batch_id: int) -> None:
         del changed, batch_id  # what is new follows from the files and the lake, not from the stream's memory
         try:
-            each(_patiently(ingest, progress))
+            with only_writer(lake, "ingest --follow", math.inf, progress):
+                report = _patiently(ingest, progress)
+            each(report)
         except Exception as error:
             failed(error)
             raise

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from jobs.job import ShowProgress, UsageError
-from jobs.progress import silent
+from jobs.session.progress import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

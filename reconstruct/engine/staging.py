@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame
 
 from ingest.lake.delta import Lake
+from ingest.lake.file_system import file_system_of
 
 #: No table's place: schemas have other names.
 FOLDER: Final = "_staging"
@@ -42,7 +43,7 @@ class Staging:
 
     def remove_abandoned(self) -> None:
         """Remove what runs that were killed long ago left here."""
-        files, folder = self._files(self._all)
+        files, folder = file_system_of(self._spark, self._all)
         if not files.exists(folder):
             return
         oldest = 1000 * (time.time() - ABANDONED_AFTER_S)
@@ -52,18 +53,11 @@ class Staging:
 
     def remove(self) -> None:
         """Remove all that was kept, and the place of all runs where no other run is in it."""
-        files, folder = self._files(self._folder)
+        files, folder = file_system_of(self._spark, self._folder)
         files.delete(folder, True)
         above = folder.getParent()
         if files.exists(above) and not files.listStatus(above):
             files.delete(above, False)
-
-    def _files(self, place: str) -> tuple[Any, Any]:
-        """The file system that holds ``place``, and ``place`` as its path."""
-        jvm = self._spark._jvm
-        assert jvm is not None
-        path = jvm.org.apache.hadoop.fs.Path(place)
-        return path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf()), path
 
 
 @contextmanager

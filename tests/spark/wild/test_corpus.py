@@ -51,7 +51,7 @@ def findings(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     from ingest.lake.tables.bronze import INGESTED_FILES
     from ingest.lake.tables.gold import DIVERGENCES
     from jobs import ingest_job, reconstruct_job
-    from jobs.progress import silent
+    from jobs.session.progress import silent
 
     lake = Lake(spark, str(tmp_path_factory.mktemp("wild") / "lake"))
     warnings: dict[str, tuple[str, ...]] = {}

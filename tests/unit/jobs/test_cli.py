@@ -12,9 +12,9 @@ import pytest
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
 from jobs import cli, demo_job, ingest_job, job, reconstruct_job, sql_job
-from jobs.progress import Progress
 from jobs.session import java
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
+from jobs.session.progress import Progress
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
 from jobs.sql.text import split_statements
@@ -167,6 +167,24 @@ def test_check_and_run_take_thresholds(tmp_path):
         assert params.thresholds.given["rejected_records_ratio"].critical == 0.5
     assert params_of("check", []).thresholds is None
     assert params_of("run", ["."]).thresholds is None
+
+
+def test_maintain_keeps_a_week_unless_told(tmp_path):
+    _, common, params = cli.parse(["maintain", "--lake", str(tmp_path)])
+    assert (params.lake, params.keep_days, common.wait_seconds) == (str(tmp_path), 7, 0)
+    _, common, params = cli.parse(["maintain", "--lake", str(tmp_path), "--keep-days", "0.5", "--wait", "60"])
+    assert (params.keep_days, common.wait_seconds) == (0.5, 60)
+
+
+@pytest.mark.parametrize("option", ["--keep-days", "--wait"])
+def test_no_days_or_seconds_below_0(capsys, tmp_path, option):
+    assert cli.main(["maintain", "--lake", str(tmp_path), option, "-1"]) == 2
+    assert f"{option} -1: give" in capsys.readouterr().err
+
+
+def test_only_commands_that_write_the_lake_wait_for_it():
+    waiting = {job.name for job in cli.JOBS if job.writes_lake is not None}
+    assert waiting == {"ingest", "reconstruct", "check", "run", "maintain"}
 
 
 def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):

@@ -1,0 +1,57 @@
+"""Upkeep changes files, and no row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.lake.delta import Lake
+from ingest.lake.maintenance import FEWEST_FILES, Upkeep, maintain
+from ingest.lake.tables.quality import RUN_METRICS
+
+
+@pytest.fixture(scope="module")
+def worn(spark, tmp_path_factory) -> Lake:
+    """A lake with one table of many small files."""
+    lake = Lake(spark, str(tmp_path_factory.mktemp("worn") / "lake"))
+    lake.ensure([RUN_METRICS])
+    values = {"run_id": "string(id)", "cluster_id": "'c'", "metric": "'m'", "subject": "'s'", "value": "double(id)"}
+    named = [f"{value} AS {name}" for name, value in values.items()]
+    rows = spark.range(100).selectExpr(*named, "timestamp '2026-11-23 00:00:00' AS run_at")
+    lake.append(rows.repartition(FEWEST_FILES), RUN_METRICS)
+    return lake
+
+
+def files_of(lake: Lake) -> int:
+    return len(list(Path(lake.path(RUN_METRICS)).glob("*.parquet")))
+
+
+def rows_of(lake: Lake) -> list:
+    return sorted(lake.read(RUN_METRICS).collect())
+
+
+def upkeep(lake: Lake, hours: float) -> Upkeep:
+    told: list[str] = []
+    (done,) = maintain(lake, hours, told.append, [RUN_METRICS])
+    assert len(told) == 2
+    return done
+
+
+def test_small_files_become_one_and_old_ones_stay_while_they_may_be_asked_for(worn):
+    before, stored = rows_of(worn), files_of(worn)
+    first = upkeep(worn, 168)
+    assert (first.table, first.files_before, first.files_after) == (RUN_METRICS.full_name, FEWEST_FILES, 1)
+    assert files_of(worn) == stored + 1
+    assert first.stored_bytes_after > first.stored_bytes_before
+    assert rows_of(worn) == before
+    assert not upkeep(worn, 168).changed
+    last = upkeep(worn, 0)
+    assert files_of(worn) == 1
+    assert (last.files_after, last.changed) == (1, True)
+    assert last.stored_bytes_after < first.stored_bytes_before
+    assert rows_of(worn) == before
+
+
+def test_a_table_that_the_lake_lacks_is_left_out(spark, tmp_path):
+    assert maintain(Lake(spark, str(tmp_path)), 0, lambda sentence: None, [RUN_METRICS]) == []

@@ -70,6 +70,10 @@ class Sighting:
     def partition_epoch(self) -> int | None:
         return self.fact.partition_epoch
 
+    def strength(self) -> tuple[Rank, tuple[int, str, int, str]]:
+        """To sort by: what proves most first, then the earliest."""
+        return self.rank, self.fact.order
+
 
 def direct_sightings(facts: Sequence[Evidence]) -> list[Sighting]:
     """Sightings that name their leader epoch and an ISR themselves."""

@@ -26,7 +26,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import Leadership
-from reconstruct.partitions.reexecution.reexecution import Step, decided_by, leadership_of, shrunk
+from reconstruct.partitions.reexecution.steps import Step, decided_by, leadership_of, shrunk
 from reconstruct.partitions.sightings import LEADER_SIDE, Rank
 from reconstruct.time.instants import utc
 

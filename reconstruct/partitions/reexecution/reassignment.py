@@ -18,7 +18,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.procedures import EARLY, WrongStep, settle
-from reconstruct.partitions.reexecution.reexecution import leadership_of
+from reconstruct.partitions.reexecution.steps import leadership_of
 
 
 def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts) -> None:

@@ -23,7 +23,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
-from reconstruct.partitions.reexecution.reexecution import Step
+from reconstruct.partitions.reexecution.steps import Step
 from reconstruct.time.instants import utc
 
 #: A broker that any list of live ones holds, logged this near, may have been live, µs.

@@ -88,7 +88,7 @@ def decided_leaders(case: Case) -> Decided:
 def _decided_sightings(case: Case) -> list[Sighting]:
     """What znodes and controllers show, the strongest first."""
     sightings = [s for s in case.sightings if s.rank <= Rank.SENT and s.rank not in LEADER_SIDE]
-    return sorted(sightings, key=lambda s: (s.rank, s.fact.order))
+    return sorted(sightings, key=Sighting.strength)
 
 
 def _not_decided(case: Case, change: RoleChange, sighting: Sighting) -> Finding:

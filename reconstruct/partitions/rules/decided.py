@@ -23,7 +23,7 @@ def all_sightings(case: Case) -> list[Sighting]:
 def states_by_version(case: Case) -> dict[int, list[Sighting]]:
     """By partition epoch, every sighting that proves a state at it, the strongest first."""
     found: dict[int, list[Sighting]] = {}
-    for sighting in sorted(all_sightings(case), key=lambda s: (s.rank, s.fact.order)):
+    for sighting in sorted(all_sightings(case), key=Sighting.strength):
         if sighting.rank <= Rank.COMMITTED and sighting.partition_epoch is not None:
             sightings_of_version = found.setdefault(sighting.partition_epoch, [])
             if not any(sighting.fact is other.fact for other in sightings_of_version):
@@ -83,7 +83,7 @@ def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
 
 def _first_by_leader(sightings: Iterable[Sighting]) -> dict[int | None, Sighting]:
     found: dict[int | None, Sighting] = {}
-    for sighting in sorted(sightings, key=lambda s: (s.rank, s.fact.order)):
+    for sighting in sorted(sightings, key=Sighting.strength):
         found.setdefault(sighting.leader, sighting)
     return found
 

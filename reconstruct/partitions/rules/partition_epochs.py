@@ -59,7 +59,7 @@ def judge_partition_epochs(case: Case, verdicts: Verdicts) -> None:
 def _contents(sightings: Sequence[Sighting]) -> list[Sighting]:
     """The strongest sighting of each content; a leader's own line names no epoch, so only its ISR is compared."""
     found: list[Sighting] = []
-    for sighting in sorted(sightings, key=lambda s: (s.rank, s.fact.order)):
+    for sighting in sorted(sightings, key=Sighting.strength):
         if not any(_is_same(sighting, other) for other in found):
             found.append(sighting)
     return found

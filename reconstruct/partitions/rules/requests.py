@@ -39,15 +39,8 @@ from reconstruct.partitions.reexecution.recipients import (
     named_replicas,
     names_all_recipients,
 )
-from reconstruct.partitions.reexecution.reexecution import (
-    BEFORE_DELETION_US,
-    SHUTDOWN_US,
-    Reexecuted,
-    Step,
-    decided_by,
-    is_surely_live,
-    reexecuted_steps,
-)
+from reconstruct.partitions.reexecution.reexecution import BEFORE_DELETION_US, SHUTDOWN_US, reexecuted_steps
+from reconstruct.partitions.reexecution.steps import Reexecuted, Step, decided_by, is_surely_live
 from reconstruct.time.instants import utc
 
 _NAMES: Final[Mapping[str, str]] = {

@@ -109,10 +109,8 @@ def follows_another_leader(site: Site) -> Iterator[Fault]:
         )
         if wrong is None:
             continue
-        draft = Draft(site)
         pattern = rf"(\bLeader:|\bleader=|with leader |Current leader is |new leader ){leader}\b"
-        for line in handled:
-            draft.put(line, re.sub(pattern, rf"\g<1>{wrong}", site.raw(line)))
+        draft = _rewritten(site, handled, pattern, rf"\g<1>{wrong}")
         yield request_fault("follower of another leader", "R20 R02", partition, draft, received.id, received.broker_id)
 
 
@@ -134,49 +132,40 @@ def _accepted_before(site: Site, received: Line) -> Line | None:
     return before[-1] if before else None
 
 
-def takes_lower_leader_epoch(site: Site) -> Iterator[Fault]:
-    """A broker acts on a leader epoch below the one that it acted on before."""
+def _accepted_again(site: Site, epoch: str) -> Iterator[tuple[Line, list[Line], int]]:
+    """Each LeaderAndIsr that a broker acted on after another, its lines, and the ``epoch`` that it knew by then."""
     for received in site.events("leader_and_isr_received"):
         handled = handled_by(site, received)
         before = _accepted_before(site, received)
-        if before is None or not is_done(handled):
-            continue
-        known = number(before, "leader_epoch")
-        if known is None or known < 1:
-            continue
-        draft = Draft(site)
-        for line in handled:
-            text = re.sub(
-                r"(\b[Ll]eaderEpoch[:=]|starts at [Ll]eader [Ee]poch )\d+", rf"\g<1>{known - 1}", site.raw(line)
-            )
-            draft.put(line, text)
-        yield request_fault(
-            "broker takes a lower leader epoch", "R21", partition_of(received), draft, received.id, received.broker_id
-        )
+        known = number(before, epoch) if before is not None and is_done(handled) else None
+        if known is not None:
+            yield received, handled, known
+
+
+def _rewritten(site: Site, lines: Iterable[Line], pattern: str, text: str) -> Draft:
+    draft = Draft(site)
+    for line in lines:
+        draft.put(line, re.sub(pattern, text, site.raw(line)))
+    return draft
+
+
+def takes_lower_leader_epoch(site: Site) -> Iterator[Fault]:
+    """A broker acts on a leader epoch below the one that it acted on before."""
+    for received, handled, known in _accepted_again(site, "leader_epoch"):
+        if known >= 1:
+            pattern = r"(\b[Ll]eaderEpoch[:=]|starts at [Ll]eader [Ee]poch )\d+"
+            draft = _rewritten(site, handled, pattern, rf"\g<1>{known - 1}")
+            kind, partition = "broker takes a lower leader epoch", partition_of(received)
+            yield request_fault(kind, "R21", partition, draft, received.id, received.broker_id)
 
 
 def takes_lower_controller_epoch(site: Site) -> Iterator[Fault]:
     """A broker acts on the request of a controller whose successor's it has acted on."""
-    for received in site.events("leader_and_isr_received"):
-        handled = handled_by(site, received)
-        before = _accepted_before(site, received)
-        if before is None or not is_done(handled):
-            continue
-        known = number(before, "controller_epoch")
-        if known is None or known < 2 or number(received, "controller_epoch") != known:
-            continue
-        draft = Draft(site)
-        for line in handled:
-            draft.put(line, re.sub(rf"(controller \d+ epoch ){known}\b", rf"\g<1>{known - 1}", site.raw(line)))
-        rules = "R21 R12"
-        yield request_fault(
-            "broker takes a deposed controller's request",
-            rules,
-            partition_of(received),
-            draft,
-            received.id,
-            received.broker_id,
-        )
+    for received, handled, known in _accepted_again(site, "controller_epoch"):
+        if known >= 2 and number(received, "controller_epoch") == known:
+            draft = _rewritten(site, handled, rf"(controller \d+ epoch ){known}\b", rf"\g<1>{known - 1}")
+            kind, partition = "broker takes a deposed controller's request", partition_of(received)
+            yield request_fault(kind, "R21 R12", partition, draft, received.id, received.broker_id)
 
 
 def second_leader(site: Site) -> Iterator[Fault]:
@@ -214,9 +203,7 @@ def cached_at_deposed_epoch(site: Site) -> Iterator[Fault]:
         ]
         if tenure >= 2 and known == tenure and not any(line.at - 5_000_000 < s <= line.at for s in starts):
             same = _same_request(site, line)
-            draft = Draft(site)
-            for each in same:
-                draft.put(each, re.sub(rf"(controller \d+ epoch ){tenure}\b", rf"\g<1>{tenure - 1}", site.raw(each)))
+            draft = _rewritten(site, same, rf"(controller \d+ epoch ){tenure}\b", rf"\g<1>{tenure - 1}")
             if same[0] is line:
                 kind = "broker caches a deposed controller's state"
                 fault = request_fault(kind, "R12 R21", partition_of(line), draft, line.id, line.broker_id)

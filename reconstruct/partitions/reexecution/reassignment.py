@@ -55,7 +55,7 @@ def judge_reassignment(coverage: LogCoverage, log: ControllerLog, verdicts: Verd
             ]
         waits += _created_later(log, states, assigned, line)
         coming = list({id(other): other for other in (*coming, *waits)}.values())
-        if coming and not _may_be_overridden(coverage, line, created):
+        if coming and not _may_be_overridden(coverage, line):
             settle(coverage, log, "Reassignment", [*coming, line], _removed_early(line, waits), verdicts)
         elif not coming:
             settle(coverage, log, "Reassignment", [before, line], (), verdicts)
@@ -85,15 +85,20 @@ def _created_later(
     return [other for other in first.values() if other.to_state == ReplicaState.NEW]
 
 
-def _may_be_overridden(coverage: LogCoverage, line: Evidence, created: set[int]) -> bool:
+def _may_be_overridden(coverage: LogCoverage, line: Evidence) -> bool:
     """Since 2.4 another reassignment, or a cancellation, removes at once what the one before it was adding."""
     if coverage.case.cluster.version.is_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
         return False
     facts = [fact for fact in coverage.case.facts if fact.at <= line.at + MARGIN_US]
+    created_by = {
+        fact.controller_epoch
+        for fact in facts
+        if fact.kind == PARTITION and fact.to_state == PartitionState.NEW and line.replica_id in (fact.replicas or ())
+    }
     return any(line.replica_id in (fact.adding_replicas or ()) for fact in facts) or any(
         fact.kind == REPLICA and fact.replica_id == line.replica_id and fact.to_state == ReplicaState.NEW
         for fact in facts
-        if line.replica_id not in created
+        if fact.controller_epoch not in created_by
     )
 
 

@@ -13,7 +13,7 @@ from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE
+from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.intervals import Interval
 
@@ -29,37 +29,39 @@ _NAMES_REPLICAS: Final = (
 def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
     """R04: against every assignment that overlaps the state; only where znodes give both exactly.
 
-    An assignment that no snapshot shows may lie between two that are: their versions tell. After the last one nothing
-    tells, since a snapshot is not atomic: then the finding leaves that way out and is no error.
+    Between two writes of the topic's znode that snapshots show there may be one that none shows: their versions tell.
+    After the last one nothing tells, since a snapshot is not atomic: then the finding leaves that way out and is no
+    error.
     """
-    facts, assignments = case.facts, case.assignments
-    exact = {fact.evidence_id: fact.partition_epoch for fact in facts if fact.kind == ZNODE_ASSIGNMENT}
-    written = {fact.evidence_id for fact in facts if fact.kind == ZNODE_STATE}
+    written = {fact.evidence_id for fact in case.facts if fact.kind == ZNODE_STATE}
+    topics = sorted(
+        (fact for fact in case.facts if fact.kind == ZNODE_ASSIGNMENT and fact.replicas), key=lambda fact: fact.at
+    )
     for state in case.decided:
-        overlapping = [a for a in assignments if _overlap(a, state)]
-        is_exact = all(set(a.evidence) & set(exact) for a in overlapping) and bool(set(state.evidence[:1]) & written)
-        following = [a for a in assignments if a.start > overlapping[-1].start] if overlapping else []
-        enclosing = [*overlapping, *following[:1]]
-        versions = [exact.get(a.evidence[0]) for a in enclosing if a.evidence]
-        if not overlapping or not is_exact or not _follow_each_other(versions):
+        overlapping = [a for a in case.assignments if _overlap(a, state)]
+        before, after = _topic_writes_about(topics, state)
+        versions = [fact.partition_epoch for fact in (*before, *after)]
+        if not overlapping or not before or state.evidence[0] not in written or not _follow_each_other(versions):
             verdicts.unjudged("R04")
             continue
-        outside = [sorted(set(state.value.isr) - set(a.value.replicas)) for a in overlapping]
+        assigned = [*(a.value.replicas for a in overlapping), *(fact.replicas or () for fact in before)]
+        outside = [sorted(set(state.value.isr) - set(replicas)) for replicas in assigned]
         if not all(outside):
             verdicts.kept("R04")
             continue
+        shown = before[-1]
         issue = None
-        is_enclosed = enclosing[-1].start > state.start
-        may_be_assigned = _may_be_assigned(outside[-1], state.value.leader, case)
+        is_enclosed = bool(after)
+        may_be_assigned = _may_be_assigned(outside[len(overlapping) - 1], state.value.leader, case)
         if not is_enclosed and may_be_assigned:
             verdicts.unjudged("R04")
             continue
-        is_told = not may_be_assigned and _is_still_unassigned(outside[-1], state, case)
+        is_told = not may_be_assigned and _is_still_unassigned(outside[len(overlapping) - 1], state, case)
         severity = "error" if is_enclosed or is_told else "warning"
         if not is_told and case.cluster.version.may_be_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
             severity = "info"
             issue = known_issue("KAFKA-9672", case.cluster.version)
-        replicas = ",".join(map(str, overlapping[0].value.replicas))
+        replicas = ",".join(map(str, shown.replicas or ()))
         verdicts.broken(
             Divergence(
                 DivergenceType.ISR_OUTSIDE_ASSIGNMENT, severity, state.start, replica_id=outside[0][0]
@@ -68,15 +70,15 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
                 f"ISR {','.join(map(str, state.value.isr))}",
                 f"At leader epoch {state.value.leader_epoch} the ISR held {outside[0]}, assigned were {replicas}, as"
                 " the znodes show both.",
-                (*state.evidence[:1], *overlapping[0].evidence),
+                (*state.evidence[:1], shown.evidence_id),
                 known_issue=issue,
             )
         )
 
 
 def _is_still_unassigned(outside: Sequence[int], state: Interval[LeaderAndIsrState], case: Case) -> bool:
-    """Whether a line of the same leader epoch with that very ISR, or one of a higher epoch, names the replicas, and not
-    those: the controller's own assignment then."""
+    """Whether a line of that state, or of a later one, names the replicas, and not those: the controller's assignment
+    then."""
     return any(
         fact.replicas
         and fact.kind in _NAMES_REPLICAS
@@ -84,10 +86,17 @@ def _is_still_unassigned(outside: Sequence[int], state: Interval[LeaderAndIsrSta
         and not set(outside) & set(fact.replicas)
         and (
             fact.leader_epoch > state.value.leader_epoch
-            or (fact.leader_epoch == state.value.leader_epoch and set(fact.isr or ()) == set(state.value.isr))
+            or (fact.leader_epoch == state.value.leader_epoch and _is_of_it_or_later(fact, state.value))
         )
         for fact in case.facts
     )
+
+
+def _is_of_it_or_later(fact: Evidence, state: LeaderAndIsrState) -> bool:
+    """Whether a line of the same leader epoch shows that very ISR, or a later version of the state."""
+    if fact.partition_epoch is not None and state.partition_epoch is not None:
+        return fact.partition_epoch >= state.partition_epoch
+    return set(fact.isr or ()) == set(state.isr)
 
 
 def _may_be_assigned(outside: Sequence[int], leader: int, case: Case) -> bool:
@@ -108,6 +117,16 @@ def _follow_each_other(versions: Sequence[int | None]) -> bool:
     if len(versions) < 2:
         return True
     return all(a is not None and b is not None and b == a + 1 for a, b in itertools.pairwise(versions))
+
+
+def _topic_writes_about(
+    topics: Sequence[Evidence], state: Interval[LeaderAndIsrState]
+) -> tuple[list[Evidence], list[Evidence]]:
+    """Of the writes of the topic's znode, in order: the last before the state with those of its instant, and the first
+    after it began."""
+    earlier = [fact for fact in topics if fact.at < state.start]
+    same = [fact for fact in topics if fact.at == state.start]
+    return [*earlier[-1:], *same], [fact for fact in topics if fact.at > state.start][:1]
 
 
 def _overlap(one: Interval[Assignment], other: Interval[LeaderAndIsrState]) -> bool:

@@ -218,7 +218,8 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     # is there and leaves the broker out.
     is_told_twice = would_be_logged and (is_left_out or expected.broker_id != log.controller_id)
     is_told_twice = is_told_twice and (expected.kind == STOP_REPLICA or not _is_overtaken(step.block, line))
-    severity = "info" if proof is not None else "error" if after and is_told_twice else "warning"
+    is_begun = bool(after) or _is_stopped_otherwise(coverage, log, line, expected)
+    severity = "info" if proof is not None else "error" if is_begun and is_told_twice else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
     did = f"moved {subject} from {line.from_state} to {line.to_state}"
@@ -241,6 +242,13 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         f" that time, shows none{receipt}.",
         (line.evidence_id, *(request.evidence_id for request in after[:3])),
     )
+
+
+def _is_stopped_otherwise(coverage: LogCoverage, log: ControllerLog, line: Evidence, expected: SentRequest) -> bool:
+    """Whether the broker received the other StopReplica of a removal, with deletion or without: its log holds what this
+    controller asked of it about then."""
+    other = expected._replace(is_delete=not expected.is_delete)
+    return expected.kind == STOP_REPLICA and coverage.was_received(log, other, line.at)
 
 
 def _is_overtaken(block: Block, line: Evidence) -> bool:

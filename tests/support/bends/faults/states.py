@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from reconstruct.partitions.evidence import Evidence
 from tests.support.bends.editing import StateRow
 from tests.support.bends.faults.drafts import ERROR, INFO, WARNING, Draft, Fault, Faults, Site, number
 from tests.support.bends.faults.restating import State, restated
@@ -75,6 +76,10 @@ def _same(state: State, row: StateRow, after_us: int) -> bool:
     return shown == written and state.at >= after_us - WITHIN_US
 
 
+def _of(fact: Evidence) -> State:
+    return State(fact.leader, fact.leader_epoch, fact.isr, fact.partition_epoch, fact.at)
+
+
 def leader_outside_isr(site: Site) -> Iterator[Fault]:
     for _, after in elections_of(site):
         leader, isr = after.state["leader"], after.state["isr"]
@@ -129,12 +134,13 @@ def isr_outside_assignment(site: Site) -> Iterator[Fault]:
 def _severity_outside(site: Site, row: StateRow) -> str:
     """An error where a later write of the topic, or a later line that names the replicas, shows that no assignment is
     missing; before that snapshots, which are not atomic, leave a way out, and since 2.4 Kafka does (KAFKA-9672)."""
-    epoch, isr = row.state["leader_epoch"], set(row.state["isr"])
+    told = ("leader_and_isr_sent", "leader_and_isr_received", "update_metadata_sent", "metadata_cached")
+    facts = [fact for fact in site.plain.facts[row.partition] if fact.replicas and fact.kind in told]
     is_told = any(
-        fact.replicas
-        and fact.kind in ("leader_and_isr_sent", "leader_and_isr_received", "update_metadata_sent", "metadata_cached")
-        and ((fact.leader_epoch or 0) > epoch or (fact.leader_epoch == epoch and set(fact.isr or ()) == isr))
-        for fact in site.plain.facts[row.partition]
+        (fact.leader_epoch or 0) > row.state["leader_epoch"]
+        or (fact.partition_epoch is not None and fact.partition_epoch > row.version)
+        or _same(_of(fact), row, site.written_at(row))
+        for fact in facts
     )
     if is_told or any(at > site.written_at(row) for at, _ in site.assigned_by_version(row.partition[0])):
         return ERROR

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from reconstruct.checkpoints.evidence import (
-    CHECKPOINT_KINDS,
     HIGH_WATERMARKS,
     BrokerLine,
     CheckpointCopy,
@@ -23,6 +21,7 @@ from reconstruct.checkpoints.restart_effects import (
     restart_with_duplicate,
     restart_with_unreadable,
 )
+from reconstruct.checkpoints.unreadable import names_file
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.divergences import DivergenceType
@@ -30,11 +29,6 @@ from reconstruct.time.instants import utc
 
 #: A file that is absent more often than this is one that the capture takes less often than its neighbours.
 ABSENCES_AT_MOST: Final = 2
-#: A file that something else than Kafka removed, as Java says it on Unix and on Windows.
-_GONE: Final = re.compile(
-    r"NoSuchFileException|FileNotFoundException: .*(?:No such file|cannot find the (?:file|path))"
-)
-_WRITING: Final = "while writing"
 _DUPLICATE: Final = "a second entry for"
 
 
@@ -129,8 +123,9 @@ def judge_absences(view: BrokerView, absences: Iterable[Absence], out: Checkpoin
         )
 
 
-def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> None:
-    """Lines that Kafka cannot read and entries given twice, in copies; and what the broker's own log says of them."""
+def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> set[str]:
+    """Lines that Kafka cannot read and entries given twice, in copies; gives the lines of the broker's own log that
+    tell of them."""
     explained: set[str] = set()
     for (directory, kind), copies in sorted(view.copies.items()):
         for _, same in groupby(copies, key=_content):
@@ -142,7 +137,7 @@ def judge_damage(view: BrokerView, out: CheckpointVerdicts) -> None:
     for copy in view.undated:
         if copy.bad:
             explained |= _damage(view, copy.directory, copy.kind, copy, copy, out)
-    _judge_unreadable(view, explained, out)
+    return explained
 
 
 def _content(copy: CheckpointCopy) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -205,16 +200,12 @@ def _unreadable_lines(
         begin = first.taken_at
         whole = view.next_copy(directory, kind, last.taken_at)
         end = None if whole is None else whole.taken_at
-    unreadable = [line for line in view.lines_in(begin, end, LineKind.UNREADABLE) if _names(line, kind)]
+    unreadable = [line for line in view.lines_in(begin, end, LineKind.UNREADABLE) if names_file(line, kind)]
     if not unreadable:
         return []
     life_ends = view.next_start(unreadable[0].at)
     failed = view.lines_in(unreadable[0].at, life_ends, LineKind.DIRECTORY_FAILED)
     return [*unreadable[:2], *[line for line in failed if line.path][:4]]
-
-
-def _names(line: BrokerLine, kind: str) -> bool:
-    return FILE_NAMES[kind] in line.path or FILE_NAMES[kind] in line.cause
 
 
 def _describe(line: BrokerLine) -> str:
@@ -226,45 +217,3 @@ def _describe(line: BrokerLine) -> str:
 def _quoted(bad: Sequence[RejectedEntry]) -> str:
     listed = ", ".join(repr(entry.text.strip()) for entry in bad[:3])
     return listed + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
-
-
-def _judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerdicts) -> None:
-    """Files that the broker could not read, of which no damaged copy was given: one finding per start and file."""
-    reported: set[tuple[int | None, str]] = set()
-    for line in view.lines_in(0, None, LineKind.UNREADABLE):
-        kind = next((kind for kind in CHECKPOINT_KINDS if _names(line, kind)), None)
-        if kind is None:
-            continue
-        is_gone = _GONE.search(line.cause) is not None
-        if not is_gone and _WRITING in line.cause:
-            out.verdicts.unjudged(RULE)  # the disk refused it: what the file holds is not known
-            continue
-        life = view.next_start(line.at)
-        if any(line.at >= at and view.next_start(at) == life for at in _explained_at(view, explained, kind)):
-            continue
-        if (life, kind) in reported:
-            continue
-        reported.add((life, kind))
-        failed = [f for f in view.lines_in(line.at, life, LineKind.DIRECTORY_FAILED) if f.path]
-        name = FILE_NAMES[kind]
-        what = "did not find" if is_gone else "could not read"
-        out.report(
-            DivergenceType.CHECKPOINT_MISSING if is_gone else DivergenceType.CHECKPOINT_MALFORMED,
-            "warning" if is_gone else "error",
-            line.at,
-            f"a {name} that Kafka can read",
-            line.cause or "one that it cannot",
-            f"Broker {view.broker_id} {what} its {name} ({utc(line.at)}): {line.cause or 'see the line'}."
-            + (" It makes the file when it starts and never removes it: something else did." if is_gone else "")
-            + f" By the rules: {restart_with_unreadable(kind, view.version)}."
-            + "".join(f" Log directory {f.path} failed ({utc(f.at)})." for f in failed[:2]),
-            [line.evidence_id, *(f.evidence_id for f in failed[:4])],
-        )
-
-
-def _explained_at(view: BrokerView, explained: set[str], kind: str) -> list[int]:
-    return [
-        line.at
-        for line in view.lines_in(0, None, LineKind.UNREADABLE)
-        if line.evidence_id in explained and _names(line, kind)
-    ]

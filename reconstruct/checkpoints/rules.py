@@ -27,6 +27,7 @@ from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
 from reconstruct.checkpoints.files import absences_of, judge_absences, judge_damage
 from reconstruct.checkpoints.stale import judge_stale
 from reconstruct.checkpoints.starts import judge_starts
+from reconstruct.checkpoints.unreadable import judge_unreadable
 from reconstruct.checkpoints.verdicts import CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
 from reconstruct.findings.rule import EvidenceKind, Rule, judge
@@ -64,7 +65,7 @@ def _judge(view: BrokerView, out: CheckpointVerdicts) -> None:
             before_start[start] = absence.rounds
     judge_starts(view, before_start, out)
     judge_absences(view, absences, out)
-    judge_damage(view, out)
+    judge_unreadable(view, judge_damage(view, out), out)
     judge_stale(view, out)
     judge_entries(view, out)
 

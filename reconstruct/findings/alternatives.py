@@ -31,6 +31,9 @@ _CONFIGURED_WITHIN_US: Final = 5_000_000
 _CLOCKS_US: Final = 60_000_000
 #: Findings of a start that found less in its log directories than was in them.
 _OF_DIRECTORIES: Final = (DivergenceType.LOG_DIRECTORY_WIPED, DivergenceType.CHECKPOINT_MISSING)
+#: Findings that hold what one copy contains against what a line or another copy says, each as of its own time. Others
+#: take of a copy only what no later one contradicts: where an epoch began stays where it was.
+_OF_COPIES: Final = (DivergenceType.EPOCH_LINEAGE_CONFLICT,)
 #: Rules about what logs hold, but for that of checkpoint files, which says of a directory that it was emptied.
 _OF_LOGS: Final = ("R30", "R31", "R32", "R33", "R34", "R35", "R36")
 
@@ -204,7 +207,9 @@ def _two_folders(finding: FoundDivergence, records: Sequence[EvidenceRecord], ar
 
 
 def _undated_copy(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
-    if any(record.at is None for record in records):
+    places = {(record.source_kind, record.broker_id, record.folder) for record in records}
+    is_comparison = finding.divergence_type in _OF_COPIES and len(places) > 1
+    if is_comparison and any(record.at is None for record in records):
         return "nothing says when one of the files was copied: it may be older or newer than what it is held against"
     return None
 

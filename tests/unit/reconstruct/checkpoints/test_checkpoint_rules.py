@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -371,6 +372,25 @@ def test_a_file_that_was_removed_while_the_broker_ran_is_missing_and_not_damaged
     assert (finding.divergence_type, finding.severity) == ("checkpoint_missing", "warning")
     assert (finding.evidence, finding.observed) == (("gone",), cause)
     assert "something else did" in finding.explanation
+
+
+def test_all_files_of_a_directory_that_were_removed_together_are_one_finding() -> None:
+    files = ("replication-offset-checkpoint", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
+    gone = [
+        BrokerLine(
+            START + number,
+            LineKind.UNREADABLE,
+            cause=f"java.nio.file.NoSuchFileException: {directory}/{file}.tmp -> {directory}/{file}",
+            evidence_id=f"{directory}/{file}",
+        )
+        for number, (directory, file) in enumerate(product(("/one", "/other"), files))
+    ]
+    one, other = findings(broker({}, gone, [START - 1]))
+    assert one.evidence == tuple(f"/one/{file}" for file in files)
+    assert f"did not find its {' and '.join(files)} (" in one.explanation
+    assert one.explanation.count("the log directory goes offline") == 1
+    assert other.evidence == tuple(f"/other/{file}" for file in files)
+    assert len(findings(broker({}, [gone[0], replace(gone[1], at=START + 9 * SECOND)], [START + SECOND]))) == 2
 
 
 def test_an_undated_copy_is_judged_as_of_the_end() -> None:

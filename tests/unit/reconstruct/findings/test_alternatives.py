@@ -90,11 +90,27 @@ class TestTwoFolders:
         assert names(record(0), record(1, folder="b/"), around=self.around(5 * HOUR)) == []
 
 
-def test_a_copy_of_which_nothing_says_when_it_was_made_accuses_nobody() -> None:
+class TestUndatedCopy:
+    conflict = FoundDivergence("id", "error", "R36", "epoch_lineage_conflict", topic="t", partition_id=0)
     nothing = surroundings([], [])
     copy = record(None, "leader_epoch_checkpoint")
-    assert names(record(0), copy, around=nothing) == ["copy_without_a_time"]
-    assert names(record(0), record(1, "leader_epoch_checkpoint"), around=nothing) == []
+
+    def test_held_against_a_line_a_copy_of_which_nothing_says_when_it_was_made_accuses_nobody(self) -> None:
+        found = names(record(0), self.copy, around=self.nothing, finding=self.conflict)
+        assert found == ["copy_without_a_time"]
+        dated = record(1, "leader_epoch_checkpoint")
+        assert names(record(0), dated, around=self.nothing, finding=self.conflict) == []
+
+    def test_two_copies_of_two_brokers_are_held_against_each_other(self) -> None:
+        other = record(None, "leader_epoch_checkpoint", broker=2)
+        assert names(self.copy, other, around=self.nothing, finding=self.conflict) == ["copy_without_a_time"]
+
+    def test_what_one_copy_says_against_itself_has_no_age(self) -> None:
+        assert names(self.copy, self.copy, around=self.nothing, finding=self.conflict) == []
+
+    def test_a_loss_rests_on_where_an_epoch_began_which_no_later_copy_moves(self) -> None:
+        lost = replace(self.conflict, rule_id="R35", divergence_type="committed_records_lost")
+        assert names(record(0), self.copy, around=self.nothing, finding=lost) == []
 
 
 class TestHandOnZnodes:
@@ -186,6 +202,9 @@ class TestLogsThatShrank:
 
 def test_all_that_is_possible_is_named() -> None:
     around = surroundings(hours(OCTOBER, APRIL), [])
-    found = names(record(OCTOBER), record(APRIL), record(None), around=around)
+    conflict = FoundDivergence("id", "error", "R36", "epoch_lineage_conflict")
+    found = names(
+        record(OCTOBER), record(APRIL), record(None, "leader_epoch_checkpoint"), around=around, finding=conflict
+    )
     assert found == ["created_again_in_a_silence", "copy_without_a_time"]
     assert len({alternative.name for alternative in ALTERNATIVES}) == len(ALTERNATIVES)

@@ -7,7 +7,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
+
+pytestmark = pytest.mark.cluster
 
 _AIRFLOW = ROOT / ".cache" / "airflow"
 _READ = """

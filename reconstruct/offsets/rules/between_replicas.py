@@ -20,7 +20,7 @@ from reconstruct.time.instants import utc
 def judge_followers(case: OffsetCase, verdicts: Verdicts) -> None:
     """R32: once its first fetch is over, a follower's high watermark is one that its leader had already."""
     curves = case.curves
-    for replica_id in curves.replicas_with(oe.HIGH_WATERMARK):
+    for replica_id in case.judged_with(oe.HIGH_WATERMARK):
         is_reported = False
         for value in curves.of(replica_id, oe.HIGH_WATERMARK):
             role = curves.following(replica_id, value.earliest, value.latest)
@@ -54,7 +54,7 @@ def judge_isr_members(case: OffsetCase, verdicts: Verdicts) -> None:
     states = sorted(case.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
     slack = case.clocks.slack_us(DECISIONS)
     begins = [state.valid_from + slack for state in states]
-    for replica_id in curves.replicas_with(oe.LOG_END_OFFSET):
+    for replica_id in case.judged_with(oe.LOG_END_OFFSET):
         reported: DecidedState | None = None
         for value in curves.of(replica_id, oe.LOG_END_OFFSET):
             at = bisect_right(begins, value.earliest) - 1

@@ -60,6 +60,16 @@ class OffsetCase:
     isr_moves: Sequence[IsrMove] = ()
     lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
     decided_evidence: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
+    #: the replicas that are judged; None: all.
+    judged: frozenset[int] | None = None
+
+    def judged_of(self, replicas: Iterable[int]) -> list[int]:
+        """Those of ``replicas`` that are judged, each once, in order."""
+        return sorted(replica for replica in set(replicas) if self.judged is None or replica in self.judged)
+
+    def judged_with(self, quantity: str) -> list[int]:
+        """The judged replicas of which a value of ``quantity`` is known."""
+        return self.judged_of(replica for replica, known in self.curves.values if known == quantity)
 
     @property
     def version(self) -> VersionRange:
@@ -135,10 +145,6 @@ class Curves:
     def of(self, replica_id: int, quantity: str) -> Sequence[TimedOffset]:
         """The values that a replica's quantity had, by the earliest instant each may be of."""
         return self.values.get((replica_id, quantity), ())
-
-    def replicas_with(self, quantity: str) -> list[int]:
-        """The replicas of which a value of ``quantity`` is known."""
-        return sorted({replica for replica, known in self.values if known == quantity})
 
     def least(self, replica_id: int, quantity: str, start: int, end: int) -> Extreme | None:
         """What the quantity was at least, at every instant from ``start`` to ``end``; None: not bounded somewhere."""

@@ -107,7 +107,7 @@ def _diverged(case: OffsetCase, loss: OffsetLoss, kept: DivergingReplica) -> Fin
 def judge_truncations(case: OffsetCase, verdicts: Verdicts) -> None:
     """R35: a replica that cuts its log below its own high watermark removes what was committed."""
     curves = case.curves
-    for replica_id in sorted({event.replica_id for event in case.evidence.events}):
+    for replica_id in case.judged_of(event.replica_id for event in case.evidence.events):
         for cut in case.events_of(replica_id, ReplicaEventKind.TRUNCATED):
             if cut.offset is None:
                 continue

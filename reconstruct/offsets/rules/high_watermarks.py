@@ -24,7 +24,7 @@ _EXPLANATIONS: Final = {
 def judge_high_watermarks(case: OffsetCase, verdicts: Verdicts) -> None:
     """R30, of every replica: each value against the highest that was surely before it."""
     curves = case.curves
-    for replica_id in curves.replicas_with(oe.HIGH_WATERMARK):
+    for replica_id in case.judged_with(oe.HIGH_WATERMARK):
         highest: TimedOffset | None = None
         recent: list[tuple[int, int, TimedOffset]] = []
         for number, value in enumerate(curves.of(replica_id, oe.HIGH_WATERMARK)):

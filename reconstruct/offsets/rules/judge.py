@@ -66,7 +66,9 @@ def _explained_by_clocks(case: OffsetCase, found: Verdicts) -> dict[_Name, int]:
         for other in _otherwise_timed(case, slack) if open_ else ():
             broken = {rule_id for rule_id, _, _ in open_}
             rules = [rule for rule in RULES if rule.rule_id in broken]
-            gone = open_ - {_name(finding) for finding in _judge_as_timed(other, rules).findings}
+            accused = frozenset(replica_id for _, _, replica_id in open_ if replica_id is not None)
+            again = replace(other, judged=accused if all(name[2] is not None for name in open_) else None)
+            gone = open_ - {_name(finding) for finding in _judge_as_timed(again, rules).findings}
             explained |= dict.fromkeys(gone, slack)
             open_ -= gone
     return explained

@@ -33,7 +33,7 @@ def judge_order_in_replica(case: OffsetCase, verdicts: Verdicts) -> None:
     """R31, of every replica: each value of the lower quantity against the most the upper one can have been then, and
     each of the upper one against the least that the lower one was."""
     curves = case.curves
-    for replica_id in sorted({replica for replica, _ in curves.values}):
+    for replica_id in case.judged_of(replica for replica, _ in curves.values):
         for divergence_type, lower, upper in _ORDERS:
             found: tuple[TimedOffset, Extreme] | None = None
             for value in curves.of(replica_id, lower):

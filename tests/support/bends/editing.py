@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
-from tests.support.captures.text import CaptureText
+from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.lines import Line, Partition, by_partition, matched_lines
 from tests.support.evidence.partitions import PlainCapture, plain_capture
+from tests.support.evidence.znodes import rows_of
 
 Edits = Mapping[tuple[str, int], str | None]
 
@@ -127,12 +129,14 @@ _STATE: Final = re.compile(r"^/brokers/topics/([^/]+)/partitions/(\d+)/state$")
 
 def state_rows(text: CaptureText) -> list[StateRow]:
     """The states that the snapshots show, by partition, in order of their versions."""
+    return _state_rows(text.snapshots())
+
+
+@lru_cache(maxsize=32)
+def _state_rows(snapshots: tuple[tuple[str, Lines], ...]) -> list[StateRow]:
     found: dict[tuple[Partition, int], tuple[dict[str, Any], list[tuple[str, int]]]] = {}
-    for name in text.named("znodes/"):
-        for number, line in enumerate(text.files[name], 1):
-            if "/state" not in line:
-                continue
-            row = json.loads(line)
+    for name, lines in snapshots:
+        for number, row in enumerate(rows_of(lines), 1):
             path = _STATE.match(row["path"])
             if path and row["data"]:
                 key = ((path[1], int(path[2])), row["mzxid"])

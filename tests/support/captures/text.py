@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,21 @@ from reconstruct.time.instants import to_micros
 
 _READ: Final = ("broker-*/logs/*.log", "broker-*/server.properties", "znodes/*.jsonl")
 
-Lines = tuple[str, ...]
+
+class Lines(tuple[str, ...]):
+    """The lines of one file; hashed once, so that what was made of them is found again at once."""
+
+    _hash: int | None = None
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = super().__hash__()
+        return self._hash
+
+
+@lru_cache(maxsize=8192)
+def _lines(content: bytes) -> Lines:
+    return Lines(content.decode(errors="replace").splitlines())
 
 
 def printed_at(time: str) -> int:
@@ -26,12 +41,14 @@ class CaptureText:
 
     files: Mapping[str, Lines]
 
+    def __post_init__(self) -> None:
+        whole = {name: lines if isinstance(lines, Lines) else Lines(lines) for name, lines in self.files.items()}
+        object.__setattr__(self, "files", whole)
+
     @staticmethod
     def read(folder: Path) -> CaptureText:
         found = sorted(path for pattern in _READ for path in folder.glob(pattern))
-        return CaptureText(
-            {str(path.relative_to(folder)): tuple(path.read_text(errors="replace").splitlines()) for path in found}
-        )
+        return CaptureText({str(path.relative_to(folder)): _lines(path.read_bytes()) for path in found})
 
     def named(self, *parts: str) -> list[str]:
         """The names of the files that hold all ``parts``, sorted."""
@@ -42,8 +59,12 @@ class CaptureText:
         files = dict(self.files)
         for name in {name for name, _ in edits}:
             changed = [edits.get((name, number), line) for number, line in enumerate(files[name], 1)]
-            files[name] = tuple(line for line in changed if line is not None)
+            files[name] = Lines(line for line in changed if line is not None)
         return CaptureText(files)
+
+    def snapshots(self) -> tuple[tuple[str, Lines], ...]:
+        """The snapshots of znodes, by the files' names."""
+        return tuple((name, self.files[name]) for name in self.named("znodes/"))
 
     def matching(self, name: str, holds: Callable[[str], bool]) -> Sequence[int]:
         """The numbers of a file's lines for which ``holds`` is true."""

@@ -66,6 +66,13 @@ class PlainCapture:
 def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainCapture:
     """All that the logs, the configuration and (where asked for) the znode snapshots of a capture say."""
     text = capture if isinstance(capture, CaptureText) else CaptureText.read(capture)
+    return _plain(tuple(text.files.items()), znodes=znodes)
+
+
+@lru_cache(maxsize=24)
+def _plain(files: tuple[tuple[str, Lines], ...], *, znodes: bool) -> PlainCapture:
+    """Known by the text, so that tests of one process that ask for the same capture fold it once."""
+    text = CaptureText(dict(files))
     lines = list(matched_lines(text))
     writes = read_writes(text) if znodes else []
     return PlainCapture(_by_partition(text, writes), plain_cluster(text, lines, writes), _refused(lines))

@@ -35,11 +35,16 @@ class Write:
 
 def read_writes(capture: CaptureText) -> list[Write]:
     """Each write the first time that a round shows it, each deletion between the rounds around it."""
+    return list(_writes(capture.snapshots()))
+
+
+@lru_cache(maxsize=32)
+def _writes(snapshots: tuple[tuple[str, Lines], ...]) -> Sequence[Write]:
     found: list[Write] = []
     before: dict[str, dict[str, Any]] = {}
     last_round = 0
-    for name in capture.named("znodes/"):
-        rows = _rows(capture.files[name])
+    for name, lines in snapshots:
+        rows = rows_of(lines)
         now: dict[str, dict[str, Any]] = {row["path"]: row for row in rows}
         for number, row in enumerate(rows, 1):
             old = before.get(row["path"])
@@ -54,8 +59,9 @@ def read_writes(capture: CaptureText) -> list[Write]:
     return found
 
 
-@lru_cache(maxsize=4096)
-def _rows(lines: Lines) -> Sequence[dict[str, Any]]:
+@lru_cache(maxsize=8192)
+def rows_of(lines: Lines) -> Sequence[dict[str, Any]]:
+    """The rows of one snapshot; whoever reads them shares them."""
     return [json.loads(line) for line in lines]
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tests.support.bends.editing import StateRow, Subject, state_rows
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Line, Partition, by_partition, integer
+from tests.support.evidence.znodes import rows_of
 
 ERROR, WARNING, INFO = "error", "warning", "info"
 #: The line numbers of a file from 1, and the lines that take their place: none, one or several.
@@ -87,13 +88,12 @@ class Site(Subject):
     @cached_property
     def _topics(self) -> Sequence[dict[str, Any]]:
         """The rows of topics' znodes in all snapshots, each write once."""
-        rows = (
-            json.loads(line)
-            for name in self.text.named("znodes/")
-            for line in self.text.files[name]
-            if '"/brokers/topics/' in line
-        )
-        found = {(row["path"], row["mzxid"]): row for row in rows if row["path"].count("/") == 3 and row["data"]}
+        found = {
+            (row["path"], row["mzxid"]): row
+            for _, lines in self.text.snapshots()
+            for row in rows_of(lines)
+            if row["path"].startswith("/brokers/topics/") and row["path"].count("/") == 3 and row["data"]
+        }
         return list(found.values())
 
     def assignment(self, partition: Partition, at: int) -> tuple[int, ...] | None:
@@ -124,12 +124,11 @@ class Site(Subject):
 
     def registrations(self, broker: int) -> list[tuple[str, int, dict[str, Any]]]:
         """Every row of a snapshot that shows a broker's registration, in order: file, number, row."""
-        path = f'"/brokers/ids/{broker}"'
         return [
-            (name, row_number, json.loads(line))
-            for name in self.text.named("znodes/")
-            for row_number, line in enumerate(self.text.files[name], 1)
-            if path in line
+            (name, row_number, row)
+            for name, lines in self.text.snapshots()
+            for row_number, row in enumerate(rows_of(lines), 1)
+            if row["path"] == f"/brokers/ids/{broker}"
         ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.support.bends.faults.drafts import ERROR, WARNING, Draft, Fault, Faults, Site, number
 from tests.support.evidence.lines import Line, ids
+from tests.support.evidence.znodes import rows_of
 
 #: A controller may take notice of a bounce so long after it, µs.
 _NOTICED_US = 30_000_000
@@ -29,7 +30,7 @@ def _returns(
 
 def older_broker_epoch(site: Site) -> Iterator[Fault]:
     """A broker registers with a lower czxid, which is its broker epoch since 2.2, than the time before."""
-    taken = {json.loads(line)["czxid"] for name in site.text.named("znodes/") for line in site.text.files[name]}
+    taken = {row["czxid"] for _, lines in site.text.snapshots() for row in rows_of(lines)}
     for broker, before, after in _returns(site):
         was, old = after[0][2]["czxid"], before[0][2]["czxid"]
         now = next(zxid for zxid in range(old - 1, 0, -1) if zxid not in taken)

@@ -12,6 +12,7 @@ from tests.support.bends.faults.drafts import Draft, Fault, Faults, Site, dated,
 from tests.support.bends.faults.procedures import BATCH_US, moved
 from tests.support.bends.faults.restating import State, restated
 from tests.support.evidence.lines import Line, Partition, ids
+from tests.support.evidence.znodes import rows_of
 
 
 def controlled_shutdown_leaves_leader(site: Site) -> Iterator[Fault]:
@@ -123,7 +124,7 @@ def _written_later(draft: Draft, before: StateRow, after: StateRow, at: int, con
     """The znode shows the state before the election until ``at``, and then that of a later write."""
     files = draft.site.text.files
     old = json.loads(files[before.rows[-1][0]][before.rows[-1][1] - 1])
-    rows = [json.loads(line) for name in draft.site.text.named("znodes/") for line in files[name] if '"mzxid"' in line]
+    rows = (row for _, lines in draft.site.text.snapshots() for row in rows_of(lines))
     zxid = max(row["mzxid"] for row in rows if row["mtime"] * 1000 <= at) + 1
     for name, row_number in after.rows:
         row: dict[str, Any] = json.loads(files[name][row_number - 1])

@@ -31,14 +31,10 @@ SOME = (
 Read = Callable[[str, bool], CaptureText]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def read(unpacked: Unpacker) -> Read:
-    known: dict[str, CaptureText] = {}
-
     def once(name: str, with_znodes: bool) -> CaptureText:
-        if name not in known:
-            known[name] = CaptureText.read(unpacked(name))
-        files = known[name].files
+        files = CaptureText.read(unpacked(name)).files
         return CaptureText({n: lines for n, lines in files.items() if with_znodes or not n.startswith("znodes/")})
 
     return once

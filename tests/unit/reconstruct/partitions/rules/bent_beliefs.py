@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ Which = Callable[[Evidence], bool]
 BELIEFS = ("R20", "R21", "R22", "R24", "R25")
 
 
-@lru_cache(maxsize=4)
 def read(folder: Path) -> PlainCapture:
     """The capture by its logs alone."""
     return plain_capture(folder, znodes=False)

@@ -22,16 +22,9 @@ from tests.unit.reconstruct.partitions.tables import facts
 Captured = Callable[[str], PlainCapture]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def captured(unpacked: Unpacker) -> Captured:
-    read: dict[str, PlainCapture] = {}
-
-    def once(name: str) -> PlainCapture:
-        if name not in read:
-            read[name] = plain_capture(unpacked(name))
-        return read[name]
-
-    return once
+    return lambda name: plain_capture(unpacked(name))
 
 
 def elections_of(capture: PlainCapture) -> list[JudgedElection]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from jobs.execution import main
 from jobs.job import DONE, FAILED, Common, Job, RunReport, ShowProgress, UsageError, require_folder, stopped_by_signals
 from jobs.session.progress import silent
 
@@ -178,4 +179,4 @@ JOB: Final = Job(
 )
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from jobs.execution import main
 from jobs.job import (
     DONE,
     GATE_FAILED,
@@ -123,4 +124,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -21,8 +21,8 @@ from jobs import (
     run_job,
     sql_job,
 )
-from jobs.execution import execute
-from jobs.job import PROGRAM, WRONG_USE, Common, Job, UsageError, add_common_arguments, common_of
+from jobs.execution import EXIT_CODES, declare, parsed, run
+from jobs.job import PROGRAM, Common, Job
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
@@ -42,23 +42,17 @@ _DESCRIPTION: Final = (
     "Rebuilds what a Kafka cluster decided and believed from the logs, znodes and checkpoint files it leaves behind,"
     " and shows where that breaks Kafka's own rules."
 )
-_EXIT_CODES: Final = (
-    "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed;"
-    " 4 another job writes the lake"
-)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=EXIT_CODES, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for job in JOBS:
         command = commands.add_parser(
-            job.name, help=job.help, description=job.help, epilog=_EXIT_CODES, allow_abbrev=False
+            job.name, help=job.help, description=job.help, epilog=EXIT_CODES, allow_abbrev=False
         )
-        job.add_arguments(command)
-        add_common_arguments(command, writes_lake=job.writes_lake is not None)
-        command.set_defaults(job=job)
+        declare(job, command)
     return parser
 
 
@@ -75,19 +69,12 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Job[Any], Common, Any]:
 
     Raises :class:`~jobs.job.UsageError`; where argparse knows that options are wrong it ends the process with 2.
     """
-    options = build_parser().parse_args(argv)
-    common = common_of(options)
-    return options.job, common, options.job.to_params(options, common)
+    return parsed(build_parser().parse_args(argv))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run, and return the exit code."""
-    try:
-        job, common, params = parse(argv)
-    except UsageError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return WRONG_USE
-    return execute(job, common, params)
+    return run(build_parser().parse_args(argv))
 
 
 if __name__ == "__main__":

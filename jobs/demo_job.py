@@ -13,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
+from jobs.execution import main
 from jobs.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
 from jobs.session.progress import silent
 from jobs.session.short_runs import SHORT_RUN_CONFIG
@@ -64,4 +65,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -14,7 +15,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from jobs.job import BUSY, FAILED, PROGRAM, WRONG_USE, Common, Job, RunReport, UsageError, lake_of
+from jobs.job import (
+    BUSY,
+    FAILED,
+    PROGRAM,
+    WRONG_USE,
+    Common,
+    Job,
+    RunReport,
+    UsageError,
+    add_common_arguments,
+    common_of,
+    lake_of,
+)
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.progress import Progress
@@ -27,6 +40,42 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 #: Packages whose versions a run is told by.
 _PACKAGES: Final = ("kafka-state-replay", "pyspark", "delta-spark", "great-expectations", "pyarrow")
+EXIT_CODES: Final = (
+    "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed;"
+    " 4 another job writes the lake"
+)
+
+
+def declare(job: Job[Any], parser: argparse.ArgumentParser) -> None:
+    """The options of a job, its own and those of every command."""
+    job.add_arguments(parser)
+    add_common_arguments(parser, writes_lake=job.writes_lake is not None)
+    parser.set_defaults(job=job)
+
+
+def parsed(options: argparse.Namespace) -> tuple[Job[Any], Common, Any]:
+    """The job asked for, the options of every command, and the job's parameters; raises :class:`UsageError`."""
+    common = common_of(options)
+    return options.job, common, options.job.to_params(options, common)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the job that options ask for, and give the exit code."""
+    try:
+        job, common, params = parsed(options)
+    except UsageError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return WRONG_USE
+    return execute(job, common, params)
+
+
+def main(job: Job[Any]) -> int:
+    """Run a job by itself, as its module does."""
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {job.name}", description=job.help, epilog=EXIT_CODES, allow_abbrev=False
+    )
+    declare(job, parser)
+    return run(parser.parse_args())
 
 
 def execute(job: Job[P], common: Common, params: P) -> int:

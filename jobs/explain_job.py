@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from jobs.execution import main
 from jobs.job import FAILED, Common, Job, RunReport, ShowProgress, UsageError, ready_lake_of, require_lake
 from jobs.session.progress import silent
 
@@ -89,4 +90,4 @@ JOB: Final = Job("explain", "say why one decision of the controller came out as 
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -12,7 +12,6 @@ import dataclasses
 import os
 import re
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -92,12 +91,6 @@ class Job(Generic[P]):
     writes_lake: Callable[[P], bool] | None = None
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
     needs_spark: bool = True
-
-    def main(self, argv: Sequence[str] | None = None) -> int:
-        """Run the job by itself, as its module does; gives the exit code."""
-        from jobs import cli
-
-        return cli.main([self.name, *(sys.argv[1:] if argv is None else argv)])
 
 
 def add_common_arguments(parser: argparse.ArgumentParser, *, writes_lake: bool = False) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
+from jobs.execution import main
 from jobs.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
 from jobs.lab.machines.releases import BY_VERSION, NEWEST
 from jobs.session.progress import silent
@@ -112,4 +113,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

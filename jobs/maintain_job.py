@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from jobs.execution import main
 from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, lake_of, require_lake
 from jobs.session.progress import silent
 
@@ -78,4 +79,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

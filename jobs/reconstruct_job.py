@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from jobs.execution import main
 from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, require_lake, suit_session_to
 from jobs.session.progress import silent
 
@@ -90,4 +91,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from jobs.execution import main
 from jobs.job import Common, Job, RunReport, ShowProgress, output_folder, ready_lake_of, require_lake, suit_session_to
 from jobs.session.progress import silent
 
@@ -61,4 +62,4 @@ JOB: Final = Job("report", "write the self-contained HTML report", add_arguments
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
+from jobs.execution import main
 from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
 from jobs.session.progress import silent
 
@@ -75,4 +76,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from jobs.execution import main
 from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
 from jobs.session.progress import silent
 from jobs.sql.answer import answer
@@ -115,4 +116,4 @@ JOB: Final = Job(
 
 
 if __name__ == "__main__":
-    sys.exit(JOB.main())
+    sys.exit(main(JOB))

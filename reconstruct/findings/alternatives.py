@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Final
 
@@ -261,16 +262,6 @@ def _restored_or_deleted(
     return None
 
 
-def _deleted_directory(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
-    return _restored_or_deleted(finding, records, around, is_gone=True)
-
-
-def _restored_directory(
-    finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings
-) -> str | None:
-    return _restored_or_deleted(finding, records, around, is_gone=False)
-
-
 #: All that are tried, in this order; docs/findings.md explains each.
 ALTERNATIVES: Final = (
     Alternative("created_again_in_a_silence", _silence),
@@ -278,8 +269,8 @@ ALTERNATIVES: Final = (
     Alternative("copy_without_a_time", _undated_copy),
     Alternative("znodes_changed_by_hand", _hand_on_znodes),
     Alternative("other_log_dirs", _other_log_dirs),
-    Alternative("partition_directory_deleted", _deleted_directory),
-    Alternative("data_directory_restored", _restored_directory),
+    Alternative("partition_directory_deleted", partial(_restored_or_deleted, is_gone=True)),
+    Alternative("data_directory_restored", partial(_restored_or_deleted, is_gone=False)),
 )
 
 

@@ -29,6 +29,8 @@ _TRANSITION_DONE: Final[Mapping[str, str]] = {
 _TRANSITION_COMPLETED: Final = (EventType.BECOME_LEADER_COMPLETED, EventType.BECOME_FOLLOWER_COMPLETED)
 _TRANSITION_STARTED: Final = (EventType.BECOME_LEADER_STARTED, EventType.BECOME_FOLLOWER_STARTED)
 _TRANSITION_FAILED: Final = (EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
+#: All lines of a broker that becomes leader or follower.
+ROLE_STEPS: Final = (*_TRANSITION_STARTED, *_TRANSITION_DONE, *_TRANSITION_FAILED)
 #: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
 _SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16"})
 

@@ -84,27 +84,15 @@ def _of_replicas(rows: DataFrame, kind: type, /, **given: str) -> DataFrame:
 
 
 def _copies(copies: DataFrame) -> DataFrame:
-    return _select(
-        copies,
-        CheckpointCopy,
-        file_id="file_id",
-        taken_at="taken_us",
-        known_until="known_until_us",
-        content="content_hash",
-    )
+    given = {"taken_at": "taken_us", "known_until": "known_until_us", "content": "content_hash"}
+    return _select(copies, CheckpointCopy, file_id="file_id", **given)
 
 
 def _bad(rejected: DataFrame, copies: DataFrame) -> DataFrame:
     of_checkpoints = rejected.where(F.col("source_kind").isin(*CHECKPOINT_KINDS)).drop("broker_id")
     bad = of_checkpoints.join(copies.select(*BROKER_KEY, "file_id"), ["cluster_id", "file_id"])
-    return _select(
-        bad,
-        RejectedEntry,
-        file_id="file_id",
-        source_line="source_line",
-        text="raw",
-        evidence_id="record_id",
-    )
+    own = {name: name for name in ("file_id", "source_line")}
+    return _select(bad, RejectedEntry, text="raw", evidence_id="record_id", **own)
 
 
 def _entries(entries: DataFrame) -> DataFrame:

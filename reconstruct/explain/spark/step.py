@@ -23,7 +23,6 @@ from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
-from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
@@ -127,22 +126,7 @@ def _findings(lake: Lake, question: Question, cluster_id: str, incarnation: str)
         & F.coalesce(F.col("topic_incarnation") == incarnation, F.lit(True))
     )
     rows = lake.read(DIVERGENCES).where(of_partition).orderBy("detected_at", "rule_id", "divergence_id").collect()
-    return [
-        Finding(
-            DivergenceType(row["divergence_type"]),
-            row["severity"],
-            to_micros(row["detected_at"]),
-            row["broker_id"],
-            row["replica_id"],
-            row["rule_id"],
-            expected=row["expected"],
-            observed=row["observed"],
-            explanation=row["explanation"],
-            evidence=tuple(row["evidence"]),
-            known_issue=row["known_issue"],
-        )
-        for row in rows
-    ] or None
+    return [value_of(Finding, row.asDict(), at=to_micros(row["detected_at"])) for row in rows] or None
 
 
 def _is_about(topic: str) -> Column:

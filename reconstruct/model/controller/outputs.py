@@ -36,22 +36,25 @@ class LeaderAndIsrPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderAndIsrRequest:
-    """Tells a broker which of its replicas lead and whom the others follow."""
+class ControllerRequest:
+    """What every request of a controller to a broker says."""
 
     broker_id: int
     controller_id: int
     controller_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrRequest(ControllerRequest):
+    """Tells a broker which of its replicas lead and whom the others follow."""
+
     partitions: tuple[LeaderAndIsrPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateMetadataRequest:
+class UpdateMetadataRequest(ControllerRequest):
     """Tells a broker's metadata cache of partitions and of the brokers that live."""
 
-    broker_id: int
-    controller_id: int
-    controller_epoch: int
     partitions: tuple[LeaderAndIsrPartition, ...]
     live_broker_ids: tuple[int, ...]
 
@@ -65,12 +68,9 @@ class StopReplicaPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class StopReplicaRequest:
+class StopReplicaRequest(ControllerRequest):
     """Tells a broker to stop fetching, or to delete a replica; up to 2.5 all partitions of one are of one kind."""
 
-    broker_id: int
-    controller_id: int
-    controller_epoch: int
     partitions: tuple[StopReplicaPartition, ...]
 
 
@@ -160,11 +160,7 @@ class Result:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        return tuple(
-            output
-            for output in self.outputs
-            if isinstance(output, LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest)
-        )
+        return tuple(output for output in self.outputs if isinstance(output, ControllerRequest))
 
     @property
     def transitions(self) -> tuple[PartitionTransition | ReplicaTransition, ...]:

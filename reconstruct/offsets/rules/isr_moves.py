@@ -39,6 +39,10 @@ def _moves(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
     return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
 
 
+def _of(move: IsrMove, divergence_type: DivergenceType, *, is_proven: bool) -> Divergence:
+    return Divergence(divergence_type, "error" if is_proven else "warning", move.at, move.leader, move.member)
+
+
 def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, verdicts: Verdicts) -> None:
     """A replica whose log ends where the leader's does is in sync (2.1, KAFKA-7152; lines print both since 2.2)."""
     if end_offset < log_end:
@@ -47,13 +51,7 @@ def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, v
     is_proven = end_offset > log_end or case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
     why = "" if is_proven else " Only a fetch between the decision and the line explains that."
     verdicts.broken(
-        Divergence(
-            DivergenceType.ISR_SHRINK_WITHOUT_REASON,
-            "error" if is_proven else "warning",
-            move.at,
-            broker_id=move.leader,
-            replica_id=move.member,
-        ).explained(
+        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
             f"an end offset below {log_end} of a replica that leaves the ISR",
             f"end offset {end_offset}",
             f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints {end_offset}"
@@ -78,13 +76,7 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
     )
     why = "It neither started nor cut its log" if is_proven else "It may have lost records, by a start or a truncation,"
     verdicts.broken(
-        Divergence(
-            DivergenceType.LEADER_HIGH_WATERMARK_ABOVE_ISR,
-            "error" if is_proven else "warning",
-            move.at,
-            broker_id=move.leader,
-            replica_id=move.member,
-        ).explained(
+        _of(move, DivergenceType.LEADER_HIGH_WATERMARK_ABOVE_ISR, is_proven=is_proven).explained(
             f"high watermark at most {end_offset}",
             f"high watermark {high_watermark}",
             f"Leader {move.leader} had the high watermark {high_watermark} while replica {move.member}, still in the"
@@ -113,9 +105,7 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
         verdicts.kept("R38")
         return
     verdicts.broken(
-        Divergence(
-            DivergenceType.ISR_SHRINK_WITHOUT_REASON, "warning", move.at, broker_id=move.leader, replica_id=move.member
-        ).explained(
+        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
             f"no shrink for lag before {utc(elected.at + limit)}",
             f"replica {move.member} left at {utc(move.at)}",
             f"Leader {move.leader} began leader epoch {elected.leader_epoch} ({utc(elected.at)}) with replica"
@@ -159,9 +149,7 @@ def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
             verdicts.kept("R38")
         else:
             verdicts.broken(
-                Divergence(
-                    DivergenceType.ISR_JOIN_TOO_EARLY, "error", move.at, broker_id=move.leader, replica_id=move.member
-                ).explained(
+                _of(move, DivergenceType.ISR_JOIN_TOO_EARLY, is_proven=True).explained(
                     f"a log end offset of {needed.offset} or higher",
                     f"log end offset {had.offset} at most",
                     f"Leader {move.leader} took replica {move.member} into the ISR ({utc(move.at)}) while its log ended"

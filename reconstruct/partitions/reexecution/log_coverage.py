@@ -23,6 +23,7 @@ from reconstruct.partitions.reexecution.controller_log import (
     ordered_logs,
 )
 from reconstruct.partitions.reexecution.model_runs import SentRequest
+from reconstruct.partitions.roles import ROLE_STEPS
 
 _RECEIVED = {
     LEADER_AND_ISR: (
@@ -30,14 +31,7 @@ _RECEIVED = {
         EventType.LEADER_AND_ISR_IGNORED,
         EventType.LEADER_AND_ISR_FAILED,
         EventType.LEADER_EPOCH_STARTED,
-        EventType.BECOME_LEADER_STARTED,
-        EventType.BECOME_LEADER_COMPLETED,
-        EventType.BECOME_LEADER_SKIPPED,
-        EventType.BECOME_LEADER_FAILED,
-        EventType.BECOME_FOLLOWER_STARTED,
-        EventType.BECOME_FOLLOWER_COMPLETED,
-        EventType.BECOME_FOLLOWER_SKIPPED,
-        EventType.BECOME_FOLLOWER_FAILED,
+        *ROLE_STEPS,
     ),
     UPDATE_METADATA: (EventType.METADATA_CACHED, EventType.METADATA_DELETED),
     STOP_REPLICA: (EventType.STOP_REPLICA_RECEIVED, EventType.STOP_REPLICA_HANDLED, EventType.STOP_REPLICA_IGNORED),

@@ -52,6 +52,10 @@ def judge_transitions(case: Case, verdicts: Verdicts) -> None:
             _judge_refusal(fact, case.cluster, verdicts)
 
 
+def _of(fact: Evidence, divergence_type: DivergenceType, severity: str, rule: str) -> Divergence:
+    return Divergence(divergence_type, severity, fact.at, fact.controller_id, fact.replica_id, rule)
+
+
 def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, verdicts: Verdicts) -> None:
     is_replica = fact.kind == REPLICA
     rule = "R14" if is_replica else "R13"
@@ -67,14 +71,7 @@ def _judge_transition(fact: Evidence, cluster: ClusterView, gap: Gap | None, ver
             verdicts.broken(_not_logged(rule, subject, gap))
         return
     verdicts.broken(
-        Divergence(
-            DivergenceType.ILLEGAL_TRANSITION,
-            "error",
-            fact.at,
-            broker_id=fact.controller_id,
-            replica_id=fact.replica_id,
-            rule_id=rule,
-        ).explained(
+        _of(fact, DivergenceType.ILLEGAL_TRANSITION, "error", rule).explained(
             f"a transition that Kafka {cluster.version} allows",
             f"{fact.from_state} to {fact.to_state}",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) moved {subject} from {fact.from_state} to"
@@ -91,14 +88,7 @@ def _not_logged(rule: str, subject: str, gap: Gap) -> Finding:
         left = f"the line before it ({utc(before.at)}) had left {subject} in {before.to_state}"
     else:
         left = f"it is the first about {subject} in the tenure, which begins with Online, ineligible or no replicas"
-    return Divergence(
-        DivergenceType.TRANSITION_NOT_LOGGED,
-        "info",
-        line.at,
-        broker_id=line.controller_id,
-        replica_id=line.replica_id,
-        rule_id=rule,
-    ).explained(
+    return _of(line, DivergenceType.TRANSITION_NOT_LOGGED, "info", rule).explained(
         f"a transition from {gap.expected}",
         f"{line.from_state} to {line.to_state}",
         f"Controller {line.controller_id} (epoch {line.controller_epoch}) moved {subject} from {line.from_state} to"
@@ -126,15 +116,9 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
         if is_benign
         else " The attempt changed nothing; the step before it is missing or came in another order."
     )
+    severity = "info" if is_benign else "warning"
     verdicts.broken(
-        Divergence(
-            DivergenceType.REFUSED_TRANSITION,
-            "info" if is_benign else "warning",
-            fact.at,
-            broker_id=fact.controller_id,
-            replica_id=fact.replica_id,
-            rule_id="R14" if is_replica else "R13",
-        ).explained(
+        _of(fact, DivergenceType.REFUSED_TRANSITION, severity, "R14" if is_replica else "R13").explained(
             f"{to_state} entered from {refused['valid']}",
             f"{from_state} to {to_state} refused",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"

@@ -21,6 +21,7 @@ from reconstruct.model.znode_paths import (
     TOPIC_PATTERN,
 )
 from reconstruct.partitions import evidence as kinds
+from reconstruct.partitions.roles import ROLE_STEPS
 
 #: The fields of ``Evidence``, name and Spark type.
 EVIDENCE_COLUMNS: Final = columns_of(kinds.Evidence)
@@ -45,14 +46,7 @@ STATE_CHANGE_KINDS: Final = (
     EventType.METADATA_CACHED,
     EventType.METADATA_DELETED,
     EventType.LEADER_EPOCH_STARTED,
-    EventType.BECOME_LEADER_STARTED,
-    EventType.BECOME_LEADER_COMPLETED,
-    EventType.BECOME_LEADER_SKIPPED,
-    EventType.BECOME_LEADER_FAILED,
-    EventType.BECOME_FOLLOWER_STARTED,
-    EventType.BECOME_FOLLOWER_COMPLETED,
-    EventType.BECOME_FOLLOWER_SKIPPED,
-    EventType.BECOME_FOLLOWER_FAILED,
+    *ROLE_STEPS,
     EventType.STOP_REPLICA_SENT,
     EventType.STOP_REPLICA_RECEIVED,
     EventType.STOP_REPLICA_HANDLED,

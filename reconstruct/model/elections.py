@@ -17,10 +17,10 @@ Election 2.4 to 3.9.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import NamedTuple
 
 from reconstruct.model.versions import (
     ASSIGNMENT_ORDER_SINCE,
@@ -80,39 +80,19 @@ class Brokers:
     shutting_down: frozenset[int] = frozenset()
 
 
-def offline_partition_leader_election(
-    assignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int], unclean_enabled: bool
-) -> int | None:
-    """First assigned replica that is live and in the ISR; else, where unclean is allowed, the first live one."""
-    clean = _first(replica for replica in assignment if replica in live_replicas and replica in isr)
-    if clean is not None or not unclean_enabled:
-        return clean
-    return _first(replica for replica in assignment if replica in live_replicas)
+class Round(NamedTuple):
+    """One pass of an election over candidates: the first in their order that is among all that are ``wanted`` leads.
 
+    ``says`` are sentences about it, the candidates left out.
+    """
 
-def reassign_partition_leader_election(
-    reassignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
-) -> int | None:
-    """First replica of the new assignment that is live and in the ISR."""
-    return _first(replica for replica in reassignment if replica in live_replicas and replica in isr)
+    says: tuple[str, ...]
+    candidates: Sequence[int]
+    wanted: Mapping[str, Collection[int]]
 
-
-def preferred_replica_partition_leader_election(
-    assignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
-) -> int | None:
-    """The first assigned replica, if it is live and in the ISR."""
-    return _first(replica for replica in assignment[:1] if replica in live_replicas and replica in isr)
-
-
-def controlled_shutdown_partition_leader_election(
-    assignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int], shutting_down: Collection[int]
-) -> int | None:
-    """First assigned replica that is live, in the ISR and not shutting down."""
-    return _first(
-        replica
-        for replica in assignment
-        if replica in live_replicas and replica in isr and replica not in shutting_down
-    )
+    def lacking(self, replica: int) -> list[str]:
+        """What the candidate is not, of what is wanted."""
+        return [name for name, members in self.wanted.items() if replica not in members]
 
 
 def elect(
@@ -121,7 +101,7 @@ def elect(
     """What the version's own election gives. ``brokers.live`` includes those shutting down, as Kafka's
     ``liveOrShuttingDownBrokerIds``; the other elections leave those out, as its ``liveBrokerIds``."""
     is_filtered_before = kind is ElectionKind.PREFERRED_REPLICA and version >= PREFERRED_NOT_REPEATED_SINCE
-    if is_filtered_before and partition.leader == _first(partition.assignment):
+    if is_filtered_before and _leads_already(partition):
         return ElectionFailure.NOT_NEEDED
     return select_leader(kind, partition, brokers, unclean_enabled, version)
 
@@ -130,7 +110,31 @@ def select_leader(
     kind: ElectionKind, partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
 ) -> Elected | ElectionFailure:
     """The selector or algorithm itself: the same, but for partitions that since 2.2 are left out before it is asked."""
-    return _ELECTIONS[kind](partition, brokers, unclean_enabled, version)
+    if kind is ElectionKind.PREFERRED_REPLICA and version < ASYNC_CONTROLLER_SINCE and _leads_already(partition):
+        return ElectionFailure.NOT_NEEDED
+    asked = (
+        replica
+        for each in rounds(kind, partition, brokers, unclean_enabled, version)
+        for replica in each.candidates
+        if not each.lacking(replica)
+    )
+    leader = next(asked, None)
+    if leader is None:
+        return _failure(kind, version)
+    is_unclean = leader not in partition.isr
+    assignment, isr, live = partition.assignment, partition.isr, brokers.live - brokers.shutting_down
+    recipients: Iterable[int] = assignment
+    if kind is ElectionKind.OFFLINE_PARTITION:
+        isr = (leader,) if is_unclean else tuple(replica for replica in isr if replica in live)
+        recipients = (replica for replica in assignment if replica in live)
+    elif kind is ElectionKind.REASSIGNED_PARTITION:
+        recipients = _target(partition)
+    elif kind is ElectionKind.CONTROLLED_SHUTDOWN:
+        isr = _staying(partition, brokers, version)
+        if not ASYNC_CONTROLLER_SINCE <= version < SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE:
+            live = brokers.live
+        recipients = (replica for replica in assignment if replica in live)
+    return Elected(leader, partition.leader_epoch + 1, isr, tuple(recipients), is_unclean)
 
 
 def select_no_op(partition: PartitionView) -> Elected:
@@ -139,90 +143,89 @@ def select_no_op(partition: PartitionView) -> Elected:
     return Elected(partition.leader, partition.leader_epoch, partition.isr, partition.assignment)
 
 
-def _offline(
-    partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
-) -> Elected | ElectionFailure:
+def rounds(
+    kind: ElectionKind, partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion
+) -> list[Round]:
+    """Who is asked, in which order, and what each must be: the whole of the version's choice of a leader."""
+    if kind is ElectionKind.OFFLINE_PARTITION:
+        return _offline(partition, brokers, unclean_enabled, version)
     live = brokers.live - brokers.shutting_down
-    recipients = tuple(replica for replica in partition.assignment if replica in live)
-    live_isr = tuple(replica for replica in partition.isr if replica in live)
-    if version < ASSIGNMENT_ORDER_SINCE:
-        leader = _first(live_isr)
-        if leader is None:
-            leader = _first(recipients)
-    else:
-        leader = offline_partition_leader_election(partition.assignment, partition.isr, live, unclean_enabled)
-    if leader is None:
-        return ElectionFailure.NO_REPLICA_ONLINE
-    is_unclean = leader not in partition.isr
-    isr = (leader,) if is_unclean else live_isr
-    return Elected(leader, partition.leader_epoch + 1, isr, recipients, is_unclean)
-
-
-def _reassigned(
-    partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
-) -> Elected | ElectionFailure:
-    live = brokers.live - brokers.shutting_down
-    target = partition.assignment if partition.target is None else partition.target
-    if version < REASSIGNMENT_NEEDS_ISR_SINCE:
-        leader = _first(replica for replica in target if replica in live)
-        failure = ElectionFailure.STATE_CHANGE_FAILED
-    else:
-        leader = reassign_partition_leader_election(target, partition.isr, live)
-        failure = (
-            ElectionFailure.NO_REPLICA_ONLINE
-            if version < ASYNC_CONTROLLER_SINCE
-            else ElectionFailure.STATE_CHANGE_FAILED
-        )
-    if leader is None:
-        return failure
-    is_unclean = leader not in partition.isr
-    return Elected(leader, partition.leader_epoch + 1, partition.isr, tuple(target), is_unclean)
-
-
-def _preferred(
-    partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
-) -> Elected | ElectionFailure:
-    preferred = _first(partition.assignment)
-    if partition.leader == preferred and version < ASYNC_CONTROLLER_SINCE:
-        return ElectionFailure.NOT_NEEDED
-    live = brokers.live - brokers.shutting_down
-    leader = preferred_replica_partition_leader_election(partition.assignment, partition.isr, live)
-    if leader is None:
-        return ElectionFailure.STATE_CHANGE_FAILED
-    return Elected(leader, partition.leader_epoch + 1, partition.isr, partition.assignment)
-
-
-def _controlled_shutdown(
-    partition: PartitionView, brokers: Brokers, _unclean: bool, version: KafkaVersion
-) -> Elected | ElectionFailure:
-    leaving = set(brokers.shutting_down)
-    if version < REASSIGNMENT_NEEDS_ISR_SINCE:
-        leaving.add(partition.leader)
-    isr = tuple(replica for replica in partition.isr if replica not in leaving)
+    if kind is ElectionKind.REASSIGNED_PARTITION:
+        target = _target(partition)
+        wanted: dict[str, Collection[int]] = {"live": live}
+        if version >= REASSIGNMENT_NEEDS_ISR_SINCE:
+            wanted["in the ISR"] = partition.isr
+        return [
+            Round(
+                (f"The replicas that the reassignment leads to are asked in their order: {names(target)}.",),
+                target,
+                wanted,
+            )
+        ]
+    if kind is ElectionKind.PREFERRED_REPLICA:
+        first = partition.assignment[:1]
+        says = f"Only the preferred replica is asked, the first of the assignment: {names(first)}."
+        return [Round((says,), first, {"live": live, "in the ISR": partition.isr})]
+    staying = _staying(partition, brokers, version)
+    leaving = {*brokers.shutting_down, *((partition.leader,) if version < REASSIGNMENT_NEEDS_ISR_SINCE else ())}
+    without = f"Without those that shut down ({names(sorted(leaving))}) the ISR is {names(staying)}."
     if version < SHUTDOWN_IN_ASSIGNMENT_ORDER_SINCE:
-        leader = _first(isr)
-    elif version < ASYNC_CONTROLLER_SINCE:
-        leader = _first(replica for replica in partition.assignment if replica in isr)
+        return [
+            Round(
+                (without, f"Up to Kafka 0.9 its first member leads, in its own order: {names(staying)}."), staying, {}
+            )
+        ]
+    wanted = {"in the ISR that stays": staying}
+    if version >= ASYNC_CONTROLLER_SINCE:
+        wanted = {"live": brokers.live} | wanted
+    return [Round((without, _in_order(partition)), partition.assignment, wanted)]
+
+
+def names(replicas: Sequence[int]) -> str:
+    """``1,2,3``, or that there is none."""
+    return ",".join(map(str, replicas)) or "none"
+
+
+def _offline(partition: PartitionView, brokers: Brokers, unclean_enabled: bool, version: KafkaVersion) -> list[Round]:
+    live = brokers.live - brokers.shutting_down
+    if version < ASSIGNMENT_ORDER_SINCE:
+        says = f"Up to Kafka 0.8.1 the members of the ISR are asked in its own order: {names(partition.isr)}."
+        clean, why = Round((says,), partition.isr, {"live": live}), "that is not configurable"
     else:
-        leader = controlled_shutdown_partition_leader_election(
-            partition.assignment, partition.isr, brokers.live, brokers.shutting_down
-        )
-    if leader is None:
-        return ElectionFailure.STATE_CHANGE_FAILED
-    informed = brokers.live
-    if ASYNC_CONTROLLER_SINCE <= version < SHUTTING_DOWN_BROKERS_SENT_AGAIN_SINCE:
-        informed = brokers.live - brokers.shutting_down
-    recipients = tuple(replica for replica in partition.assignment if replica in informed)
-    return Elected(leader, partition.leader_epoch + 1, isr, recipients)
+        clean = Round((_in_order(partition),), partition.assignment, {"live": live, "in the ISR": partition.isr})
+        why = "unclean.leader.election.enable is true"
+        if not unclean_enabled:
+            says = "No live replica is in the ISR, and unclean.leader.election.enable is false: nobody may lead."
+            return [clean, Round((says,), (), {})]
+    says = f"No live replica is in the ISR; {why}: any live assigned replica may lead, and is the ISR then."
+    return [clean, Round((says,), partition.assignment, {"live": live})]
 
 
-def _first(replicas: Iterable[int]) -> int | None:
-    return next(iter(replicas), None)
+def _in_order(partition: PartitionView) -> str:
+    return f"The assigned replicas are asked in their order: {names(partition.assignment)}."
 
 
-_ELECTIONS: Final = {
-    ElectionKind.OFFLINE_PARTITION: _offline,
-    ElectionKind.REASSIGNED_PARTITION: _reassigned,
-    ElectionKind.PREFERRED_REPLICA: _preferred,
-    ElectionKind.CONTROLLED_SHUTDOWN: _controlled_shutdown,
-}
+def _failure(kind: ElectionKind, version: KafkaVersion) -> ElectionFailure:
+    is_offline = kind is ElectionKind.OFFLINE_PARTITION
+    says_so = REASSIGNMENT_NEEDS_ISR_SINCE <= version < ASYNC_CONTROLLER_SINCE
+    if is_offline or (kind is ElectionKind.REASSIGNED_PARTITION and says_so):
+        return ElectionFailure.NO_REPLICA_ONLINE
+    return ElectionFailure.STATE_CHANGE_FAILED
+
+
+def _leads_already(partition: PartitionView) -> bool:
+    return partition.assignment[:1] == (partition.leader,)
+
+
+def _target(partition: PartitionView) -> tuple[int, ...]:
+    return partition.assignment if partition.target is None else partition.target
+
+
+def _staying(partition: PartitionView, brokers: Brokers, version: KafkaVersion) -> tuple[int, ...]:
+    """The ISR that a controlled shutdown leaves."""
+    is_leader_gone = version < REASSIGNMENT_NEEDS_ISR_SINCE
+    return tuple(
+        replica
+        for replica in partition.isr
+        if replica not in brokers.shutting_down and not (is_leader_gone and replica == partition.leader)
+    )

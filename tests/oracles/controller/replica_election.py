@@ -23,7 +23,7 @@ from reconstruct.model.controller.outputs import (
     Reason,
 )
 from reconstruct.model.controller.values import TopicPartition
-from reconstruct.model.elections import ElectionKind, preferred_replica_partition_leader_election
+from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import PartitionState
 from reconstruct.model.versions import PREFERRED_NOT_REPEATED_SINCE
 from reconstruct.model.znode_paths import PREFERRED_REPLICA_ELECTION_PATH
@@ -183,6 +183,5 @@ def can_preferred_replica_be_leader(context: ControllerContext, partition: Topic
     """Whether it is online and in the ISR that the cache knows."""
     info = context.leadership.get(partition)
     replicas = context.replicas(partition)
-    live = [replica for replica in replicas if context.is_replica_online(replica, partition)]
     isr = () if info is None else info.isr
-    return preferred_replica_partition_leader_election(replicas, isr, live) is not None
+    return any(replica in isr and context.is_replica_online(replica, partition) for replica in replicas[:1])

@@ -12,68 +12,10 @@ from reconstruct.model.elections import (
     ElectionFailure,
     ElectionKind,
     PartitionView,
-    controlled_shutdown_partition_leader_election,
     elect,
-    offline_partition_leader_election,
-    preferred_replica_partition_leader_election,
-    reassign_partition_leader_election,
+    select_leader,
 )
 from reconstruct.model.versions import KafkaVersion, v
-
-# kafka.controller.PartitionLeaderElectionAlgorithmsTest of 3.9: 13 cases, by name.
-
-
-def test_offline_partition_leader_election() -> None:
-    assert offline_partition_leader_election([2, 4], [2, 4], {4}, unclean_enabled=False) == 4
-
-
-def test_offline_partition_leader_election_last_isr_offline_unclean_leader_election_disabled() -> None:
-    assert offline_partition_leader_election([2, 4], [2], {4}, unclean_enabled=False) is None
-
-
-def test_offline_partition_leader_election_last_isr_offline_unclean_leader_election_enabled() -> None:
-    assert offline_partition_leader_election([2, 4], [2], {4}, unclean_enabled=True) == 4
-
-
-def test_reassign_partition_leader_election() -> None:
-    assert reassign_partition_leader_election([2, 4], [2, 4], {4}) == 4
-
-
-def test_reassign_partition_leader_election_with_no_live_isr() -> None:
-    assert reassign_partition_leader_election([2, 4], [2], set()) is None
-
-
-def test_reassign_partition_leader_election_with_empty_isr() -> None:
-    assert reassign_partition_leader_election([2, 4], [], {2}) is None
-
-
-def test_preferred_replica_partition_leader_election() -> None:
-    assert preferred_replica_partition_leader_election([2, 4], [2, 4], {2, 4}) == 2
-
-
-def test_preferred_replica_partition_leader_election_preferred_replica_in_isr_not_live() -> None:
-    assert preferred_replica_partition_leader_election([2, 4], [2], set()) is None
-
-
-def test_preferred_replica_partition_leader_election_preferred_replica_not_in_isr_live() -> None:
-    assert preferred_replica_partition_leader_election([2, 4], [4], {2, 4}) is None
-
-
-def test_preferred_replica_partition_leader_election_preferred_replica_not_in_isr_not_live() -> None:
-    assert preferred_replica_partition_leader_election([2, 4], [], set()) is None
-
-
-def test_controlled_shutdown_partition_leader_election() -> None:
-    assert controlled_shutdown_partition_leader_election([2, 4], [2, 4], {2, 4}, {2}) == 4
-
-
-def test_controlled_shutdown_partition_leader_election_last_isr_shutting_down() -> None:
-    assert controlled_shutdown_partition_leader_election([2, 4], [2], {2, 4}, {2}) is None
-
-
-def test_controlled_shutdown_partition_leader_election_all_isr_simultaneously_shutdown() -> None:
-    assert controlled_shutdown_partition_leader_election([2, 4], [2, 4], {2, 4}, {2, 4}) is None
-
 
 OFFLINE, REASSIGNED = ElectionKind.OFFLINE_PARTITION, ElectionKind.REASSIGNED_PARTITION
 PREFERRED, SHUTDOWN = ElectionKind.PREFERRED_REPLICA, ElectionKind.CONTROLLED_SHUTDOWN
@@ -81,6 +23,76 @@ PREFERRED, SHUTDOWN = ElectionKind.PREFERRED_REPLICA, ElectionKind.CONTROLLED_SH
 
 def brokers(live: set[int], shutting_down: set[int] | None = None) -> Brokers:
     return Brokers(frozenset(live), frozenset(shutting_down or ()))
+
+
+def leader(
+    kind: ElectionKind,
+    assignment: list[int],
+    isr: list[int],
+    live: set[int],
+    shutting_down: set[int] | None = None,
+    *,
+    unclean_enabled: bool = False,
+) -> int | None:
+    """Whom the algorithm of 3.9 chooses."""
+    view = PartitionView(tuple(assignment), tuple(isr), leader=-1, leader_epoch=0)
+    result = select_leader(kind, view, brokers(live, shutting_down), unclean_enabled, v(3, 9))
+    return result.leader if isinstance(result, Elected) else None
+
+
+# kafka.controller.PartitionLeaderElectionAlgorithmsTest of 3.9: 13 cases, by name.
+
+
+def test_offline_partition_leader_election() -> None:
+    assert leader(OFFLINE, [2, 4], [2, 4], {4}, unclean_enabled=False) == 4
+
+
+def test_offline_partition_leader_election_last_isr_offline_unclean_leader_election_disabled() -> None:
+    assert leader(OFFLINE, [2, 4], [2], {4}, unclean_enabled=False) is None
+
+
+def test_offline_partition_leader_election_last_isr_offline_unclean_leader_election_enabled() -> None:
+    assert leader(OFFLINE, [2, 4], [2], {4}, unclean_enabled=True) == 4
+
+
+def test_reassign_partition_leader_election() -> None:
+    assert leader(REASSIGNED, [2, 4], [2, 4], {4}) == 4
+
+
+def test_reassign_partition_leader_election_with_no_live_isr() -> None:
+    assert leader(REASSIGNED, [2, 4], [2], set()) is None
+
+
+def test_reassign_partition_leader_election_with_empty_isr() -> None:
+    assert leader(REASSIGNED, [2, 4], [], {2}) is None
+
+
+def test_preferred_replica_partition_leader_election() -> None:
+    assert leader(PREFERRED, [2, 4], [2, 4], {2, 4}) == 2
+
+
+def test_preferred_replica_partition_leader_election_preferred_replica_in_isr_not_live() -> None:
+    assert leader(PREFERRED, [2, 4], [2], set()) is None
+
+
+def test_preferred_replica_partition_leader_election_preferred_replica_not_in_isr_live() -> None:
+    assert leader(PREFERRED, [2, 4], [4], {2, 4}) is None
+
+
+def test_preferred_replica_partition_leader_election_preferred_replica_not_in_isr_not_live() -> None:
+    assert leader(PREFERRED, [2, 4], [], set()) is None
+
+
+def test_controlled_shutdown_partition_leader_election() -> None:
+    assert leader(SHUTDOWN, [2, 4], [2, 4], {2, 4}, {2}) == 4
+
+
+def test_controlled_shutdown_partition_leader_election_last_isr_shutting_down() -> None:
+    assert leader(SHUTDOWN, [2, 4], [2], {2, 4}, {2}) is None
+
+
+def test_controlled_shutdown_partition_leader_election_all_isr_simultaneously_shutdown() -> None:
+    assert leader(SHUTDOWN, [2, 4], [2, 4], {2, 4}, {2, 4}) is None
 
 
 @pytest.mark.parametrize(("version", "leader"), [(v(0, 8, 1, 1), 3), (v(0, 8, 2), 2), (v(3, 9), 2)])

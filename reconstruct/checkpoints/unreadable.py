@@ -47,8 +47,8 @@ def judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerdi
             removed.setdefault((life, _directory(line, kind)), {}).setdefault(kind, line)
         elif not any(life == other and kind in lines for (other, _), lines in removed.items()):
             unreadable[life, kind] = line
-    for (life, kind), line in unreadable.items():
-        _unreadable(view, kind, line, life, out)
+    for (life, file_kind), line in unreadable.items():
+        _unreadable(view, file_kind, line, life, out)
     for (life, _), lines in removed.items():
         _removed(view, lines, life, out)
 

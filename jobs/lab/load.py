@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from jobs.lab.waiting import wait_for
 #: Between two records to the same partition.
 _PAUSE_S: Final = 0.04
 _DELIVERY_MS: Final = 8_000
+#: So long without an answer a partition could not be written.
+SILENT_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,16 @@ class Acknowledged:
     partition: Partition
     offset: int
     at: float
+
+
+def silences(acknowledged: Iterable[Acknowledged], until: float) -> dict[Partition, list[tuple[float, float]]]:
+    """The spans, in seconds since the epoch, in which a partition that was produced to had nothing acknowledged for
+    longer than :data:`SILENT_S`: from one answer to the next, or to ``until``, when the last record was sent."""
+    answers: dict[Partition, list[float]] = {}
+    for each in acknowledged:
+        answers.setdefault(each.partition, []).append(each.at)
+    spans = {partition: pairwise([*sorted(at), max(until, *at)]) for partition, at in answers.items()}
+    return {p: [(a, b) for a, b in pairs if b - a > SILENT_S] for p, pairs in spans.items()}
 
 
 class Load:
@@ -98,19 +111,25 @@ class Load:
         assert producer is not None
         self._ending.set()
         self._thread.join()
+        ended = time.time()
         with contextlib.suppress(KafkaError):  # what was not answered is not acknowledged
             producer.flush(timeout=_DELIVERY_MS / 1000 * 2)
         producer.close(timeout=1)
-        last: dict[str, int] = {}
-        for each in self.acknowledged:
-            name = f"{each.partition[0]}-{each.partition[1]}"
-            last[name] = max(each.offset, last.get(name, -1))
+        acknowledged = self.acknowledged
+        last: dict[Partition, int] = {}
+        since: dict[Partition, float] = {}
+        for each in acknowledged:
+            last[each.partition] = max(each.offset, last.get(each.partition, -1))
+            since[each.partition] = min(each.at, since.get(each.partition, each.at))
+        spans = silences(acknowledged, ended)
         self._cluster.events.note(
             "load_done",
             acks=self._acks,
-            acked=len(self._acknowledged),
+            acked=len(acknowledged),
             failed=self._failed_count,
-            last_acked_offset=last,
+            last_acked_offset={_name(partition): offset for partition, offset in last.items()},
+            acked_since={_name(partition): round(at, 3) for partition, at in since.items()},
+            silent={_name(p): [(round(a, 3), round(b, 3)) for a, b in own] for p, own in spans.items() if own},
         )
 
     def _produce(self) -> None:
@@ -140,3 +159,7 @@ class Load:
     def _failed(self) -> None:
         with self._lock:
             self._failed_count += 1
+
+
+def _name(partition: Partition) -> str:
+    return f"{partition[0]}-{partition[1]}"

@@ -36,6 +36,7 @@ class Measured:
 
     played: Played
     truth: Truth
+    plain: PlainCapture
     scores: Mapping[str, Score]
     probes: Measure
     findings: tuple[tuple[str, Finding], ...]
@@ -86,6 +87,7 @@ def measure_played(played: Played) -> Measured:
     return Measured(
         played,
         truth,
+        plain,
         scores,
         measure(played.capture, bounds),
         _findings(played, plain),

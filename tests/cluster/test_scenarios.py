@@ -16,6 +16,7 @@ from tests.cluster.bent import bends_misjudged
 from tests.cluster.conftest import Figures, Player
 from tests.cluster.measuring import LOGS_ALONE, Measured, measure_played
 from tests.support.truth.alignment import Score
+from tests.support.truth.departures import deaths_misjudged, registrations_misjudged, silences_misjudged
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -68,6 +69,9 @@ def problems(measured: Measured) -> list[str]:
     found += [f"error that nothing explains: {error}" for error in measured.unexplained_errors]
     found += scenario_shown(measured)
     found += losses_misjudged(measured)
+    found += registrations_misjudged(measured.truth, measured.plain)
+    found += deaths_misjudged(measured.played.truth, measured.truth, measured.plain)
+    found += silences_misjudged(measured.played.truth, measured.truth, measured.plain)
     found += bends_misjudged(measured.played)
     return found
 

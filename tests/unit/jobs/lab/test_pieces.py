@@ -12,6 +12,7 @@ import pytest
 from jobs import cli, lab_job
 from jobs.job import WRONG_USE
 from jobs.lab.events import Events
+from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.releases import BY_VERSION, RELEASES, Release, kafka_jars, pinned
@@ -152,3 +153,12 @@ def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "zombie", "0.8.2.2", "INFO", str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
     assert cli.parse(["lab", "kill", "--lake", "l"])[2].lake == str(tmp_path / "l")
+
+
+def test_a_producer_remembers_when_a_partition_answered_nothing() -> None:
+    answers = {("orders", 0): (10.0, 10.5, 16.0, 16.2), ("orders", 1): (10.1, 15.9, 15.8, 16.1)}
+    acknowledged = [Acknowledged(partition, 0, at) for partition, times in answers.items() for at in times]
+    assert silences(acknowledged, 16.3) == {("orders", 0): [(10.5, 16.0)], ("orders", 1): [(10.1, 15.8)]}
+    assert silences(acknowledged, 20.0)["orders", 0] == [(10.5, 16.0), (16.2, 20.0)]
+    assert silences(acknowledged, 15.0)["orders", 0] == [(10.5, 16.0)], "answers may come when no more is sent"
+    assert silences([], 1.0) == {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from checks.metrics.catalog import HIGHER, LOWER, Metric, MetricPass
-from checks.metrics.queries import BROKER_HOURS, SNAPSHOTS_AND_REPLAY
+from checks.metrics.queries import LOGGED_HOURS, SNAPSHOTS_AND_REPLAY
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.quality import CLOCK
 
@@ -123,14 +123,16 @@ METRIC_PASSES: Final = (
         "SELECT cluster_id, election_kind, is_exact, observed_leader, allowed_leaders FROM {leader_elections}",
         "''",
         (
+            # without any input, where neither znodes nor a log name the assigned replicas, nothing is given
             Metric(
-                "elections_explained_ratio",
-                "share of the elections whose leader is one that the rules give for inputs that the evidence allows",
+                "elections_with_inputs_explained_ratio",
+                "share of the elections of which any input is known whose leader is one that the rules give for them",
                 HIGHER,
-                _share("array_contains(allowed_leaders, observed_leader)"),
+                f"{_share('array_contains(allowed_leaders, observed_leader)')}"
+                " FILTER (WHERE size(allowed_leaders) > 0)",
                 warning=0.5,
-                advice="inputs of elections are missing: give the znodes and the logs of all brokers; the findings"
-                " say which",
+                advice="inputs of elections are wrong or missing: give the znodes and the logs of all brokers; the"
+                " findings say which",
             ),
             Metric(
                 "elections_of_known_kind_ratio",
@@ -148,17 +150,18 @@ METRIC_PASSES: Final = (
     ),
     MetricPass(
         "hours of brokers",
-        BROKER_HOURS,
+        LOGGED_HOURS,
         "CAST(broker_id AS STRING)",
         (
             Metric(
-                "broker_hours_covered_ratio",
-                "share of the hours that the cluster's logs span in which a log of this broker speaks",
+                "broker_live_hours_logged_ratio",
+                "share of the hours in which the broker lived and any log of the cluster speaks, in which one of its"
+                " own does",
                 HIGHER,
                 _share("is_touched"),
                 warning=0.5,
-                advice="the broker was down, or its logs of those hours are missing: give them if there are any; the"
-                " report says what cannot be said without",
+                advice="its logs of the other hours are missing: give them if there are any; the report says what"
+                " cannot be said without",
             ),
         ),
     ),

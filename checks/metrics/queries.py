@@ -48,6 +48,21 @@ BROKER_HOURS: Final = (
     " LEFT JOIN covered USING (cluster_id, broker_id, hour) WHERE length_us > 0"
 )
 
+#: Those of :data:`BROKER_HOURS` in which some log of the cluster has a part and the broker lived: one of its own logs
+#: has a part, or it was registered. An hour in which nobody logged, as where machines were off, says nothing of a log.
+LOGGED_HOURS: Final = (
+    "WITH logged AS (SELECT *, max(is_touched) OVER (PARTITION BY cluster_id, hour) AS is_logged"
+    f" FROM ({BROKER_HOURS})),"
+    " ends AS (SELECT cluster_id, min(hour) AS first_hour, max(hour) AS last_hour FROM logged GROUP BY cluster_id),"
+    " registered AS (SELECT DISTINCT cluster_id, broker_id, explode(sequence("
+    "greatest(date_trunc('HOUR', valid_from), first_hour),"
+    " least(date_trunc('HOUR', coalesce(valid_to, last_hour)), last_hour), INTERVAL 1 HOUR)) AS hour, true AS is_live"
+    " FROM {broker_liveness_timeline} JOIN ends USING (cluster_id)"
+    " WHERE date_trunc('HOUR', valid_from) <= last_hour AND coalesce(valid_to, last_hour) >= first_hour)"
+    " SELECT logged.* FROM logged LEFT JOIN registered USING (cluster_id, broker_id, hour)"
+    " WHERE is_logged AND (is_touched OR is_live)"
+)
+
 #: The JSON object that Kafka writes into the znode of a partition's state (kafka.zk.TopicPartitionStateZNode).
 _STATE: Final = "leader INT, leader_epoch INT, isr ARRAY<INT>, controller_epoch INT"
 _SNAPSHOT_KEY: Final = "cluster_id, record_id, source"

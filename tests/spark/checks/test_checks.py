@@ -287,7 +287,7 @@ DAMAGES: tuple[tuple[str, Rows, dict[str, int]], ...] = (
         {"silver.assignment_timeline": [of(6, 0, 0, None, replicas=[1])]},
         {
             f"silver.{timeline}.knows_every_assigned_partition": 1
-            for timeline in ("partition_state_timeline", "replica_state_timeline", "leader_and_isr_timeline")
+            for timeline in ("partition_state_timeline", "leader_and_isr_timeline")
         },
     ),
 )

@@ -29,8 +29,8 @@ max_fall_ratio = 0.15
 warning = 0.05    # equal to what state-change logs have: holds
 critical = 0.2    # less than what snapshots have: breaks
 
-[metrics.elections_explained_ratio]
-warning = 0.7
+[metrics.elections_with_inputs_explained_ratio]
+warning = 0.85
 
 [metrics.typed_state_changes_by_version_ratio]
 warning = false
@@ -202,8 +202,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             for minute, run in enumerate(("one", "two", "three"))
             for metric, subject, value, cluster in (
                 ("rejected_records_ratio", "znode_snapshot", (0.0, 0.0, 0.05)[minute], "c"),
-                ("elections_explained_ratio", "", 0.7, "c"),
-                ("broker_hours_covered_ratio", "2", 1.0, "another"),
+                ("elections_with_inputs_explained_ratio", "", 0.85, "c"),
+                ("broker_live_hours_logged_ratio", "2", 1.0, "another"),
             )
         ),
         measured("two", 1, "typed_state_changes_by_version_ratio", "3.9.1", 1.0),
@@ -225,12 +225,12 @@ EXPECTED = {
     ("observed_transitions_ratio", "silver.assignment_timeline"): 0.0,
     ("snapshots_replayed_ratio", "capture"): 2 / 5,
     ("snapshots_replayed_ratio", "zookeeper"): 1.0,
-    ("elections_explained_ratio", ""): 4 / 6,
+    ("elections_with_inputs_explained_ratio", ""): 4 / 5,
     ("elections_of_known_kind_ratio", ""): 3 / 6,
     ("elections_exact_ratio", ""): 2 / 6,
-    ("broker_hours_covered_ratio", "1"): 1.0,
-    ("broker_hours_covered_ratio", "2"): 2 / 3,
-    ("broker_hours_covered_ratio", "3"): 0.0,
+    ("broker_live_hours_logged_ratio", "1"): 1.0,
+    ("broker_live_hours_logged_ratio", "2"): 1.0,
+    ("broker_live_hours_logged_ratio", "3"): 0.0,
     ("clock_bounds_width_ms", "1"): 10.0,
     ("clock_bounds_width_ms", "2"): 0.0,
     ("clock_bounded_ratio", "1"): 1.0,
@@ -307,7 +307,7 @@ def test_a_critical_threshold_fails_the_gate_and_a_warning_does_not(runs: TwoRun
     (gate,) = (sentence for sentence in runs.strict.failed_gates if sentence.startswith(RUN_METRICS.full_name))
     assert gate.startswith("quality.run_metrics: rejected_records_ratio_critical is broken by 1 of 3 (")
     assert '"subject": "znode_snapshot", "value": 0.25, "threshold": 0.2' in gate
-    warned = found["elections_explained_ratio_warning"]
+    warned = found["elections_with_inputs_explained_ratio_warning"]
     assert (warned.severity, warned.verdict) == ("warning", "broken")
     assert found["rejected_records_ratio_warning"].broken_count == 1, "a value that equals its threshold holds"
     assert not {
@@ -322,7 +322,7 @@ def test_the_defaults_warn_and_fail_no_gate(runs: TwoRuns) -> None:
         "typed_state_changes_by_version_ratio_warning",
         "rejected_records_ratio_warning",
         "snapshots_replayed_ratio_warning",
-        "broker_hours_covered_ratio_warning",
+        "broker_live_hours_logged_ratio_warning",
     }
 
 
@@ -334,8 +334,8 @@ def test_a_fall_against_earlier_runs_is_a_warning_that_tells_them(runs: TwoRuns)
     ]
     sentence = "cluster c, znode_snapshot: 0.25, against a median of 0 of 3 earlier runs (0.05, 0, 0)"
     assert fallen.explanation.endswith(sentence)
-    steady = results(runs.strict)["elections_explained_ratio_trend"]
-    assert (steady.verdict, steady.checked_count) == ("kept", 1), "0.67 after 0.7"
+    steady = results(runs.strict)["elections_with_inputs_explained_ratio_trend"]
+    assert (steady.verdict, steady.checked_count) == ("kept", 1), "0.8 after 0.85"
 
 
 def test_a_trend_needs_three_earlier_runs_of_the_same_cluster(runs: TwoRuns) -> None:
@@ -343,7 +343,7 @@ def test_a_trend_needs_three_earlier_runs_of_the_same_cluster(runs: TwoRuns) -> 
     assert (first.verdict, first.checked_count) == ("kept", 0)
     assert (second.verdict, second.checked_count, second.broken_count) == ("broken", 1, 1)
     assert examples(second)[0]["earlier"] == [0.75, 1.0, 1.0]
-    hours = results(runs.usual)["broker_hours_covered_ratio_trend"]
+    hours = results(runs.usual)["broker_live_hours_logged_ratio_trend"]
     assert (hours.verdict, hours.checked_count) == ("kept", 0)
 
 
@@ -387,8 +387,8 @@ def test_a_line_of_a_wrong_year_does_not_give_a_million_hours(lake: Lake) -> Non
     append(lake, TABLES["quality.evidence_coverage"], [{"cluster_id": "c"} | row for row in rows])
     found = {(v.metric, v.subject): v.value for v in measure_metrics(lake, "run", START, lambda _: None).values}
     assert lake.read(RUN_METRICS).where("metric = 'broker_hour_covered_ratio'").count() == 2 * 366 * 24
-    assert found["broker_hours_covered_ratio", "1"] == 1.0
-    assert found["broker_hours_covered_ratio", "2"] == pytest.approx(1 / (366 * 24))
+    assert found["broker_live_hours_logged_ratio", "1"] == 1.0
+    assert found["broker_live_hours_logged_ratio", "2"] == 1.0, "nothing tells that it lived in the others"
 
 
 def test_thresholds_that_are_not_given_are_the_defaults() -> None:

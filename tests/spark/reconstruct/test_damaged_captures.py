@@ -187,7 +187,7 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "log given twice, lines missing in one": (
         file("server_log", "ingested", 2, "it starts like another log: only the records that differ are taken"),
     ),
-    "logs of one broker missing": (limit("no_logs", "logs", 3), below("broker_hours_covered_ratio", 0.5)),
+    "logs of one broker missing": (limit("no_logs", "logs", 3), below("broker_live_hours_logged_ratio", 0.5)),
     "all state-change logs missing": (limit("missing", "state_change_log", 1, 2, 3),),
     "TRACE lines removed": (
         too_coarse("state_change_log", "INFO"),

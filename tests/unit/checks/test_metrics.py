@@ -22,12 +22,12 @@ from tests import ROOT
 #: A name is a meaning, and a trend compares the values of one name. Whoever changes what a metric measures gives it
 #: another name; whoever only writes its query in another way puts the new hash here.
 MEANINGS = {
-    "broker_hours_covered_ratio": "70cc22811401",
+    "broker_live_hours_logged_ratio": "20d5d5783b9f",
     "clock_bounded_ratio": "5315b4a2cc25",
     "clock_bounds_width_ms": "fa4cd9b85a7f",
     "elections_exact_ratio": "7e9185bea94d",
-    "elections_explained_ratio": "5d6dde951eaf",
     "elections_of_known_kind_ratio": "b9c4baab6642",
+    "elections_with_inputs_explained_ratio": "950a783adebd",
     "observed_transitions_ratio": "252540d86ef3",
     "rejected_records_ratio": "d212c731d559",
     "snapshots_replayed_ratio": "fc9f6e75ffa1",

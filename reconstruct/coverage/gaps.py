@@ -37,7 +37,8 @@ _HABITUAL: Final = SourceKind.SERVER_LOG
 class LogFile:
     """A row of ``bronze.ingested_files``; instants in µs, None where none is known (what could not be read).
 
-    ``jumps_back`` and ``far_jumps_back`` are as :func:`reconstruct.time.line_order.is_in_order` takes them.
+    ``jumps_back`` and ``far_jumps_back`` are as :func:`reconstruct.time.line_order.is_in_order` takes them;
+    ``set_back`` are the first and the last of the far ones, each as the time jumped to and the time jumped from, µs.
     """
 
     source_kind: str
@@ -50,6 +51,7 @@ class LogFile:
     time_zone: str | None = None
     jumps_back: int = 0
     far_jumps_back: int = 0
+    set_back: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,17 @@ from reconstruct.model.versions import KafkaVersion
 from reconstruct.rule_book import RULES
 
 #: Why something cannot be said, in the order of the list.
-CAUSES: Final = ("no_logs", "gap", "not_captured", "out_of_order", "missing", "unknown_broker", "too_coarse", "silence")
+CAUSES: Final = (
+    "no_logs",
+    "gap",
+    "not_captured",
+    "out_of_order",
+    "clock_set_back",
+    "missing",
+    "unknown_broker",
+    "too_coarse",
+    "silence",
+)
 NO_BROKER: Final = -1
 #: Kinds that stand for several: what either of them tells.
 _STANDS_FOR: Final[Mapping[str, frozenset[str]]] = {
@@ -52,8 +62,9 @@ class AvailableEvidence:
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A span of one broker's log: ``cause`` is ``gap`` (with its ``reason``), ``out_of_order`` (a file whose lines are
-    not), ``too_coarse`` or ``silence``: hours that no file speaks of, and nothing tells whether one is missing. Or an
-    outage of a capture, ``not_captured``, of what it records of a broker or of the cluster."""
+    not), ``clock_set_back`` (a time that a file tells twice), ``too_coarse`` or ``silence``: hours that no file speaks
+    of, and nothing tells whether one is missing. Or an outage of a capture, ``not_captured``, of what it records of a
+    broker or of the cluster."""
 
     cause: str
     broker_id: int
@@ -114,6 +125,7 @@ _NO_LOGS: Final = _Need(
 )
 _SILENT: Final = "what is not said then proves nothing"
 _ORDER_UNKNOWN: Final = "what stands before a line need not have come before it: nothing is concluded from that order"
+_TOLD_TWICE: Final = "its lines of that time are of two times, and when they were by other clocks is not known"
 #: What is concluded from the order of the lines of state-change.log, or from what it does not say.
 _STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
     f"{_ORDER_UNKNOWN} or from what the log does not say",
@@ -184,6 +196,8 @@ def _limit(cause: str, broker: int, kind: str, need: _Need) -> Limit:
 def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
     if cause == "silence":
         return _Need(_SILENT, (), ())
+    if cause == "clock_set_back":
+        return _Need(_TOLD_TWICE, (), ())
     if cause == "out_of_order":
         return _STATE_CHANGES_OUT_OF_ORDER if kind == SourceKind.STATE_CHANGE_LOG else _Need(_ORDER_UNKNOWN, (), ())
     if cause == "too_coarse" and kind == SourceKind.STATE_CHANGE_LOG and level_floor in ("DEBUG", "INFO"):

@@ -44,6 +44,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "gap": "Lines of the {name}{of} {are} missing{gap}: {why}.",
     "not_captured": "The capture could not record {captured}{of}{when}: {why}.",
     "out_of_order": "The lines of the {name}{of}{when} are not in the order of their times: {why}.",
+    "clock_set_back": "The {name}{of} tells the time{when} twice: its clock was set back, or it is put together of two"
+    " files; {why}.",
     "missing": "No {name}{of} was given: {why}.",
     "unknown_broker": "A {name} was given, but nothing shows whose it is: {why} (--broker ID=PATH states it).",
     "too_coarse": "The {name}{of} holds nothing below {floor}{when}: {why}.",

@@ -85,9 +85,10 @@ EVIDENCE_COVERAGE: Final = TableSpec(
             "string",
             "covered: a file that was read, or a clock. gap: lines or answers are missing. Beside covered: too_coarse,"
             " nothing below level_floor was seen and rules need it; out_of_order, the file's times jump back as no"
-            " clock explains.",
+            " clock explains; clock_set_back, the file tells this time twice: once, or twice, its corrected times jump"
+            " back by more than a minute.",
             nullable=False,
-            vocabulary=("covered", "gap", "out_of_order", "too_coarse"),
+            vocabulary=("covered", "gap", "out_of_order", "clock_set_back", "too_coarse"),
         ),
         col(
             "gap_reason",
@@ -109,7 +110,7 @@ EVIDENCE_COVERAGE: Final = TableSpec(
         col("clock_pairs_count", "bigint", "Causal pairs behind the bounds."),
         col("clock_dropped_pairs_count", "bigint", "Pairs that contradict all others, and were not used."),
     ),
-    version=5,
+    version=6,
 )
 
 UNRECOGNISED_TEMPLATES: Final = TableSpec(

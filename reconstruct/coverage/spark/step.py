@@ -46,9 +46,9 @@ _CAPTURED_AS: Final[Mapping[str, str]] = {
 def evidence_coverage(files: DataFrame, clocks: DataFrame, jumps: DataFrame, missed: DataFrame) -> DataFrame:
     """``bronze.ingested_files`` as ``quality.evidence_coverage``: one row per file that says when it speaks of; one per
     span of a broker's log that is a gap (:mod:`reconstruct.coverage.gaps`) or too coarse
-    (:mod:`reconstruct.coverage.levels`); one per file whose lines are out of order
-    (:mod:`reconstruct.time.line_order`); one per outage of a capture whose end it tells; and one per segment of a
-    broker's clock, the open ends of which are those of the broker's logs. ``jumps`` are
+    (:mod:`reconstruct.coverage.levels`); one per file whose lines are out of order, and per time at which its clock
+    was set back (:mod:`reconstruct.time.line_order`); one per outage of a capture whose end it tells; and one per
+    segment of a broker's clock, the open ends of which are those of the broker's logs. ``jumps`` are
     :func:`reconstruct.events.spark.line_order.jumps_of_files`, ``missed`` is ``bronze.capture_gaps``."""
     every = files.withColumn("broker_id", F.coalesce("broker_id", F.lit(_NO_BROKER)))
     known = every.where("status = 'ingested' AND first_event_time IS NOT NULL")
@@ -76,10 +76,11 @@ def _of_logs(every: DataFrame, jumps: DataFrame) -> DataFrame:
         logs.join(jumps, ["cluster_id", "file_id"], "left"),
         _BROKER_KEY,
         _LOG_COLUMNS,
-        **{name: name for name in _LOG_COLUMNS if name not in ("first", "last", "records")},
+        **{name: name for name in _LOG_COLUMNS if name not in ("first", "last", "records", "set_back")},
         first=F.when(is_read, F.unix_micros("first_event_time")),
         last=F.when(is_read, F.unix_micros("last_event_time")),
         records="records_kept_count",
+        set_back=F.coalesce("set_back", F.array().cast("array<bigint>")),
     )
     return fold(files, _BROKER_KEY, table_columns(EVIDENCE_COVERAGE), _spans)
 
@@ -92,10 +93,16 @@ def _spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         given = {"coverage": "gap", "gap_reason": gap.reason, "records_count": 0}
         yield table_row(EVIDENCE_COVERAGE, gap, broker_id=broker_id, **given)
     for file in files:
-        if file.first is None or file.last is None or is_in_order(file.records, file.jumps_back, file.far_jumps_back):
+        if file.first is None or file.last is None:
             continue
-        given = {"coverage": "out_of_order", "valid_from": file.first, "valid_to": file.last}
-        yield table_row(EVIDENCE_COVERAGE, file, broker_id=broker_id, records_count=file.records, **given)
+        if is_in_order(file.records, file.jumps_back, file.far_jumps_back):
+            jumps = zip(file.set_back[::2], file.set_back[1::2], strict=True)
+            spans = [("clock_set_back", to, since) for to, since in jumps]
+        else:
+            spans = [("out_of_order", file.first, file.last)]
+        for coverage, begin, end in spans:
+            given = {"coverage": coverage, "valid_from": begin, "valid_to": end}
+            yield table_row(EVIDENCE_COVERAGE, file, broker_id=broker_id, records_count=file.records, **given)
     for span in coarse_spans(files):
         given = {"coverage": "too_coarse", "records_count": span.records}
         yield table_row(EVIDENCE_COVERAGE, span, broker_id=broker_id, **given)

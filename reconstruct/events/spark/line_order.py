@@ -31,7 +31,8 @@ def jump_counts() -> list[Column]:
 
 
 def jumps_of_files(records: DataFrame) -> DataFrame:
-    """Grain: one row per (cluster, log file) of a known broker any of whose times jump back.
+    """Grain: one row per (cluster, log file) of a known broker any of whose times jump back: how often, and of the
+    first and the last time that they jump far the time jumped to and the time jumped from, in ``set_back``.
 
     ``records`` are those of ``bronze.log_records`` with ``corrected_time``. A file that mixes the logs of brokers that
     nothing tells apart has several clocks, whose times jump back and forth.
@@ -40,5 +41,12 @@ def jumps_of_files(records: DataFrame) -> DataFrame:
     lines = records.where(F.col("source_kind").isin(*LOG_KINDS) & F.col("broker_id").isNotNull()).select(
         *log, "byte_offset", F.unix_micros("corrected_time").alias("at")
     )
-    counted = with_jumps(lines.where("at IS NOT NULL"), *log).groupBy(*log).agg(*jump_counts())
+    counted = with_jumps(lines.where("at IS NOT NULL"), *log).groupBy(*log).agg(*jump_counts(), _far_jumps())
     return counted.where("jumps_back > 0").drop("broker_id")
+
+
+def _far_jumps() -> Column:
+    is_far = F.col(_BACK) > FAR_BACK_US
+    jump, offset = F.when(is_far, F.array("at", F.col("at") + F.col(_BACK))), F.when(is_far, F.col("byte_offset"))
+    ends = F.array(F.min_by(jump, offset), F.max_by(jump, offset))
+    return F.flatten(F.array_distinct(F.array_compact(ends))).alias("set_back")

@@ -136,11 +136,15 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
     return made
 
 
+def us(hours):
+    return round(at(hours).timestamp() * 1_000_000)
+
+
 def jumps(lake):
     """Broker 1's controller.log jumps back as a clock that was set does, broker 2's state-change.log as none does."""
     return lake.spark.createDataFrame(
-        [("c", "1-controller.log", 1, 1), ("c", "2-state-change.log", 40, 20)],
-        "cluster_id string, file_id string, jumps_back bigint, far_jumps_back bigint",
+        [("c", "1-controller.log", 1, 1, [us(8.5), us(9)]), ("c", "2-state-change.log", 40, 20, [us(10), us(11)])],
+        "cluster_id string, file_id string, jumps_back bigint, far_jumps_back bigint, set_back array<bigint>",
     )
 
 
@@ -186,6 +190,15 @@ def test_a_file_whose_times_jump_back_more_often_than_a_clock_is_set_is_out_of_o
     assert out_of_order == [("c", 2, "broker-2/logs/state-change.log", at(10.1).replace(tzinfo=None), 500)]
 
 
+def test_a_time_that_a_file_tells_twice_is_recorded(rows):
+    naive = {hours: at(hours).replace(tzinfo=None) for hours in (8.5, 9)}
+    assert [
+        (row["broker_id"], row["source_file"], row["valid_from"], row["valid_to"])
+        for row in rows
+        if row["coverage"] == "clock_set_back"
+    ] == [(1, "broker-1/logs/controller.log", naive[8.5], naive[9])]
+
+
 def test_the_jumps_of_a_file_are_counted_in_the_order_of_its_bytes(spark):
     times = {"a": (0, 5, 3, 3.5, 200, 100, 101), "b": (0, 1, 0.5, 2), "of no broker": (9, 0)}
     rows = [
@@ -199,7 +212,13 @@ def test_the_jumps_of_a_file_are_counted_in_the_order_of_its_bytes(spark):
     )
     found = jumps_of_files(spark.createDataFrame(rows[::-1], names)).collect()
     assert [row.asDict() for row in found] == [
-        {"cluster_id": "c", "file_id": "a", "jumps_back": 2, "far_jumps_back": 1}
+        {
+            "cluster_id": "c",
+            "file_id": "a",
+            "jumps_back": 2,
+            "far_jumps_back": 1,
+            "set_back": [round((DAY + timedelta(seconds=s)).timestamp() * 1_000_000) for s in (100, 200)],
+        }
     ]
 
 
@@ -246,6 +265,7 @@ def test_the_report_gathers_it_and_says_it(lake):
     assert {row.cause for row in holes["c"]} == {
         "gap",
         "out_of_order",
+        "clock_set_back",
         "too_coarse",
         "silence",
         NOT_CAPTURED,
@@ -258,5 +278,6 @@ def test_the_report_gathers_it_and_says_it(lake):
     assert any("state-change.log of broker 2 holds nothing below INFO:" in text for text in told)
     assert any("No controller.log of broker 2 was given" in text for text in told)
     assert any("could not record the log ends and high watermarks of broker 2 from" in text for text in told)
+    assert any("controller.log of broker 1 tells the time from 2026-11-21 08:30:00.000 to 09:00" in t for t in told)
     assert any("lines of the state-change.log of broker 2 from 2026-11-21 10:06" in text for text in told)
     assert not any(text.startswith("No file of the server.log of broker 2") for text in told)

@@ -89,6 +89,11 @@ def limit(cause: str, *brokers: int, kind: str = "server_log", **values: Any) ->
             "The lines of the server.log of broker 1 are not in the order of their times: why it matters.",
         ),
         (
+            limit("clock_set_back", 1, from_ms=TEN, to_ms=TEN + HOUR),
+            "The server.log of broker 1 tells the time from 2026-11-21 10:00:00.000 to 11:00:00.000 UTC (1 h 00 min)"
+            " twice: its clock was set back, or it is put together of two files; why it matters.",
+        ),
+        (
             limit("silence", 1, from_ms=TEN, to_ms=TEN + HOUR),
             "No file of the server.log of broker 1 speaks from 2026-11-21 10:00:00.000 to 11:00:00.000 UTC"
             " (1 h 00 min): nothing was logged, or files are missing; why it matters.",

@@ -154,6 +154,13 @@ def test_what_a_file_out_of_order_leaves_open() -> None:
     assert "order" in limit.why
 
 
+def test_a_time_that_a_file_tells_twice_is_said_without_leaving_a_rule_open() -> None:
+    found = limits([1], [*held(1), *ZNODES], [Hole("clock_set_back", 1, "server_log", 100, 300)])
+    (limit,) = [one for one in found if one.cause == "clock_set_back"]
+    assert (limit.brokers, limit.source_kind, limit.from_ms, limit.to_ms) == ((1,), "server_log", 100, 300)
+    assert limit.rules == ()
+
+
 def test_an_outage_of_the_capture_leaves_open_what_it_would_have_told():
     outages = [
         Hole("not_captured", 2, "offset_probe", 10.0, 20.0),

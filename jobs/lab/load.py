@@ -35,14 +35,20 @@ class Acknowledged:
     at: float
 
 
-def silences(acknowledged: Iterable[Acknowledged], until: float) -> dict[Partition, list[tuple[float, float]]]:
+def silences(acknowledged: Iterable[Acknowledged], until: float) -> dict[Partition, list[tuple[float, float | None]]]:
     """The spans, in seconds since the epoch, in which a partition that was produced to had nothing acknowledged for
-    longer than :data:`SILENT_S`: from one answer to the next, or to ``until``, when the last record was sent."""
+    longer than :data:`SILENT_S`: from one answer to the next; to None where none came until the last record was sent,
+    at ``until``."""
     answers: dict[Partition, list[float]] = {}
     for each in acknowledged:
         answers.setdefault(each.partition, []).append(each.at)
-    spans = {partition: pairwise([*sorted(at), max(until, *at)]) for partition, at in answers.items()}
-    return {p: [(a, b) for a, b in pairs if b - a > SILENT_S] for p, pairs in spans.items()}
+    found: dict[Partition, list[tuple[float, float | None]]] = {}
+    for partition, unsorted in answers.items():
+        at = sorted(unsorted)
+        found[partition] = [(one, other) for one, other in pairwise(at) if other - one > SILENT_S]
+        if until - at[-1] > SILENT_S:
+            found[partition].append((at[-1], None))
+    return found
 
 
 class Load:
@@ -129,7 +135,7 @@ class Load:
             failed=self._failed_count,
             last_acked_offset={_name(partition): offset for partition, offset in last.items()},
             acked_since={_name(partition): round(at, 3) for partition, at in since.items()},
-            silent={_name(p): [(round(a, 3), round(b, 3)) for a, b in own] for p, own in spans.items() if own},
+            silent={_name(p): [(round(a, 3), b and round(b, 3)) for a, b in own] for p, own in spans.items() if own},
         )
 
     def _produce(self) -> None:

@@ -25,6 +25,8 @@ MILLISECOND: Final = 1_000
 DEADLY: Final = ("SIGKILL", "SIGSTOP")
 #: A signal is noted before it is sent, and an answer when the producer's thread gets to it.
 _LATE: Final = SECOND // 2
+#: What was decided reaches a leader's own log within this time, also of one that is just starting.
+_TAKES_OVER: Final = 5 * SECOND
 #: A producer finds the next leader within this time of its election.
 _FOUND_WITHIN: Final = 10 * SECOND
 
@@ -87,7 +89,7 @@ def deaths_misjudged(folder: Path, truth: Truth, plain: PlainCapture) -> list[st
             what = f"{partition} had no live leader from {utc(at)} ({signal} of {broker_id}) to {utc(led)}"
             if len(found) != 1:
                 wrong.append(f"{what}: {len(found)} intervals say so")
-            elif found[0].end is None or not led <= found[0].end <= led + SECOND:
+            elif found[0].end is None or not led <= found[0].end <= led + _TAKES_OVER:
                 wrong.append(f"{what}, not to {found[0].end}")
             elif at > found[0].start:
                 wrong.append(f"{what}, not since {utc(found[0].start)} already")
@@ -97,11 +99,11 @@ def deaths_misjudged(folder: Path, truth: Truth, plain: PlainCapture) -> list[st
 @dataclass(frozen=True)
 class Written:
     """What one producer knows of a partition: from its first acknowledged record on, the spans in which none was
-    acknowledged, from answer to answer; µs."""
+    acknowledged, from answer to answer, or to None where no more came; µs."""
 
     since: int
     until: int
-    silences: tuple[tuple[int, int], ...]
+    silences: tuple[tuple[int, int | None], ...]
 
 
 def written(folder: Path) -> Iterator[tuple[Partition, Written]]:
@@ -109,10 +111,10 @@ def written(folder: Path) -> Iterator[tuple[Partition, Written]]:
     for event in events(folder):
         if event["what"] != "load_done":
             continue
-        silent: Mapping[str, list[tuple[float, float]]] = event["silent"]
+        silent: Mapping[str, list[tuple[float, float | None]]] = event["silent"]
         for name, since in event["acked_since"].items():
             topic, _, number = name.rpartition("-")
-            spans = tuple((int(a * SECOND), int(b * SECOND)) for a, b in silent.get(name, ()))
+            spans = tuple((int(a * SECOND), b and int(b * SECOND)) for a, b in silent.get(name, ()))
             yield (topic, int(number)), Written(int(since * SECOND), int(event["ts"] * SECOND), spans)
 
 
@@ -124,7 +126,7 @@ def silences_misjudged(folder: Path, truth: Truth, plain: PlainCapture) -> list[
         spans = _leaderless(plain, partition)
         for span in spans:
             start, end = max(span.start, known.since), min(span.end or known.until, known.until)
-            is_silent = any(a - _LATE <= start and end <= b + _LATE for a, b in known.silences)
+            is_silent = any(a - _LATE <= start and (b is None or end <= b + _LATE) for a, b in known.silences)
             if end - start > 2 * SECOND and not is_silent:
                 wrong.append(
                     f"{partition} was written from {utc(start)} to {utc(end)}, where it is said to have no leader"
@@ -134,7 +136,8 @@ def silences_misjudged(folder: Path, truth: Truth, plain: PlainCapture) -> list[
             deaths = [at for at, id_, _ in stops(folder, *DEADLY) if [id_] == led_by and abs(at - a) <= 2 * _LATE]
             if deaths and not any(_explains(span, a, b) for span in spans):
                 said = [(span.valid_from_lower, span.start, span.end) for span in spans]
-                wrong.append(f"nothing was written to {partition} from {utc(a)} to {utc(b)}; said is {said}")
+                until = "the end" if b is None else utc(b)
+                wrong.append(f"nothing was written to {partition} from {utc(a)} to {until}; said is {said}")
     return wrong
 
 
@@ -155,10 +158,12 @@ def growth_misjudged(folder: Path, plain: PlainCapture) -> list[str]:
     return wrong
 
 
-def _explains(span: Unavailability, a: int, b: int) -> bool:
+def _explains(span: Unavailability, a: int, b: int | None) -> bool:
     """Whether the span begins, at its earliest, when answers ended, and ends when they began again or just before."""
     lower = span.start if span.valid_from_lower is None else span.valid_from_lower
-    return lower <= a + _LATE and (span.end is None or (a <= span.end and b - _FOUND_WITHIN <= span.end <= b + _LATE))
+    if lower > a + _LATE or (span.end is not None and span.end < a):
+        return False
+    return b is None or (span.end is not None and b - _FOUND_WITHIN <= span.end <= b + _LATE)
 
 
 def _leaderless(plain: PlainCapture, partition: Partition) -> list[Unavailability]:

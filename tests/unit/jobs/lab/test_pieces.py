@@ -159,6 +159,6 @@ def test_a_producer_remembers_when_a_partition_answered_nothing() -> None:
     answers = {("orders", 0): (10.0, 10.5, 16.0, 16.2), ("orders", 1): (10.1, 15.9, 15.8, 16.1)}
     acknowledged = [Acknowledged(partition, 0, at) for partition, times in answers.items() for at in times]
     assert silences(acknowledged, 16.3) == {("orders", 0): [(10.5, 16.0)], ("orders", 1): [(10.1, 15.8)]}
-    assert silences(acknowledged, 20.0)["orders", 0] == [(10.5, 16.0), (16.2, 20.0)]
+    assert silences(acknowledged, 20.0)["orders", 0] == [(10.5, 16.0), (16.2, None)]
     assert silences(acknowledged, 15.0)["orders", 0] == [(10.5, 16.0)], "answers may come when no more is sent"
     assert silences([], 1.0) == {}

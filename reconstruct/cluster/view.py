@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from reconstruct.cluster.generations import RECREATION_US
+from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
 
 #: A topic's first line may be a little older than the first of its cluster's controller, clock against clock.
 _SLACK_US: Final = 5_000_000
+#: The fields that note by which broker, topic or record they are asked.
+_BY_KEY: Final = (
+    *("liveness", "departures", "min_insync_replicas", "broker_min_insync_replicas", "unclean_election"),
+    *("process_starts", "shutdown_requests", "shutdown_controllers", "logs"),
+)
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +92,29 @@ class LiveView:
     evidence_id: str
 
 
+def _noted(
+    method: Callable[Concatenate[ClusterView, _Asked], _Answer],
+) -> Callable[Concatenate[ClusterView, _Asked], _Answer]:
+    """A question that is noted as a whole, with what it is about, where the view notes any."""
+
+    @wraps(method)
+    def ask(view: ClusterView, /, *given: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+        if view.noted is None:
+            return method(view, *given, **named)
+        assert not named, "questions are noted by the order of what they are about"
+        asked, facts = view.noted
+        asked.note(method.__name__, *given)
+        return method(facts, *given, **named)
+
+    return ask
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC."""
+    """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC.
+
+    Given to a fold, it notes what that asks (:mod:`reconstruct.engine.asking`).
+    """
 
     cluster_id: str
     version: VersionRange = ANY_VERSION
@@ -116,14 +145,54 @@ class ClusterView:
     lossy_logs: frozenset[int] = frozenset()
     #: the controllers' lists of live brokers, in their order.
     live_views: tuple[LiveView, ...] = ()
+    #: where questions are noted, and the view that answers them.
+    noted: tuple[Asked, ClusterView] | None = field(default=None, repr=False, compare=False)
+
+    def noting(self, asked: Asked) -> ClusterView:
+        """The same view, which notes what it is asked; version, tenures and generations are not noted."""
+        by_key: dict[str, Any] = {name: NotedMap(getattr(self, name), name, asked) for name in _BY_KEY}
+        others: dict[str, Any] = {
+            "lossy_logs": NotedSet(self.lossy_logs, "lossy_logs", asked),
+            "live_views": NotedSequence(self.live_views, "live_views", asked),
+        }
+        return replace(self, noted=(asked, self), **by_key, **others)
+
+    def answer(self, fact: str, /, *asked: Any) -> object:
+        """The answer to a question that was noted. A log answers for a span of time with what it covers of that."""
+        if fact == ALWAYS:
+            return self.version, self.tenures, self.recreations, self.broker_unclean_election
+        if fact == "logs" and len(asked) == 3:
+            broker_id, start, end = asked
+            return broker_id in self.lossy_logs, sorted(
+                (max(span.start, start), min(span.end, end), span.level_floor or "", span.is_in_order)
+                for span in self.logs.get(broker_id, ())
+                if span.start <= end and start <= span.end
+            )
+        if fact in _QUESTIONS:
+            return getattr(self, fact)(*asked)
+        return of_field(self, fact, asked)
+
+    def _facts_of_log(self, broker_id: int, start: int, end: int) -> ClusterView:
+        """The view to ask what of [start, end] a broker's state-change log holds."""
+        if self.noted is None:
+            return self
+        asked, facts = self.noted
+        asked.note_span("logs", broker_id, start, end)
+        return facts
 
     def logs_all(self, broker_id: int, start: int, end: int) -> bool:
         """Whether one file of the broker's state-change log, at TRACE, in order and with no line known to be missing,
         covers all of [start, end]: then what it does not say did not happen."""
-        return broker_id not in self.lossy_logs and any(
+        facts = self._facts_of_log(broker_id, start, end)
+        return broker_id not in facts.lossy_logs and any(
             span.level_floor == "TRACE" and span.is_in_order and span.start <= start and end <= span.end
-            for span in self.logs.get(broker_id, ())
+            for span in facts.logs.get(broker_id, ())
         )
+
+    def is_in_one_file(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether one file of the broker's state-change log was begun by ``start`` and went on until ``end``."""
+        facts = self._facts_of_log(broker_id, start, end)
+        return any(span.start <= start and end <= span.end for span in facts.logs.get(broker_id, ()))
 
     def is_one_cluster(self, broker_id: int, start: int, end: int) -> bool:
         """Whether what the broker logged at both instants is of one cluster: it is not known to have been created again
@@ -132,9 +201,9 @@ class ClusterView:
         process."""
         if any(start < at <= end for at in self.recreations):
             return False
-        spans = self.logs.get(broker_id, ())
-        return end - start <= RECREATION_US or any(span.start <= start and end <= span.end for span in spans)
+        return end - start <= RECREATION_US or self.is_in_one_file(broker_id, start, end)
 
+    @_noted
     def keeps_order(self, broker_id: int) -> bool:
         """Whether the lines of the broker's state-change log stand in the order of what happened, in all its files."""
         return all(span.is_in_order for span in self.logs.get(broker_id, ()))
@@ -180,6 +249,21 @@ class ClusterView:
             return 0, None
         return start, min((tenure.start for tenure in own if tenure.controller_epoch > controller_epoch), default=None)
 
+    @_noted
+    def first_list_after(self, instant: int) -> LiveView | None:
+        """The first list of live brokers that any controller logged after ``instant``."""
+        return min((view for view in self.live_views if view.at > instant), key=lambda view: view.at, default=None)
+
+    @_noted
+    def asked_to_leave(self, since: int, until: int) -> frozenset[int]:
+        """The brokers that asked to be shut down in [since, until]."""
+        return frozenset(
+            broker_id
+            for broker_id, requests in self.shutdown_requests.items()
+            if any(since <= at <= until for at, _ in requests)
+        )
+
+    @_noted
     def live_views_of(self, controller_id: int | None, since: int, until: int | None) -> list[LiveView]:
         """The lists of live brokers that one controller logged in [since, until), in their order."""
         return [
@@ -198,3 +282,7 @@ class ClusterView:
         if not intervals or instant < intervals[0].start:
             return None
         return any(interval.holds_at(instant) for interval in intervals)
+
+
+#: What :func:`_noted` notes.
+_QUESTIONS: Final = ("keeps_order", "first_list_after", "asked_to_leave", "live_views_of")

@@ -6,7 +6,7 @@ It grows with the files of server.log, the registrations of brokers and their se
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
@@ -36,6 +37,8 @@ _INTERVAL_DEFAULT_MS: Final = 5_000
 _TIMEOUT_DEFAULT_MS: Final = 18_000
 #: The shortest that any version has by default (until 2.5, KIP-537).
 _LAG_TIME_DEFAULT_MS: Final = 10_000
+#: The fields that note of which broker they are asked.
+_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,17 @@ class OffsetContext:
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
     lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
     clocks: OffsetClocks = field(default_factory=OffsetClocks)
+
+    def noting(self, asked: Asked) -> OffsetContext:
+        """The same context, which notes what it is asked; clocks are not noted."""
+        by_broker: dict[str, Any] = {name: NotedMap(getattr(self, name), name, asked) for name in _BY_BROKER}
+        return replace(self, view=self.view.noting(asked), **by_broker)
+
+    def answer(self, fact: str, /, *asked: Any) -> object:
+        """The answer to a question that was noted."""
+        if fact == ALWAYS:
+            return self.view.answer(ALWAYS), self.clocks
+        return of_field(self, fact, asked) if fact in _BY_BROKER else self.view.answer(fact, *asked)
 
 
 def offset_contexts(

@@ -69,9 +69,7 @@ def gaps(log: ControllerLog, cluster: ClusterView) -> list[Gap]:
 def _covers_begin(log: ControllerLog, cluster: ClusterView) -> bool:
     """Whether the file that the log stands in was begun before the tenure."""
     tenure = cluster.tenure_of(log.controller_epoch)
-    return tenure is not None and any(
-        span.start <= tenure.start and log.end <= span.end for span in cluster.logs.get(log.controller_id, ())
-    )
+    return tenure is not None and cluster.is_in_one_file(log.controller_id, tenure.start, log.end)
 
 
 def _is_initial(line: Evidence, version: VersionRange, before: Mapping[int | None, Evidence]) -> bool:

@@ -167,11 +167,7 @@ class _Reexecution:
             return frozenset()
         if not own_views(cluster, self.step.log):
             return live
-        return frozenset(
-            broker
-            for broker, asked in cluster.shutdown_requests.items()
-            if any(self.line.at - SHUTDOWN_US <= at <= self.line.at + BEFORE_DELETION_US for at, _ in asked)
-        )
+        return cluster.asked_to_leave(self.line.at - SHUTDOWN_US, self.line.at + BEFORE_DELETION_US)
 
     def _assignments(self) -> list[tuple[int, ...]]:
         """Before an election that ends a reassignment the cache's assignment changes without a line."""

@@ -53,7 +53,7 @@ def judge_shutdowns(case: Case, verdicts: Verdicts) -> None:
 
 def _listed_gone(cluster: ClusterView, broker: int, asked: int) -> LiveView | None:
     """The first list of live brokers after the request, where it lacks the broker."""
-    view = min((view for view in cluster.live_views if view.at > asked), key=lambda view: view.at, default=None)
+    view = cluster.first_list_after(asked)
     return None if view is None or broker in view.live else view
 
 

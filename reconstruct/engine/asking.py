@@ -1,0 +1,165 @@
+"""What a fold asks of the facts that it is given beside its evidence: noted, so that it can be asked again.
+
+A fold is a pure function of its evidence and of the answers to its questions. As long as its evidence is the same and
+each question has the same answer, it would ask the same and give the same rows, whatever else is new. Facts that many
+folds share (a cluster's timelines) therefore note every question on its way to them; where the kind of question allows
+it, what is kept is less than the answer: of a log only what it covers of the time that was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, Protocol, Self, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+Value_co = TypeVar("Value_co", covariant=True)
+
+#: The question that every fold asks: for what is given to it without being noted.
+ALWAYS: Final = "always"
+
+
+class Facts(Protocol):
+    """Facts that folds may share."""
+
+    def noting(self, asked: Asked) -> Self:
+        """The same facts, which note what is asked of them."""
+
+    def answer(self, fact: str, /, *asked: Any) -> object:
+        """The answer to a question, as it was noted; to :data:`ALWAYS`, all that is not noted."""
+
+
+class Asked:
+    """The questions of one fold: the name of a fact, and what of it was asked for."""
+
+    def __init__(self) -> None:
+        self._questions: set[tuple[Any, ...]] = {(ALWAYS,)}
+        self._spans: dict[tuple[str, Any], tuple[int, int]] = {}
+
+    def note(self, fact: str, *asked: Any) -> None:
+        """A question; ``asked`` are numbers, texts or None."""
+        self._questions.add((fact, *asked))
+
+    def note_span(self, fact: str, whose: Any, start: int, end: int) -> None:
+        """A question about [start, end]: of several the span is kept that holds them all."""
+        first, last = self._spans.get((fact, whose), (start, end))
+        self._spans[fact, whose] = min(first, start, end), max(last, start, end)
+
+    def questions(self) -> list[str]:
+        """Each question once, in a fixed order."""
+        spans = {(*of, *span) for of, span in self._spans.items()}
+        return sorted(json.dumps(question) for question in self._questions | spans)
+
+
+class NotedMap(Mapping[Key, Value_co]):
+    """Facts by their key: noted is the key asked for, or that all were."""
+
+    __slots__ = ("_asked", "_fact", "_values")
+
+    def __init__(self, values: Mapping[Key, Value_co], fact: str, asked: Asked) -> None:
+        self._values, self._fact, self._asked = values, fact, asked
+
+    def __getitem__(self, key: Key) -> Value_co:
+        self._asked.note(self._fact, key)
+        return self._values[key]
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        self._asked.note(self._fact, key)
+        return self._values.get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self._asked.note(self._fact, key)
+        return key in self._values
+
+    def __iter__(self) -> Iterator[Key]:
+        self._asked.note(self._fact)
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        self._asked.note(self._fact)
+        return len(self._values)
+
+
+class NotedSet(Set[Value]):
+    """A set of which is noted what was looked for, or that all of it was asked for."""
+
+    __slots__ = ("_asked", "_fact", "_values")
+
+    def __init__(self, values: Set[Value], fact: str, asked: Asked) -> None:
+        self._values, self._fact, self._asked = values, fact, asked
+
+    def __contains__(self, value: object) -> bool:
+        self._asked.note(self._fact, value)
+        return value in self._values
+
+    def __iter__(self) -> Iterator[Value]:
+        self._asked.note(self._fact)
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        self._asked.note(self._fact)
+        return len(self._values)
+
+
+class NotedSequence(Sequence[Value_co]):
+    """A sequence of which is noted that it was asked for."""
+
+    __slots__ = ("_asked", "_fact", "_values")
+
+    def __init__(self, values: Sequence[Value_co], fact: str, asked: Asked) -> None:
+        self._values, self._fact, self._asked = values, fact, asked
+
+    def __getitem__(self, index: Any) -> Any:
+        self._asked.note(self._fact)
+        return self._values[index]
+
+    def __len__(self) -> int:
+        self._asked.note(self._fact)
+        return len(self._values)
+
+
+class Answers:
+    """Facts that are asked again: each question once for all folds."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[str, str] = {}
+
+    def fingerprint(self, questions: Iterable[str]) -> str:
+        """Of the answers to these questions: another where any of them is another."""
+        return _hash("".join(map(self._answer, questions)))
+
+    def _answer(self, question: str) -> str:
+        known = self._known.get(question)
+        if known is None:
+            known = self._known[question] = _hash(repr(plain(self._facts.answer(*json.loads(question)))))
+        return known
+
+
+def of_field(facts: object, fact: str, asked: Sequence[Any]) -> object:
+    """The answer to a question about a field: all of it, the value of a key, or whether it holds a value."""
+    value = getattr(facts, fact)
+    if not asked:
+        return value
+    return value.get(asked[0]) if isinstance(value, Mapping) else asked[0] in value
+
+
+def plain(value: object) -> object:
+    """A value in tuples of texts and numbers, the same for equal values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        named = (getattr(value, each.name) for each in fields(value) if each.compare)
+        return (type(value).__name__, *map(plain, named))
+    if isinstance(value, Mapping):
+        return tuple(sorted(((plain(key), plain(one)) for key, one in value.items()), key=repr))
+    if isinstance(value, Set):
+        return tuple(sorted(map(plain, value), key=repr))
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
+    return value
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

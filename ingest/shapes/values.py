@@ -110,12 +110,17 @@ def option(text: str) -> str | None:
     return None if found is None else found.group()
 
 
-_OUT_OF_SYNC: Final = re.compile(r"\(brokerId: (-?\d+), endOffset: (\w+|-?\d+)\b[^)]*\)", re.ASCII)
+_OUT_OF_SYNC: Final = re.compile(
+    r"\(brokerId: (-?\d+), endOffset: (\w+|-?\d+)\b(?:, lastCaughtUpTimeMs: (\d+))?[^)]*\)", re.ASCII
+)
 
 
 def out_of_sync(text: str) -> str:
-    """``(brokerId: 2, endOffset: 1510) (brokerId: 3, endOffset: unknown)`` becomes ``2:1510,3:unknown``."""
-    return ",".join(f"{replica}:{offset}" for replica, offset in _OUT_OF_SYNC.findall(text))
+    """``(brokerId: 2, endOffset: 1510) (brokerId: 3, endOffset: unknown)`` becomes ``2:1510,3:unknown``.
+
+    With the time at which the leader last found it caught up, in ms since the epoch, where that is printed:
+    ``2:1510:1700000000000``."""
+    return ",".join(":".join(filter(None, found)) for found in _OUT_OF_SYNC.findall(text))
 
 
 _API_OF_RESPONSE: Final = {

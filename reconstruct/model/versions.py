@@ -220,6 +220,9 @@ TRUNCATION_BY_LEADER_EPOCH_SINCE: Final = v(0, 11)
 #: A leader counts its followers' lag from its election on (replica.resetLastCaughtUpTime in Partition.makeLeader
 #: 0.11.0).
 LAG_COUNTS_FROM_ELECTION_SINCE: Final = v(0, 11)
+#: A follower begins to fetch from its high watermark, no longer from its log end (ReplicaManager.makeFollowers 1.1.0,
+#: KAFKA-5163).
+FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE: Final = v(1, 1)
 #: KIP-279: the leader names the epoch that its answer is about, so that consecutive fast failovers leave no divergence.
 TRUNCATION_BY_EPOCH_LINEAGE_SINCE: Final = v(2, 0)
 #: KAFKA-7128: a replica joins the ISR only once its log end offset reached the start of the leader's epoch.
@@ -233,6 +236,11 @@ HIGH_WATERMARK_KEPT_IN_LOG_SINCE: Final = v(2, 4)
 #: KIP-497: the controller writes the ISR for the leader (AlterIsr; inter-broker protocol 2.7-IV2); a replica that the
 #: leader asked for counts already.
 ALTER_ISR_SINCE: Final = v(2, 7)
+#: A follower begins to fetch from its log end again and cuts its log while it fetches, where the inter-broker protocol
+#: is 2.7 or later and its log knows an epoch (ReplicaManager.initialFetchOffset 2.8.0, KAFKA-10554).
+TRUNCATION_ON_FETCH_SINCE: Final = v(2, 8)
+#: The inter-broker protocol that it needs (ApiVersion.isTruncationOnFetchSupported: 2.7-IV1).
+TRUNCATION_ON_FETCH_PROTOCOL: Final = v(2, 7)
 #: A leader takes a replica that a reassignment has removed out of its ISR at once, and prints its end offset as
 #: "unknown"; before, it kept it until it heard of the new assignment (KAFKA-9672, Partition.isFollowerOutOfSync).
 LEADER_DROPS_REMOVED_REPLICAS_SINCE: Final = v(3, 0)

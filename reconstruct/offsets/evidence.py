@@ -16,6 +16,8 @@ LOG_END_OFFSET = "log_end_offset"
 LOG_START_OFFSET = "log_start_offset"
 RECOVERY_POINT = "recovery_point"
 EPOCH_START = "epoch_start"
+#: Where a fetcher begins: which offset of the replica that is depends on the version.
+FETCH_OFFSET = "fetch_offset"
 
 #: Sources whose sighting is a file's content: the value was true when the file was written, some time before the copy.
 FILE_SOURCES = frozenset(
@@ -75,6 +77,22 @@ class OffsetObservation:
         return (self.evidence_id,) if self.evidence_id else ()
 
 
+class TruncationCause(StrEnum):
+    """Why a log was cut, the surest first.
+
+    Down to where the leader says that the follower's last epoch ends; to the leader's log end or start, where the
+    follower's fetch was out of range; to the follower's own high watermark, as up to 0.10 and where no epoch is known;
+    by what a start did not find again.
+    """
+
+    LEADER_EPOCH = "leader_epoch"
+    LEADER_LOG_START = "leader_log_start"
+    LEADER_LOG_END = "leader_log_end"
+    HIGH_WATERMARK = "high_watermark"
+    START = "start"
+    UNKNOWN = "unknown"
+
+
 class ReplicaEventKind(StrEnum):
     """What a broker's log says that its replica did."""
 
@@ -82,12 +100,14 @@ class ReplicaEventKind(StrEnum):
     LEADS = "leads"
     FOLLOWS = "follows"
     TRUNCATED = "truncated"
+    TRUNCATION_DECIDED = "truncation_decided"
     DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEvent:
-    """One such act at its line's time: ``offset`` for TRUNCATED, ``leader`` for FOLLOWS; None: not known."""
+    """One such act at its line's time: ``offset`` and ``cause`` of a truncation, ``leader`` for FOLLOWS; None: not
+    known."""
 
     replica_id: int
     kind: ReplicaEventKind
@@ -96,6 +116,7 @@ class ReplicaEvent:
     leader: int | None = None
     leader_epoch: int | None = None
     evidence_id: str = ""
+    cause: TruncationCause | None = None
 
 
 @dataclass(frozen=True, slots=True)

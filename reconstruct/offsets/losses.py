@@ -212,6 +212,7 @@ def _printed_log_ends(evidence: OffsetEvidence, replica: int, first: int, last: 
         for o in evidence.observations
         if (o.replica_id, o.offset_kind) == (replica, oe.LOG_END_OFFSET)
         and o.is_printed
+        and not o.is_minimum
         and first <= o.observed_at <= last
     ]
 

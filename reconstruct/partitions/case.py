@@ -14,6 +14,7 @@ from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Unavailability, Window
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
+from reconstruct.partitions.isr_flapping import IsrFlapping, isr_flapping
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
 from reconstruct.partitions.roles import Role, RoleChange, by_broker, role_changes
@@ -59,6 +60,10 @@ class Case:
     @cached_property
     def overlaps(self) -> list[LeadershipOverlap]:
         return leadership_overlaps(self.roles, self.facts, self.cluster)
+
+    @cached_property
+    def isr_flapping(self) -> list[IsrFlapping]:
+        return isr_flapping(self.decided, self.assignments, self.facts)
 
     @cached_property
     def facts_of_brokers(self) -> dict[int, list[Evidence]]:

@@ -60,6 +60,9 @@ class Evidence:
     to_broker_ids: tuple[int, ...] | None = None
     role: str | None = None
     cause: str | None = None
+    #: of a leader's line that shrinks the ISR: its log end, and REPLICA:OFFSET[:MS] of each replica that leaves.
+    log_end_offset: int | None = None
+    out_of_sync: str | None = None
     #: of a line that ignores a request: what the broker held itself.
     known_controller_epoch: int | None = None
     known_leader_epoch: int | None = None

@@ -164,6 +164,48 @@ LEADERSHIP_OVERLAPS: Final = TableSpec(
     constraints=INTERVAL_ORDER,
 )
 
+ISR_FLAPPING: Final = TableSpec(
+    "gold",
+    "isr_flapping",
+    "one row per (replica, window): its departures from the ISR and returns to it that are no more than ten minutes"
+    " apart; without those that a reassignment took out",
+    (*PARTITION_KEY, "replica_id", "sequence"),
+    (
+        *PARTITION,
+        col("replica_id", "int", "Replica that left.", nullable=False),
+        SEQUENCE,
+        col("valid_from", "timestamp", "Its first departure, UTC.", nullable=False),
+        col("valid_to", "timestamp", "Its last return, UTC; NULL: it did not come back."),
+        col("shrink_count", "int", "Departures.", nullable=False),
+        col("expand_count", "int", "Returns.", nullable=False),
+        col(
+            "shrinks_by_leader_count", "int", "Departures that a leader asked for: the replica lagged.", nullable=False
+        ),
+        col(
+            "shrinks_by_controller_count",
+            "int",
+            "Departures that a controller decided: the broker was gone, shut down, or another was elected.",
+            nullable=False,
+        ),
+        col("leaders", "array<int>", "Leaders it departed from.", nullable=False),
+        col("longest_absence_ms", "bigint", "Longest time between a departure and the return; NULL without a return."),
+        col("period_ms", "bigint", "Median time from one departure to the next; NULL where there is one only."),
+        col(
+            "lag_count_max",
+            "bigint",
+            "Offsets that it was behind its leader's log end, the most that a leader's line prints (since 2.2).",
+        ),
+        col(
+            "lag_ms_max",
+            "bigint",
+            "Milliseconds since it had last caught up, the most that a leader's line tells (since 3.6); as exact as the"
+            " time of the line.",
+        ),
+        *PROVENANCE,
+    ),
+    constraints=INTERVAL_ORDER,
+)
+
 LOSS_CAUSES: Final = (
     "unclean_election",  # the new leader was outside of the ISR
     "clean_election",  # it was in the ISR and lacked committed records all the same
@@ -200,6 +242,50 @@ DATA_LOSS_BOUNDS: Final = TableSpec(
             "For each of them FIRST-LAST, the offsets of the records it kept.",
             nullable=False,
         ),
+        *PROVENANCE,
+    ),
+)
+
+TRUNCATION_CAUSES: Final = (
+    "leader_epoch",  # where the leader says that the follower's last epoch ends (KIP-101)
+    "leader_log_start",  # the leader's log begins above
+    "leader_log_end",  # the follower's fetch was out of the leader's range
+    "high_watermark",  # the follower's own: up to 0.10, and where no epoch is known
+    "start",  # what its broker did not find again when it started
+    "unknown",
+)
+_COUNTED: Final = ", at least; 0: none is proven.", ", at most; NULL: not bounded."
+
+TRUNCATIONS: Final = TableSpec(
+    "gold",
+    "truncations",
+    "one row per (replica, cut of its log) that lines, lineages, checkpoints or probes show, without those that are"
+    " proven to have dropped nothing",
+    (*PARTITION_KEY, "replica_id", "sequence"),
+    (
+        *PARTITION,
+        col("replica_id", "int", "Replica whose log was cut.", nullable=False),
+        SEQUENCE,
+        col("truncated_at", "timestamp", "Earliest it can have been: the time of the first line, UTC.", nullable=False),
+        col("truncated_at_upper", "timestamp", "Latest it can have been, UTC; NULL: not bounded."),
+        col("truncated_to", "bigint", "Where the log ended then; where inferred, at the most.", nullable=False),
+        col("log_end_lower", "bigint", "Where it ended before, at least; NULL: not known."),
+        col("log_end_upper", "bigint", "Where it ended before, at most; NULL: not bounded."),
+        col("cause", "string", "Why.", nullable=False, vocabulary=TRUNCATION_CAUSES),
+        col("leader", "int", "Leader that the replica followed then; NULL: none, or not known."),
+        col("leader_epoch", "int", "Its leader epoch."),
+        col("dropped_count_lower", "bigint", "Offsets cut off" + _COUNTED[0], nullable=False),
+        col("dropped_count_upper", "bigint", "Offsets cut off" + _COUNTED[1]),
+        col("committed_count_lower", "bigint", "Of them committed ones" + _COUNTED[0], nullable=False),
+        col("committed_count_upper", "bigint", "Of them committed ones" + _COUNTED[1]),
+        col(
+            "uncommitted_count_lower",
+            "bigint",
+            "Of them those above every high watermark of their leader, which producers with acks=1 or acks=0 took for"
+            " written" + _COUNTED[0],
+            nullable=False,
+        ),
+        col("uncommitted_count_upper", "bigint", "The same" + _COUNTED[1]),
         *PROVENANCE,
     ),
 )
@@ -305,7 +391,9 @@ GOLD_TABLES: Final = (
     AVAILABILITY_INTERVALS,
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,
+    ISR_FLAPPING,
     DATA_LOSS_BOUNDS,
+    TRUNCATIONS,
     PROPAGATION_DELAYS,
     RECORDS_AT_RISK,
 )

@@ -31,7 +31,14 @@ INFERRED_FROM: Final = (
     "replication_rules",  # sightings of offsets, carried to other instants and replicas by the rules of replication
 )
 
-OFFSET_KINDS: Final = ("high_watermark", "log_end_offset", "log_start_offset", "recovery_point", "epoch_start")
+OFFSET_KINDS: Final = (
+    "high_watermark",
+    "log_end_offset",
+    "log_start_offset",
+    "recovery_point",
+    "epoch_start",
+    "fetch_offset",  # where a fetcher began: log end offset or high watermark, by version
+)
 
 CLUSTER: Final = col("cluster_id", "string", "Cluster.", nullable=False)
 PARTITION: Final = (

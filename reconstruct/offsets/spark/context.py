@@ -16,6 +16,7 @@ from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
+from reconstruct.model.versions import TRUNCATION_ON_FETCH_PROTOCOL, KafkaVersion
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
@@ -32,27 +33,30 @@ NOTICED_AFTER_US: Final = 4_000_000
 _INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 _TIMEOUT: Final = "zookeeper.session.timeout.ms"
 _LAG_TIME: Final = "replica.lag.time.max.ms"
+_PROTOCOL: Final = "inter.broker.protocol.version"
 #: Kafka's defaults; of the timeout the longest that any version has.
 _INTERVAL_DEFAULT_MS: Final = 5_000
 _TIMEOUT_DEFAULT_MS: Final = 18_000
 #: The shortest that any version has by default (until 2.5, KIP-537).
 _LAG_TIME_DEFAULT_MS: Final = 10_000
 #: The fields that note of which broker they are asked.
-_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us")
+_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us", "truncates_on_fetch")
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetContext:
     """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
 
-    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest. ``clocks`` is what
-    remains unknown of each broker's clock after its correction; exact where nothing was given.
+    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest. ``truncates_on_fetch``
+    by broker whose settings are known: whether its inter-broker protocol is 2.7 or later, of several the oldest.
+    ``clocks`` is what remains unknown of each broker's clock after its correction; exact where nothing was given.
     """
 
     view: ClusterView
     covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
     lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
+    truncates_on_fetch: Mapping[int, bool] = field(default_factory=dict)
     clocks: OffsetClocks = field(default_factory=OffsetClocks)
 
     def noting(self, asked: Asked) -> OffsetContext:
@@ -99,8 +103,15 @@ def offset_contexts(
             for broker, of_broker in _spans_by_broker(files).items()
         }
         lag_times = {row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS) for row in settings}
-        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, clocks)
+        truncating = {row["broker_id"]: _truncates_on_fetch(row["protocols"]) for row in settings}
+        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, truncating, clocks)
     return result
+
+
+def _truncates_on_fetch(protocols: Iterable[str]) -> bool:
+    """Of brokers since 2.8; a protocol that is not set is the version's own."""
+    known = [KafkaVersion.parse(text) for text in protocols]
+    return all(version is not None and version >= TRUNCATION_ON_FETCH_PROTOCOL for version in known)
 
 
 def _by_cluster(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
@@ -179,5 +190,6 @@ def _settings(configs: DataFrame) -> DataFrame:
             F.max(value_of(_INTERVAL)).alias("interval_ms"),
             F.max(value_of(_TIMEOUT)).alias("timeout_ms"),
             F.min(value_of(_LAG_TIME)).alias("lag_time_ms"),
+            F.collect_set(F.when(F.col("config_key") == _PROTOCOL, F.col("config_value"))).alias("protocols"),
         )
     )

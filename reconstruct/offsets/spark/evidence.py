@@ -139,8 +139,8 @@ def _moves(replication_events: DataFrame) -> DataFrame:
 
 
 def _end_offset(member: Column) -> Column:
-    """Of the pairs ``replica:offset`` that the line lists; NULL where it lists none, or no offset (-1)."""
+    """Of the replicas that the line lists, ``replica:offset`` each; NULL where it lists none, or no offset (-1)."""
     own = F.concat(member.cast("string"), F.lit(":"))
     pairs = F.filter(F.split(text_field("out_of_sync"), ","), lambda pair: pair.startswith(own))
-    offset = F.substring_index(F.get(pairs, F.lit(0)), ":", -1).try_cast("bigint")
+    offset = F.get(F.split(F.get(pairs, F.lit(0)), ":"), F.lit(1)).try_cast("bigint")
     return F.when(offset >= 0, offset)

@@ -26,6 +26,7 @@ _COLUMNS: Final = {
     "offset": "bigint",
     "leader": "int",
     "leader_epoch": "int",
+    "cause": "string",
     "at_us": "bigint",
     "source": "string",
     "record_id": "string",

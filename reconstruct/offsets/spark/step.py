@@ -1,4 +1,4 @@
-"""The bounds of every partition's offsets on Spark: evidence in, the rows of both tables about offsets, findings and
+"""The bounds of every partition's offsets on Spark: evidence in, the rows of the tables about offsets, findings and
 verdicts out.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
+from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES, TRUNCATIONS
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
@@ -20,6 +20,7 @@ from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_ro
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
+from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetBounds,
@@ -28,22 +29,24 @@ from reconstruct.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
+from reconstruct.offsets.fetch_offsets import with_fetch_offsets
 from reconstruct.offsets.losses import UNCLEAN_ELECTION, OffsetLoss, find_losses, weighed_elections
 from reconstruct.offsets.rules import IsrMove, OffsetCase, judge_offsets
 from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.offsets.truncations import find_truncations
 from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_datetime
 
 #: The tables that this fold alone makes; findings it adds to gold.divergences, and verdicts.
-OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS)
+OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS, TRUNCATIONS)
 INFERRED: Final = "replication_rules"
 #: Pseudo table: what the offsets prove of the loss of each unclean election.
 UNCLEAN_LOSSES: Final = "unclean_losses"
 
 
 def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
-    """Rows of both :data:`OFFSET_TABLES` and of ``gold.divergences``, and verdicts; select with
+    """Rows of all :data:`OFFSET_TABLES` and of ``gold.divergences``, and verdicts; select with
     :func:`reconstruct.engine.folds.rows_of`. ``evidence`` as :func:`offset_evidence` gives it."""
     known = dict(contexts)
     return fold(
@@ -104,6 +107,10 @@ def offset_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> I
             evidence=sorted({*loss.evidence, *(name for kept in loss.diverging for name in kept.evidence)}),
             inferred_from=INFERRED,
         )
+    cuts = find_truncations(shown, bounds, context.view.version)
+    for sequence, cut in numbered(cuts, lambda cut: cut.replica_id):
+        until = None if cut.truncated_at_upper >= EVER_AFTER else cut.truncated_at_upper
+        yield table_row(TRUNCATIONS, cut, sequence=sequence, truncated_at_upper=until)
     yield from verdict_rows(verdicts)
     for election in proven:
         if election.cause == UNCLEAN_ELECTION:
@@ -131,7 +138,7 @@ def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
         for broker_id, starts in context.view.process_starts.items()
         for at, record_id in starts
     ]
-    return OffsetEvidence(
+    evidence = OffsetEvidence(
         values_of(OffsetObservation, rows),
         values_of(ReplicaEvent, rows) + began,
         values_of(DecidedState, rows),
@@ -139,6 +146,7 @@ def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
         context.schedules,
         context.clocks,
     )
+    return with_fetch_offsets(evidence, context.view.version, context.truncates_on_fetch)
 
 
 def _case(

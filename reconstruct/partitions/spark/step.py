@@ -7,7 +7,13 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, DIVERGENCES, LEADER_ELECTIONS, LEADERSHIP_OVERLAPS
+from ingest.lake.tables.gold import (
+    AVAILABILITY_INTERVALS,
+    DIVERGENCES,
+    ISR_FLAPPING,
+    LEADER_ELECTIONS,
+    LEADERSHIP_OVERLAPS,
+)
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
@@ -36,6 +42,7 @@ FOLDED_TABLES: Final = (
     AVAILABILITY_INTERVALS,
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,
+    ISR_FLAPPING,
     DIVERGENCES,
 )
 
@@ -90,6 +97,8 @@ def history_rows(case: Case) -> Iterator[dict[str, Any]]:
         )
     for overlap in case.overlaps:
         yield table_row(LEADERSHIP_OVERLAPS, overlap, deposed_leader=overlap.deposed)
+    for sequence, flapping in numbered(case.isr_flapping, lambda flapping: flapping.replica_id):
+        yield table_row(ISR_FLAPPING, flapping, sequence=sequence)
     yield from verdict_rows(case.verdicts)
 
 

@@ -1,4 +1,4 @@
-"""Bends of log lines about the ISR and about truncations; see :mod:`tests.support.bends.offsets`."""
+"""Bends of log lines about the ISR, truncations and high watermarks; see :mod:`tests.support.bends.offsets`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.bends.checkpoint_copies import (
 )
 from tests.support.bends.offsets import Change, Kind, Place
 from tests.support.captures.text import printed_at
-from tests.support.truth.calm import CalmCapture, Partition, Written
+from tests.support.truth.calm import Calm, CalmCapture, Partition, Written
 
 _TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] ")
 _STARTS: Final = re.compile(
@@ -219,7 +219,42 @@ def _cut_added(
     return _line_added(capture, broker, at_ms, f"{message} (kafka.log.{log})", partition)
 
 
+# --- high watermarks by their own lines -----------------------------------------------------------------------------
+
+
+def _high_watermark_line(capture: CalmCapture) -> Iterable[Place]:
+    """A leader's own line, in a stretch, above where its log ends by its answers, later ones included."""
+    for calm in capture.stretches:
+        ends = [
+            answer
+            for answer in answers(capture, calm.leader, calm.partition, LOG_END_QUESTION)
+            if calm.start <= answer["sent_at"] and answer["received_at"] <= calm.end
+        ]
+        if len(ends) > 3:
+            yield partial(_high_watermark_added, capture, calm, int(ends[1]["sent_at"]), ends[-1]["offset"])
+
+
+def _high_watermark_added(capture: CalmCapture, calm: Calm, at_ms: int, above: int, random: Random) -> Change:
+    topic, number = calm.partition
+    offset = above + random.randrange(1, 1_000)
+    message = f"Partition [{topic},{number}] on broker {calm.leader}: High watermark for partition [{topic},{number}]"
+    message += f" updated to {offset} [0 : 1234]"
+    if capture.version >= "1":
+        message = f"[Partition {topic}-{number} broker={calm.leader}] High watermark updated to {offset} [0 : 1234]"
+    if capture.version >= "3":
+        message = (
+            f"[Partition {topic}-{number} broker={calm.leader}] High watermark updated from (offset={above},"
+            f" segment=[0:1000]) to (offset={offset}, segment=[0:1234])"
+        )
+    return _line_added(capture, calm.leader, at_ms, f"{message} (kafka.cluster.Partition)", calm.partition)
+
+
 KINDS: Final = (
+    Kind(
+        "a leader's line of a high watermark above its log",
+        ("R31", "high_watermark_above_log_end"),
+        _high_watermark_line,
+    ),
     Kind("shrink of a replica below the high watermark", ("R34", "leader_high_watermark_above_isr"), _shrunk_below),
     Kind("truncation below the high watermark", ("R35", "committed_records_truncated"), _cut),
     Kind("shrink of a replica with all of the leader's log", ("R38", "isr_shrink_without_reason"), _shrunk_in_sync),

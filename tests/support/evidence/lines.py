@@ -25,9 +25,10 @@ _NUMBERS: Final = (
     "leader_recovery_state",
     "correlation_id",
     "known_controller_epoch",
+    "log_end_offset",
 )
 _LISTS: Final = ("old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids")
-_TEXTS: Final = ("from_state", "to_state", "role")
+_TEXTS: Final = ("from_state", "to_state", "role", "out_of_sync")
 #: Other names of a field of the evidence, which count where the message has them.
 _OTHER_NAMES: Final = {
     "controller_epoch": "request_controller_epoch",

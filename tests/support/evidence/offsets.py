@@ -120,7 +120,7 @@ def _moves_of(broker: int, evidence_id: str, text: str) -> Iterator[tuple[Partit
         return
     fields = matched.fields
     at = printed_at(line[1])
-    known = dict(pair.split(":") for pair in fields.get("out_of_sync", "").split(",") if pair)
+    known = dict(pair.split(":")[:2] for pair in fields.get("out_of_sync", "").split(",") if pair)
     moved = set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
     for member in sorted(moved - {""}):
         end = known.get(member, "")

@@ -38,6 +38,7 @@ from reconstruct.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
+from reconstruct.offsets.fetch_offsets import with_fetch_offsets
 from reconstruct.offsets.messages import logged_replica_events, printed_offsets
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
@@ -119,13 +120,16 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     found = CaptureEvidence(version)
     for partition in sorted(observations.keys() | events.keys()):
         began = [ReplicaEvent(b, ReplicaEventKind.STARTED, at) for b, instants in starts.items() for at in instants]
-        found.partitions[partition] = OffsetEvidence(
+        evidence = OffsetEvidence(
             observations.get(partition, []),
             events.get(partition, []) + began,
             decided.get(partition, []),
             covered,
             _schedules(capture),
             clocks,
+        )
+        found.partitions[partition] = with_fetch_offsets(
+            evidence, VersionRange.exactly(version), dict.fromkeys(covered, True)
         )
     return found
 

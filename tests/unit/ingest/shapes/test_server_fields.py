@@ -43,7 +43,7 @@ SERVER_LOG = [
             "new_isr": "1",
             "high_watermark": "1500",
             "log_end_offset": "1523",
-            "out_of_sync": "2:1510,3:unknown",
+            "out_of_sync": "2:1510:1700000000000,3:unknown",
         },
     ),
     (

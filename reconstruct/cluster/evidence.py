@@ -86,6 +86,7 @@ class ClusterFacts:
     life_signs: list[LifeSign] = field(default_factory=list)
     #: zookeeper.session.timeout.ms of the brokers whose configuration gives it.
     session_timeouts_ms: dict[int, int] = field(default_factory=dict)
+    fetcher_counts: dict[int, int] = field(default_factory=dict)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     stated_versions: list[str] = field(default_factory=list)

@@ -129,6 +129,9 @@ class ClusterView:
     #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
     broker_min_insync_replicas: Mapping[int, int] = field(default_factory=dict)
 
+    #: the brokers' own num.replica.fetchers, where their configuration was given (Kafka's default is 1).
+    fetcher_counts: Mapping[int, int] = field(default_factory=dict)
+
     #: unclean.leader.election.enable of a topic, where its configuration says.
     unclean_election: Mapping[str, bool] = field(default_factory=dict)
     #: the brokers' own setting, the version's default included; None where their configuration was not given.

@@ -78,6 +78,8 @@ class DivergenceType(StrEnum):
     LEADER_STUCK_ON_STALE_VERSION = "leader_stuck_on_stale_version", "R24"
     TWO_ACTING_LEADERS = "two_acting_leaders", "R25"
     DEPOSED_LEADER_WENT_ON = "deposed_leader_went_on", "R25"
+    FETCHED_FROM_WRONG_LEADER = "fetched_from_wrong_leader", "R26"
+    FETCHER_LEFT_FAILED = "fetcher_left_failed", "R26"
     HIGH_WATERMARK_DECREASED = "high_watermark_decreased", "R30"
     HIGH_WATERMARK_ROLLED_BACK = "high_watermark_rolled_back", "R30"
     HIGH_WATERMARK_ABOVE_LOG_END = "high_watermark_above_log_end", "R31"

@@ -14,6 +14,7 @@ from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Unavailability, Window
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
+from reconstruct.partitions.fetchers import Fetching, fetcher_timelines
 from reconstruct.partitions.isr_flapping import IsrFlapping, isr_flapping
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.overlaps import LeadershipOverlap, leadership_overlaps
@@ -50,6 +51,7 @@ class Case:
     #: when the incarnation ended, µs since the epoch; None while it lasts.
     deleted_at: int | None = None
     is_only_incarnation: bool = True
+    partition_id: int | None = None
     verdicts: Verdicts = field(default_factory=Verdicts)
 
     @property
@@ -60,6 +62,11 @@ class Case:
     @cached_property
     def overlaps(self) -> list[LeadershipOverlap]:
         return leadership_overlaps(self.roles, self.facts, self.cluster)
+
+    @cached_property
+    def fetchers(self) -> dict[int, list[Fetching]]:
+        """By broker: when it fetched the partition from whom."""
+        return fetcher_timelines(self.topic, self.partition_id, self.facts, self.cluster)
 
     @cached_property
     def isr_flapping(self) -> list[IsrFlapping]:

@@ -60,6 +60,9 @@ class Evidence:
     to_broker_ids: tuple[int, ...] | None = None
     role: str | None = None
     cause: str | None = None
+    #: of a fetcher: where it begins, and which of its broker's threads to that leader it is.
+    fetch_offset: int | None = None
+    fetcher_id: int | None = None
     #: of a leader's line that shrinks the ISR: its log end, and REPLICA:OFFSET[:MS] of each replica that leaves.
     log_end_offset: int | None = None
     out_of_sync: str | None = None

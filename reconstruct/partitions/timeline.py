@@ -31,10 +31,15 @@ from reconstruct.time.intervals import Change, close_intervals
 
 
 def fold_partition(
-    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, ends_at: int | None = None, is_only: bool = True
+    topic: str,
+    evidence: Iterable[Evidence],
+    cluster: ClusterView,
+    ends_at: int | None = None,
+    is_only: bool = True,
+    partition_id: int | None = None,
 ) -> Case:
     """The history of one partition incarnation of ``topic``; ``ends_at`` is when the next incarnation began,
-    ``is_only`` whether the topic has no other."""
+    ``is_only`` whether the topic has no other. By ``partition_id`` is known which thread fetches it."""
     facts = in_order(evidence)
     if facts:
         cluster = cluster.at_generation_of(facts[0].at)
@@ -76,6 +81,7 @@ def fold_partition(
         availability=availability(topic, decided, assignments, reassigning, deleting, roles, cluster),
         deleted_at=deleted_at,
         is_only_incarnation=is_only,
+        partition_id=partition_id,
     )
     judge(RULES, case, case.verdicts)
     return case

@@ -144,6 +144,48 @@ REPLICA_ROLE_TIMELINE: Final = _timeline(
     *INTERVAL,
 )
 
+FETCHER_TIMELINE: Final = _timeline(
+    "fetcher_timeline",
+    "one row per (partition, broker, interval): whom one broker fetched the partition from, or since when its fetcher"
+    " had given it up",
+    (*PARTITION_KEY, "broker_id", "sequence"),
+    col("broker_id", "int", "Broker that fetches.", nullable=False),
+    SEQUENCE,
+    col(
+        "state",
+        "string",
+        "failed: the fetcher gave the partition up, and nothing fetches it.",
+        nullable=False,
+        vocabulary=("fetching", "failed"),
+    ),
+    col("leader", "int", "Whom it fetches from; NULL where nothing says."),
+    col(
+        "fetcher_id",
+        "int",
+        "Which of its threads to that leader: by the hash of topic and partition over num.replica.fetchers, or as a"
+        " line of the thread names it; NULL where neither is known.",
+    ),
+    col(
+        "fetch_offset",
+        "bigint",
+        "Offset it begins from: the replica's log end or high watermark, by version (silver.offset_observations).",
+    ),
+    *INTERVAL,
+    col(
+        "ended_by",
+        "string",
+        "removed from the thread, added again, given up, or a new process; NULL while open.",
+        vocabulary=("removed", "added_again", "failed", "process_started"),
+    ),
+    col(
+        "failure_count",
+        "int",
+        "Lines of trouble with it: failed fetches, refused epochs, offsets out of range.",
+        nullable=False,
+    ),
+    col("last_failure", "string", "Event type of the last of them; NULL without any."),
+)
+
 REPLICA_OFFSET_TIMELINE: Final = _timeline(
     "replica_offset_timeline",
     "one row per (replica, interval): what is proven of its offsets at every instant of it; and per (replica, answer of"
@@ -186,5 +228,6 @@ SILVER_TABLES: Final = (
     LEADER_AND_ISR_TIMELINE,
     ASSIGNMENT_TIMELINE,
     REPLICA_ROLE_TIMELINE,
+    FETCHER_TIMELINE,
     REPLICA_OFFSET_TIMELINE,
 )

@@ -45,6 +45,7 @@ _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"
 SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
+FETCHERS: Final = "num.replica.fetchers"
 
 
 def gather(
@@ -256,6 +257,7 @@ def _set(cluster: ClusterFacts, row: Row) -> None:
         cluster.broker_unclean[broker_id] = row["unclean"]
         if row["session_timeout_ms"] is not None:
             cluster.session_timeouts_ms[broker_id] = row["session_timeout_ms"]
+        cluster.fetcher_counts[broker_id] = 1 if row["fetchers_count"] is None else row["fetchers_count"]
 
 
 def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
@@ -272,6 +274,7 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
             F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
             F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),
             F.lit(None).cast("int").alias("session_timeout_ms"),
+            F.lit(None).cast("int").alias("fetchers_count"),
         )
     )
     brokers = (
@@ -281,6 +284,7 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
             _value(MIN_ISR).try_cast("int").alias("min_isr"),
             _value(UNCLEAN).try_cast("boolean").alias("unclean"),
             _value(SESSION_TIMEOUT).try_cast("int").alias("session_timeout_ms"),
+            _value(FETCHERS).try_cast("int").alias("fetchers_count"),
         )
     )
     return topics.unionByName(brokers, allowMissingColumns=True)

@@ -7,6 +7,7 @@ from typing import Final
 from ingest.lake.tables.events import STATE_CHANGE_EVENTS
 from ingest.lake.tables.gold import LEADER_ELECTIONS
 from ingest.lake.tables.silver import (
+    FETCHER_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
     PARTITION_STATE_TIMELINE,
     REPLICA_ROLE_TIMELINE,
@@ -22,6 +23,7 @@ from reconstruct.partitions.rules.caches import judge_caches_agree, judge_caches
 from reconstruct.partitions.rules.controller_writes import judge_controller_epochs_of_writes, judge_leader_epoch_steps
 from reconstruct.partitions.rules.decided import judge_leader_epochs, judge_leader_in_isr, judge_one_leader_per_epoch
 from reconstruct.partitions.rules.elections import judge_elections, judge_unclean_elections
+from reconstruct.partitions.rules.fetchers import judge_fetchers
 from reconstruct.partitions.rules.overlaps import judge_one_acting_leader
 from reconstruct.partitions.rules.partition_epochs import judge_isr_not_empty, judge_partition_epochs
 from reconstruct.partitions.rules.refusals import judge_refusals
@@ -172,6 +174,14 @@ RULES: Final = (
         REPLICA_ROLE_TIMELINE.full_name,
         needs=_STATE_CHANGES,
         judges=(judge_one_acting_leader,),
+    ),
+    Rule(
+        "R26",
+        "a follower fetches from a leader that it was told of, and what its fetcher gives up is fetched again",
+        "kafka.server.AbstractFetcherManager, ReplicaManager.makeFollowers since 0.8.0",
+        FETCHER_TIMELINE.full_name,
+        needs=(EvidenceKind.SERVER_LOG, *_STATE_CHANGES),
+        judges=(judge_fetchers,),
     ),
     Rule(
         "R07",

@@ -22,6 +22,7 @@ from reconstruct.model.znode_paths import (
 )
 from reconstruct.partitions import evidence as kinds
 from reconstruct.partitions.roles import ROLE_STEPS
+from reconstruct.partitions.fetchers import FETCHER_EVENTS
 
 #: The fields of ``Evidence``, name and Spark type.
 EVIDENCE_COLUMNS: Final = columns_of(kinds.Evidence)
@@ -58,6 +59,7 @@ REPLICATION_KINDS: Final = (
     EventType.ISR_UPDATE_COMMITTED,
     EventType.ISR_UPDATE_FAILED,
     EventType.LEADER_EPOCH_STARTED,
+    *FETCHER_EVENTS,
 )
 #: Events of controller.log; where server.log has another event of that name, the fold calls them differently.
 CONTROLLER_KINDS: Final = (
@@ -103,7 +105,11 @@ def partition_evidence(
 
 def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
     """Typed events: a column of theirs where they have it, else what the field of that name says."""
-    named = events.where("topic IS NOT NULL AND partition_id IS NOT NULL AND topic_incarnation IS NOT NULL")
+    # a copy that moves between the directories of one broker is no replica
+    is_of_replica = F.coalesce(text_field("is_future"), F.lit("")) != "true"
+    named = events.where("topic IS NOT NULL AND partition_id IS NOT NULL AND topic_incarnation IS NOT NULL").where(
+        is_of_replica
+    )
     decoders = {"bigint": int_field, "array<bigint>": ints_field, "boolean": boolean_field}
     given = {
         name: F.col(name) if name in events.columns else decoders[type_](name)

@@ -17,6 +17,7 @@ from ingest.lake.tables.gold import (
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import (
     ASSIGNMENT_TIMELINE,
+    FETCHER_TIMELINE,
     LEADER_AND_ISR_TIMELINE,
     PARTITION_STATE_TIMELINE,
     REPLICA_ROLE_TIMELINE,
@@ -39,6 +40,7 @@ FOLDED_TABLES: Final = (
     REPLICA_STATE_TIMELINE,
     ASSIGNMENT_TIMELINE,
     REPLICA_ROLE_TIMELINE,
+    FETCHER_TIMELINE,
     AVAILABILITY_INTERVALS,
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,
@@ -60,7 +62,14 @@ def history_of(rows: Sequence[Row], clusters: Mapping[str, ClusterView]) -> Case
     first = rows[0]
     cluster = clusters.get(first["cluster_id"]) or ClusterView(first["cluster_id"])
     evidence = (value_of(Evidence, row) for row in rows)
-    return fold_partition(first["topic"], evidence, cluster, first[INCARNATION_END], first[IS_ONLY_INCARNATION])
+    return fold_partition(
+        first["topic"],
+        evidence,
+        cluster,
+        first[INCARNATION_END],
+        first[IS_ONLY_INCARNATION],
+        first["partition_id"],
+    )
 
 
 def history_rows(case: Case) -> Iterator[dict[str, Any]]:
@@ -81,6 +90,8 @@ def history_rows(case: Case) -> Iterator[dict[str, Any]]:
     for view, timelines in (("replica_manager", case.roles), ("metadata_cache", case.caches)):
         for broker_id, roles in timelines.items():
             yield from table_rows(REPLICA_ROLE_TIMELINE, roles, broker_id=broker_id, view=view)
+    for fetched in case.fetchers.values():
+        yield from table_rows(FETCHER_TIMELINE, fetched)
     for sequence, span in numbered(case.availability, lambda span: span.kind):
         yield table_row(AVAILABILITY_INTERVALS, span, sequence=sequence)
     for sequence, election in enumerate(case.elections):

@@ -17,7 +17,7 @@ from reconstruct.cluster.evidence import (
     ControllerFact,
     LifeSign,
 )
-from reconstruct.cluster.spark.evidence import ELECTED, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
+from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.time.line_order import FAR_BACK_US, is_in_order, jumps_back
@@ -179,6 +179,7 @@ def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]
         given = {key.strip(): value.strip() for key, value in pairs}
         broker_id = int(properties.split("/")[0].removeprefix("broker-"))
         facts.broker_min_isr[broker_id] = int(given.get(MIN_ISR, 1))
+        facts.fetcher_counts[broker_id] = int(given.get(FETCHERS, 1))
         if SESSION_TIMEOUT in given:
             facts.session_timeouts_ms[broker_id] = int(given[SESSION_TIMEOUT])
         facts.broker_unclean[broker_id] = given[UNCLEAN] == "true" if UNCLEAN in given else None

@@ -26,6 +26,8 @@ _NUMBERS: Final = (
     "correlation_id",
     "known_controller_epoch",
     "log_end_offset",
+    "fetch_offset",
+    "fetcher_id",
 )
 _LISTS: Final = ("old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids")
 _TEXTS: Final = ("from_state", "to_state", "role", "out_of_sync")

@@ -59,7 +59,9 @@ class PlainCapture:
     def fold_one(self, partition: Partition) -> Case:
         """The history of one partition, folded once."""
         if partition not in self._histories:
-            self._histories[partition] = fold_partition(partition[0], self.facts[partition], self.view)
+            self._histories[partition] = fold_partition(
+                partition[0], self.facts[partition], self.view, partition_id=partition[1]
+            )
         return self._histories[partition]
 
 
@@ -104,7 +106,7 @@ def _facts(line: Line) -> Iterator[tuple[Partition, Evidence]]:
     is_for_leader = (line.source_kind, line.event_type) == ("controller_log", "isr_update_committed")
     kind = "isr_update_committed_for_leader" if is_for_leader else line.event_type
     for partition, fields in by_partition(line.fields):
-        if partition is not None:
+        if partition is not None and fields.get("is_future") != "true":
             yield partition, _fact(line, kind, fields)
 
 

@@ -1,0 +1,133 @@
+"""Whom followers fetch from, and what became of the partitions that their fetchers gave up (R26)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.verdicts import Divergence, Verdicts
+from reconstruct.partitions.case import Case
+from reconstruct.partitions.fetchers import FAILED, FETCHING, TROUBLE, Fetching
+from reconstruct.partitions.sightings import Rank
+from reconstruct.time.instants import utc
+from reconstruct.time.intervals import as_of
+
+#: A fetcher is added while the request that tells of the leader is handled; both lines are of one broker.
+_WHILE_HANDLED_US: Final = 1_000_000
+#: A thread that is told to stop may still handle an answer: as long as a fetch may wait for one.
+_IN_FLIGHT_US: Final = 30_000_000
+#: A partition that was given up and added again is back in the ISR within this, or was not added again.
+_CAUGHT_UP_US: Final = 60_000_000
+
+
+def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
+    """R26: each fetcher that is added, and each line of a fetcher thread, is of a leader that the broker was told of
+    then; a partition that was given up does not stay so while its replica is out of the ISR."""
+    leaders = _leaders(case)
+    for broker_id, timeline in case.fetchers.items():
+        told = [(c.at, c.role.leader_epoch) for c in case.role_changes if c.broker_id == broker_id]
+        epochs = [(at, epoch) for at, epoch in told if epoch is not None]
+        for span in timeline:
+            if span.state == FETCHING and span.leader is not None:
+                _judge_leader(case, span, _WHILE_HANDLED_US, epochs, leaders, verdicts)
+        for span in _of_other_threads(case, broker_id, timeline):
+            _judge_leader(case, span, _IN_FLIGHT_US, epochs, leaders, verdicts)
+        if timeline and timeline[-1].state == FAILED:
+            _judge_given_up(case, timeline[-1], verdicts)
+
+
+def _leaders(case: Case) -> dict[int, set[int]]:
+    """By leader epoch: who was decided, or was told to a broker, to lead."""
+    result: dict[int, set[int]] = {}
+    for interval in case.decided:
+        result.setdefault(interval.value.leader_epoch, set()).add(interval.value.leader)
+    for change in case.role_changes:
+        if change.role.leader_epoch is not None and change.role.leader is not None:
+            result.setdefault(change.role.leader_epoch, set()).add(change.role.leader)
+    return result
+
+
+def _of_other_threads(case: Case, broker_id: int, timeline: Sequence[Fetching]) -> list[Fetching]:
+    """Lines of a thread of another leader than the one that the partition is fetched from by then."""
+    result = []
+    for fact in case.facts_of_brokers.get(broker_id, ()):
+        if fact.kind not in TROUBLE or fact.leader is None:
+            continue
+        at_once = [s for s in timeline if s.start <= fact.at and (s.end is None or fact.at < s.end)]
+        if at_once and at_once[-1].leader not in (None, fact.leader):
+            result.append(
+                Fetching(
+                    broker_id, fact.at, fact.at, FETCHING, fact.leader, fact.fetcher_id, evidence=(fact.evidence_id,)
+                )
+            )
+    return result
+
+
+def _judge_leader(
+    case: Case,
+    span: Fetching,
+    slack: int,
+    told: Sequence[tuple[int, int]],
+    leaders: Mapping[int, set[int]],
+    verdicts: Verdicts,
+) -> None:
+    """By the order of the broker's own log: only the leaders of the epochs that it was told of around the line may be
+    meant, and of each of them it must be known who led."""
+    before = [epoch for at, epoch in told if at < span.start - slack]
+    near = [epoch for at, epoch in told if abs(at - span.start) <= slack]
+    after = [epoch for at, epoch in told if at > span.start + slack]
+    last = min(after, default=None)
+    if last is None and near and _is_written_after(case, max(near), span.start + slack):
+        last = max(near)
+    possible = range(max(before, default=0), (-1 if last is None else last) + 1)
+    if not possible or any(epoch not in leaders for epoch in possible):
+        verdicts.unjudged("R26")
+    elif any(span.leader in leaders[epoch] for epoch in possible):
+        verdicts.kept("R26")
+    else:
+        named = "; ".join(f"{epoch}: {', '.join(map(str, sorted(leaders[epoch])))}" for epoch in possible)
+        verdicts.broken(
+            Divergence(
+                DivergenceType.FETCHED_FROM_WRONG_LEADER,
+                case.severity(),
+                span.start,
+                broker_id=span.broker_id,
+                replica_id=span.broker_id,
+            ).explained(
+                f"a fetcher for a leader of leader epochs {possible[0]} to {possible[-1]}",
+                f"a fetcher for broker {span.leader}",
+                f"Broker {span.broker_id} fetched from broker {span.leader} ({utc(span.start)}), which led at none of"
+                f" the leader epochs that it was told of around then (leader epoch: leader: {named}).",
+                span.evidence,
+            )
+        )
+
+
+def _is_written_after(case: Case, epoch: int, at: int) -> bool:
+    """Whether a znode still showed that epoch later, so that none after it had been decided at ``at``."""
+    return any(
+        sighting.rank is Rank.WRITTEN and sighting.leader_epoch == epoch and sighting.fact.at > at + _CAUGHT_UP_US
+        for sighting in case.sightings
+    )
+
+
+def _judge_given_up(case: Case, span: Fetching, verdicts: Verdicts) -> None:
+    since = span.start + _CAUGHT_UP_US
+    states = [interval for interval in case.decided if interval.end is None or interval.end > since]
+    assigned = None if not case.decided else as_of(case.assignments, case.decided[-1].start)
+    is_over = case.deleted_at is not None or not case.facts or case.facts[-1].at < since
+    if is_over or not states or assigned is None or span.broker_id not in assigned.value.replicas:
+        verdicts.unjudged("R26")
+    elif any(span.broker_id in interval.value.isr for interval in states):
+        verdicts.kept("R26")
+    else:
+        verdicts.broken(
+            Divergence.of_replica(DivergenceType.FETCHER_LEFT_FAILED, "warning", span.start, span.broker_id).explained(
+                "a fetcher that is added again, or a replica that is back in the ISR",
+                "a partition that no fetcher fetches",
+                f"The fetcher of broker {span.broker_id} gave the partition up ({utc(span.start)}) and was not added"
+                " again: the replica has not been in the ISR since. Kafka does not try again by itself.",
+                span.evidence,
+            )
+        )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Final
+
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import (
+    ALTER_ISR_SINCE,
     FETCHES_WAIT_FOR_ISR_CHANGE_SINCE,
     JOIN_NEEDS_EPOCH_START_SINCE,
     LAG_COUNTS_FROM_ELECTION_SINCE,
     LEADER_DROPS_REMOVED_REPLICAS_SINCE,
 )
 from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import (
     LINE_TO_ACT_US,
     LINE_TO_VALUE_US,
@@ -20,6 +25,9 @@ from reconstruct.offsets.evidence import (
 )
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.time.instants import utc
+
+#: A leader's line of a join and the write of it lie within this.
+_SAME_JOIN_US: Final = 5_000_000
 
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
@@ -135,8 +143,9 @@ def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
     up to the begin of the leader's epoch."""
     curves = case.curves
-    for move in _moves(case, IsrMoveKind.JOINED):
-        slack = case.clocks.slack_us(move.leader)
+    joins = [(move, move.leader) for move in _moves(case, IsrMoveKind.JOINED)]
+    for move, clock in [*joins, *((move, DECISIONS) for move in _decided_joins(case))]:
+        slack = case.clocks.slack_us(clock)
         start, end = move.at - LINE_TO_VALUE_US, move.at + LINE_TO_VALUE_US
         had = curves.most(move.member, oe.LOG_END_OFFSET, end - slack, end + slack)
         needed = curves.least(move.leader, oe.HIGH_WATERMARK, start - slack, start + slack)
@@ -158,6 +167,26 @@ def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
                     names(had.evidence, needed.evidence, (move.evidence_id,)),
                 )
             )
+
+
+def _decided_joins(case: OffsetCase) -> list[IsrMove]:
+    """Those that only a decided state shows, since the controller writes the ISR for the leader (2.7, KIP-497).
+
+    A leader does not log that it asks for one. From then on a replica that is asked for counts for the high watermark:
+    so when the state is written it has what that covers, however long it took.
+    """
+    if case.version.may_be_before(ALTER_ISR_SINCE):
+        return []
+    logged = [(move.member, move.at) for move in case.isr_moves if move.kind is IsrMoveKind.JOINED]
+    decided = sorted(case.evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
+    return [
+        IsrMove(after.leader, member, IsrMoveKind.JOINED, after.valid_from, evidence_id=evidence[0] if evidence else "")
+        for before, after in pairwise(decided)
+        if (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
+        for evidence in [case.decided_evidence.get((after.valid_from, after.leader_epoch), ())]
+        for member in sorted(set(after.isr) - set(before.isr) - {after.leader})
+        if not any(who == member and abs(at - after.valid_from) <= _SAME_JOIN_US for who, at in logged)
+    ]
 
 
 def _epoch_begin(case: OffsetCase, move: IsrMove) -> Extreme | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Final
 
@@ -188,6 +189,33 @@ def _joined_early(capture: CalmCapture) -> Iterable[Place]:
                     yield partial(answer_lowered, capture, after[0], told[-1]["offset"])
 
 
+def _joined_early_for_leader(capture: CalmCapture) -> Iterable[Place]:
+    """As above, of a join that only the state's writes show: since 2.7 the controller writes it for the leader."""
+    by_partition: dict[Partition, list[Written]] = {}
+    for write in capture.writes if capture.version >= "2.7" else ():
+        by_partition.setdefault(write.partition, []).append(write)
+    for partition, writes in by_partition.items():
+        for before, after in pairwise(writes):
+            if (before.leader, before.leader_epoch) != (after.leader, after.leader_epoch) or after.leader < 0:
+                continue
+            told = [
+                a
+                for a in answers(capture, after.leader, partition, HIGH_WATERMARK_QUESTION)
+                if before.start <= a["sent_at"] and a["received_at"] < before.end - 100
+            ]
+            for member in sorted(set(after.isr) - set(before.isr)):
+                later = [a for a in answers(capture, member, partition, LOG_END_QUESTION) if a["sent_at"] > after.start]
+                if not told or not later or told[-1]["offset"] == 0:
+                    continue
+                until = later[0]["received_at"]
+                if not (
+                    capture.is_disturbed(after.leader, told[-1]["sent_at"], until)
+                    or capture.is_disturbed(member, before.end - 1_000, until)
+                    or _is_cut(capture, member, partition, before.end - 1_100, until)
+                ):
+                    yield partial(answer_lowered, capture, later[0], told[-1]["offset"])
+
+
 def _is_cut(capture: CalmCapture, broker: int, partition: Partition, start: float, end: float) -> bool:
     name = re.compile(rf"{re.escape(partition[0])}[-,]{partition[1]}\b")
     return any(
@@ -260,4 +288,9 @@ KINDS: Final = (
     Kind("shrink of a replica with all of the leader's log", ("R38", "isr_shrink_without_reason"), _shrunk_in_sync),
     Kind("shrink soon after the leader's election", ("R38", "isr_shrink_without_reason"), _shrunk_early),
     Kind("log end below the high watermark after a join", ("R38", "isr_join_too_early"), _joined_early),
+    Kind(
+        "log end below the high watermark after a join that the controller wrote",
+        ("R38", "isr_join_too_early"),
+        _joined_early_for_leader,
+    ),
 )

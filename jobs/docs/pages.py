@@ -14,11 +14,14 @@ import jinja2
 from ingest.lake.tables import SCHEMAS, TABLES
 from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes import MEANINGS, SHAPES
+from jobs.docs.event_uses import event_uses, reasons
+from jobs.docs.mechanisms import MECHANISMS
+from reconstruct.events.unused import NOT_READ
 from reconstruct.model import states
 from reconstruct.model.versions import OLDEST
 from reconstruct.rule_book import RULES
 
-PAGES: Final = ("tables.md", "transitions.md", "rules.md", "event-types.md")
+PAGES: Final = ("tables.md", "transitions.md", "rules.md", "event-types.md", "articles.md")
 #: The pages on which each kind of finding has its section.
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
 _SECTION: Final = re.compile(r"^## (\w+) \((R\d\d(?:, R\d\d)*)\)$", re.MULTILINE)
@@ -27,6 +30,11 @@ _SCHEMA_SENTENCES: Final = {
     "silver": "Typed events, and the timelines replayed from them.",
     "gold": "What the timelines amount to: elections, findings, availability, losses.",
     "quality": "What was checked, what was measured, and what cannot be said.",
+}
+_ARTICLES: Final = {
+    1: "The controller's state machines",
+    2: "Segments, high watermarks and the ISR",
+    3: "A replica's high watermark and log end, and whom it fetches from",
 }
 #: What writes the messages of each kind of shape.
 _SHAPE_TITLES: Final = {
@@ -109,6 +117,11 @@ def page(name: str) -> str:
         shape_titles=_SHAPE_TITLES,
         shapes=SHAPES,
         meanings=MEANINGS,
+        event_uses=event_uses(),
+        reasons=reasons(),
+        not_read=list(NOT_READ),
+        mechanisms=MECHANISMS,
+        articles=_ARTICLES,
     )
     return written.rstrip("\n") + "\n"
 

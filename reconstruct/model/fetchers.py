@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconstruct.model.versions import KafkaVersion, v
+from reconstruct.model.versions import FETCHER_HASH_ABSOLUTE_SINCE, FETCHER_HASH_UNSIGNED_SINCE, KafkaVersion
 
 _INT_BITS: Final = 32
 _SIGN: Final = 1 << (_INT_BITS - 1)
-#: The partition's number is added to 31 times the topic's hash, no longer the other way round, and the sign bit is cut
-#: off the sum (AbstractFetcherManager 0.8.1).
-SIGN_CUT_OFF_SINCE: Final = v(0, 8, 1)
-#: The sum's absolute value is taken (Utils.abs, KAFKA-1469).
-ABSOLUTE_SINCE: Final = v(0, 8, 2)
 
 
 def java_hash(text: str) -> int:
@@ -28,11 +23,11 @@ def fetcher_id(topic: str, partition_id: int, fetchers_count: int, version: Kafk
 
     In 0.8.0 it may be negative: then it counts below 0, a thread of its own.
     """
-    if version < SIGN_CUT_OFF_SINCE:
+    if version < FETCHER_HASH_UNSIGNED_SINCE:
         value = _as_int(java_hash(topic) + 31 * partition_id)
         return abs(value) % fetchers_count * (1 if value >= 0 else -1)
     value = _as_int(31 * java_hash(topic) + partition_id)
-    if version < ABSOLUTE_SINCE:
+    if version < FETCHER_HASH_ABSOLUTE_SINCE:
         return (value & (_SIGN - 1)) % fetchers_count
     return (0 if value == -_SIGN else abs(value)) % fetchers_count
 

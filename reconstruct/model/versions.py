@@ -238,7 +238,7 @@ HIGH_WATERMARK_KEPT_IN_LOG_SINCE: Final = v(2, 4)
 ALTER_ISR_SINCE: Final = v(2, 7)
 #: A follower begins to fetch from its log end again and cuts its log while it fetches, where the inter-broker protocol
 #: is 2.7 or later and its log knows an epoch (ReplicaManager.initialFetchOffset 2.8.0, KAFKA-10554).
-TRUNCATION_ON_FETCH_SINCE: Final = v(2, 8)
+FETCHES_BEGIN_AT_LOG_END_SINCE: Final = v(2, 8)
 #: The inter-broker protocol that it needs (ApiVersion.isTruncationOnFetchSupported: 2.7-IV1).
 TRUNCATION_ON_FETCH_PROTOCOL: Final = v(2, 7)
 #: A leader takes a replica that a reassignment has removed out of its ISR at once, and prints its end offset as
@@ -249,6 +249,14 @@ HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE: Final = v(3, 7)
 #: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState
 #: 3.7.0).
 FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
+
+# --- fetchers (reconstruct/model/fetchers.py) -------------------------------------------------------------------------
+
+#: Of the hash that chooses a fetcher, the partition's number is added to 31 times the topic's hash, no longer the other
+#: way round, and the sign bit is cut off (AbstractFetcherManager.getFetcherId 0.8.1).
+FETCHER_HASH_UNSIGNED_SINCE: Final = v(0, 8, 1)
+#: Its absolute value is taken instead (Utils.abs, KAFKA-1469).
+FETCHER_HASH_ABSOLUTE_SINCE: Final = v(0, 8, 2)
 
 # --- checkpoint files (reconstruct/checkpoints) -----------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from reconstruct.model.versions import (
     FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE,
-    TRUNCATION_ON_FETCH_SINCE,
+    FETCHES_BEGIN_AT_LOG_END_SINCE,
     VersionRange,
 )
 from reconstruct.offsets import evidence as oe
@@ -50,12 +50,12 @@ def _read(
     if version.is_before(FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE):
         return replace(observation, offset_kind=oe.LOG_END_OFFSET)
     is_again = _is_added_again(observation, evidence)
-    if version.is_before(TRUNCATION_ON_FETCH_SINCE) or (
-        version.is_since(TRUNCATION_ON_FETCH_SINCE) and truncates_on_fetch is False
+    if version.is_before(FETCHES_BEGIN_AT_LOG_END_SINCE) or (
+        version.is_since(FETCHES_BEGIN_AT_LOG_END_SINCE) and truncates_on_fetch is False
     ):
         is_high_watermark = not is_again and version.is_since(FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE)
         return replace(observation, offset_kind=oe.HIGH_WATERMARK) if is_high_watermark else None
-    if version.may_be_before(TRUNCATION_ON_FETCH_SINCE):
+    if version.may_be_before(FETCHES_BEGIN_AT_LOG_END_SINCE):
         return None
     is_exact = not is_again and truncates_on_fetch is True and _knows_epoch(observation, evidence)
     return replace(observation, offset_kind=oe.LOG_END_OFFSET, is_minimum=not is_exact)

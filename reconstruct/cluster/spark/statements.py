@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_KINDS
+from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import text_field
 
 
@@ -13,7 +14,7 @@ def stated_ids(lines: DataFrame, files: DataFrame) -> DataFrame:
     """The statements of an id in ``lines`` (records of logs, or events of ``server.log``), as (``cluster_id``,
     ``broker_id``, ``at`` in µs, ``evidence_id``, ``stated_cluster_id``). A log that may be of several clusters is a
     cluster of its own (``bronze.ingested_files``, ``files``): what the others of its folder state, it is told too."""
-    stated = lines.where((F.col("event_type") == "cluster_id") & text_field("cluster_id").isNotNull())
+    stated = lines.where((F.col("event_type") == EventType.CLUSTER_ID) & text_field("cluster_id").isNotNull())
     ambiguous = (
         files.where((F.col("cluster_source") == "ambiguous") & F.col("source_kind").isin(*LOG_KINDS))
         .select(F.col("cluster_id").alias("beside"), _folder().alias("folder"))

@@ -21,9 +21,9 @@ from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE, SHRUNK_ISR_SENT_
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.partitions.processes import shows_no_loss
 from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
 from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
-from reconstruct.partitions.rules.processes import shows_no_loss
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval
 

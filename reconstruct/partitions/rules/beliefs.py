@@ -12,14 +12,14 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import REQUESTS_ORDERED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
-from reconstruct.partitions.roles import LEADER, RoleChange
-from reconstruct.partitions.rules.processes import (
+from reconstruct.partitions.processes import (
     AcceptedEpoch,
     is_between,
     is_in_order,
     is_one_process,
     walk,
 )
+from reconstruct.partitions.roles import LEADER, RoleChange
 from reconstruct.partitions.sightings import LEADER_SIDE, Rank, Sighting
 from reconstruct.time.instants import utc
 

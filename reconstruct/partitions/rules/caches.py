@@ -17,8 +17,8 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import LEADER_DURING_DELETE, PartitionState
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.processes import is_between, shows_no_loss
 from reconstruct.partitions.rules.beliefs import Decided, decided_leaders
-from reconstruct.partitions.rules.processes import is_between, shows_no_loss
 from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
 

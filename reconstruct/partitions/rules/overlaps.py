@@ -8,8 +8,8 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap
+from reconstruct.partitions.processes import is_between
 from reconstruct.partitions.roles import LEADER, RoleChange
-from reconstruct.partitions.rules.processes import is_between
 from reconstruct.time.instants import utc
 
 #: A controller sends a request again 300 ms after it failed (later 100 ms): a broker that runs and can be

@@ -18,7 +18,7 @@ from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.rules.processes import (
+from reconstruct.partitions.processes import (
     AcceptedEpoch,
     is_between,
     is_one_process,

@@ -67,8 +67,10 @@ def test_the_timelines_are_those_of_the_design() -> None:
         "silver.leader_and_isr_timeline",
         "silver.assignment_timeline",
         "silver.replica_role_timeline",
+        "silver.fetcher_timeline",
         "silver.replica_offset_timeline",
         "gold.availability_intervals",
+        "gold.isr_flapping",
         "gold.records_at_risk",
     }
     assert set(ALLOWED_GAPS) < {spec.full_name for spec in TIMELINES}

@@ -1,0 +1,223 @@
+"""Each mechanism that the three articles describe: where it is in the program. A test finds every name that is given.
+
+The articles: (1) the controller's state machines, (2) segments, high watermarks and the ISR, (3) a replica's high
+watermark and log end, and whom it fetches from. None is quoted here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """``model`` are modules, or names in them (``module:name``); tables, rules and captures by their names.
+
+    ``open_`` says what of it is not judged, or not shown, as far as known.
+    """
+
+    article: int
+    what: str
+    model: tuple[str, ...]
+    tables: tuple[str, ...]
+    rules: tuple[str, ...]
+    captures: tuple[str, ...]
+    open_: str = ""
+
+
+_MACHINE: Final = "reconstruct.model.controller"
+_LIFECYCLE: Final = ("lifecycle-0.8.2.2", "lifecycle-1.1.1", "lifecycle-3.9.1")
+_FAILOVER: Final = ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1")
+_UNCLEAN: Final = ("unclean-0.8.2.2", "unclean-3.9.1-info")
+
+MECHANISMS: Final = (
+    Mechanism(
+        1,
+        "States of partitions and their legal transitions",
+        ("reconstruct.model.states:VALID_PREVIOUS_PARTITION_STATES", f"{_MACHINE}.partition_state_machine"),
+        ("silver.partition_state_timeline",),
+        ("R13", "R15"),
+        _LIFECYCLE,
+    ),
+    Mechanism(
+        1,
+        "States of replicas and their legal transitions",
+        ("reconstruct.model.states:VALID_PREVIOUS_REPLICA_STATES", f"{_MACHINE}.replica_state_machine"),
+        ("silver.replica_state_timeline",),
+        ("R14", "R15"),
+        _LIFECYCLE,
+    ),
+    Mechanism(
+        1,
+        "The election of a leader when the leader is gone, clean or unclean",
+        ("reconstruct.model.elections", "reconstruct.partitions.elections.judging"),
+        ("gold.leader_elections", "gold.data_loss_bounds"),
+        ("R05", "R07", "R08", "R09"),
+        (*_FAILOVER, *_UNCLEAN),
+    ),
+    Mechanism(
+        1,
+        "The elections of a reassignment, of the preferred replica and of a controlled shutdown",
+        ("reconstruct.model.elections", "reconstruct.partitions.elections.occasions"),
+        ("gold.leader_elections",),
+        ("R09",),
+        ("reassign_busy-1.1.1", *_LIFECYCLE),
+    ),
+    Mechanism(
+        1,
+        "The first leader and ISR of a new partition",
+        (f"{_MACHINE}.leader_writes", f"{_MACHINE}.leader_election"),
+        ("silver.leader_and_isr_timeline", "gold.leader_elections"),
+        ("R05", "R06", "R09", "R10"),
+        ("quiet-0.8.2.2", "quiet-3.9.1"),
+    ),
+    Mechanism(
+        1,
+        "Leader and ISR written on condition, and an election given up for a later controller",
+        (f"{_MACHINE}.zookeeper", f"{_MACHINE}.leader_writes"),
+        ("silver.leader_and_isr_timeline", "silver.znode_changes"),
+        ("R01", "R02", "R03", "R12"),
+        _FAILOVER,
+    ),
+    Mechanism(
+        1,
+        "LeaderAndIsr, UpdateMetadata and StopReplica in batches to the right brokers",
+        (f"{_MACHINE}.request_batch", "reconstruct.requests.timeline"),
+        ("silver.state_change_events", "gold.propagation_delays"),
+        ("R15", "R23"),
+        _LIFECYCLE,
+    ),
+    Mechanism(
+        1,
+        "What brokers make of these requests: roles, caches, requests that are too old",
+        ("reconstruct.model.broker_requests", "reconstruct.partitions.roles"),
+        ("silver.replica_role_timeline", "gold.leadership_overlaps"),
+        ("R20", "R21", "R22", "R24", "R25"),
+        _FAILOVER,
+    ),
+    Mechanism(
+        1,
+        "Topics created, partitions added",
+        ("reconstruct.partitions.reexecution.reexecution", "reconstruct.partitions.assignment"),
+        ("silver.topic_incarnations", "silver.assignment_timeline"),
+        ("R16",),
+        _LIFECYCLE,
+        "listeners and watches that fired are shown only by what they led to",
+    ),
+    Mechanism(
+        1,
+        "Topics deleted: started, ineligible, successful, tried again",
+        (f"{_MACHINE}.replica_state_machine", "reconstruct.partitions.availability"),
+        ("silver.replica_state_timeline", "gold.availability_intervals"),
+        ("R14", "R16"),
+        _LIFECYCLE,
+    ),
+    Mechanism(
+        1,
+        "Brokers that come, go or bounce, and what the controller does then",
+        ("reconstruct.cluster.brokers", "reconstruct.partitions.reexecution.broker_changes"),
+        ("silver.broker_liveness_timeline", "gold.leader_elections"),
+        ("R07", "R16"),
+        _FAILOVER,
+    ),
+    Mechanism(
+        1,
+        "A new controller: what it begins from, and no two at a time",
+        (f"{_MACHINE}.context", "reconstruct.cluster.controllers"),
+        ("silver.controller_epoch_timeline",),
+        ("R11", "R12"),
+        _FAILOVER,
+        "the steps of a take-over are typed, and no table has them as one episode",
+    ),
+    Mechanism(
+        1,
+        "A reassignment: its phases, its ISR, its end",
+        ("reconstruct.partitions.assignment", f"{_MACHINE}.replica_state_machine"),
+        ("silver.assignment_timeline", "gold.availability_intervals"),
+        ("R04", "R16"),
+        ("reassign_busy-1.1.1", *_LIFECYCLE),
+    ),
+    Mechanism(
+        2,
+        "Segments of a log, its index and time index",
+        ("ingest.readers.log_dirs",),
+        ("bronze.log_segments", "silver.offset_observations"),
+        ("R31",),
+        ("checkpoints-1.1.1",),
+        "where logs end is read from segments; no timeline has segments, and indexes are not held against their logs",
+    ),
+    Mechanism(
+        2,
+        "Log end offset and high watermark of each replica, and which of them moves first",
+        ("reconstruct.offsets.timeline", "reconstruct.offsets.bound_inference"),
+        ("silver.replica_offset_timeline", "silver.offset_observations"),
+        ("R30", "R31", "R32"),
+        (*_FAILOVER, "quiet-3.9.1"),
+    ),
+    Mechanism(
+        2,
+        "Records above the high watermark are not committed: what a leader's death costs",
+        ("reconstruct.offsets.records_at_risk", "reconstruct.offsets.truncations", "reconstruct.offsets.losses"),
+        ("gold.records_at_risk", "gold.truncations", "gold.data_loss_bounds"),
+        ("R33", "R35"),
+        _UNCLEAN,
+    ),
+    Mechanism(
+        2,
+        "A replica that lags is taken out of the ISR, by messages up to 0.8 and by time since",
+        ("reconstruct.offsets.rules.isr_moves", "reconstruct.partitions.isr_flapping"),
+        ("silver.leader_and_isr_timeline", "gold.isr_flapping"),
+        ("R38",),
+        _FAILOVER,
+        "replica.lag.max.messages of 0.8 is not judged",
+    ),
+    Mechanism(
+        2,
+        "min.insync.replicas: writes with acks=all that are refused",
+        ("reconstruct.offsets.rules.min_isr", "reconstruct.partitions.availability"),
+        ("gold.availability_intervals",),
+        ("R34", "R39"),
+        _UNCLEAN,
+    ),
+    Mechanism(
+        3,
+        "A leader raises its high watermark to the smallest log end of the ISR",
+        ("reconstruct.offsets.bound_inference", "reconstruct.offsets.messages:PRINTED_OFFSETS"),
+        ("silver.offset_observations", "silver.replica_offset_timeline"),
+        ("R30", "R34"),
+        ("quiet-0.8.2.2", "quiet-3.9.1"),
+    ),
+    Mechanism(
+        3,
+        "A follower takes min(leader's high watermark, own log end)",
+        ("reconstruct.offsets.role_spans", "reconstruct.offsets.bound_inference"),
+        ("silver.replica_offset_timeline",),
+        ("R32",),
+        _FAILOVER,
+    ),
+    Mechanism(
+        3,
+        "A replica outside the ISR joins it when it has caught up",
+        ("reconstruct.offsets.rules.isr_moves",),
+        ("silver.leader_and_isr_timeline", "gold.isr_flapping"),
+        ("R38",),
+        _FAILOVER,
+    ),
+    Mechanism(
+        3,
+        "A follower begins to fetch from an offset, of a leader, in a thread that a hash chooses",
+        ("reconstruct.offsets.fetch_offsets", "reconstruct.model.fetchers", "reconstruct.partitions.fetchers"),
+        ("silver.fetcher_timeline", "silver.offset_observations"),
+        ("R26",),
+        (*_FAILOVER, "reassign_busy-1.1.1"),
+    ),
+    Mechanism(
+        3,
+        "High watermarks written to replication-offset-checkpoint, and what a start makes of them",
+        ("reconstruct.checkpoints.entries", "reconstruct.checkpoints.restart_effects"),
+        ("bronze.offset_checkpoints", "silver.offset_observations"),
+        ("R37", "R30"),
+        ("checkpoints-1.1.1",),
+    ),
+)

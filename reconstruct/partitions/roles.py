@@ -31,6 +31,10 @@ _TRANSITION_STARTED: Final = (EventType.BECOME_LEADER_STARTED, EventType.BECOME_
 _TRANSITION_FAILED: Final = (EventType.BECOME_LEADER_FAILED, EventType.BECOME_FOLLOWER_FAILED)
 #: All lines of a broker that becomes leader or follower.
 ROLE_STEPS: Final = (*_TRANSITION_STARTED, *_TRANSITION_DONE, *_TRANSITION_FAILED)
+#: Lines of one LeaderAndIsr request, from its receipt to its end.
+_OF_ONE_REQUEST: Final = frozenset(
+    {EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_AND_ISR_IGNORED, *_TRANSITION_DONE}
+)
 #: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
 _SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16"})
 
@@ -138,6 +142,8 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
             received.clear()
             failed.clear()
         request = (fact.controller_id, fact.correlation_id)
+        if fact.kind in _OF_ONE_REQUEST and fact.correlation_id is not None and request not in received:
+            received.clear()  # requests are handled one after the other: what was received before is over
         if fact.kind == EventType.LEADER_AND_ISR_RECEIVED:
             received[request] = fact
             failed.discard(request)

@@ -12,11 +12,11 @@ from reconstruct.model.versions import OLDEST, KafkaVersion, VersionRange, v
 
 
 class KnownIssue(NamedTuple):
-    """``since`` is the first release that has the bug, ``fixed_in`` the first that has not; findings of ``rules`` show
-    it."""
+    """``since`` is the first release that has the bug, ``fixed_in`` the first that has not, None where none has been
+    released; findings of ``rules`` show it."""
 
     since: KafkaVersion
-    fixed_in: KafkaVersion
+    fixed_in: KafkaVersion | None
     rules: tuple[str, ...]
 
 
@@ -50,6 +50,18 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # A leader keeps replicas in the ISR that are assigned no more: the ISR holds a replica that a cancelled or replaced
     # reassignment took away.
     "KAFKA-9672": KnownIssue(v(2, 4), v(3, 0), ("R04",)),
+    # A controller stops acting on /admin/reassign_partitions: a reassignment of a partition that is under one already
+    # stays in the znode for ever, which is then never deleted and watched no more.
+    "KAFKA-9478": KnownIssue(v(2, 4), None, ("R16",)),
+    # A leader that is told of its partition again at the same leader epoch begins the epoch anew, where its log ends by
+    # then, and forgets what its followers had fetched.
+    "KAFKA-13790": KnownIssue(v(2, 8), v(3, 3), ("R36",)),
+    # An administrator's tool from before 2.8 writes a topic's znode without its id when it adds partitions; the next
+    # controller gives the topic another id, and brokers refuse requests that name it.
+    "KAFKA-14190": KnownIssue(v(2, 8), None, ("R21",)),
+    # Under min.insync.replicas the high watermark stands still, and a replica joins the ISR that has reached it,
+    # however far the log goes on: it leaves again for lag, and so on.
+    "KAFKA-19996": KnownIssue(v(3, 7), None, ("R38",)),
 }
 
 
@@ -57,7 +69,7 @@ def known_issue(issue: str, version: VersionRange) -> str | None:
     """What a finding that shows the signature of ``issue`` names: ``KAFKA-6361 (since 0.11, fixed in 2.0)``; None where
     the cluster cannot have that bug."""
     since, fixed_in, _ = KNOWN_ISSUES[issue]
-    if version.high < since or version.low >= fixed_in:
+    if version.high < since or (fixed_in is not None and version.low >= fixed_in):
         return None
     begins = "" if since == OLDEST else f"since {since}, "
-    return f"{issue} ({begins}fixed in {fixed_in})"
+    return f"{issue} ({begins}{'not fixed' if fixed_in is None else f'fixed in {fixed_in}'})"

@@ -12,6 +12,7 @@ from reconstruct.model.versions import MIN_ISR_SINCE, TRUNCATION_BY_LEADER_EPOCH
 from reconstruct.offsets.rules.between_replicas import judge_followers, judge_isr_members
 from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
 from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks
+from reconstruct.offsets.rules.isr_flaps import judge_flaps
 from reconstruct.offsets.rules.isr_moves import judge_joins, judge_leaves
 from reconstruct.offsets.rules.lineage import judge_lineages
 from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
@@ -73,7 +74,7 @@ RULES: Final = (
         "kafka.cluster.Partition.getOutOfSyncReplicas, maybeExpandIsr; KIP-16; KAFKA-7128",
         LEADER_AND_ISR_TIMELINE.full_name,
         needs=(EvidenceKind.SERVER_LOG, EvidenceKind.SERVER_PROPERTIES),
-        judges=(judge_leaves, judge_joins),
+        judges=(judge_leaves, judge_joins, judge_flaps),
     ),
     Rule(
         "R39",

@@ -33,6 +33,7 @@ def judge_lineages(case: OffsetCase, verdicts: Verdicts) -> None:
         for s in sorted(case.evidence.observations, key=lambda s: (s.observed_at, s.evidence_id), reverse=True)
         if s.offset_kind == oe.LOG_END_OFFSET and s.leader_epoch is not None and (s.replica_id, s.evidence_id) in leads
     }  # a follower's line prints the epoch too, and where its own log ended
+    _judge_begun_once(case, verdicts)
     latest: dict[int, Lineage] = {}
     for replica_id, entries in _copies(case):
         lineage = {entry.leader_epoch or 0: entry for entry in entries}
@@ -94,6 +95,45 @@ def _judge_begins(
             )
             expected = f"leader epoch {epoch} begins at {line.offset} or higher"
             verdicts.broken(_conflict_in(case, entry, line, expected, f"it begins at {entry.offset}", text))
+
+
+def _judge_begun_once(case: OffsetCase, verdicts: Verdicts) -> None:
+    """A leader that goes on leading at one epoch, in one process, does not begin it again elsewhere."""
+    lines: dict[int, list[OffsetObservation]] = {}
+    acts = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED, ReplicaEventKind.DELETED)
+    for replica_id in sorted({event.replica_id for event in case.evidence.events}):
+        before: OffsetObservation | None = None
+        for event in case.events_of(replica_id, *acts):
+            line = case.printed.get((event.evidence_id, replica_id), {}).get(oe.LOG_END_OFFSET)
+            if event.kind is not ReplicaEventKind.LEADS:
+                before = None
+            elif line is not None and line.leader_epoch is not None:
+                is_again = before is not None and before.leader_epoch == line.leader_epoch
+                if before is not None and is_again and before.offset != line.offset:
+                    lines.setdefault(replica_id, []).extend((before, line))
+                before = line
+    for replica_id, (first, again, *_) in lines.items():
+        is_loaded = any(
+            s.replica_id == replica_id
+            and s.offset_kind == oe.LOG_START_OFFSET
+            and s.is_printed
+            and first.observed_at < s.observed_at <= again.observed_at
+            for s in case.evidence.observations
+        )  # only a start loads logs
+        if is_loaded or not case.is_covered(replica_id, first.observed_at, again.observed_at, replica_id):
+            verdicts.unjudged("R36")
+            continue
+        verdicts.broken(
+            Divergence.of_replica(DivergenceType.EPOCH_BEGAN_TWICE, "warning", again.observed_at, replica_id).explained(
+                f"leader epoch {again.leader_epoch} begins at {first.offset}",
+                f"it begins again at {again.offset}",
+                f"Replica {replica_id} began to lead at leader epoch {again.leader_epoch} at offset {first.offset}, and"
+                f" again at {again.offset} in the same process. A leader that is told of an epoch it has does nothing;"
+                " one that begins it anew forgets its followers, and its lineage has the epoch begin too late.",
+                names((first.evidence_id, again.evidence_id)),
+                known_issue("KAFKA-13790", case.version),
+            )
+        )
 
 
 def _is_first_of_its_epoch(case: OffsetCase, line: OffsetObservation) -> bool:

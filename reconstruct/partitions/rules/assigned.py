@@ -1,4 +1,4 @@
-"""The ISR against the assignment (R04)."""
+"""The ISR against the assignment (R04), and reassignments that nobody begins (R16)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE, Evidence
+from reconstruct.partitions.evidence import (
+    ZNODE_ASSIGNMENT,
+    ZNODE_REASSIGNMENT,
+    ZNODE_REASSIGNMENT_DONE,
+    ZNODE_STATE,
+    Evidence,
+)
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval
 
 #: Lines of requests that show the replicas as well as the state.
@@ -24,6 +31,45 @@ _NAMES_REPLICAS: Final = (
     EventType.UPDATE_METADATA_SENT,
     EventType.METADATA_CACHED,
 )
+
+
+#: A controller acts on a request to reassign within seconds.
+_BEGUN_WITHIN_US: Final = 300_000_000
+
+
+def judge_reassignments_begun(case: Case, verdicts: Verdicts) -> None:
+    """R16: what stands in /admin/reassign_partitions is begun by the controller that holds on (since 2.4)."""
+    asked = [fact for fact in case.facts if fact.kind == ZNODE_REASSIGNMENT and fact.replicas is not None]
+    if not asked or case.cluster.version.may_be_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
+        return
+    last = asked[-1]
+    until = last.at + _BEGUN_WITHIN_US
+    tenure = case.cluster.tenure_at(until)
+    is_over = any(fact.kind == ZNODE_REASSIGNMENT_DONE and fact.at >= last.at for fact in case.facts)
+    is_begun = any(
+        a.value.replicas == last.replicas or a.value.adding or a.value.removing
+        for a in case.assignments
+        if a.end is None or a.end > last.at
+    )
+    if is_over or is_begun:
+        verdicts.kept("R16")
+    elif tenure is None or tenure.start > last.at or case.facts[-1].at < until or case.deleted_at is not None:
+        verdicts.unjudged("R16")
+    else:
+        verdicts.broken(
+            Divergence(
+                DivergenceType.REASSIGNMENT_NOT_BEGUN, "warning", last.at, broker_id=tenure.controller_id, rule_id="R16"
+            ).explained(
+                f"a reassignment to {list(last.replicas or ())} within {_BEGUN_WITHIN_US // 1_000_000} s",
+                "neither begun nor taken out of /admin/reassign_partitions",
+                f"A reassignment to {list(last.replicas or ())} was asked for in /admin/reassign_partitions"
+                f" ({utc(last.at)}); controller {tenure.controller_id} held on for more than"
+                f" {_BEGUN_WITHIN_US // 60_000_000} minutes and did not begin it. The znode stays, and is watched no"
+                " more: another controller, elected by deleting /controller, takes it up.",
+                (last.evidence_id,),
+                known_issue("KAFKA-9478", case.cluster.version),
+            )
+        )
 
 
 def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:

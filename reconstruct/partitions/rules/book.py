@@ -16,7 +16,7 @@ from ingest.lake.tables.silver import (
 from reconstruct.cluster.rules import PROCEDURES
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
-from reconstruct.partitions.rules.assigned import judge_isr_is_assigned
+from reconstruct.partitions.rules.assigned import judge_isr_is_assigned, judge_reassignments_begun
 from reconstruct.partitions.rules.at_rest import judge_at_rest, judge_stuck_leaders
 from reconstruct.partitions.rules.beliefs import judge_accepted_epochs, judge_roles
 from reconstruct.partitions.rules.caches import judge_caches_agree, judge_caches_decided
@@ -139,7 +139,7 @@ RULES: Final = (
         reads_line_order=True,
         judges=(judge_requests,),
     ),
-    PROCEDURES.judged_by(judge_sequences),
+    PROCEDURES.judged_by(judge_sequences, judge_reassignments_begun),
     Rule(
         "R20",
         "a broker becomes leader or follower as was decided: the same leader at the same leader epoch",

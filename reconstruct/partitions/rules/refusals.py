@@ -12,6 +12,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
@@ -39,6 +40,8 @@ _SMALLER: Final = frozenset({"SC-RM-85", "SC-RM-93"})
 _MATCHES: Final = frozenset({"SC-RM-86", "SC-RM-94"})
 #: "as itself is not in assigned replica list".
 _NOT_ASSIGNED: Final = frozenset({"SC-RM-17", "SC-RM-32", "SC-RM-60"})
+#: "Topic ID in memory ... does not match the topic ID for partition".
+_OTHER_TOPIC_ID: Final = frozenset({"SC-RM-103", "SC-PART-09"})
 #: "as replica doesn't exist on broker".
 _NO_REPLICA: Final = frozenset({"SC-RM-13", "SC-RM-45", "SC-RM-52"})
 #: What a controller tells a broker of the leader epoch as it is.
@@ -62,6 +65,26 @@ def judge_refusals(case: Case, verdicts: Verdicts) -> None:
             if line.kind in _RECEIPT:
                 is_known = highest is not None and not is_between(case.recreated_at, highest.change.at, line.at)
                 _judge(case, broker_id, line, highest if is_known else None, receipts, verdicts)
+        _judge_topic_ids(case, broker_id, facts, verdicts)
+
+
+def _judge_topic_ids(case: Case, broker_id: int, facts: Sequence[Evidence], verdicts: Verdicts) -> None:
+    """A broker that refuses a partition, since the topic's id is another than the one it holds."""
+    refused = [fact for fact in facts if fact.shape_id in _OTHER_TOPIC_ID]
+    if refused:
+        verdicts.broken(
+            Divergence(
+                DivergenceType.TOPIC_ID_DIFFERS, "warning", refused[0].at, broker_id=broker_id, replica_id=broker_id
+            ).explained(
+                "one id of the topic, from its creation to its deletion",
+                f"{len(refused)} refusals from {utc(refused[0].at)} on",
+                f"Broker {broker_id} refused the partition {len(refused)} times, since the controller's request names"
+                " another id of the topic than its log has: the topic lost its id, or was created again while the"
+                " broker kept the old replica. It follows no leader until the ids agree.",
+                tuple(fact.evidence_id for fact in refused[:8]),
+                known_issue("KAFKA-14190", case.cluster.version),
+            )
+        )
 
 
 def _receipts(facts: Sequence[Evidence]) -> _Receipts:

@@ -21,8 +21,8 @@ from reconstruct.model.znode_paths import (
     TOPIC_PATTERN,
 )
 from reconstruct.partitions import evidence as kinds
-from reconstruct.partitions.roles import ROLE_STEPS
 from reconstruct.partitions.fetchers import FETCHER_EVENTS
+from reconstruct.partitions.roles import ROLE_STEPS
 
 #: The fields of ``Evidence``, name and Spark type.
 EVIDENCE_COLUMNS: Final = columns_of(kinds.Evidence)

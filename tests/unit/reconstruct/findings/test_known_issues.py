@@ -10,8 +10,18 @@ from reconstruct.cluster.evidence import BrokerFact
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
-from reconstruct.model.versions import VersionRange, v
-from reconstruct.partitions.evidence import Evidence
+from reconstruct.model.versions import NEWEST, VersionRange, v
+from reconstruct.offsets import evidence as oe
+from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.evidence import (
+    DecidedState,
+    OffsetEvidence,
+    OffsetObservation,
+    ReplicaEvent,
+    ReplicaEventKind,
+)
+from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_REASSIGNMENT, Evidence
 from reconstruct.partitions.timeline import fold_partition
 from reconstruct.rule_book import RULES
 
@@ -23,6 +33,9 @@ def test_an_issue_is_named_only_where_the_version_may_have_it(name: str) -> None
     issue = KNOWN_ISSUES[name]
     assert set(issue.rules) <= set(RULES)
     assert known_issue(name, VersionRange.exactly(issue.since)).startswith(name)
+    if issue.fixed_in is None:
+        assert known_issue(name, VersionRange.exactly(NEWEST)).endswith("not fixed)")
+        return
     assert known_issue(name, VersionRange.exactly(issue.fixed_in)) is None
     assert f"fixed in {issue.fixed_in}" in known_issue(name, VersionRange(issue.since, issue.fixed_in))
 
@@ -93,3 +106,88 @@ def test_a_bounce_that_a_controller_tells_of_or_may_tell_of_elsewhere_is_none() 
     old = VersionRange.exactly(v(1, 1))
     assert bounced(old, BrokerFact(2, "down", 103 * SECOND, "down")) == []
     assert bounced(old, listed_until=110) == []
+
+
+def offset_findings(evidence: OffsetEvidence, moves: list[IsrMove], version: VersionRange) -> list[Finding]:
+    view = ClusterView("c", version, min_insync_replicas={"t": 3})
+    verdicts = Verdicts()
+    judge_offsets(OffsetCase("t", view, evidence, isr_moves=moves), verdicts)
+    return verdicts.findings
+
+
+def flapping(version: VersionRange, *, isr: tuple[int, ...] = (1, 2)) -> list[Finding]:
+    """Replica 2 leaves at 10, 30 and 50 s and joins between; min.insync.replicas is 3, and three replicas once were."""
+    states = [DecidedState(0, 1 * SECOND, 1, 0, (1, 2, 3))]
+    at = 1 * SECOND
+    for n in range(3):
+        states += [
+            DecidedState(at, (10 + 20 * n) * SECOND, 1, 0, isr),
+            DecidedState((10 + 20 * n) * SECOND, (20 + 20 * n) * SECOND, 1, 0, (1,)),
+        ]
+        at = (20 + 20 * n) * SECOND
+    moves = [IsrMove(1, 2, IsrMoveKind.LEFT, (10 + 20 * n) * SECOND, evidence_id=f"left {n}") for n in range(3)]
+    found = offset_findings(OffsetEvidence(decided=states), moves, version)
+    return [finding for finding in found if finding.divergence_type == "isr_flaps_under_min_isr"]
+
+
+def test_a_replica_that_flaps_under_min_isr_shows_the_conflict_of_joins_and_departures() -> None:
+    (finding,) = flapping(VersionRange.exactly(v(3, 9)))
+    assert (finding.rule_id, finding.severity, finding.replica_id) == ("R38", "warning", 2)
+    assert finding.known_issue == "KAFKA-19996 (since 3.7, not fixed)"
+    assert flapping(VersionRange.exactly(v(3, 6))) == []
+    assert flapping(VersionRange.exactly(v(3, 9)), isr=(1, 2, 3)) == []
+
+
+def begun_twice(version: VersionRange, *between: ReplicaEvent, offset: int = 20) -> list[Finding]:
+    leads = [ReplicaEvent(1, ReplicaEventKind.LEADS, at * SECOND, None, 1, 4, f"leads {at}") for at in (1, 9)]
+    printed = [
+        OffsetObservation(1, oe.LOG_END_OFFSET, begins, at * SECOND, leader_epoch=4, evidence_id=f"leads {at}")
+        for at, begins in ((1, 10), (9, offset))
+    ]
+    evidence = OffsetEvidence(printed, [*leads, *between], covered={1: [(0, EVER_AFTER)]})
+    found = offset_findings(evidence, [], version)
+    return [finding for finding in found if finding.divergence_type == "epoch_began_twice"]
+
+
+def test_a_leader_that_begins_its_epoch_again_in_one_process_is_a_finding() -> None:
+    (finding,) = begun_twice(VersionRange.exactly(v(3, 1)))
+    assert (finding.rule_id, finding.severity) == ("R36", "warning")
+    assert finding.known_issue == "KAFKA-13790 (since 2.8, fixed in 3.3)"
+    assert begun_twice(VersionRange.exactly(v(3, 5)))[0].known_issue is None
+    started = ReplicaEvent(1, ReplicaEventKind.STARTED, 5 * SECOND, evidence_id="start")
+    assert begun_twice(VersionRange.exactly(v(3, 1)), started) == []
+    assert begun_twice(VersionRange.exactly(v(3, 1)), offset=10) == []
+
+
+def test_a_broker_that_refuses_another_id_of_its_topic_is_a_finding() -> None:
+    refused = Evidence(
+        "e", "leader_and_isr_failed", SECOND, source_kind="state_change_log", shape_id="SC-RM-103", broker_id=2
+    )
+    found = fold_partition("t", [refused], ClusterView("c", VersionRange.exactly(v(3, 2)))).verdicts.findings
+    assert [(f.divergence_type, f.severity, f.known_issue) for f in found] == [
+        ("topic_id_differs", "warning", "KAFKA-14190 (since 2.8, not fixed)")
+    ]
+
+
+def reassigned(version: VersionRange, *more: Evidence, tenure_from: int = 0) -> list[Finding]:
+    facts = [
+        Evidence("a", ZNODE_ASSIGNMENT, 0, replicas=(1, 2)),
+        Evidence("asked", ZNODE_REASSIGNMENT, 10 * SECOND, replicas=(2, 3)),
+        Evidence("later", "isr_update_failed", 900 * SECOND, broker_id=1, source_kind="server_log"),
+        *more,
+    ]
+    view = ClusterView("c", version, (Tenure(1, 1, tenure_from * SECOND, None, ("t",)),))
+    found = fold_partition("t", facts, view).verdicts.findings
+    return [finding for finding in found if finding.divergence_type == "reassignment_not_begun"]
+
+
+def test_a_reassignment_that_no_controller_begins_is_a_finding() -> None:
+    (finding,) = reassigned(VersionRange.exactly(v(2, 5)))
+    assert (finding.rule_id, finding.severity) == ("R16", "warning")
+    assert finding.known_issue == "KAFKA-9478 (since 2.4, not fixed)"
+    assert reassigned(VersionRange.exactly(v(2, 3))) == []
+    assert reassigned(VersionRange.exactly(v(2, 5)), tenure_from=100) == []
+    begun = Evidence(
+        "b", ZNODE_ASSIGNMENT, 12 * SECOND, replicas=(2, 3, 1), adding_replicas=(3,), removing_replicas=(1,)
+    )
+    assert reassigned(VersionRange.exactly(v(2, 5)), begun) == []

@@ -39,7 +39,7 @@ def test_a_rule_that_several_rooms_judge_has_the_judges_of_all():
     assert RULES["R12"].judges == tuple(
         judge for rule in (*of_partitions.RULES, *of_requests.RULES) if rule.rule_id == "R12" for judge in rule.judges
     )
-    assert len(RULES["R16"].judges) == 2
+    assert len(RULES["R16"].judges) == 3
     assert OF_CLUSTERS[-1].judges[0] in RULES["R16"].judges
 
 

@@ -17,7 +17,7 @@ _SLACK_US: Final = 5_000_000
 #: The fields that note by which broker, topic or record they are asked.
 _BY_KEY: Final = (
     *("liveness", "departures", "min_insync_replicas", "broker_min_insync_replicas", "unclean_election"),
-    *("process_starts", "shutdown_requests", "shutdown_controllers", "logs"),
+    *("fetcher_counts", "process_starts", "shutdown_requests", "shutdown_controllers", "logs"),
 )
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import platform
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,7 +35,7 @@ from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.progress import Progress
 from jobs.session.session import SessionError, build_session, default_log_file
-from jobs.session.short_runs import SHORT_RUN_CONFIG, is_short
+from jobs.session.short_runs import config_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +122,8 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             log_file = default_log_file()
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
-            spark, ours = _session(common, log_file, _config_of(job, common, params))
+            threading.Thread(target=_import_all, args=(job.modules,), daemon=True).start()
+            spark, ours = _session(job, common, log_file, params)
             try:
                 progress.watch(spark)
                 progress("opening the lake")
@@ -197,14 +201,23 @@ def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
     if job.config or not common.is_on_this_machine:
         return job.config
     paths = job.reads(params)
-    return SHORT_RUN_CONFIG if paths is not None and is_short(paths) else {}
+    return {} if paths is None else config_for(paths)
 
 
-def _session(common: Common, log_file: Path, config: Mapping[str, str]) -> tuple[SparkSession, bool]:
+def _import_all(modules: Sequence[str]) -> None:
+    for name in modules:
+        with contextlib.suppress(Exception):  # what cannot be imported is said by who needs it
+            importlib.import_module(name)
+
+
+def _session(job: Job[P], common: Common, log_file: Path, params: P) -> tuple[SparkSession, bool]:
     from pyspark.sql import SparkSession
 
     ours = SparkSession.getActiveSession() is None
-    return build_session(master=common.master, log_file=log_file, config=config), ours
+    config = _config_of(job, common, params)
+    return build_session(
+        master=common.master, log_file=log_file, config=config, makes_archive=job.loads_all_classes
+    ), ours
 
 
 def _print(report: RunReport, common: Common) -> None:

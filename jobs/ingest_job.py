@@ -222,6 +222,7 @@ JOB: Final = Job(
     reads=paths_read,
     # files that are followed: each batch by itself
     writes_lake=lambda params: params.interval_seconds is None,
+    modules=("ingest.run.pipeline",),
 )
 
 

@@ -89,6 +89,10 @@ class Job(Generic[P]):
     reads: Callable[[P], Sequence[str] | None] = lambda params: (params.lake,)  # type: ignore[attr-defined]
     #: Whether it writes the lake for as long as it runs, of which one job at a time may; None of one that never does.
     writes_lake: Callable[[P], bool] | None = None
+    #: The modules that ``run`` will import: they are read while Java starts.
+    modules: tuple[str, ...] = ()
+    #: Whether it loads about all classes of Java that any command does.
+    loads_all_classes: bool = False
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
     needs_spark: bool = True
 
@@ -190,10 +194,11 @@ def lake_of(spark: SparkSession, root: str) -> Any:
 
 def suit_session_to(lake: Any) -> None:
     """Make the session fit for the amount of text that the lake holds."""
+    from ingest.lake.delta import PinnedLake
     from ingest.lake.tables.bronze import INGESTED_FILES
 
     if lake.exists(INGESTED_FILES):
-        (row,) = lake.read(INGESTED_FILES).selectExpr("coalesce(sum(ingested_bytes), 0) AS bytes").collect()
+        (row,) = PinnedLake(lake).read(INGESTED_FILES).selectExpr("coalesce(sum(ingested_bytes), 0) AS bytes").collect()
         suit_to_size(lake.spark, row["bytes"])
 
 

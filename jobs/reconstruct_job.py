@@ -87,6 +87,7 @@ JOB: Final = Job(
     to_params,
     run,
     writes_lake=lambda params: True,
+    modules=("reconstruct.pipeline", "checks.pipeline"),
 )
 
 

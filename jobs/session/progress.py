@@ -19,7 +19,8 @@ class Progress:
     """Called with a sentence at the start of each stage.
 
     On a terminal the running stage is one line that is redrawn with its seconds and Spark's tasks; elsewhere each
-    stage is a plain line, with another every half minute while it lasts. An empty sentence ends the running stage
+    stage is a plain line, behind the seconds since the first began, with another every half minute while it lasts. An
+    empty sentence ends the running stage
     and begins none. Nothing at all when ``quiet``. Results never go through here: this is standard error.
     """
 
@@ -30,7 +31,7 @@ class Progress:
         self._quiet = quiet
         self._redraws = not quiet and self._stream.isatty()
         self._stage = ""
-        self._began = 0.0
+        self._began = self._first_began = 0.0
         self._last_line = 0.0
         self._spark: SparkSession | None = None
         self._lock = threading.Lock()
@@ -60,7 +61,7 @@ class Progress:
                 return
             self._stage, self._began = stage, time.monotonic()
             self._last_line = self._began
-            self._write(f"\r\x1b[K{stage} ..." if self._redraws else f"{stage}\n")
+            self._write(f"\r\x1b[K{stage} ..." if self._redraws else self._line(stage))
 
     def watch(self, spark: SparkSession) -> None:
         """Show this session's tasks from now on."""
@@ -78,7 +79,7 @@ class Progress:
                     self._write(f"\r\x1b[K{text}")
                 elif now - self._last_line >= _HEARTBEAT_S:
                     self._last_line = now
-                    self._write(f"{text}\n")
+                    self._write(self._line(text))
 
     def _tasks(self) -> str:
         """Tasks done and started of the stages that run now, over all of Spark's jobs."""
@@ -93,6 +94,10 @@ class Progress:
         total = sum(stage.numTasks for stage in stages if stage)
         done = sum(stage.numCompletedTasks for stage in stages if stage)
         return f", {done} of {total} tasks" if total else ""
+
+    def _line(self, text: str) -> str:
+        self._first_began = self._first_began or self._began
+        return f"{time.monotonic() - self._first_began:6.1f} s  {text}\n"
 
     def _end_stage(self) -> None:
         if self._stage:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.session.caches import CACHE_VARIABLE, cache_dir
+from jobs.session.class_archive import java_option
 from jobs.session.java import JavaMissing, find_java
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
 from jobs.session.short_runs import JAVA_OPTIONS
@@ -94,6 +95,7 @@ def build_session(
     master: str | None = None,
     log_file: Path | None = None,
     config: Mapping[str, str] | None = None,
+    makes_archive: bool = False,
 ) -> SparkSession:
     """The session, made or taken over.
 
@@ -101,7 +103,8 @@ def build_session(
     it. Under ``spark-submit`` the submitted configuration wins over ours. Otherwise a Java is started on ``master``
     (default ``local[*]``), with its noise, and that of its Python workers, in ``log_file`` (default: a new file in
     the cache's ``logs``). ``config`` wins over everything set here. On a local master this process's time zone
-    becomes UTC, so that what Python prints and what Spark holds agree.
+    becomes UTC, so that what Python prints and what Spark holds agree. ``makes_archive``: as its Java ends it may leave
+    its classes for later ones (:mod:`jobs.session.class_archive`).
 
     Raises :class:`JavaMissing`, :class:`JarsMissing`, :class:`SessionError`.
     """
@@ -122,7 +125,11 @@ def build_session(
     # in one process Delta is loaded as Spark itself is; executors elsewhere are sent it
     is_one_process = re.fullmatch(r"local(\[.*\])?", settings["spark.master"])
     name, between = ("spark.driver.extraClassPath", os.pathsep) if is_one_process else ("spark.jars", ",")
-    settings[name] = between.join([*filter(None, [settings.get(name)]), *map(str, delta_jars(java))])
+    jars = delta_jars(java)
+    settings[name] = between.join([*filter(None, [settings.get(name)]), *map(str, jars)])
+    if is_one_process:
+        archived = java_option(java, jars, may_make=makes_archive)
+        settings["spark.driver.extraJavaOptions"] = f"{settings['spark.driver.extraJavaOptions']} {archived}".rstrip()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if _is_local(settings["spark.master"]):

@@ -7,7 +7,7 @@ used often enough. On much text it wins that back.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
@@ -17,16 +17,28 @@ SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
         f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
     )
 }
+#: For next to nothing: one task for each step. With two every step has twice the tasks, and each sort a job of its own
+#: that finds where to cut.
+TINY_RUN_CONFIG: Final[Mapping[str, str]] = {**SHORT_RUN_CONFIG, "spark.sql.shuffle.partitions": "1"}
 #: More bytes, or more files, are not read in a minute or two. Archives hold some ten times their size.
 MOST_BYTES: Final = 64 << 20
+#: Of more than this two processors are better than one.
+TINY_BYTES: Final = 12 << 20
 MOST_FILES: Final = 20_000
 _ARCHIVES: Final = (".gz", ".tgz", ".zip", ".zst", ".xz", ".bz2", ".snappy", ".parquet")
 
 
-def is_short(paths: Iterable[str]) -> bool:
-    """Whether all that lies at and below the paths is little. Paths that are not of this machine are not looked at:
-    who knows what is there."""
-    left = MOST_BYTES
+def config_for(paths: Sequence[str]) -> Mapping[str, str]:
+    """The settings of a run that reads what lies at and below the paths; none where that is much."""
+    if not is_short(paths, MOST_BYTES):
+        return {}
+    return TINY_RUN_CONFIG if is_short(paths, TINY_BYTES) else SHORT_RUN_CONFIG
+
+
+def is_short(paths: Sequence[str], most_bytes: int) -> bool:
+    """Whether all that lies at and below the paths is no more than that. Paths that are not of this machine are not
+    looked at: who knows what is there."""
+    left = most_bytes
     for number, path in enumerate(_files(paths)):
         try:
             size = os.path.getsize(path)
@@ -38,7 +50,7 @@ def is_short(paths: Iterable[str]) -> bool:
     return all(os.path.isabs(path) for path in paths)
 
 
-def _files(paths: Iterable[str]) -> Iterator[str]:
+def _files(paths: Sequence[str]) -> Iterator[str]:
     for path in paths:
         if os.path.isdir(path):
             for folder, _, names in os.walk(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -357,7 +358,7 @@ def test_progress_off_a_terminal_is_plain_lines():
         progress("one")
         progress("")
         progress("two")
-    assert stream.getvalue() == "one\ntwo\n"
+    assert re.fullmatch(r" +0\.\d s  one\n +0\.\d s  two\n", stream.getvalue())
 
 
 def test_progress_on_a_terminal_redraws_one_line_a_stage():

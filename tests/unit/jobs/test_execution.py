@@ -20,7 +20,7 @@ def fake_job(run):
 @pytest.fixture
 def no_spark(monkeypatch, tmp_path):
     session = SimpleNamespace(stop=lambda: None)
-    monkeypatch.setattr(execution, "_session", lambda common, log_file, config: (session, True))
+    monkeypatch.setattr(execution, "_session", lambda *_: (session, True))
     monkeypatch.setattr(execution, "default_log_file", lambda: tmp_path / "spark.log")
 
 
@@ -71,29 +71,32 @@ class TestShortRuns:
 
     def test_little_is_read_in_a_short_run(self, folder):
         (folder / "server.log").write_bytes(b"x" * 100)
-        assert short_runs.is_short([str(folder)])
-        assert short_runs.is_short([str(folder / "server.log"), str(folder / "none yet")])
+        assert short_runs.is_short([str(folder)], 100)
+        assert short_runs.is_short([str(folder / "server.log"), str(folder / "none yet")], 100)
 
     def test_much_is_not(self, folder):
         (folder / "a").write_bytes(b"x" * 60)
         (folder / "b").write_bytes(b"x" * 60)
-        assert not short_runs.is_short([str(folder)])
-        assert not short_runs.is_short([str(folder / "a"), str(folder / "b")])
+        assert not short_runs.is_short([str(folder)], 100)
+        assert not short_runs.is_short([str(folder / "a"), str(folder / "b")], 100)
 
     def test_an_archive_holds_more_than_its_size(self, folder):
         (folder / "logs.tar.gz").write_bytes(b"x" * 11)
-        assert not short_runs.is_short([str(folder)])
+        assert not short_runs.is_short([str(folder)], 100)
 
     def test_many_files_take_long_however_small(self, folder):
         for number in range(8):
             (folder / str(number)).touch()
-        assert not short_runs.is_short([str(folder)])
+        assert not short_runs.is_short([str(folder)], 100)
 
     def test_who_knows_what_lies_elsewhere(self):
-        assert not short_runs.is_short(["s3a://bucket/logs"])
+        assert not short_runs.is_short(["s3a://bucket/logs"], 100)
 
-    def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder):
+    def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder, monkeypatch):
         _, common, params = cli.parse(["run", str(folder), "--lake", str(folder / "lake")])
+        assert execution._config_of(run_job.JOB, common, params) == short_runs.TINY_RUN_CONFIG
+        monkeypatch.setattr(short_runs, "TINY_BYTES", 10)
+        (folder / "server.log").write_bytes(b"x" * 11)
         assert execution._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
         (folder / "server.log").write_bytes(b"x" * 101)
         assert execution._config_of(run_job.JOB, common, params) == {}

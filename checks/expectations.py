@@ -2,7 +2,7 @@
 
 They validate a small batch: the measurements of one stage, one row per check with the columns ``check_id``,
 ``checked_count``, ``broken_count`` and ``examples`` (a list of JSON objects). Spark has counted before; Great
-Expectations decides, explains and shows.
+Expectations explains and shows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Great Expectations over the measurements: suites from the checks, a checkpoint per stage, Data Docs.
 
+What holds is known without it (:attr:`checks.measure.Measurement.holds`); it judges the same for those who read its
+pages.
+
 Great Expectations keeps global state and is not safe with threads: one gate at a time in a process.
 """
 

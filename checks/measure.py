@@ -35,6 +35,11 @@ class Measurement:
     broken_count: int | None
     examples: tuple[str, ...] = ()
 
+    @property
+    def holds(self) -> bool:
+        """Whether the check was judged and no case breaks it."""
+        return self.broken_count == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -25,19 +25,13 @@ from reconstruct.rule_book import RULES
 _SHOWN_LENGTH: Final = 400
 
 
-def run_checks(
-    lake: Lake, *, docs_dir: str | None, progress: Callable[[str], None], thresholds: Thresholds | None = None
-) -> CheckReport:
+def run_checks(lake: Lake, *, progress: Callable[[str], None], thresholds: Thresholds | None = None) -> CheckReport:
     """Check every table of ``lake``, add the results to ``quality.check_results``, and say which gates fail.
 
-    Spark counts, Great Expectations judges. Data Docs are built in the local folder ``docs_dir`` if it is given.
-    Metrics are measured too, added to ``quality.run_metrics`` and judged by ``thresholds`` (None: the defaults).
-    Kafka's rules are recorded too, with severity info. The tables must be there
-    (:meth:`ingest.lake.delta.Lake.ensure`); otherwise :class:`ingest.lake.delta.LakeError` is raised.
+    A check holds where it was judged and no case breaks it. Metrics are measured too, added to ``quality.run_metrics``
+    and judged by ``thresholds`` (None: the defaults). Kafka's rules are recorded too, with severity info. The tables
+    must be there (:meth:`ingest.lake.delta.Lake.ensure`); otherwise :class:`ingest.lake.delta.LakeError` is raised.
     """
-    from checks.data_docs import make_offline
-    from checks.gate import judge  # Great Expectations takes seconds to import: not before it is needed
-
     checks, of_metrics = registry(), metric_checks(METRIC_PASSES, thresholds or Thresholds())
     run_at = datetime.now(UTC)
     run_id = f"{run_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
@@ -46,14 +40,27 @@ def run_checks(
     measurements = measure(lake, checks, progress)
     metrics = measure_metrics(lake, run_id, run_at, progress)
     measurements += judge_values(of_metrics, metrics.values, metrics.earlier, metrics.unmeasured)
-    progress("Great Expectations" if docs_dir is None else "Great Expectations and its Data Docs")
-    holds = judge(measurements, docs_dir)
-    index = None if docs_dir is None else make_offline(docs_dir)
     progress("rules")
-    results = (*(_result(m, holds[m.check.check_id]) for m in measurements), *rule_results(PinnedLake(lake)))
-    report = CheckReport(run_id, run_at, judged_by, results, _failed_gates(measurements, holds), index)
+    results = (*map(_result, measurements), *rule_results(PinnedLake(lake)))
+    report = CheckReport(run_id, run_at, judged_by, results, _failed_gates(measurements), measurements)
     write_results(lake, report)
     return report
+
+
+def write_data_docs(report: CheckReport, docs_dir: str, progress: Callable[[str], None]) -> str:
+    """Have Great Expectations judge the counts and write its pages into a local folder; gives the path of the first.
+
+    Raises :class:`checks.gate.GateError` where it cannot judge, or does not say what the report says.
+    """
+    from checks.data_docs import make_offline
+    from checks.gate import GateError, judge  # Great Expectations takes seconds to import: not before it is needed
+
+    progress("Great Expectations and its Data Docs")
+    holds = judge(report.measurements, docs_dir)
+    for measurement in report.measurements:
+        if holds[measurement.check.check_id] != measurement.holds:
+            raise GateError(f"Great Expectations judges {measurement.check.check_id} otherwise than its counts do")
+    return make_offline(docs_dir)
 
 
 def audit_gold(candidate: Lake, progress: Callable[[str], None]) -> tuple[str, ...]:
@@ -62,27 +69,23 @@ def audit_gold(candidate: Lake, progress: Callable[[str], None]) -> tuple[str, .
 
     Columns and types are not asked for: rows that are published take those of their table.
     """
-    from checks.gate import judge  # Great Expectations takes seconds to import
-
     passes = [each for each in registry().passes if each.stage == "gold"]
     progress(f"audit: {sum(len(each.checks) for each in passes)} checks of gold before it is published")
     tables = {name: Table.of(read_table(candidate, TABLES[name])) for each in passes for name in each.reads}
-    measured = [m for m in measure_passes(candidate, passes, tables) if m.check.severity == CRITICAL]
-    return _failed_gates(measured, judge(measured))
+    return _failed_gates(measure_passes(candidate, passes, tables))
 
 
-def _result(measurement: Measurement, holds: bool) -> CheckResult:
+def _result(measurement: Measurement) -> CheckResult:
     check, checked, broken = measurement.check, measurement.checked_count, measurement.broken_count
-    verdict = CANNOT_BE_JUDGED if broken is None else KEPT if holds else BROKEN
+    verdict = CANNOT_BE_JUDGED if broken is None else KEPT if measurement.holds else BROKEN
     examples = examples_array(measurement.examples)
     return CheckResult(
         check.check_id, check.table, check.severity, verdict, checked, broken, examples, check.explanation
     )
 
 
-def _failed_gates(measurements: Iterable[Measurement], holds: Mapping[str, bool]) -> tuple[str, ...]:
-    critical = [m for m in measurements if m.check.severity == CRITICAL]
-    return tuple(gate_sentence(m) for m in critical if not holds[m.check.check_id])
+def _failed_gates(measurements: Iterable[Measurement]) -> tuple[str, ...]:
+    return tuple(gate_sentence(m) for m in measurements if m.check.severity == CRITICAL and not m.holds)
 
 
 def gate_sentence(measurement: Measurement) -> str:

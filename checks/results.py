@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from checks.catalog import WARNING
+from checks.measure import Measurement
 from ingest.lake.delta import Lake
 from ingest.lake.tables.quality import CHECK_RESULTS
 from reconstruct.findings.verdicts import BROKEN
@@ -34,7 +35,7 @@ class CheckResult:
 class CheckReport:
     """All results of a run; ``failed_gates`` has a sentence for each critical check that does not hold.
 
-    ``docs_index`` is the first page of the Data Docs, None where none were asked for.
+    ``measurements`` are what the results were judged by, those of Kafka's rules excepted.
     """
 
     run_id: str
@@ -42,7 +43,7 @@ class CheckReport:
     rules_fingerprint: str
     results: tuple[CheckResult, ...]
     failed_gates: tuple[str, ...]
-    docs_index: str | None
+    measurements: tuple[Measurement, ...]
 
     @property
     def warnings(self) -> tuple[CheckResult, ...]:

@@ -13,8 +13,9 @@ from dashboards.gather import ReportData, gather
 from dashboards.render import render
 from dashboards.section import Cluster
 from dashboards.sections import findings
+from dashboards.sections.checks import Checks, latest_checks
 from dashboards.sections.timelines import partitions
-from dashboards.source import Limits
+from dashboards.source import Limits, Source
 from ingest.lake.delta import Lake
 
 #: Findings in the terminal, and clusters there.
@@ -26,10 +27,16 @@ DATA_DOCS: Final = "data-docs"
 
 @dataclass(frozen=True)
 class ReportFile:
-    """Where the report is, and what the terminal says of it, a line each (the path is not repeated there)."""
+    """Where the report is, and what it says; ``title`` is its heading, None where it names cluster and time itself."""
 
     path: str
-    summary: tuple[str, ...]
+    data: ReportData
+    title: str | None
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What the terminal says of it, a line each (the path is not repeated there)."""
+        return summary_lines(self.data)
 
 
 def write_report(
@@ -39,28 +46,42 @@ def write_report(
     title: str | None = None,
     progress: Callable[[str], None],
     limits: Limits | None = None,
+    before_checks: bool = False,
 ) -> ReportFile:
     """Write ``OUT_DIR/index.html`` from the lake as it is, checked or not; the page says which tables are missing or
     empty.
 
     It links to the Data Docs of the checks where they lie beside it, in ``OUT_DIR/data-docs``. The same lake gives the
-    same bytes. The file is replaced in one step. Raises ``OSError`` where ``out_dir`` cannot be written.
+    same bytes. ``before_checks`` says that a run of the checks is still to come, for :func:`add_checks`: what earlier
+    ones found is not shown. The file is replaced in one step. Raises ``OSError`` where ``out_dir`` cannot be written.
     """
-    folder = Path(out_dir)
-    folder.mkdir(parents=True, exist_ok=True)
+    page = Path(out_dir) / "index.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
     data = gather(lake, progress, limits)
-    docs = f"{DATA_DOCS}/index.html"
-    if (folder / docs).is_file():
-        data = replace(data, checks=replace(data.checks, docs=docs))
     progress("report: writing the page")
-    page = folder / "index.html"
-    draft = folder / f".index.html.{os.getpid()}"
+    if before_checks:
+        data = replace(data, checks=Checks())
+    return _written(ReportFile(str(page), data, title))
+
+
+def add_checks(lake: Lake, report: ReportFile) -> ReportFile:
+    """Write the same page again with what the latest run of the checks found."""
+    return _written(replace(report, data=replace(report.data, checks=latest_checks(Source(lake, report.data.limits)))))
+
+
+def _written(report: ReportFile) -> ReportFile:
+    """The report, written as it is now, with a link to the Data Docs where they are there by now."""
+    data, page = report.data, Path(report.path)
+    docs = f"{DATA_DOCS}/index.html"
+    if data.checks.verdicts and (page.parent / docs).is_file():
+        data = replace(data, checks=replace(data.checks, docs=docs))
+    draft = page.with_name(f".index.html.{os.getpid()}")
     try:
-        draft.write_text(render(data, title or _title(data)), encoding="utf-8")
+        draft.write_text(render(data, report.title or _title(data)), encoding="utf-8")
         draft.replace(page)
     finally:
         draft.unlink(missing_ok=True)
-    return ReportFile(str(page), summary_lines(data))
+    return replace(report, data=data)
 
 
 def _title(data: ReportData) -> str:

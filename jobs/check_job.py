@@ -76,10 +76,20 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
 
 def check(lake: Any, docs_dir: str | None, progress: ShowProgress, thresholds: Thresholds | None = None) -> Any:
+    """Check the lake, and write Data Docs into ``docs_dir`` if it is given."""
     from checks.pipeline import run_checks
 
     suit_session_to(lake)
-    return run_checks(lake, docs_dir=docs_dir, progress=progress, thresholds=thresholds)
+    report = run_checks(lake, progress=progress, thresholds=thresholds)
+    if docs_dir is not None:
+        write_data_docs(report, docs_dir, progress)
+    return report
+
+
+def write_data_docs(report: Any, docs_dir: str, progress: ShowProgress) -> None:
+    from checks import pipeline
+
+    pipeline.write_data_docs(report, docs_dir, progress)
 
 
 def checks_lines(report: Any) -> tuple[str, ...]:
@@ -120,6 +130,7 @@ JOB: Final = Job(
     to_params,
     run,
     writes_lake=lambda params: True,
+    modules=("checks.pipeline",),
 )
 
 

@@ -16,7 +16,7 @@ from jobs import ingest_job, run_job
 from jobs.execution import main
 from jobs.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
 from jobs.session.progress import silent
-from jobs.session.short_runs import SHORT_RUN_CONFIG
+from jobs.session.short_runs import TINY_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +60,9 @@ JOB: Final = Job(
     add_arguments,
     to_params,
     run,
-    config=SHORT_RUN_CONFIG,
+    config=TINY_RUN_CONFIG,
+    modules=run_job.MODULES,
+    loads_all_classes=True,
 )
 
 

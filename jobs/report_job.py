@@ -40,11 +40,18 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     return RunReport((*report.summary, report_line(report)))
 
 
-def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress) -> Any:
+def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress, *, before_checks: bool = False) -> Any:
     from dashboards.report import write_report
 
     suit_session_to(lake)
-    return write_report(lake, out_dir, title=title, progress=progress)
+    return write_report(lake, out_dir, title=title, progress=progress, before_checks=before_checks)
+
+
+def add_checks(lake: Any, report: Any) -> Any:
+    """The same page, with what the checks found since."""
+    from dashboards import report as page
+
+    return page.add_checks(lake, report)
 
 
 def data_docs_of(out_dir: str) -> str:
@@ -58,7 +65,14 @@ def report_line(report: Any) -> str:
     return f"report    {report.path}"
 
 
-JOB: Final = Job("report", "write the self-contained HTML report", add_arguments, to_params, run)
+JOB: Final = Job(
+    "report",
+    "write the self-contained HTML report",
+    add_arguments,
+    to_params,
+    run,
+    modules=("dashboards.report",),
+)
 
 
 if __name__ == "__main__":

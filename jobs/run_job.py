@@ -41,14 +41,22 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    """The four jobs over one lake. The report is written even where a gate fails, and then says so."""
+    """The four jobs over one lake.
+
+    The report is there before the tables are checked, and is written again with what the checks say: it is written even
+    where a gate fails, and then says so. The Data Docs come last.
+    """
     lake = lake_of(spark, params.ingest.lake)
     ingested = ingest_job.summary_of(ingest_job.ingest(lake, params.ingest, progress))
     if ingested.exit_code != DONE:
         return ingested
     reconstructed = reconstruct_job.reconstruct(lake, progress)
-    checked = check_job.check(lake, report_job.data_docs_of(params.out_dir), progress, params.thresholds)
-    written = report_job.write(lake, params.out_dir, params.title, progress)
+    written = report_job.write(lake, params.out_dir, params.title, progress, before_checks=True)
+    progress(f"the report is at {written.path}; now the checks of the tables")
+    checked = check_job.check(lake, None, progress, params.thresholds)
+    report_job.add_checks(lake, written)
+    check_job.write_data_docs(checked, report_job.data_docs_of(params.out_dir), progress)
+    written = report_job.add_checks(lake, written)  # with a link to them
     return RunReport(
         summary=(
             *ingested.summary,
@@ -64,6 +72,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     )
 
 
+MODULES: Final = (*ingest_job.JOB.modules, *reconstruct_job.JOB.modules, *report_job.JOB.modules)
 JOB: Final = Job(
     "run",
     "ingest, reconstruct, check and report in one go",
@@ -72,6 +81,8 @@ JOB: Final = Job(
     run,
     reads=lambda params: ingest_job.paths_read(params.ingest),
     writes_lake=lambda params: True,
+    modules=MODULES,
+    loads_all_classes=True,
 )
 
 

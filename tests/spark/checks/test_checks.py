@@ -17,7 +17,7 @@ from checks.measure import measure, open_table
 from checks.metrics.judge import metric_checks
 from checks.metrics.passes import METRIC_PASSES
 from checks.metrics.thresholds import Thresholds
-from checks.pipeline import run_checks
+from checks.pipeline import run_checks, write_data_docs
 from checks.registry import Registry, registry
 from checks.results import CheckReport
 from ingest.lake.delta import Lake, LakeError
@@ -325,20 +325,19 @@ def damaged(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactor
             rows_of.setdefault(name, []).extend(rows)
     lake = Lake(spark, str(folder))
     write(lake, rows_of, unguarded={name for _, added, _ in DAMAGES for name in added})
-    return run_checks(lake, docs_dir=None, progress=silent)
+    return run_checks(lake, progress=silent)
 
 
 def test_a_sound_lake_passes_and_its_results_are_kept(lake: Lake, tmp_path: Path) -> None:
     write(lake, sound())
     progress: list[str] = []
-    report = run_checks(lake, docs_dir=str(tmp_path / "docs"), progress=progress.append)
+    report = run_checks(lake, progress=progress.append)
 
     assert report.failed_gates == ()
     broken = [r.check_id for r in report.results if r.verdict == "broken"]
     assert broken == ["quality.run_metrics.rejected_records_ratio_warning", "R01"], "one record of three is rejected"
     assert progress
-    assert report.docs_index is not None
-    assert Path(report.docs_index).is_file()
+    assert Path(write_data_docs(report, str(tmp_path / "docs"), progress.append)).is_file()
     counts = {r.check_id: r.checked_count for r in report.results}
     assert counts["silver.partition_state_timeline.intervals_are_contiguous"] == 3
     assert counts["silver.state_change_events.no_record_lost"] == 2
@@ -427,4 +426,4 @@ def test_delta_itself_refuses_most_damages(lake: Lake) -> None:
 
 def test_a_lake_without_tables_is_refused_in_a_sentence(spark, tmp_path: Path) -> None:
     with pytest.raises(LakeError, match=r"has no table .*: run ingest and reconstruct first"):
-        run_checks(Lake(spark, str(tmp_path)), docs_dir=None, progress=silent)
+        run_checks(Lake(spark, str(tmp_path)), progress=silent)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from checks.metrics.measure import measure_metrics
 from checks.metrics.passes import METRICS
 from checks.metrics.thresholds import Thresholds, parse_thresholds
-from checks.pipeline import run_checks
+from checks.pipeline import run_checks, write_data_docs
 from checks.results import CheckReport, CheckResult
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
@@ -274,9 +274,8 @@ def runs(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     lake = Lake(spark, str(folder))
     for name, rows in ROWS.items():
         append(lake, TABLES[name], [{"cluster_id": "c"} | row for row in rows])
-    docs = str(tmp_path_factory.mktemp("docs"))
-    strict = run_checks(lake, docs_dir=docs, progress=lambda _: None, thresholds=parse_thresholds(THRESHOLDS, METRICS))
-    return TwoRuns(lake, strict, run_checks(lake, docs_dir=None, progress=lambda _: None))
+    strict = run_checks(lake, progress=lambda _: None, thresholds=parse_thresholds(THRESHOLDS, METRICS))
+    return TwoRuns(lake, strict, run_checks(lake, progress=lambda _: None))
 
 
 def test_every_metric_has_its_true_value(runs: TwoRuns) -> None:
@@ -353,9 +352,9 @@ def test_results_are_kept_with_a_fingerprint_of_the_thresholds(runs: TwoRuns) ->
     assert len(kept) == len(results(runs.strict)) + len(results(runs.usual))
 
 
-def test_data_docs_have_a_page_of_the_metrics(runs: TwoRuns) -> None:
-    assert runs.strict.docs_index is not None
-    (page,) = Path(runs.strict.docs_index).parent.rglob("validations/**/*quality.run_metrics*.html")
+def test_data_docs_have_a_page_of_the_metrics(runs: TwoRuns, tmp_path: Path) -> None:
+    index = write_data_docs(runs.strict, str(tmp_path), lambda _: None)
+    (page,) = Path(index).parent.rglob("validations/**/*quality.run_metrics*.html")
     text = page.read_text(encoding="utf-8")
     assert "rejected_records_ratio_critical" in text
     assert "against a median of 0 of 3 earlier runs" in text

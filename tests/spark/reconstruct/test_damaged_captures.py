@@ -329,7 +329,7 @@ def checked(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathF
     for cluster_id, path in alone.items():
         ingest_paths(lake, [str(path)], IngestOptions(cluster_id=cluster_id), silent)
     reconstruct(lake, progress=silent)
-    report = run_checks(lake, docs_dir=None, progress=silent)
+    report = run_checks(lake, progress=silent)
     return Checked(lake, gather(lake, report.results))
 
 

@@ -26,7 +26,7 @@ def report(*failed_gates: str) -> CheckReport:
         CheckResult("silver.x.unique_key", "silver.x", "critical", KEPT, 7, 0, None, "x"),
         CheckResult("R08", "gold.divergences", "info", BROKEN, 7, 2, None, "x"),
     )
-    return CheckReport("run", datetime(2026, 1, 1, tzinfo=UTC), "f", results, failed_gates, None)
+    return CheckReport("run", datetime(2026, 1, 1, tzinfo=UTC), "f", results, failed_gates, ())
 
 
 def test_every_check_has_its_own_advice() -> None:
@@ -57,7 +57,9 @@ def test_run_ends_with_3_where_a_gate_fails(gates: tuple[str, ...], code: int, m
     monkeypatch.setattr(ingest_job, "summary_of", lambda _: RunReport())
     monkeypatch.setattr(reconstruct_job, "reconstruct", lambda *_: ReconstructReport())
     monkeypatch.setattr(check_job, "check", lambda *_: report(*gates))
-    monkeypatch.setattr(report_job, "write", lambda *_: Written)
+    monkeypatch.setattr(report_job, "write", lambda *_, before_checks: Written)
+    monkeypatch.setattr(report_job, "add_checks", lambda _, written: written)
+    monkeypatch.setattr(check_job, "write_data_docs", lambda *_: None)
     params = run_job.Params(ingest_job.Params(lake="lake", paths=("logs",)), "report")
     done = run_job.run(None, params)  # type: ignore[arg-type]
     assert done.exit_code == code

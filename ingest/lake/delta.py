@@ -16,7 +16,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
+from ingest.lake.creation import create_table
+from ingest.lake.pinned import delta_snapshot, has_no_files, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 
@@ -68,7 +69,9 @@ class Lake:
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""
-        self.conformed(rows, spec).write.format("delta").mode("overwrite").save(self.path(spec))
+        # to find the files that it replaces Delta runs two queries, also where there are none
+        mode = "append" if has_no_files(self.spark, self.path(spec)) else "overwrite"
+        self.conformed(rows, spec).write.format("delta").mode(mode).save(self.path(spec))
 
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
@@ -98,12 +101,12 @@ class Lake:
             self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
 
     def _create(self, spec: TableSpec) -> None:
-        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec)).comment(spec.grain)
-        builder = builder.addColumns(spec.struct).property(VERSION_PROPERTY, str(spec.version))
-        builder = builder.property("delta.dataSkippingStatsColumns", ",".join(spec.filtered_columns))
-        for name, condition in _constraints(spec).items():
-            builder = builder.property(f"delta.constraints.{name}", condition)
-        builder.execute()
+        properties = {
+            VERSION_PROPERTY: str(spec.version),
+            "delta.dataSkippingStatsColumns": ",".join(spec.filtered_columns),
+        }
+        properties |= {f"delta.constraints.{name}": condition for name, condition in _constraints(spec).items()}
+        create_table(self.spark, self.path(spec), spec, properties)
 
     def _require_version(self, spec: TableSpec) -> None:
         found = self._property(spec, VERSION_PROPERTY)

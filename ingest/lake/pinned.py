@@ -61,6 +61,12 @@ def delta_snapshot(spark: SparkSession, path: str) -> Any:
     return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).update(False, none, none)
 
 
+def has_no_files(spark: SparkSession, path: str) -> bool:
+    """Whether the checksum of the newest version of the table at ``path`` says that it has none."""
+    checksum = delta_snapshot(spark, path).checksumOpt()
+    return bool(checksum.isDefined() and checksum.get().numFiles() == 0)
+
+
 def is_worth_it(spark: SparkSession) -> bool:
     """Whether the session runs on this machine alone: elsewhere a job is cheap and a look at a file is not."""
     return (spark.sparkContext.master or "").startswith("local")

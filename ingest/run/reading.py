@@ -105,7 +105,21 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], r
 
     What cannot be read goes into ``rejected``, an accumulator of :func:`rejections`: a part is read once for both.
     """
+    return _rows(spark, _item_bins(items, spark), _kept(rejected), spec)
 
+
+def kept_files(
+    spark: SparkSession,
+    items: Sequence[WorkItem],
+    rejected: Any,
+    write: Callable[[Iterator[pa.RecordBatch]], Iterator[_Found]],
+) -> list[_Found]:
+    """What ``write`` gives for the rows of :func:`kept_rows`: it is called by each task with its own."""
+    read = _kept(rejected)
+    return _collect(spark, _item_bins(items, spark), lambda items: write(read(items)))
+
+
+def _kept(rejected: Any) -> Callable[[list[WorkItem]], Iterator[pa.RecordBatch]]:
     def task(items: list[WorkItem]) -> Iterator[pa.RecordBatch]:
         left = REJECTED_BYTES
         for item, stream in _open(items):
@@ -119,7 +133,7 @@ def kept_rows(spark: SparkSession, spec: TableSpec, items: Sequence[WorkItem], r
             if unreadable != []:
                 rejected.add({item.part: None if unreadable is None else _packed(item, unreadable)})
 
-    return _rows(spark, _item_bins(items, spark), task, spec)
+    return task
 
 
 def rejected_rows(spark: SparkSession, items: Sequence[WorkItem], rejected: Rejections) -> DataFrame:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
+from ingest.lake.direct import add_files, direct_folder, write_file
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
@@ -52,7 +53,8 @@ class Writer:
         self._time_zone = time_zone
         self._kafka_version = kafka_version
         self._progress = progress
-        self._now = F.lit(datetime.now(UTC))
+        self._at = datetime.now(UTC)
+        self._now = F.lit(self._at)
 
     def take(self, taken: Sequence[Planned]) -> list[dict[str, Any]]:
         """Write the records of these files, then their rows in ``bronze.ingested_files``, which are returned.
@@ -95,7 +97,11 @@ class Writer:
             if wanted:
                 self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
                 stale = _stale(wanted, stored.get(spec.name, {}), resumed)
-                self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, rejected), stale, forks)
+                folder = direct_folder(spark, self._lake.path(spec), spec)
+                if folder is not None and not stale and forks is None:
+                    self._add(spec, folder, wanted, rejected)
+                else:
+                    self._put(spec, wanted, lambda part: reading.kept_rows(spark, spec, part, rejected), stale, forks)
 
         with ThreadPoolExecutor(_WRITERS) as pool:
             list(pool.map(write, KEPT_TABLES))
@@ -110,6 +116,15 @@ class Writer:
                 forks,
             )
         return self._finish(taken, are_forks)
+
+    def _add(self, spec: TableSpec, folder: str, items: Sequence[WorkItem], rejected: Any) -> None:
+        """Add the items' rows to a table whose folder tasks may write into."""
+        at = self._at
+        files = reading.kept_files(
+            self._lake.spark, items, rejected, lambda batches: write_file(batches, folder, spec, at)
+        )
+        if files:
+            add_files(self._lake.spark, self._lake.path(spec), files)
 
     def _holds_rows(self, spec: TableSpec) -> bool:
         return bool(self._lake.read(spec).inputFiles())

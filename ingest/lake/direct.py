@@ -1,0 +1,178 @@
+"""Rows that are in Arrow's columns already: written as Parquet by the tasks that made them, added in one commit.
+
+Handed to Spark such rows go one by one to Java, through a plan, and one by one into Parquet, which takes four times as
+long as to make them. So on one machine a task writes its file itself, beside the table's, and Delta's own
+transaction adds the files of all tasks, or none: what a task that failed has written is in no version of the table, and
+goes with its next VACUUM. What Delta would ask of each row is asked of its columns: that nothing is missing, and that
+words are of their vocabulary. A condition of a table's own cannot be asked so: its rows go through Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from ingest.lake.pinned import is_worth_it
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.types import arrow_schema
+
+#: Arrow's bytes in one row group.
+_GROUP_BYTES: Final = 64 << 20
+#: Of a longer text Delta keeps its beginning only: of a column that has one nothing is said.
+_LONGEST_TEXT: Final = 32
+
+
+class RowError(Exception):
+    """Rows that the table must not hold: a fault of this program."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A Parquet file in a table's folder that no version of the table has yet; ``stats`` as Delta's log writes them."""
+
+    name: str
+    size: int
+    modified_ms: int
+    stats: str
+
+
+def direct_folder(spark: SparkSession, path: str, spec: TableSpec) -> str | None:
+    """The table's folder, where tasks may write into it: on this machine, as a session that has no other. None where
+    Spark must write."""
+    if spec.constraints or not is_worth_it(spark):
+        return None
+    jvm: Any = spark._jvm
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    files = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    return str(place.toUri().getPath()) if files.getUri().getScheme() == "file" else None
+
+
+def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime) -> Iterator[NewFile]:
+    """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError`."""
+    schema = arrow_schema({column.name: column.type for column in spec.columns})
+    name = f"part-{uuid.uuid4()}.zstd.parquet"
+    path = os.path.join(folder, name)
+    summary = _Summary(spec)
+    writer: pq.ParquetWriter | None = None
+    try:
+        for rows in _groups(batches):
+            table = _with_clock(rows, schema, at)
+            summary.take(table)
+            writer = writer or pq.ParquetWriter(path, schema, compression="zstd")
+            writer.write_table(table, row_group_size=table.num_rows)
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is not None:
+        found = os.stat(path)
+        yield NewFile(name, found.st_size, found.st_mtime_ns // 10**6, summary.stats())
+
+
+def add_files(spark: SparkSession, path: str, files: Sequence[NewFile]) -> None:
+    """Add the files to the table, all of them in one commit."""
+    jvm: Any = spark._jvm
+    delta, none = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty()
+    action = getattr(getattr(delta.actions, "Action$"), "MODULE$")
+    adds = [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    mode = jvm.org.apache.spark.sql.SaveMode.Append
+    operation = getattr(delta, "DeltaOperations$Write")(mode, *[none] * 8)
+    log = delta.DeltaLog.forTable(spark._jsparkSession, path)
+    log.startTransaction(none, none).commit(jvm.PythonUtils.toSeq(adds), operation)
+
+
+def _add(file: NewFile) -> dict[str, Any]:
+    return {
+        "path": file.name,
+        "partitionValues": {},
+        "size": file.size,
+        "modificationTime": file.modified_ms,
+        "dataChange": True,
+        "stats": file.stats,
+    }
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    gathered: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        gathered.append(batch)
+        size += batch.nbytes
+        if size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
+
+
+def _with_clock(rows: pa.Table, schema: pa.Schema, at: datetime) -> pa.Table:
+    """The table's columns: those that the rows lack are our clock's."""
+    return pa.Table.from_arrays(
+        [
+            rows.column(field.name)
+            if field.name in rows.column_names
+            else pa.chunked_array([pa.repeat(pa.scalar(at, type=field.type), rows.num_rows)])
+            for field in schema
+        ],
+        schema=schema,
+    )
+
+
+class _Summary:
+    """What Delta's log says of a file: how many rows, and of some columns the least, the greatest and the NULLs."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec = spec
+        self._rows = 0
+        self._nulls = dict.fromkeys(spec.filtered_columns, 0)
+        self._least: dict[str, Any] = {}
+        self._greatest: dict[str, Any] = {}
+
+    def take(self, table: pa.Table) -> None:
+        for column in self._spec.columns:
+            values = table.column(column.name)
+            if not column.nullable and values.null_count:
+                raise RowError(f"{self._spec.full_name}.{column.name} is NULL in {values.null_count} rows")
+            if column.vocabulary:
+                others = set(pc.unique(values).to_pylist()) - {None, *column.vocabulary}
+                if others:
+                    raise RowError(f"{self._spec.full_name}.{column.name} cannot be {sorted(others)[0]!r}")
+        self._rows += table.num_rows
+        for name, nulls in self._nulls.items():
+            values = table.column(name)
+            self._nulls[name] = nulls + values.null_count
+            ends = pc.min_max(values).as_py()
+            if ends["min"] is not None:
+                self._least[name] = min(ends["min"], self._least.get(name, ends["min"]))
+                self._greatest[name] = max(ends["max"], self._greatest.get(name, ends["max"]))
+
+    def stats(self) -> str:
+        short = {name for name in self._least if all(_is_short(ends[name]) for ends in (self._least, self._greatest))}
+        return json.dumps(
+            {
+                "numRecords": self._rows,
+                "minValues": {name: _shown(value) for name, value in self._least.items() if name in short},
+                "maxValues": {name: _shown(value) for name, value in self._greatest.items() if name in short},
+                "nullCount": self._nulls,
+            }
+        )
+
+
+def _is_short(value: Any) -> bool:
+    return not isinstance(value, str) or len(value) <= _LONGEST_TEXT
+
+
+def _shown(value: Any) -> Any:
+    """Instants as Delta's log prints them: whole milliseconds, which its readers know of."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return value

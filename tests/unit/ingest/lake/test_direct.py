@@ -1,0 +1,91 @@
+"""Parquet files that tasks write themselves: what is in them, what Delta's log says of them, what is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.lake import direct
+from ingest.lake.direct import NewFile, RowError, write_file
+from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.types import arrow_schema
+
+SPEC = TableSpec(
+    "bronze",
+    "lines",
+    "one row per line",
+    ("record_id",),
+    (
+        col("record_id", "string", "Its id.", nullable=False),
+        col("cluster_id", "string", "Its cluster.", nullable=False),
+        col("event_time", "timestamp", "When."),
+        col("log_level", "string", "How loud.", vocabulary=("INFO", "WARN")),
+        col("ingested_at", "timestamp", "Our clock."),
+    ),
+)
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+SCHEMA = arrow_schema({column.name: column.type for column in SPEC.columns if column.name != "ingested_at"})
+
+
+def rows(*values: tuple[Any, ...]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in values], schema=SCHEMA)
+
+
+def at(microsecond: int) -> datetime:
+    return datetime(2026, 11, 21, 3, 4, 5, microsecond, tzinfo=UTC)
+
+
+def written(folder: Path, *batches: pa.RecordBatch) -> NewFile:
+    (file,) = write_file(batches, str(folder), SPEC, NOW)
+    return file
+
+
+def test_the_file_holds_the_rows_of_all_batches_and_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_GROUP_BYTES", 1)
+    file = written(tmp_path, rows(("a", "c", at(7), "INFO")), rows(("b", "c", None, None)))
+    found = pq.read_table(tmp_path / file.name)
+    assert found.to_pylist() == [
+        {"record_id": "a", "cluster_id": "c", "event_time": at(7), "log_level": "INFO", "ingested_at": NOW},
+        {"record_id": "b", "cluster_id": "c", "event_time": None, "log_level": None, "ingested_at": NOW},
+    ]
+    assert file.size == (tmp_path / file.name).stat().st_size
+
+
+def test_the_log_is_told_of_the_columns_that_rows_are_asked_for_by(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, rows(("a", "d", at(345_678), "INFO"), ("b", "c", at(1_999), None)), rows(("z", "e", None, None))
+    )
+    assert json.loads(file.stats) == {
+        "numRecords": 3,
+        "minValues": {"cluster_id": "c", "event_time": "2026-11-21T03:04:05.001Z"},
+        "maxValues": {"cluster_id": "e", "event_time": "2026-11-21T03:04:05.345Z"},
+        "nullCount": {"cluster_id": 0, "event_time": 1},
+    }
+
+
+def test_of_a_text_that_the_log_would_cut_it_is_told_nothing(tmp_path: Path) -> None:
+    stats = json.loads(written(tmp_path, rows(("a", "c" * 33, at(1), None))).stats)
+    assert set(stats["minValues"]) == set(stats["maxValues"]) == {"event_time"}
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ((None, "c", None, None), "record_id is NULL in 1 rows"),
+        (("a", "c", None, "LOUD"), "log_level cannot be 'LOUD'"),
+    ],
+)
+def test_what_the_table_must_not_hold_is_refused(row: tuple[Any, ...], words: str, tmp_path: Path) -> None:
+    with pytest.raises(RowError, match=words):
+        written(tmp_path, rows(row))
+
+
+def test_no_rows_give_no_file(tmp_path: Path) -> None:
+    assert list(write_file((), str(tmp_path), SPEC, NOW)) == []
+    assert list(tmp_path.iterdir()) == []

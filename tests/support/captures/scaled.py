@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Final
 
 _LOGS: Final = ("state-change.log", "controller.log", "server.log")
+_LEVELS: Final = ("TRACE", "DEBUG", "INFO")
+#: A record's time and level stand in so many bytes.
+_HEADER_BYTES: Final = 34
 _RECORD: Final = re.compile(rb"(?m)^(?=\[\d{4}-\d\d-\d\d )")
 
 
-def scale_logs(capture: Path, target: Path, size_bytes: int, topics: Sequence[str]) -> int:
+def scale_logs(capture: Path, target: Path, size_bytes: int, topics: Sequence[str], *, level: str = "TRACE") -> int:
     """Write the logs of ``capture`` below ``target`` (``broker-N/logs``) so that they are about ``size_bytes``; return
-    how many copies of each of ``topics`` there are."""
+    how many copies of each of ``topics`` there are. Records below ``level`` (TRACE, DEBUG, INFO) are left out."""
     logs = sorted(path for name in _LOGS for path in capture.glob(f"broker-*/logs/{name}"))
     named = re.compile(rb"(?<![\w.-])(" + b"|".join(re.escape(topic.encode()) for topic in topics) + rb")(?![\w.])")
-    once = {log: list(_records(log.read_bytes(), named)) for log in logs}
+    left_out = tuple(f"] {lower} ".encode() for lower in _LEVELS[: _LEVELS.index(level)])
+    once = {log: list(_records(log.read_bytes(), named, left_out)) for log in logs}
     growing = sum(len(record) for records in once.values() for record, grows in records if grows)
     copies = max(1, size_bytes // growing)
     for log, records in once.items():
@@ -39,8 +43,8 @@ def scale_logs(capture: Path, target: Path, size_bytes: int, topics: Sequence[st
     return copies
 
 
-def _records(log: bytes, named: re.Pattern[bytes]) -> Iterator[tuple[bytes, bool]]:
+def _records(log: bytes, named: re.Pattern[bytes], left_out: Sequence[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Each record with its continuation lines, and whether it names a topic."""
     for record in _RECORD.split(log):
-        if record:
+        if record and not any(text in record[:_HEADER_BYTES] for text in left_out):
             yield record, named.search(record) is not None

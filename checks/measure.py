@@ -43,10 +43,11 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of a table, and the schema that Delta declares for them."""
+    """The rows of a table, the schema that Delta declares for them, and whether it is known that there are none."""
 
     rows: DataFrame
     schema: T.StructType
+    is_empty: bool = False
 
     @classmethod
     def of(cls, rows: DataFrame) -> Table:
@@ -83,12 +84,12 @@ STAGE_TITLES: Final[Mapping[str, str]] = {"across": "that nothing was lost and a
 
 def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:
     """The passes' checks, counted in one job; examples of those that are broken in one small job each."""
-    if not passes:
-        return []
     asked = {each.name: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
-    query = " UNION ALL ".join(counts_sql(each, asked[each.name]) for each in passes)
-    rows = run_query(lake, query, tables).collect()  # one row per pass
-    counts = {row["pass"]: row["counts"] for row in rows}
+    counts = {each.name: [0] * (1 + 2 * len(asked[each.name])) for each in passes}
+    queries = [counts_sql(each, asked[each.name]) for each in passes if not _has_no_cases(each, tables)]
+    if queries:
+        rows = run_query(lake, " UNION ALL ".join(queries), tables).collect()  # one row per pass
+        counts |= {row["pass"]: row["counts"] for row in rows}
     found = []
     for each in passes:
         cases, *answers = counts[each.name]
@@ -167,6 +168,11 @@ def _is_enforced(check: Check, tables: Mapping[str, Table]) -> bool:
     return check.not_null is not None and not tables[check.table].schema[check.not_null].nullable
 
 
+def _has_no_cases(each: Pass, tables: Mapping[str, Table]) -> bool:
+    """Whether the cases are the rows of a table without any."""
+    return each.name in tables and tables[each.name].is_empty
+
+
 def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, Table]) -> tuple[str, ...]:
     rows = run_query(lake, examples_sql(each, check), tables).collect()  # at most EXAMPLES_COUNT
     return tuple(row["example"] for row in rows)
@@ -184,7 +190,9 @@ def open_table(lake: Lake, spec: TableSpec) -> Table:
     Raises :class:`~ingest.lake.delta.LakeError` where it is missing.
     """
     pinned = pinned_table(lake.spark, lake.path(spec)) if is_worth_it(lake.spark) else None
-    return Table.of(read_table(lake, spec)) if pinned is None else Table(pinned.frame(lake.spark), pinned.struct)
+    if pinned is None:
+        return Table.of(read_table(lake, spec))
+    return Table(pinned.frame(lake.spark), pinned.struct, is_empty=pinned.rows_count == 0)
 
 
 def read_table(lake: Lake, spec: TableSpec) -> DataFrame:

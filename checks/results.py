@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+import pyarrow as pa
+
 from checks.catalog import WARNING
 from checks.measure import Measurement
 from ingest.lake.delta import Lake
 from ingest.lake.tables.quality import CHECK_RESULTS
+from ingest.lake.tables.types import arrow_schema
 from reconstruct.findings.verdicts import BROKEN
 from reconstruct.model.versions import MODEL_VERSION
 
@@ -65,4 +68,5 @@ def write_results(lake: Lake, report: CheckReport) -> None:
         "model_version": MODEL_VERSION,
     }
     rows = [asdict(result) | of_run for result in report.results]
-    lake.append(lake.spark.createDataFrame(rows, CHECK_RESULTS.struct), CHECK_RESULTS)
+    schema = arrow_schema({column.name: column.type for column in CHECK_RESULTS.columns})
+    lake.append(lake.spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)), CHECK_RESULTS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -19,9 +20,10 @@ from checks.metrics.queries import HOURLY_QUERY
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import RUN_METRICS
+from ingest.lake.tables.types import arrow_schema
 
 #: The fields of :class:`~checks.metrics.judge.Value`.
-_VALUE_COLUMNS: Final = "cluster_id string, metric string, subject string, value double"
+_VALUES: Final = arrow_schema({"cluster_id": "string", "metric": "string", "subject": "string", "value": "double"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def measure_metrics(lake: Lake, run_id: str, run_at: datetime, progress: Callabl
     progress(f"measuring {sum(len(each.metrics) for each in usable)} metrics")
     values = _values(lake, usable, tables)
     earlier = _earlier(lake, run_id, {value.metric for value in values})
-    rows = lake.spark.createDataFrame([astuple(value) for value in values], _VALUE_COLUMNS)
+    rows = lake.spark.createDataFrame(pa.Table.from_pylist([asdict(value) for value in values], schema=_VALUES))
     if not unusable & hourly:
         rows = rows.unionByName(run_query(lake, HOURLY_QUERY, tables))
     lake.append(rows.withColumns({"run_id": F.lit(run_id), "run_at": F.lit(run_at)}), RUN_METRICS)

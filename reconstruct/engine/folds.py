@@ -73,8 +73,8 @@ def table_columns(*specs: TableSpec) -> dict[str, str]:
 
 def local_rows(spark: SparkSession, spec: TableSpec, rows: Iterable[Row]) -> DataFrame:
     """Rows of one table that are known here and few; a column that a row lacks is NULL."""
-    named = [{name: row.get(name) for name in spec.column_names} for row in rows]
-    return spark.createDataFrame(named, _schema({column.name: column.type for column in spec.columns}))
+    columns = {column.name: column.type for column in spec.columns}
+    return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=_arrow_schema(columns)), _schema(columns))
 
 
 def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column as SparkColumn
@@ -49,10 +49,11 @@ class Lake:
         side_by_side(self._ensure_one, specs)
 
     def _ensure_one(self, spec: TableSpec) -> None:
-        if self.exists(spec):
-            self._require_version(spec)
-        else:
+        snapshot = delta_snapshot(self.spark, self.path(spec))
+        if snapshot.version() < 0:
             self._create(spec)
+        else:
+            self._require_version(spec, snapshot)
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now."""
@@ -108,18 +109,15 @@ class Lake:
         properties |= {f"delta.constraints.{name}": condition for name, condition in _constraints(spec).items()}
         create_table(self.spark, self.path(spec), spec, properties)
 
-    def _require_version(self, spec: TableSpec) -> None:
-        found = self._property(spec, VERSION_PROPERTY)
+    def _require_version(self, spec: TableSpec, snapshot: Any) -> None:
+        # from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table
+        value = snapshot.metadata().configuration().get(VERSION_PROPERTY)
+        found = str(value.get()) if value.isDefined() else None
         if found != str(spec.version):
             raise LakeError(
                 f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes"
                 f" version {spec.version}: give another --lake, or ingest the sources again into a new one"
             )
-
-    def _property(self, spec: TableSpec, name: str) -> str | None:
-        """A table property, from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table."""
-        value = delta_snapshot(self.spark, self.path(spec)).metadata().configuration().get(name)
-        return str(value.get()) if value.isDefined() else None
 
     @staticmethod
     def conformed(rows: DataFrame, spec: TableSpec) -> DataFrame:

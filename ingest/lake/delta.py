@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
+from ingest.lake.direct import NewFile, add_files, direct_folder
 from ingest.lake.pinned import delta_snapshot, has_no_files, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
@@ -67,6 +68,15 @@ class Lake:
     def append(self, rows: DataFrame, spec: TableSpec) -> None:
         """Add rows."""
         self.conformed(rows, spec).write.format("delta").mode("append").save(self.path(spec))
+
+    def folder_of_tasks(self, spec: TableSpec) -> str | None:
+        """The folder of this machine into which tasks may write files for :meth:`add`; None where Spark must write."""
+        return direct_folder(self.spark, self.path(spec), spec)
+
+    def add(self, files: Sequence[NewFile], spec: TableSpec) -> None:
+        """Add the rows of files that tasks wrote (:func:`ingest.lake.direct.write_file`), in one commit."""
+        if files:
+            add_files(self.spark, self.path(spec), files)
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
-from ingest.lake.direct import add_files, direct_folder, write_file
+from ingest.lake.direct import write_file
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
@@ -97,7 +97,7 @@ class Writer:
             if wanted:
                 self._progress(f"reading {len({item.file_id for item in wanted})} files into {spec.full_name}")
                 stale = _stale(wanted, stored.get(spec.name, {}), resumed)
-                folder = direct_folder(spark, self._lake.path(spec), spec)
+                folder = self._lake.folder_of_tasks(spec)
                 if folder is not None and not stale and forks is None:
                     self._add(spec, folder, wanted, rejected)
                 else:
@@ -123,8 +123,7 @@ class Writer:
         files = reading.kept_files(
             self._lake.spark, items, rejected, lambda batches: write_file(batches, folder, spec, at)
         )
-        if files:
-            add_files(self._lake.spark, self._lake.path(spec), files)
+        self._lake.add(files, spec)
 
     def _holds_rows(self, spec: TableSpec) -> bool:
         return bool(self._lake.read(spec).inputFiles())

@@ -19,6 +19,8 @@ from pyspark.sql import types as T
 
 #: Of more files Spark lists the folders in a job of its own.
 MOST_FILES: Final = 32
+#: Parquet of some ten times as much text.
+TINY_BYTES: Final = 512 << 10
 #: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
 _PLAIN_NAME: Final = re.compile(r"[\w.-]+")
 _PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
@@ -28,11 +30,12 @@ _PLAIN_READER: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class PinnedTable:
-    """The files of one version of a table, and its schema, which is Java's."""
+    """The files of one version of a table, and its schema, which is Java's; ``is_tiny``: one task reads them best."""
 
     files: Sequence[str]
     rows_count: int | None
     schema: Any
+    is_tiny: bool
 
     @property
     def struct(self) -> T.StructType:
@@ -50,7 +53,9 @@ class PinnedTable:
         paths = gateway.new_array(jvm.java.lang.String, len(self.files))
         for index, path in enumerate(self.files):
             paths[index] = path
-        return DataFrame(session.read().schema(self.schema).parquet(paths), spark)
+        rows = DataFrame(session.read().schema(self.schema).parquet(paths), spark)
+        # of rows that are known to be in one part Spark moves none to group or to order them
+        return rows.coalesce(1) if self.is_tiny else rows
 
 
 def delta_snapshot(spark: SparkSession, path: str) -> Any:
@@ -92,4 +97,5 @@ def pinned_table(spark: SparkSession, path: str) -> PinnedTable | None:
         return None
     counts = [file.numLogicalRecords() for file in named]
     rows = None if any(each.isEmpty() for each in counts) else sum(each.get() for each in counts)
-    return PinnedTable([f"{folder}/{name}" for name in names], rows, snapshot.schema())
+    is_tiny = checksum.get().tableSizeBytes() <= TINY_BYTES
+    return PinnedTable([f"{folder}/{name}" for name in names], rows, snapshot.schema(), is_tiny)

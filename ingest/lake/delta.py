@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
-from ingest.lake.direct import NewFile, add_files, direct_folder
-from ingest.lake.pinned import delta_snapshot, has_no_files, is_worth_it, pinned_table
+from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
+from ingest.lake.pinned import delta_snapshot, files_of, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 
@@ -67,22 +67,28 @@ class Lake:
 
     def append(self, rows: DataFrame, spec: TableSpec) -> None:
         """Add rows."""
-        self.conformed(rows, spec).write.format("delta").mode("append").save(self.path(spec))
+        rows, folder = self.conformed(rows, spec), direct_folder(self.spark, self.path(spec))
+        if folder is None:
+            rows.write.format("delta").mode("append").save(self.path(spec))
+        else:
+            self.add(write_files(rows, folder, spec), spec)
 
     def folder_of_tasks(self, spec: TableSpec) -> str | None:
         """The folder of this machine into which tasks may write files for :meth:`add`; None where Spark must write."""
-        return direct_folder(self.spark, self.path(spec), spec)
+        return None if spec.constraints else direct_folder(self.spark, self.path(spec))
 
     def add(self, files: Sequence[NewFile], spec: TableSpec) -> None:
         """Add the rows of files that tasks wrote (:func:`ingest.lake.direct.write_file`), in one commit."""
-        if files:
-            add_files(self.spark, self.path(spec), files)
+        commit_files(self.spark, self.path(spec), files, None)
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""
-        # to find the files that it replaces Delta runs two queries, also where there are none
-        mode = "append" if has_no_files(self.spark, self.path(spec)) else "overwrite"
-        self.conformed(rows, spec).write.format("delta").mode(mode).save(self.path(spec))
+        rows, folder = self.conformed(rows, spec), direct_folder(self.spark, self.path(spec))
+        replaced = None if folder is None else files_of(self.spark, self.path(spec))
+        if folder is None or replaced is None:
+            rows.write.format("delta").mode("overwrite").save(self.path(spec))
+        else:
+            commit_files(self.spark, self.path(spec), write_files(rows, folder, spec), replaced)
 
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""

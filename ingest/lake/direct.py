@@ -1,26 +1,28 @@
-"""Rows that are in Arrow's columns already: written as Parquet by the tasks that made them, added in one commit.
+"""On one machine: Parquet files that tasks write in Python, from Arrow's columns, and one commit of them all.
 
-Handed to Spark such rows go one by one to Java, through a plan, and one by one into Parquet, which takes four times as
-long as to make them. So on one machine a task writes its file itself, beside the table's, and Delta's own
-transaction adds the files of all tasks, or none: what a task that failed has written is in no version of the table, and
-goes with its next VACUUM. What Delta would ask of each row is asked of its columns: that nothing is missing, and that
-words are of their vocabulary. A condition of a table's own cannot be asked so: its rows go through Spark.
+Rows that Python made go one by one to Java, through a plan, past Delta's constraints and statistics, and into Parquet,
+which takes longer than to make them; and to write ten rows Delta runs two queries, to replace ten rows four. So a task
+writes its file itself, beside the table's, and Delta's own transaction adds the files of all tasks, or none: what a
+task that failed has written is in no version of the table, and goes with its next VACUUM. What Delta would ask of each
+row is asked here: that nothing is missing, that words are of their vocabulary, that the table's own conditions hold.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ingest.lake.pinned import is_worth_it
 from ingest.lake.tables import TableSpec
@@ -28,6 +30,9 @@ from ingest.lake.tables.types import arrow_schema
 
 #: Arrow's bytes in one row group.
 _GROUP_BYTES: Final = 64 << 20
+#: The column that names a condition of its table which the row breaks.
+_BROKEN: Final = "_broken"
+_NEW_FILE: Final = arrow_schema({"name": "string", "size": "bigint", "modified_ms": "bigint", "stats": "string"})
 #: Of a longer text Delta keeps its beginning only: of a column that has one nothing is said.
 _LONGEST_TEXT: Final = 32
 
@@ -46,10 +51,10 @@ class NewFile:
     stats: str
 
 
-def direct_folder(spark: SparkSession, path: str, spec: TableSpec) -> str | None:
+def direct_folder(spark: SparkSession, path: str) -> str | None:
     """The table's folder, where tasks may write into it: on this machine, as a session that has no other. None where
     Spark must write."""
-    if spec.constraints or not is_worth_it(spark):
+    if not is_worth_it(spark):
         return None
     jvm: Any = spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(path)
@@ -66,6 +71,8 @@ def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, 
     writer: pq.ParquetWriter | None = None
     try:
         for rows in _groups(batches):
+            if _BROKEN in rows.column_names and (names := pc.unique(rows.column(_BROKEN).drop_null()).to_pylist()):
+                raise RowError(f"a row of {spec.full_name} breaks {sorted(names)[0]}: {spec.constraints[names[0]]}")
             table = _with_clock(rows, schema, at)
             summary.take(table)
             writer = writer or pq.ParquetWriter(path, schema, compression="zstd")
@@ -78,16 +85,39 @@ def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, 
         yield NewFile(name, found.st_size, found.st_mtime_ns // 10**6, summary.stats())
 
 
-def add_files(spark: SparkSession, path: str, files: Sequence[NewFile]) -> None:
-    """Add the files to the table, all of them in one commit."""
+def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
+    """Have Spark's tasks write these rows of the table's columns, a file each. Raises as :func:`write_file` does."""
+    broken = [
+        F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(name))
+        for name, condition in spec.constraints.items()
+    ]
+    at = datetime.now(UTC)
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for file in write_file(batches, folder, spec, at):
+            yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
+
+    checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
+    found = checked.mapInArrow(write, "name string, size bigint, modified_ms bigint, stats string").collect()
+    return [NewFile(*row) for row in found]
+
+
+def commit_files(spark: SparkSession, path: str, files: Sequence[NewFile], replaced: Sequence[Any] | None) -> None:
+    """Add the files to the table in one commit; in place of those ``replaced``, which are Delta's own objects, or
+    beside all others where that is None."""
     jvm: Any = spark._jvm
     delta, none = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty()
-    action = getattr(getattr(delta.actions, "Action$"), "MODULE$")
-    adds = [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    action, now = getattr(getattr(delta.actions, "Action$"), "MODULE$"), time.time_ns() // 10**6
+    actions = [file.removeWithTimestamp(now, True) for file in replaced or ()]
+    actions += [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    transaction = delta.DeltaLog.forTable(spark._jsparkSession, path).startTransaction(none, none)
     mode = jvm.org.apache.spark.sql.SaveMode.Append
+    if replaced is not None:
+        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite
+        transaction.readWholeTable()  # who has added rows meanwhile is told so, instead of losing them
     operation = getattr(delta, "DeltaOperations$Write")(mode, *[none] * 8)
-    log = delta.DeltaLog.forTable(spark._jsparkSession, path)
-    log.startTransaction(none, none).commit(jvm.PythonUtils.toSeq(adds), operation)
+    if actions:
+        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
 
 
 def _add(file: NewFile) -> dict[str, Any]:
@@ -118,7 +148,7 @@ def _with_clock(rows: pa.Table, schema: pa.Schema, at: datetime) -> pa.Table:
     """The table's columns: those that the rows lack are our clock's."""
     return pa.Table.from_arrays(
         [
-            rows.column(field.name)
+            rows.column(field.name).cast(field.type)
             if field.name in rows.column_names
             else pa.chunked_array([pa.repeat(pa.scalar(at, type=field.type), rows.num_rows)])
             for field in schema

@@ -66,10 +66,13 @@ def delta_snapshot(spark: SparkSession, path: str) -> Any:
     return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).update(False, none, none)
 
 
-def has_no_files(spark: SparkSession, path: str) -> bool:
-    """Whether the checksum of the newest version of the table at ``path`` says that it has none."""
+def files_of(spark: SparkSession, path: str) -> list[Any] | None:
+    """The files of the newest version of the table at ``path``, as Delta's own objects; None where they are many."""
     checksum = delta_snapshot(spark, path).checksumOpt()
-    return bool(checksum.isDefined() and checksum.get().numFiles() == 0)
+    if checksum.isEmpty() or checksum.get().allFiles().isEmpty():
+        return None
+    files = checksum.get().allFiles().get()
+    return [files.apply(index) for index in range(files.size())] if files.size() <= MOST_FILES else None
 
 
 def is_worth_it(spark: SparkSession) -> bool:

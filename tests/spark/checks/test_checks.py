@@ -416,11 +416,14 @@ def test_a_table_is_opened_with_the_rows_and_the_schema_that_delta_has(lake: Lak
     assert len(rows) == opened.rows.count()
 
 
-def test_delta_itself_refuses_most_damages(lake: Lake) -> None:
+@pytest.mark.parametrize("by", ["tasks", "Spark"])
+def test_most_damages_are_refused_as_they_are_written(lake: Lake, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the declared constraints stop at the door: the checks are for what came in another way."""
+    if by == "Spark":
+        monkeypatch.setattr("ingest.lake.delta.direct_folder", lambda *_: None)
     for damage in ("NULL where none may be", "a word outside the vocabulary", "a file whose counts do not add up"):
         added = next(rows for name, rows, _ in DAMAGES if name == damage)
-        with pytest.raises(Exception, match=r"DELTA_(VIOLATE_CONSTRAINT|NOT_NULL)"):
+        with pytest.raises(Exception, match=r"RowError" if by == "tasks" else r"DELTA_(VIOLATE_CONSTRAINT|NOT_NULL)"):
             write(lake, added)
 
 

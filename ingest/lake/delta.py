@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
-from ingest.lake.pinned import delta_snapshot, files_of, is_worth_it, pinned_table
+from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 
@@ -79,16 +79,15 @@ class Lake:
 
     def add(self, files: Sequence[NewFile], spec: TableSpec) -> None:
         """Add the rows of files that tasks wrote (:func:`ingest.lake.direct.write_file`), in one commit."""
-        commit_files(self.spark, self.path(spec), files, None)
+        commit_files(self.spark, self.path(spec), files, replaces_all=False)
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row, in one commit."""
         rows, folder = self.conformed(rows, spec), direct_folder(self.spark, self.path(spec))
-        replaced = None if folder is None else files_of(self.spark, self.path(spec))
-        if folder is None or replaced is None:
+        if folder is None:
             rows.write.format("delta").mode("overwrite").save(self.path(spec))
         else:
-            commit_files(self.spark, self.path(spec), write_files(rows, folder, spec), replaced)
+            commit_files(self.spark, self.path(spec), write_files(rows, folder, spec), replaces_all=True)
 
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""

@@ -102,22 +102,28 @@ def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
     return [NewFile(*row) for row in found]
 
 
-def commit_files(spark: SparkSession, path: str, files: Sequence[NewFile], replaced: Sequence[Any] | None) -> None:
-    """Add the files to the table in one commit; in place of those ``replaced``, which are Delta's own objects, or
-    beside all others where that is None."""
+def commit_files(spark: SparkSession, path: str, files: Sequence[NewFile], *, replaces_all: bool) -> None:
+    """Add the files to the table in one commit, beside those that it has or in place of all of them."""
     jvm: Any = spark._jvm
-    delta, none = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty()
-    action, now = getattr(getattr(delta.actions, "Action$"), "MODULE$"), time.time_ns() // 10**6
-    actions = [file.removeWithTimestamp(now, True) for file in replaced or ()]
-    actions += [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    delta, none, modes = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty(), jvm.org.apache.spark.sql.SaveMode
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, path).startTransaction(none, none)
-    mode = jvm.org.apache.spark.sql.SaveMode.Append
-    if replaced is not None:
-        mode = jvm.org.apache.spark.sql.SaveMode.Overwrite
-        transaction.readWholeTable()  # who has added rows meanwhile is told so, instead of losing them
-    operation = getattr(delta, "DeltaOperations$Write")(mode, *[none] * 8)
+    action, now = getattr(getattr(delta.actions, "Action$"), "MODULE$"), time.time_ns() // 10**6
+    actions = [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    if replaces_all:
+        transaction.readWholeTable()  # who adds rows meanwhile is told so, instead of losing them
+        actions += [file.removeWithTimestamp(now, True) for file in _files_of(transaction)]
     if actions:
-        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
+        operation = getattr(delta, "DeltaOperations$Write")
+        mode = modes.Overwrite if replaces_all else modes.Append
+        transaction.commit(jvm.PythonUtils.toSeq(actions), operation(mode, *[none] * 8))
+
+
+def _files_of(transaction: Any) -> list[Any]:
+    """The table's files as the transaction sees them: from the checksum file of a small table, else by a query."""
+    checksum = transaction.snapshot().checksumOpt()
+    is_listed = checksum.isDefined() and checksum.get().allFiles().isDefined()
+    files = checksum.get().allFiles().get() if is_listed else transaction.filterFiles()
+    return [files.apply(index) for index in range(files.size())]
 
 
 def _add(file: NewFile) -> dict[str, Any]:

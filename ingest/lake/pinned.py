@@ -66,15 +66,6 @@ def delta_snapshot(spark: SparkSession, path: str) -> Any:
     return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).update(False, none, none)
 
 
-def files_of(spark: SparkSession, path: str) -> list[Any] | None:
-    """The files of the newest version of the table at ``path``, as Delta's own objects; None where they are many."""
-    checksum = delta_snapshot(spark, path).checksumOpt()
-    if checksum.isEmpty() or checksum.get().allFiles().isEmpty():
-        return None
-    files = checksum.get().allFiles().get()
-    return [files.apply(index) for index in range(files.size())] if files.size() <= MOST_FILES else None
-
-
 def is_worth_it(spark: SparkSession) -> bool:
     """Whether the session runs on this machine alone: elsewhere a job is cheap and a look at a file is not."""
     return (spark.sparkContext.master or "").startswith("local")

@@ -1,0 +1,62 @@
+"""Tables that tasks write themselves: the rows that Spark would have written, in as many versions, and no row lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.direct import commit_files, direct_folder, write_files
+from ingest.lake.tables import TABLES, TableSpec
+
+SPECS = [TABLES[name] for name in ("bronze.log_records", "silver.leader_and_isr_timeline", "gold.divergences")]
+VALUES = {
+    "string": "'x'",
+    "int": "7",
+    "bigint": "7000000000",
+    "double": "0.5",
+    "boolean": "true",
+    "timestamp": "TIMESTAMP '2026-11-21T01:02:03.123456Z'",
+    "array<string>": "array('a', 'b')",
+    "array<int>": "array(1, 2)",
+    "map<string,string>": "map('k', 'v')",
+}
+
+
+def rows(spark: Any, spec: TableSpec, count: int) -> Any:
+    """Rows with a value in every column, and one with NULL wherever one may be."""
+    full, empty = [], []
+    for column in spec.columns:
+        value = f"'{column.vocabulary[0]}'" if column.vocabulary else VALUES[column.type]
+        full.append(F.expr(value).cast(column.type).alias(column.name))
+        empty.append(F.expr("NULL" if column.nullable else value).cast(column.type).alias(column.name))
+    return spark.range(count).select(*full).unionAll(spark.range(1).select(*empty))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.full_name)
+def test_the_rows_are_those_that_spark_writes(
+    spec: TableSpec, spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert direct_folder(spark, lake.path(spec)) is not None
+    lake.append(rows(spark, spec, 2), spec)
+    by_tasks = lake.read(spec)
+    found, types = sorted(by_tasks.collect(), key=str), by_tasks.dtypes
+    lake.overwrite(rows(spark, spec, 5), spec)
+    assert (lake.read(spec).count(), lake.rows_count(spec)) == (6, 6), "what was there is replaced"
+    monkeypatch.setattr("ingest.lake.delta.direct_folder", lambda *_: None)
+    lake.overwrite(rows(spark, spec, 2), spec)
+    assert (sorted(lake.read(spec).collect(), key=str), lake.read(spec).dtypes) == (found, types)
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.path(spec)}`").orderBy("version")
+    assert [row["operation"] for row in history.collect()] == ["CREATE TABLE", "WRITE", "WRITE", "WRITE"]
+
+
+def test_rows_added_meanwhile_are_replaced_as_well(spark: Any, lake: Lake) -> None:
+    spec = SPECS[0]
+    folder = direct_folder(spark, lake.path(spec))
+    assert folder is not None
+    written = write_files(lake.conformed(rows(spark, spec, 1), spec), folder, spec)
+    lake.append(rows(spark, spec, 4), spec)
+    commit_files(spark, lake.path(spec), written, replaces_all=True)
+    assert lake.read(spec).count() == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
@@ -21,8 +22,8 @@ from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSI
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.time.line_order import FAR_BACK_US, is_in_order, jumps_back
-from tests.support.captures.text import CaptureText
-from tests.support.evidence.lines import Line, ids, integer
+from tests.support.captures.text import CaptureText, Lines
+from tests.support.evidence.lines import Line, ids, integer, lines_of
 from tests.support.evidence.znodes import Write
 
 _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
@@ -45,12 +46,30 @@ def plain_cluster(
 ) -> ClusterHistory:
     """The cluster of a capture."""
     facts = ClusterFacts()
-    facts.controllers = [*_tenures(lines), *_elections(lines), *_controller_znodes(writes)]
-    facts.brokers = [*_brokers(lines), *_registrations(writes)]
+    facts.controllers = list(_tenures(lines))
+    for name in capture.named("/logs/"):
+        of_log = _facts_of(name, capture.files[name])
+        facts.controllers += of_log.controllers
+        facts.brokers += of_log.brokers
+        facts.life_signs += of_log.life_signs
+        facts.log_spans += of_log.log_spans
+        facts.process_starts += of_log.process_starts
+        facts.stated_versions += of_log.stated_versions
+        facts.shapes |= of_log.shapes
+    facts.log_spans.sort(key=lambda span: (span[0], span[1].start))
+    facts.controllers += _controller_znodes(writes)
+    facts.brokers += _registrations(writes)
     _listed(facts, lines)
     _settings(facts, capture, writes)
-    facts.life_signs = list(_life_signs(lines))
-    facts.log_spans = sorted(_log_spans(lines), key=lambda span: (span[0], span[1].start))
+    return ClusterHistory(cluster_id, facts)
+
+
+@lru_cache(maxsize=256)
+def _facts_of(name: str, text: Lines) -> ClusterFacts:
+    """What one log says of the cluster; bent captures share most of their logs."""
+    lines, facts = lines_of(name, text), ClusterFacts()
+    facts.controllers, facts.brokers = list(_elections(lines)), list(_brokers(lines))
+    facts.life_signs, facts.log_spans = list(_life_signs(lines)), list(_log_spans(lines))
     for line in lines:
         if line.event_type == "broker_server_starting":
             facts.process_starts.append((line.broker_id, line.at, line.id))
@@ -58,7 +77,7 @@ def plain_cluster(
             facts.stated_versions.append(line.fields["kafka_version"])
         if line.source_kind == "state_change_log":
             facts.shapes.add(line.shape_id)
-    return ClusterHistory(cluster_id, facts)
+    return facts
 
 
 def _controller_of(line: Line) -> int:

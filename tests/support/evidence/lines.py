@@ -38,8 +38,6 @@ _OTHER_NAMES: Final = {
     "known_leader_epoch": "current_leader_epoch",
     "to_broker_ids": "to_broker_id",
 }
-#: The same bent capture shares all but a line with the original.
-_matched = lru_cache(maxsize=200_000)(match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,14 @@ class Line:
         return f"{self.file}:{self.number}"
 
 
+@lru_cache(maxsize=200_000)
+def _parsed(kind: str, line: str) -> tuple[int, str, Match] | None:
+    """The instant, the level and the meaning of a line; a bent capture shares all but a line with the original."""
+    header = _HEADER.match(line)
+    matched = match(kind, header[4], header[3]) if header else None
+    return None if header is None or matched is None else (printed_at(header[1]), header[2], matched)
+
+
 def matched_lines(capture: CaptureText) -> Iterator[Line]:
     """Every line of a known shape, log after log, in the order of their lines."""
     for name in capture.named("/logs/"):
@@ -76,14 +82,13 @@ def lines_of(name: str, lines: Lines) -> Sequence[Line]:
     kind = re.sub(r"\W", "_", log)
     found = []
     for number, line in enumerate(lines, 1):
-        header = _HEADER.match(line)
-        matched: Match | None = _matched(kind, header[4], header[3]) if header else None
-        if header is None or matched is None:
+        parsed = _parsed(kind, line)
+        if parsed is None:
             continue
-        at = printed_at(header[1])
+        at, level, matched = parsed
         cause = lines[number] if number < len(lines) and not lines[number].startswith("[") else None
         found.append(
-            Line(broker, kind, name, number, at, header[2], matched.shape_id, matched.event_type, matched.fields, cause)
+            Line(broker, kind, name, number, at, level, matched.shape_id, matched.event_type, matched.fields, cause)
         )
     return tuple(found)
 

@@ -21,6 +21,15 @@ LEAVING: Final = (
     EventType.CONTROLLED_SHUTDOWN_FAILED,
     EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
 )
+#: server.log events that tell how a process or its session ended: each is a sign of its own.
+ENDINGS: Final = (
+    EventType.SESSION_EXPIRED,
+    EventType.BROKER_SERVER_SHUTDOWN,
+    EventType.CONTROLLED_SHUTDOWN_STARTED,
+    EventType.CONTROLLED_SHUTDOWN_RETRIED,
+    EventType.CONTROLLED_SHUTDOWN_FAILED,
+    EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ class LifeSign:
     """A sign that one broker lived, or did not.
 
     ``kind``: ``line`` (of its own logs), ``leaving`` (such a line of an orderly shutdown), ``written`` (its session
-    wrote a znode), ``unreachable`` (another broker's connection to it failed).
+    wrote a znode), ``unreachable`` (another broker's connection to it failed); or one of :data:`ENDINGS`.
     """
 
     broker_id: int

@@ -250,7 +250,6 @@ NOT_READ: Final[Mapping[str, tuple[str, ...]]] = {
         EventType.BROKER_HALTED,
         EventType.BROKER_SERVER_EXITING,
         EventType.BROKER_SERVER_FAILED,
-        EventType.BROKER_SERVER_SHUTDOWN,
         EventType.BROKER_SERVER_STARTED,
         EventType.CLEAN_SHUTDOWN_FILE,
         EventType.LOG_MANAGER_SHUTDOWN,
@@ -258,7 +257,6 @@ NOT_READ: Final[Mapping[str, tuple[str, ...]]] = {
         EventType.REPLICA_MANAGER_SHUTDOWN,
         EventType.SESSION_CONNECTED,
         EventType.SESSION_DISCONNECTED,
-        EventType.SESSION_EXPIRED,
         EventType.SESSION_FAILED,
     ),
     f"{_OPEN} what a leader and its followers could not agree on.": (

@@ -58,7 +58,23 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
     ),
     col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
     col("ended_after", "timestamp", "Earliest such instant; NULL while open, or where only logs tell of it."),
-    version=2,
+    col(
+        "ended_as",
+        "string",
+        "How it ended, by the broker's own logs. clean_stop: it shut down in order; stop_not_finished: it died while"
+        " it did; session_expired: it lived on, paused or cut off from ZooKeeper; crash: its process died. NULL while"
+        " open, or where they do not tell. A broker of a ZooKeeper cluster is never fenced.",
+        vocabulary=("clean_stop", "stop_not_finished", "session_expired", "crash"),
+    ),
+    col(
+        "shutdown_began_at",
+        "timestamp",
+        "Of a controlled shutdown: when the broker first asked its controller to move its leaders away. Which ones"
+        " moved is in gold.leader_elections (controlled_shutdown).",
+    ),
+    col("shutdown_took_ms", "bigint", "How long until they had moved, or the broker went without; NULL: no line says."),
+    col("shutdown_retry_count", "int", "How often it had to ask again, or wait for a controller."),
+    version=3,
 )
 
 PARTITION_STATE_TIMELINE: Final = _timeline(

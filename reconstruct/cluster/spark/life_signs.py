@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.departures import FAILURES_US, next_process_start, silent_since
-from reconstruct.cluster.evidence import LEAVING, UNREACHABLE, UNREACHABLE_ERROR, ClusterFacts, LifeSign
+from reconstruct.cluster.evidence import ENDINGS, LEAVING, UNREACHABLE, UNREACHABLE_ERROR, ClusterFacts, LifeSign
 from reconstruct.engine.folds import union
 from reconstruct.events.spark.fields import int_field, text_field
 
@@ -104,6 +104,10 @@ def add_life_signs(
             _one("line", in_window.where(~is_before), F.min_by),
             _one("line", in_window.where("at <= silent_us"), F.max_by),
             _one("leaving", in_window.where(is_before & is_leaving), F.max_by),
+            in_window.where(F.col("event_type").isin(*ENDINGS))
+            .withColumn("kind", F.col("event_type"))
+            .select(*_COLUMNS)
+            .distinct(),
             _one("written", written, F.max_by),
             _one("written", written.where("at <= silent_us"), F.max_by),
             failed.withColumn("kind", F.lit("unreachable")).select(*_COLUMNS).distinct(),

@@ -15,6 +15,7 @@ from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures, recreations
 from reconstruct.cluster.departures import broker_departures
+from reconstruct.cluster.ends import registration_ends
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import gather
@@ -35,6 +36,7 @@ class ClusterHistory:
         self.registrations: Mapping[int, Sequence[RegistrationSpan]] = broker_registrations(
             facts.brokers, facts.controllers
         )
+        self.ends = registration_ends(facts, self.registrations)
         self.verdicts = Verdicts()
         asked = sorted((f.at, f.evidence_id, f.broker_id) for f in facts.brokers if f.kind == "shutdown_requested")
         self.view = ClusterView(
@@ -75,9 +77,9 @@ class ClusterHistory:
     def liveness_rows(self) -> Iterator[dict[str, Any]]:
         """Rows of silver.broker_liveness_timeline."""
         for broker_id, spans in self.registrations.items():
-            for sequence, span in enumerate(spans):
+            for sequence, (span, end) in enumerate(zip(spans, self.ends[broker_id], strict=True)):
                 given = {"cluster_id": self.cluster_id, "broker_id": broker_id, "sequence": sequence}
-                yield table_row(BROKER_LIVENESS_TIMELINE, span, span.interval, span.interval.value, **given)
+                yield table_row(BROKER_LIVENESS_TIMELINE, span, span.interval, span.interval.value, end, **given)
 
 
 def _by_broker(pairs: Iterable[tuple[int, Value]]) -> dict[int, tuple[Value, ...]]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
 from reconstruct.cluster.evidence import (
+    ENDINGS,
     LEAVING,
     UNREACHABLE,
     UNREACHABLE_ERROR,
@@ -139,6 +140,8 @@ def _life_signs(lines: Sequence[Line]) -> Iterator[LifeSign]:
             continue
         if line.event_type in LEAVING:
             yield LifeSign(line.broker_id, "leaving", line.at, line.id)
+        if line.event_type in ENDINGS:
+            yield LifeSign(line.broker_id, line.event_type, line.at, line.id)
         error = f"{line.fields.get('error', '')} {line.cause or ''}"
         failed = line.event_type == "fetch_failed" and re.search(UNREACHABLE_ERROR, error)
         named = line.fields.get("leader", line.fields.get("to_broker_id"))

@@ -7,8 +7,16 @@ from typing import Final
 
 from ingest.shapes import versions_of
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import LiveView, LogSpan
-from reconstruct.model.versions import NEWEST, OLDEST, UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE, KafkaVersion, VersionRange
+from reconstruct.model.versions import (
+    DYNAMIC_BROKER_SETTINGS_SINCE,
+    NEWEST,
+    OLDEST,
+    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
+    KafkaVersion,
+    VersionRange,
+)
 
 #: server.log events that say that a connection to another broker failed; a failed fetch says so with such an error.
 UNREACHABLE: Final = (EventType.BROKER_UNREACHABLE, EventType.BROKER_DISCONNECTED)
@@ -100,10 +108,21 @@ class ClusterFacts:
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     stated_versions: list[str] = field(default_factory=list)
     shapes: set[str] = field(default_factory=set)
+    topic_settings: dict[str, list[SettingChange]] = field(default_factory=dict)
+    broker_settings: dict[int, list[SettingChange]] = field(default_factory=dict)
     topic_min_isr: dict[str, int] = field(default_factory=dict)
     broker_min_isr: dict[int, int] = field(default_factory=dict)
     topic_unclean: dict[str, bool] = field(default_factory=dict)
     broker_unclean: dict[int, bool | None] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> SettingsOverTime:
+        """Those of znodes, in the order of their times; brokers' where the version reads them there."""
+        brokers = {} if self.version.is_before(DYNAMIC_BROKER_SETTINGS_SINCE) else self.broker_settings
+        return SettingsOverTime(
+            {topic: sorted(changes, key=lambda change: change.at) for topic, changes in self.topic_settings.items()},
+            {broker: sorted(changes, key=lambda change: change.at) for broker, changes in brokers.items()},
+        )
 
     @property
     def version(self) -> VersionRange:

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from reconstruct.cluster.generations import RECREATION_US
+from reconstruct.cluster.settings import SettingsOverTime
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
@@ -132,6 +133,8 @@ class ClusterView:
     #: the brokers' own num.replica.fetchers, where their configuration was given (Kafka's default is 1).
     fetcher_counts: Mapping[int, int] = field(default_factory=dict)
 
+    #: what znodes below /config set, with their times: it goes before what stands here.
+    settings: SettingsOverTime = field(default_factory=SettingsOverTime)
     #: unclean.leader.election.enable of a topic, where its configuration says.
     unclean_election: Mapping[str, bool] = field(default_factory=dict)
     #: the brokers' own setting, the version's default included; None where their configuration was not given.
@@ -163,7 +166,7 @@ class ClusterView:
     def answer(self, fact: str, /, *asked: Any) -> object:
         """The answer to a question that was noted. A log answers for a span of time with what it covers of that."""
         if fact == ALWAYS:
-            return self.version, self.tenures, self.recreations, self.broker_unclean_election
+            return self.version, self.tenures, self.recreations, self.broker_unclean_election, self.settings
         if fact == "logs" and len(asked) == 3:
             broker_id, start, end = asked
             return broker_id in self.lossy_logs, sorted(
@@ -211,11 +214,36 @@ class ClusterView:
         """Whether the lines of the broker's state-change log stand in the order of what happened, in all its files."""
         return all(span.is_in_order for span in self.logs.get(broker_id, ()))
 
-    def unclean_election_allowed(self, topic: str) -> bool | None:
-        """Whether the configuration allows an unclean election; None where the evidence does not say."""
+    def unclean_election_allowed(self, topic: str, at: int | None = None) -> bool | None:
+        """Whether the configuration allows an unclean election at ``at``; None where the evidence does not say.
+
+        Without an instant: None too where it allowed them at some time and not at another.
+        """
         if self.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE):
             return True
-        return self.unclean_election.get(topic, self.broker_unclean_election)
+        own = self.unclean_election.get(topic, self.broker_unclean_election)
+        instants = [at] if at is not None else [0, *self.settings.changes(topic)]
+        over_time = {self._unclean_at(topic, instant, own) for instant in instants}
+        return over_time.pop() if len(over_time) == 1 else None
+
+    def _unclean_at(self, topic: str, at: int, otherwise: bool | None) -> bool | None:
+        if topic in self.settings.topics or self.settings.brokers:
+            found = self.settings.unclean_election(topic, at)
+            return self.broker_unclean_election if found is None else found
+        return otherwise
+
+    def min_isr(self, topic: str, leader: int, start: int, end: int | None = None) -> int | None:
+        """min.insync.replicas of a partition of ``topic`` that ``leader`` leads, from ``start`` to ``end``; None where
+        nothing says, or where it changed meanwhile."""
+        instants = [start, *(at for at in self.settings.changes(topic) if start < at and (end is None or at < end))]
+        found = {self._min_isr_at(topic, leader, at) for at in instants}
+        return found.pop() if len(found) == 1 else None
+
+    def _min_isr_at(self, topic: str, leader: int, at: int) -> int | None:
+        set_ = self.settings.min_insync_replicas(topic, leader, at)
+        if set_ is None and topic not in self.settings.topics:
+            set_ = self.min_insync_replicas.get(topic)
+        return self.broker_min_insync_replicas.get(leader) if set_ is None else set_
 
     def at_generation_of(self, instant: int) -> ClusterView:
         """The view of the generation of the cluster that ``instant`` falls into: one created again counts anew."""

@@ -154,6 +154,8 @@ ASYNC_CONTROLLER_SINCE: Final = v(1, 1)
 OFFLINE_WITHOUT_LEADER_SINCE: Final = v(2, 0)
 #: Until then each UpdateMetadata restated every partition being deleted (KAFKA-6481).
 DELETED_PARTITIONS_RESTATED_UNTIL: Final = v(2, 0)
+#: KIP-226: what /config/brokers sets of a running broker counts before its configuration file.
+DYNAMIC_BROKER_SETTINGS_SINCE: Final = v(1, 1)
 #: KAFKA-6082: each write of the controller checks the version of /controller_epoch, so that ZooKeeper refuses a zombie.
 CONTROLLER_EPOCH_CHECKED_SINCE: Final = v(2, 1)
 #: Partitions become NonExistentPartition when the deletion starts, no longer when it ends (KAFKA-6753).

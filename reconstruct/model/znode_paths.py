@@ -21,6 +21,8 @@ BROKER_PATTERN: Final = f"^{BROKER_IDS_PATH}/([0-9]+)$"
 #: Group 1: topic.
 TOPIC_PATTERN: Final = f"^{TOPICS_PATH}/([^/]+)$"
 TOPIC_CONFIG_PATTERN: Final = "^/config/topics/([^/]+)$"
+#: Group 1: broker id, or <default>.
+BROKER_CONFIG_PATTERN: Final = "^/config/brokers/([0-9]+|<default>)$"
 DELETE_TOPIC_PATTERN: Final = f"^{DELETE_TOPICS_PATH}/([^/]+)$"
 #: Groups: topic, partition.
 PARTITION_STATE_PATTERN: Final = f"^{TOPICS_PATH}/([^/]+)/partitions/([0-9]+)/state$"

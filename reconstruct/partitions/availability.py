@@ -55,7 +55,7 @@ def availability(
     cluster: ClusterView,
 ) -> list[Unavailability]:
     """All kinds, each in time order. What depends on evidence that is not there is left out, not guessed."""
-    instants = _boundaries(decided, assignments, cluster)
+    instants = _boundaries(topic, decided, assignments, cluster)
     moments = [_moment(topic, at, decided, assignments, cluster) for at in instants]
     result = [span for kind, why in _KINDS.items() for span in _spans(kind, moments, why)]
     result.extend(_without_live_leader(decided, roles, cluster))
@@ -67,7 +67,10 @@ def availability(
 
 
 def _boundaries(
-    decided: Sequence[Interval[LeaderAndIsrState]], assignments: Sequence[Interval[Assignment]], cluster: ClusterView
+    topic: str,
+    decided: Sequence[Interval[LeaderAndIsrState]],
+    assignments: Sequence[Interval[Assignment]],
+    cluster: ClusterView,
 ) -> list[int]:
     instants: set[int] = set()
     for start, end in [(i.start, i.end) for i in decided] + [(i.start, i.end) for i in assignments]:
@@ -81,6 +84,7 @@ def _boundaries(
             for at in (registration.start, registration.end):
                 if at is not None and at > first and (ended is None or at < ended):
                     instants.add(at)
+    instants.update(at for at in cluster.settings.changes(topic) if at > first and (ended is None or at < ended))
     return sorted(instants)
 
 
@@ -95,7 +99,7 @@ def _moment(
     assignment = as_of(assignments, at)
     leader = state.value.leader if state else NO_LEADER
     is_live = None if leader == NO_LEADER else cluster.is_live(leader, at)
-    min_isr = cluster.min_insync_replicas.get(topic, cluster.broker_min_insync_replicas.get(leader))
+    min_isr = cluster.min_isr(topic, leader, at, at)
     if min_isr is not None and assignment is not None:
         min_isr = min(min_isr, len(assignment.value.replicas))
     return _Moment(at, state, assignment.value if assignment else None, is_live, min_isr)

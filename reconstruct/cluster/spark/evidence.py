@@ -16,13 +16,20 @@ from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
+from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, speaker, text_field
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
-from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, CONTROLLER_PATH, TOPIC_CONFIG_PATTERN
+from reconstruct.model.znode_paths import (
+    BROKER_CONFIG_PATTERN,
+    BROKER_PATTERN,
+    CONTROLLER_EPOCH_PATH,
+    CONTROLLER_PATH,
+    TOPIC_CONFIG_PATTERN,
+)
 from reconstruct.time.line_order import is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
@@ -247,11 +254,18 @@ def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
 
 def _set(cluster: ClusterFacts, row: Row) -> None:
     topic, broker_id = row["topic"], row["broker_id"]
-    if topic is not None:
-        if row["min_isr"] is not None:
-            cluster.topic_min_isr[topic] = row["min_isr"]
-        if row["unclean"] is not None:
-            cluster.topic_unclean[topic] = row["unclean"]
+    if row["at"] is not None:
+        change = SettingChange(row["at"], row["min_isr"], row["unclean"], bool(row["is_first"]))
+        if topic is None:
+            cluster.broker_settings.setdefault(broker_id, []).append(change)
+            return
+        cluster.topic_settings.setdefault(topic, []).append(change)
+        cluster.topic_min_isr.pop(topic, None)
+        cluster.topic_unclean.pop(topic, None)
+        if change.min_insync_replicas is not None:
+            cluster.topic_min_isr[topic] = change.min_insync_replicas
+        if change.unclean_election is not None:
+            cluster.topic_unclean[topic] = change.unclean_election
     elif broker_id is not None:
         cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
         cluster.broker_unclean[broker_id] = row["unclean"]
@@ -261,21 +275,22 @@ def _set(cluster: ClusterFacts, row: Row) -> None:
 
 
 def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
-    """What topics set in their znode, and brokers in a server.properties that was given; NULL where they do not."""
+    """What znodes of topics and brokers set, a row for each write, and brokers in a server.properties that was given;
+    NULL where they do not."""
     config = F.from_json(F.get_json_object("data", "$.config"), "map<string,string>")
+    written = znodes.where("change = 'written'").select(
+        "cluster_id",
+        F.nullif(F.regexp_extract("path", TOPIC_CONFIG_PATTERN, 1), F.lit("")).alias("topic"),
+        F.nullif(F.regexp_extract("path", BROKER_CONFIG_PATTERN, 1), F.lit("")).alias("of_broker"),
+        F.unix_micros("changed_at").alias("at"),
+        (F.col("version") == 0).alias("is_first"),
+        config[MIN_ISR].try_cast("int").alias("min_isr"),
+        config[UNCLEAN].try_cast("boolean").alias("unclean"),
+    )
     topics = (
-        znodes.where(F.col("path").rlike(TOPIC_CONFIG_PATTERN) & (F.col("change") == "written"))
-        .groupBy("cluster_id", "path")
-        .agg(F.max_by(config, "mzxid").alias("config"))
-        .select(
-            "cluster_id",
-            F.regexp_extract("path", TOPIC_CONFIG_PATTERN, 1).alias("topic"),
-            F.lit(None).cast("int").alias("broker_id"),
-            F.col("config")[MIN_ISR].try_cast("int").alias("min_isr"),
-            F.col("config")[UNCLEAN].try_cast("boolean").alias("unclean"),
-            F.lit(None).cast("int").alias("session_timeout_ms"),
-            F.lit(None).cast("int").alias("fetchers_count"),
-        )
+        written.where("topic IS NOT NULL OR of_broker IS NOT NULL")
+        .withColumn("broker_id", F.coalesce(F.col("of_broker").try_cast("int"), F.lit(EVERY_BROKER)))
+        .orderBy("cluster_id", "at")
     )
     brokers = (
         configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")

@@ -48,6 +48,7 @@ class ClusterHistory:
             departures=broker_departures(facts, self.registrations),
             min_insync_replicas=facts.topic_min_isr,
             broker_min_insync_replicas=facts.broker_min_isr,
+            settings=facts.settings,
             fetcher_counts=facts.fetcher_counts,
             unclean_election=facts.topic_unclean,
             broker_unclean_election=facts.unclean_election,

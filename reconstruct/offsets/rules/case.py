@@ -105,12 +105,13 @@ class OffsetCase:
             first <= start - slack and end + slack <= last for first, last in self.evidence.covered.get(replica_id, ())
         )
 
-    def min_insync_replicas(self, leader: int) -> int | None:
-        """``min.insync.replicas`` as the topic's or the leader's configuration has it; None where neither says.
+    def min_insync_replicas(self, leader: int, start: int, end: int | None) -> int | None:
+        """``min.insync.replicas`` as the topic's or the leader's configuration had it from ``start`` to ``end``; None
+        where neither says, or where it changed.
 
         Only one that some ISR of the partition reached: a leader takes no more than there are replicas.
         """
-        required = self.view.min_insync_replicas.get(self.topic, self.view.broker_min_insync_replicas.get(leader))
+        required = self.view.min_isr(self.topic, leader, start, end)
         largest = max((len(state.isr) for state in self.evidence.decided), default=0)
         return required if required is not None and required <= largest else None
 

@@ -67,7 +67,7 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
             issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
         elif _kept_running(case, loss):
             severity = "error"
-    elif loss.cause == UNCLEAN_ELECTION and case.view.unclean_election_allowed(case.topic) is False:
+    elif loss.cause == UNCLEAN_ELECTION and case.view.unclean_election_allowed(case.topic, loss.event_at) is False:
         severity = "error"
     upper = "" if loss.lost_count_upper is None else f", at most {loss.lost_count_upper}"
     how = _HOW.get(loss.cause, "It was in the ISR: a clean election.")

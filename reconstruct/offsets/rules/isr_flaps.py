@@ -36,7 +36,7 @@ def judge_flaps(case: OffsetCase, verdicts: Verdicts) -> None:
 
 def _is_under_min_isr(case: OffsetCase, leader: int, start: int, end: int) -> bool:
     """Whether the ISR was too small in every state from ``start`` to ``end``, with the replica and without."""
-    required = case.min_insync_replicas(leader)
+    required = case.min_insync_replicas(leader, start, end)
     slack = case.clocks.between_us(leader, DECISIONS)
     states = [s for s in case.evidence.decided if s.valid_from <= end + slack and earlier(s.end, -slack) >= start]
     return required is not None and bool(states) and all(len(state.isr) < required for state in states)

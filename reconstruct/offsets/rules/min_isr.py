@@ -30,7 +30,7 @@ class _Span:
 def judge_acks_all(case: OffsetCase, verdicts: Verdicts) -> None:
     """R39: the spans in which the ISR was smaller than ``min.insync.replicas``: the leader refused acks=all."""
     for state in case.evidence.decided:
-        required = case.min_insync_replicas(state.leader)
+        required = case.min_insync_replicas(state.leader, state.valid_from, state.valid_to)
         if required is None and state.leader != NO_LEADER:
             verdicts.unjudged("R39")
         elif required is not None and len(state.isr) >= required:
@@ -65,7 +65,11 @@ def _spans_under_min_isr(case: OffsetCase) -> Iterator[_Span]:
     run: list[DecidedState] = []
     min_isr = 0
     for state in sorted(case.evidence.decided, key=lambda s: (s.valid_from, s.leader_epoch)):
-        required = case.min_insync_replicas(state.leader) if state.leader != NO_LEADER else (min_isr if run else None)
+        required = (
+            case.min_insync_replicas(state.leader, state.valid_from, state.valid_to)
+            if state.leader != NO_LEADER
+            else (min_isr if run else None)
+        )
         is_under = required is not None and required > 1 and len(state.isr) < required
         if is_under and required is not None:
             min_isr = required
@@ -83,7 +87,7 @@ def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
     if case.version.may_be_before(HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE):
         return
     for state in case.evidence.decided:
-        required = case.min_insync_replicas(state.leader)
+        required = case.min_insync_replicas(state.leader, state.valid_from, state.valid_to)
         if required is None or len(state.isr) >= required:
             continue
         # the leader knows of the change within this; its log, where it is complete, tells when the ISR grew again

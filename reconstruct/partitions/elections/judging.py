@@ -88,7 +88,7 @@ def elections(
 
 
 def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> bool | None:
-    """unclean.leader.election.enable of the topic; None where it is not known.
+    """unclean.leader.election.enable of the topic; None where it is not known, or changed.
 
     The brokers' own setting is the topic's only where znodes were given and show no other.
     """

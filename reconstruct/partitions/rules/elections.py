@@ -178,7 +178,10 @@ def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
         elif not election.is_unclean:
             verdicts.kept("R08")
         else:
-            verdicts.broken(_unclean(election, case.unclean_setting, may_be_asked_for))
+            changed = case.cluster.settings.topics.get(case.topic) or case.cluster.settings.brokers
+            at_once = case.cluster.unclean_election_allowed(case.topic, election.at) if changed else None
+            is_allowed = case.unclean_setting if at_once is None else at_once
+            verdicts.broken(_unclean(election, is_allowed, may_be_asked_for))
 
 
 def _unclean(election: JudgedElection, is_allowed: bool | None, may_be_asked_for: bool) -> Finding:

@@ -19,6 +19,7 @@ from reconstruct.cluster.evidence import (
     ControllerFact,
     LifeSign,
 )
+from reconstruct.cluster.settings import SettingChange
 from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.view import LiveView, LogSpan
@@ -192,6 +193,11 @@ def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]
     for write in sorted(writes, key=lambda write: write.mzxid):
         named = _CONFIG.match(write.path)
         config = json.loads(write.data).get("config", {}) if named and write.data else {}
+        if named and write.data:
+            min_isr = int(config[MIN_ISR]) if MIN_ISR in config else None
+            unclean = config[UNCLEAN] == "true" if UNCLEAN in config else None
+            change = SettingChange(write.at, min_isr, unclean, write.version == 0)
+            facts.topic_settings.setdefault(named[1], []).append(change)
         if named and MIN_ISR in config:
             facts.topic_min_isr[named[1]] = int(config[MIN_ISR])
         if named and UNCLEAN in config:

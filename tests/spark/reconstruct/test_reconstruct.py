@@ -258,6 +258,7 @@ def test_signs_of_life_are_gathered_around_the_end_of_a_registration(spark: Any)
         (1, "line", "broker_unreachable@99"),  # its own line, about another broker
         (1, "line", "other@149"),
         (1, "leaving", "controlled_shutdown_started@95"),
+        (1, "controlled_shutdown_started", "controlled_shutdown_started@95"),
         (1, "written", "z"),
         (1, "unreachable", "fetch_failed@96"),
         (1, "unreachable", "broker_unreachable@99"),

@@ -22,33 +22,39 @@ SEVERITIES: Final = ("error", "warning", "info")
 
 @dataclass(frozen=True)
 class Params:
-    """The lake whose bronze tables are read, and whose silver and gold are rebuilt."""
+    """The lake whose bronze tables are read, and whose silver and gold are brought in line with them; ``full`` makes
+    all of it anew."""
 
     lake: str
+    full: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None of its own."""
+    parser.add_argument(
+        "--full", action="store_true", help="make everything anew, also what nothing new concerns; gives the same rows"
+    )
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    return Params(common.lake)
+    return Params(common.lake, options.full)
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    report = reconstruct(lake_of(spark, params.lake), progress)
+    report = reconstruct(lake_of(spark, params.lake), progress, full=params.full)
     exit_code = GATE_FAILED if report.refused else DONE
     return RunReport(summary_of(report), refusals(report), exit_code, facts_of(report))
 
 
-def reconstruct(lake: Any, progress: ShowProgress) -> Any:
+def reconstruct(lake: Any, progress: ShowProgress, full: bool = False) -> Any:
     """Gold is published only if its critical checks hold."""
     from checks.pipeline import audit_gold
     from reconstruct import pipeline
 
     suit_session_to(lake)
-    return pipeline.reconstruct(lake, progress=progress, audit=lambda candidate: audit_gold(candidate, progress))
+    return pipeline.reconstruct(
+        lake, progress=progress, audit=lambda candidate: audit_gold(candidate, progress), full=full
+    )
 
 
 def facts_of(report: Any) -> dict[str, Any]:
@@ -70,7 +76,8 @@ def summary_of(report: Any) -> tuple[str, ...]:
     """Lines of a ``reconstruct.pipeline.ReconstructReport``."""
     rows: Mapping[str, int] = report.rows
     width = max((len(name) for name in rows), default=0)
-    return (*(f"{name:{width}}  {count:>9,} rows" for name, count in rows.items()), findings_line(report.findings))
+    counts = (f"{name:{width}}  {count:>9,} rows" for name, count in rows.items())
+    return (*counts, findings_line(report.findings), report.how)
 
 
 def findings_line(findings: Mapping[str, int]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
+from ingest.lake.tables.kept import KEPT_TABLES
 from reconstruct import steps
+from reconstruct.engine.last_run import bronze_versions, last_run, note
 from reconstruct.engine.publication import Audit, no_audit
 from reconstruct.engine.staging import staging
 from reconstruct.offsets.spark.step import OFFSET_TABLES
@@ -28,6 +30,7 @@ STEPS: Final[tuple[tuple[str, Callable[[Run], None]], ...]] = (
     ("checkpoint files of each broker", steps.judge_checkpoints),
     ("records at risk", steps.weigh_risks),
     ("audit and publication", steps.publish_gold),
+    ("what the next run goes on from", steps.keep_folds),
     ("coverage", steps.write_coverage),
     ("metrics of the run", steps.append_metrics),
 )
@@ -39,33 +42,57 @@ class ReconstructReport:
     """Rows of each table made, findings by severity, and what the clusters' versions were taken to be.
 
     ``refused`` says why gold was not published, a sentence each; the rows and findings are then those of before.
+    ``how``, in which two reports of the same evidence may differ, says what of it was made anew.
     """
 
     rows: Mapping[str, int] = field(default_factory=dict)
     findings: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    how: str = field(default="", compare=False)
 
 
-def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit) -> ReconstructReport:
-    """Rebuild silver and gold from bronze. The same bronze gives the same rows.
+def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full: bool = False) -> ReconstructReport:
+    """Bring silver and gold in line with bronze. The same bronze gives the same rows, however often it grew in between.
 
-    Every run rebuilds all of it. Gold is published only if ``audit`` finds nothing in it; see
+    What nothing new concerns is left as it is; with ``full`` everything is made anew, and so it is where another
+    program made it or a run was cut off. Gold is published only if ``audit`` finds nothing in it; see
     :mod:`reconstruct.engine.publication`.
     """
+    evidence = bronze_versions(lake)
+    last = last_run(lake, evidence)
+    if last.is_nothing_new and not full and last.report is not None:
+        how = f"nothing is new since run {last.number}"
+        progress(how)
+        return replace(ReconstructReport(**last.report, how=how), refused=())
     lake.ensure()
+    lake.ensure(KEPT_TABLES)
     lake = PinnedLake(lake)
+    evidence = bronze_versions(lake)
     run_id = uuid.uuid4().hex
     with staging(lake, run_id) as stage:
-        run = Run(lake, stage, run_id, audit)
+        run = Run(lake, stage, run_id, audit, last, full=full)
         for name, step in STEPS:
             progress(name)
             step(run)
-    made = (*FOLDED_TABLES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
+    made = (*FOLDED_TABLES, DIVERGENCES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
-    return ReconstructReport(
+    report = ReconstructReport(
         rows={spec.full_name: lake.rows_count(spec) for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
         versions={cluster_id: str(view.version) for cluster_id, view in run.views.items()},
         refused=run.refused,
+        how=_how(run.folds.told),
     )
+    if not report.refused:
+        note(lake, last.next_number, evidence, _as_kept(report))
+    return report
+
+
+def _as_kept(report: ReconstructReport) -> dict[str, Any]:
+    return {field.name: getattr(report, field.name) for field in fields(report) if field.compare}
+
+
+def _how(redone: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{count} of {name.replace('_', ' ')}" for name, count in redone.items())
+    return f"folds made again: {counts}" if redone else "everything was made anew"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
@@ -19,7 +21,7 @@ from ingest.lake.tables.events import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
-from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
+from ingest.lake.tables.gold import DIVERGENCES, FINDING_HISTORY, PROPAGATION_DELAYS
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
@@ -27,8 +29,11 @@ from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incar
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
+from reconstruct.engine.finding_history import finding_history
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.judgement import Judgement
+from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
+from reconstruct.engine.last_run import LastRun
 from reconstruct.engine.publication import Audit, Publication
 from reconstruct.engine.second_look import DATED_TABLES, second_look
 from reconstruct.engine.staging import Staging
@@ -41,10 +46,10 @@ from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.offsets.spark.observations import offset_observations
-from reconstruct.offsets.spark.records_at_risk import fold_risks
-from reconstruct.offsets.spark.step import OFFSET_TABLES, fold_offsets, with_losses
+from reconstruct.offsets.spark.records_at_risk import RISK_FOLD, risk_evidence
+from reconstruct.offsets.spark.step import OFFSET_FOLD, with_losses
 from reconstruct.partitions.spark.evidence import partition_evidence
-from reconstruct.partitions.spark.step import FOLDED_TABLES, fold_partitions
+from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.rule_book import RULES
@@ -80,10 +85,11 @@ class Run:
     observations: DataFrame
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
-    offset_histories: DataFrame
+    losses: DataFrame
 
-    def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit) -> None:
-        self.lake, self.stage, self.run_id, self.audit = lake, stage, run_id, audit
+    def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit, last: LastRun, *, full: bool) -> None:
+        self.lake, self.stage, self.run_id, self.audit, self.last = lake, stage, run_id, audit, last
+        self.folds = KeptFolds(lake, stage, last.is_kept and not full)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused: tuple[str, ...] = ()
 
@@ -102,6 +108,18 @@ class Run:
         for spec in specs:
             if spec.schema == "gold":
                 self.gold.offer(spec, rows_of(folded, spec))
+
+    def fold(self, step: Fold[Any], evidence: DataFrame, facts: Mapping[str, Any]) -> Folded:
+        """Do a fold for the keys that need it; write its tables of silver, offer those of gold, count its verdicts."""
+        folded = self.folds.run(step, evidence, facts)
+        if folded.is_any_new:
+            side_by_side(folded.write, [spec for spec in step.tables if spec.schema != "gold"])
+            for spec in step.tables:
+                if spec.schema == "gold":
+                    self.gold.offer(spec, folded.rows(spec), partial(folded.write, spec))
+        if step.judges:
+            self.judgement.count(folded.judged)
+        return folded
 
 
 def write_znode_changes(run: Run) -> None:
@@ -159,8 +177,7 @@ def fold_each_partition(run: Run) -> None:
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES
     )
     evidence = partition_evidence(changes, replication, controllers, znodes, run.inputs.incarnations)
-    folded = run.judgement.keep(fold_partitions(evidence, run.views), "partition_histories")
-    run.write_and_offer(folded, [spec for spec in FOLDED_TABLES if spec is not DIVERGENCES])
+    run.fold(PARTITION_FOLD, evidence, run.views)
 
 
 def bound_offsets(run: Run) -> None:
@@ -170,8 +187,7 @@ def bound_offsets(run: Run) -> None:
     files, decided = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE)
     inputs = run.inputs
     evidence = offset_evidence(run.observations, files, inputs.statements, inputs.incarnations, decided, events)
-    run.offset_histories = run.judgement.keep(fold_offsets(evidence, run.contexts), "offset_histories")
-    run.write_and_offer(run.offset_histories, OFFSET_TABLES)
+    run.losses = run.fold(OFFSET_FOLD, evidence, run.contexts).judged
 
 
 def judge_checkpoints(run: Run) -> None:
@@ -187,18 +203,25 @@ def judge_checkpoints(run: Run) -> None:
 def weigh_risks(run: Run) -> None:
     """What the death of each leader would cost."""
     offsets, decided, assigned = run.read(s.REPLICA_OFFSET_TIMELINE, s.LEADER_AND_ISR_TIMELINE, s.ASSIGNMENT_TIMELINE)
-    risks = fold_risks(offsets, decided, assigned, run.views)
-    run.gold.offer(RECORDS_AT_RISK, run.stage.keep(risks, "records_at_risk"))
+    run.fold(RISK_FOLD, risk_evidence(offsets, decided, assigned), run.views)
 
 
 def publish_gold(run: Run) -> None:
     """All findings of all steps, and gold as a whole, if its audit finds nothing."""
     found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
-    found = with_losses(found, run.offset_histories)
+    found = with_losses(found, run.losses)
     dated = run.read(*DATED_TABLES)
     others = run.read(b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS)
-    run.gold.offer(DIVERGENCES, second_look(found, dated, *others))
+    divergences = run.stage.keep(second_look(found, dated, *others), "findings")
+    run.gold.offer(DIVERGENCES, divergences)
+    run.gold.offer(FINDING_HISTORY, finding_history(run.lake, run.stage, divergences, run.last))
     run.refused = run.gold.publish(run.audit)
+
+
+def keep_folds(run: Run) -> None:
+    """What is kept of each key, and what was judged of it. Where gold was refused, the next run makes all anew."""
+    if not run.refused:
+        run.folds.write()
 
 
 def write_coverage(run: Run) -> None:

@@ -31,8 +31,8 @@ def table_hash(rows: Any, without: Sequence[str] = ()) -> tuple[str, int]:
 
 
 def tables_of(lake: Path) -> list[Path]:
-    """Every table below the lake's folder, sorted."""
-    return sorted(log.parent for log in lake.glob("*/*/_delta_log"))
+    """Every table below the lake's folder but those of what a run keeps for the next, sorted."""
+    return sorted(log.parent for log in lake.glob("*/*/_delta_log") if log.parent.parent.name != "kept")
 
 
 def write_lake(folder: Path) -> Path:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from functools import reduce
+from operator import and_
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column as SparkColumn
@@ -33,6 +35,10 @@ class LakeError(Exception):
 
 class Lake:
     """The tables under one path."""
+
+    #: A table of less is written anew as a whole where some of its rows are replaced: that costs less than to look for
+    #: the files that hold them.
+    REWRITTEN_BYTES: ClassVar = 32 << 20
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.spark = spark
@@ -92,6 +98,28 @@ class Lake:
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
         side_by_side(lambda table: self.overwrite(table[1], table[0]), tables)
+
+    def replace_keys(self, rows: DataFrame, gone: DataFrame, spec: TableSpec) -> None:
+        """Replace the rows of some keys, in one commit: those of ``gone``, whose columns are the key, go, and ``rows``
+        come. Of a table of more than :attr:`REWRITTEN_BYTES` the files that hold none of them stay."""
+        key = gone.columns
+        if self._bytes(spec) <= self.REWRITTEN_BYTES:
+            self.overwrite(without(self.read(spec), gone).unionByName(self.conformed(rows, spec)), spec)
+            return
+        come = self.conformed(rows, spec).select("*", *(F.lit(None).alias(f"gone_{name}") for name in key))
+        go = (
+            gone.select(*(F.col(name).alias(f"gone_{name}") for name in key))
+            .distinct()
+            .withColumn("is_gone", F.lit(True))
+        )
+        changes = come.withColumn("is_gone", F.lit(False)).unionByName(go, allowMissingColumns=True)
+        matches = " AND ".join(["change.is_gone", *(f"held.`{name}` <=> change.gone_{name}" for name in key)])
+        values: dict[str, str | SparkColumn] = {f"`{name}`": F.col(f"change.`{name}`") for name in spec.column_names}
+        merge = DeltaTable.forPath(self.spark, self.path(spec)).alias("held").merge(changes.alias("change"), matches)
+        merge.whenMatchedDelete().whenNotMatchedInsert("NOT change.is_gone", values).execute()
+
+    def _bytes(self, spec: TableSpec) -> int:
+        return int(delta_snapshot(self.spark, self.path(spec)).sizeInBytes())
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
@@ -168,6 +196,21 @@ def side_by_side(action: Callable[[_Each], _Result], each: Iterable[_Each]) -> l
     """Run a Spark action for each; the first failure is raised when those that run have ended."""
     with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
         return list(pool.map(action, each))
+
+
+def without(rows: DataFrame, gone: DataFrame) -> DataFrame:
+    """The rows whose key is not one of ``gone``, whose columns are the key; NULL is a value like others."""
+    return _of_keys(rows, gone, "left_anti")
+
+
+def only(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows whose key is one of ``keys``, whose columns are the key; NULL is a value like others."""
+    return _of_keys(rows, keys, "left_semi")
+
+
+def _of_keys(rows: DataFrame, keys: DataFrame, how: Literal["left_anti", "left_semi"]) -> DataFrame:
+    named = keys.select(*(F.col(name).alias(f"key_{name}") for name in keys.columns))
+    return rows.join(named, reduce(and_, (F.col(n).eqNullSafe(F.col(f"key_{n}")) for n in keys.columns)), how)
 
 
 def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:

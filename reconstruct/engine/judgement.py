@@ -28,7 +28,10 @@ class Judgement:
 
     def keep(self, judged: DataFrame, name: str) -> DataFrame:
         """Rows of a step that hold findings and verdicts: staged, so that they are made once, and counted."""
-        kept = self._stage.keep(judged, name)
+        return self.count(self._stage.keep(judged, name))
+
+    def count(self, kept: DataFrame) -> DataFrame:
+        """Rows of a step that hold findings and verdicts and are staged already."""
         self._findings.append(rows_of(kept, DIVERGENCES))
         verdicts = kept.where(F.col(TABLE) == VERDICTS).groupBy("cluster_id", "rule", "verdict")
         for row in verdicts.agg(F.sum("times").alias("times")).collect():

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake, PinnedLake, side_by_side
 from ingest.lake.tables import TableSpec
 
 #: Where the newest refused rows lie, a Parquet folder per table.
@@ -47,13 +47,16 @@ class Publication:
         self._lake = lake
         self._rows: dict[str, DataFrame] = {}
         self._specs: dict[str, TableSpec] = {}
+        self._writes: dict[str, Callable[[], None]] = {}
 
-    def offer(self, spec: TableSpec, rows: DataFrame) -> None:
-        """Rows to replace all those of a table. They are read twice: give what is staged, or small."""
+    def offer(self, spec: TableSpec, rows: DataFrame, write: Callable[[], None] | None = None) -> None:
+        """Rows to replace all those of a table. They are read twice: give what is staged, or small. ``write`` is what
+        leads to them with less than writing all of them."""
         if spec.full_name in self._rows:
             raise ValueError(f"{spec.full_name} is offered already")
         self._specs[spec.full_name] = spec
-        self._rows[spec.full_name] = self._lake.conformed(rows, spec)
+        self._rows[spec.full_name] = given = self._lake.conformed(rows, spec)
+        self._writes[spec.full_name] = write or (lambda: self._lake.overwrite(given, spec))
 
     def publish(self, audit: Audit) -> tuple[str, ...]:
         """Replace the tables, a commit each, or none of them; return why not, sentence by sentence.
@@ -65,5 +68,5 @@ class Publication:
             for name, rows in self._rows.items():
                 rows.write.mode("overwrite").parquet(f"{self._lake.root}/{REFUSED}/{name}")
         else:
-            self._lake.overwrite_all([(self._specs[name], rows) for name, rows in self._rows.items()])
+            side_by_side(lambda write: write(), self._writes.values())
         return problems

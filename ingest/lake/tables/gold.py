@@ -66,6 +66,12 @@ DIVERGENCES: Final = TableSpec(
     ),
 )
 
+#: What ``gold.finding_history`` tells of a finding.
+_TOLD: Final = (
+    *("divergence_id", "cluster_id", "topic", "topic_incarnation", "partition_id", "broker_id", "replica_id"),
+    *("rule_id", "divergence_type", "severity", "detected_at", "observed", "explanation"),
+)
+
 AVAILABILITY_INTERVALS: Final = TableSpec(
     "gold",
     "availability_intervals",
@@ -386,8 +392,31 @@ RECORDS_AT_RISK: Final = TableSpec(
     constraints=INTERVAL_ORDER,
 )
 
+FINDING_HISTORY: Final = TableSpec(
+    "gold",
+    "finding_history",
+    "one row per finding that any run published, those withdrawn since included",
+    ("cluster_id", "divergence_id"),
+    (
+        *(column for column in DIVERGENCES.columns if column.name in _TOLD),
+        col("records", "array<string>", "Ids of the records that said so; they may be gone.", nullable=False),
+        col(
+            "first_seen_run",
+            "int",
+            "Run that found it first; runs are counted by what they found new in bronze, from 1.",
+            nullable=False,
+        ),
+        col("last_seen_run", "int", "The last run that found it.", nullable=False),
+        col("withdrawn_run", "int", "The run that found it no longer; NULL while it stands."),
+        col("withdrawn_because", "string", "Why, in a sentence; NULL while it stands."),
+        col("replaced_by", "string", "The finding that the same rule then made of the same subject; NULL: none."),
+    ),
+    constraints={"withdrawn_with_reason": "(withdrawn_run IS NULL) = (withdrawn_because IS NULL)"},
+)
+
 GOLD_TABLES: Final = (
     DIVERGENCES,
+    FINDING_HISTORY,
     AVAILABILITY_INTERVALS,
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,

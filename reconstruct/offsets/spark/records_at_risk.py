@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from ingest.lake.tables.gold import RECORDS_AT_RISK
 from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns, union
+from reconstruct.engine.folds import evidence_columns, select_evidence, union
+from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import Row, rows_of_kind, table_row, values_of
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 from reconstruct.offsets.records_at_risk import AssignedReplicas, records_at_risk
@@ -20,17 +21,12 @@ INFERRED: Final = "replication_rules"
 _COLUMNS: Final = evidence_columns(OffsetBounds, DecidedState, AssignedReplicas)
 
 
-def fold_risks(
-    offset_timeline: DataFrame, leader_and_isr: DataFrame, assignments: DataFrame, views: Mapping[str, ClusterView]
-) -> DataFrame:
-    """Rows of ``gold.records_at_risk`` from the silver timelines ``replica_offset_timeline``,
-    ``leader_and_isr_timeline`` and ``assignment_timeline``: of every partition of which offsets are bounded."""
+def risk_evidence(offset_timeline: DataFrame, leader_and_isr: DataFrame, assignments: DataFrame) -> DataFrame:
+    """What :data:`RISK_FOLD` judges from: the silver timelines ``replica_offset_timeline``,
+    ``leader_and_isr_timeline`` and ``assignment_timeline`` of every partition of which offsets are bounded."""
     known = offset_timeline.select(*PARTITION_KEY).distinct()
     decided = union([_given(leader_and_isr, DecidedState), _given(assignments, AssignedReplicas, "start", "end")])
-    rows = union([_given(offset_timeline, OffsetBounds), decided.join(known, list(PARTITION_KEY), "left_semi")])
-    clusters = dict(views)
-    folded = fold(rows, PARTITION_KEY, table_columns(RECORDS_AT_RISK), lambda rows: _rows(rows, clusters))
-    return folded.select(*RECORDS_AT_RISK.column_names)
+    return union([_given(offset_timeline, OffsetBounds), decided.join(known, list(PARTITION_KEY), "left_semi")])
 
 
 def _given(timeline: DataFrame, kind: type, begin: str = "valid_from", end: str = "valid_to") -> DataFrame:
@@ -38,8 +34,7 @@ def _given(timeline: DataFrame, kind: type, begin: str = "valid_from", end: str 
     return select_evidence(timeline, PARTITION_KEY, _COLUMNS, kind, evidence=F.col("evidence"), **ends)
 
 
-def _rows(rows: Sequence[Row], views: Mapping[str, ClusterView]) -> Iterator[dict[str, Any]]:
-    view = views.get(rows[0]["cluster_id"]) or ClusterView(rows[0]["cluster_id"])
+def _rows(rows: Sequence[Row], view: ClusterView) -> Iterator[dict[str, Any]]:
     live = {broker: [(span.start, span.end) for span in spans] for broker, spans in view.liveness.items()}
     assigned = sorted(values_of(AssignedReplicas, rows), key=lambda span: span.start)
     decided, bounds = values_of(DecidedState, rows), values_of(OffsetBounds, rows)
@@ -50,3 +45,7 @@ def _rows(rows: Sequence[Row], views: Mapping[str, ClusterView]) -> Iterator[dic
         latest = begun[-1] if begun else shown[0][1] if shown else []
         evidence = risk.evidence or latest[:1]
         yield table_row(RECORDS_AT_RISK, risk, sequence=sequence, evidence=evidence, inferred_from=INFERRED)
+
+
+#: The fold of every partition's risks.
+RISK_FOLD: Final = Fold("records_at_risk", PARTITION_KEY, (RECORDS_AT_RISK,), _rows, ClusterView, judges=False)

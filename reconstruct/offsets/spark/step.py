@@ -4,18 +4,18 @@ verdicts out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES, TRUNCATIONS
+from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, TRUNCATIONS
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.folds import fold, table_columns
+from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Verdicts
@@ -41,22 +41,15 @@ from reconstruct.time.instants import to_datetime
 #: The tables that this fold alone makes; findings it adds to gold.divergences, and verdicts.
 OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS, TRUNCATIONS)
 INFERRED: Final = "replication_rules"
+#: Columns of the evidence that name a broker; so do the members of an ISR.
+_BROKERS: Final = ("replica_id", "leader", "member")
 #: Pseudo table: what the offsets prove of the loss of each unclean election.
 UNCLEAN_LOSSES: Final = "unclean_losses"
 
 
-def fold_offsets(evidence: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFrame:
-    """Rows of all :data:`OFFSET_TABLES` and of ``gold.divergences``, and verdicts; select with
-    :func:`reconstruct.engine.folds.rows_of`. ``evidence`` as :func:`offset_evidence` gives it."""
-    known = dict(contexts)
-    return fold(
-        evidence, PARTITION_KEY, table_columns(*OFFSET_TABLES, DIVERGENCES), lambda rows: offset_rows(rows, known)
-    )
-
-
 def with_losses(findings: DataFrame, folded: DataFrame) -> DataFrame:
     """Rows of ``gold.divergences`` in which each unclean election says what it lost, by the offsets: ``folded`` is what
-    :func:`fold_offsets` gave."""
+    :data:`OFFSET_FOLD` judged."""
     election = [*PARTITION_KEY, "detected_at", "broker_id"]
     losses = folded.where(F.col(TABLE) == UNCLEAN_LOSSES).select(
         *PARTITION_KEY,
@@ -82,10 +75,9 @@ def with_losses(findings: DataFrame, folded: DataFrame) -> DataFrame:
     )
 
 
-def offset_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> Iterator[dict[str, Any]]:
+def offset_rows(rows: Sequence[Row], context: OffsetContext) -> Iterator[dict[str, Any]]:
     """The rows of one partition incarnation, without its key; ``rows`` are all its evidence."""
-    cluster_id, topic = rows[0]["cluster_id"], rows[0]["topic"]
-    context = contexts.get(cluster_id) or OffsetContext(ClusterView(cluster_id))
+    topic = rows[0]["topic"]
     evidence = _evidence(rows, context)
     # what is shown rests on clocks that nothing speaks against; what anybody is accused of does not
     shown = replace(evidence, clocks=context.clocks.assuming_unbounded_exact())
@@ -133,10 +125,12 @@ def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
 
 
 def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
+    # of a broker that nothing names nothing is bounded
+    named = {row.get(name) for row in rows for name in _BROKERS} | {one for row in rows for one in row.get("isr") or ()}
     began = [
         ReplicaEvent(broker_id, ReplicaEventKind.STARTED, at, evidence_id=record_id)
-        for broker_id, starts in context.view.process_starts.items()
-        for at, record_id in starts
+        for broker_id in sorted(broker_id for broker_id in named if broker_id is not None)
+        for at, record_id in context.view.process_starts.get(broker_id, ())
     ]
     evidence = OffsetEvidence(
         values_of(OffsetObservation, rows),
@@ -158,3 +152,11 @@ def _case(
             decided.setdefault((row["valid_from"], row["leader_epoch"]), []).append(row["evidence_id"])
     moves = values_of(IsrMove, rows)
     return OffsetCase(topic, context.view, evidence, losses, moves, context.lag_time_max_us, decided)
+
+
+def _unknown(cluster_id: str) -> OffsetContext:
+    return OffsetContext(ClusterView(cluster_id))
+
+
+#: The fold of every partition's offsets; its evidence as :func:`offset_evidence` gives it.
+OFFSET_FOLD: Final = Fold("offsets", PARTITION_KEY, OFFSET_TABLES, offset_rows, _unknown, beside=(UNCLEAN_LOSSES,))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-
 from ingest.lake.tables.gold import (
     AVAILABILITY_INTERVALS,
-    DIVERGENCES,
     ISR_FLAPPING,
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,
@@ -24,7 +21,7 @@ from ingest.lake.tables.silver import (
     REPLICA_STATE_TIMELINE,
 )
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.folds import fold, table_columns
+from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import Row, numbered, table_row, table_rows, value_of, verdict_rows
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import BrokerStatus
@@ -33,7 +30,7 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import INCARNATION_END, IS_ONLY_INCARNATION
 from reconstruct.partitions.timeline import fold_partition
 
-#: The tables that the fold of partitions makes.
+#: The tables that the fold of partitions alone makes; findings it adds to gold.divergences, and verdicts.
 FOLDED_TABLES: Final = (
     LEADER_AND_ISR_TIMELINE,
     PARTITION_STATE_TIMELINE,
@@ -45,16 +42,7 @@ FOLDED_TABLES: Final = (
     LEADER_ELECTIONS,
     LEADERSHIP_OVERLAPS,
     ISR_FLAPPING,
-    DIVERGENCES,
 )
-
-
-def fold_partitions(evidence: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
-    """Rows of every table in :data:`FOLDED_TABLES`, and verdicts; select with
-    :func:`reconstruct.engine.folds.rows_of`."""
-    views = dict(clusters)
-    columns = table_columns(*FOLDED_TABLES)
-    return fold(evidence, PARTITION_KEY, columns, lambda rows: history_rows(history_of(rows, views)))
 
 
 def history_of(rows: Sequence[Row], clusters: Mapping[str, ClusterView]) -> Case:
@@ -127,3 +115,11 @@ def _election_inputs(election: JudgedElection) -> dict[str, Any]:
         ),
         "uncertain_brokers": sorted(replica for replica, views in statuses.items() if len(views) > 1),
     }
+
+
+def _partition_rows(rows: Sequence[Row], cluster: ClusterView) -> Iterator[dict[str, Any]]:
+    return history_rows(history_of(rows, {cluster.cluster_id: cluster}))
+
+
+#: The fold of every partition; its evidence as :func:`partition_evidence` gives it.
+PARTITION_FOLD: Final = Fold("partitions", PARTITION_KEY, FOLDED_TABLES, _partition_rows, ClusterView)

@@ -348,7 +348,8 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     for row in partition_evidence(*read, incarnations).where(F.col("cluster_id").isin(folded)).collect():
         key = (row["cluster_id"], row["topic"], row["topic_incarnation"], row["partition_id"])
         partitions.setdefault(key, []).append(row.asDict())
-    plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in FOLDED_TABLES}
+    made_of = (*FOLDED_TABLES, DIVERGENCES)
+    plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in made_of}
     for key, rows in partitions.items():
         named = dict(zip(("cluster_id", "topic", "topic_incarnation", "partition_id"), key, strict=True))
         for made in history_rows(history_of(rows, clusters)):
@@ -357,7 +358,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     for finding in plain[DIVERGENCES.full_name]:
         finding["rule_source"] = RULES[finding["rule_id"]].source
     assert len(partitions) > 50
-    for spec in FOLDED_TABLES:
+    for spec in made_of:
         # what all steps together know of a finding is added to it when all have judged
         later = ("severity", "harm", "explanation", "alternatives") if spec is DIVERGENCES else ()
         columns = [name for name in spec.column_names if name not in later]

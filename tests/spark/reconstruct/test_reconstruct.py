@@ -15,13 +15,14 @@ from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
+from reconstruct.engine.kept_folds import rows_of_all_keys
 from reconstruct.engine.rows import value_of
 from reconstruct.events.spark.step import controller_events, state_change_events
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
-from reconstruct.partitions.spark.step import fold_partitions, history_rows
+from reconstruct.partitions.spark.step import PARTITION_FOLD, history_rows
 from reconstruct.time.instants import to_micros
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -187,7 +188,7 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
     replication = events.where("false").select("*", F.lit(None).cast("array<int>").alias("old_isr"))
     evidence = partition_evidence(events, replication, none_logged, no_znodes, incarnations)
     view = {"c": ClusterView("c")}
-    on_spark = fold_partitions(evidence, view).collect()
+    on_spark = rows_of_all_keys(PARTITION_FOLD, evidence, view).where("table_name <> 'kept.folded_keys'").collect()
     from reconstruct.partitions.timeline import fold_partition
 
     by_partition: dict[tuple[Any, ...], list[Any]] = {}

@@ -40,7 +40,7 @@ def answer(at: int, offset: int) -> dict[str, Any]:
 def made_of(uncertain_us: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Bounds and findings: a line of a log prints 100, later its broker answers 40, and nothing tells why."""
     context = OffsetContext(ClusterView("c"), covered={1: [(0, EVER_AFTER)]}, clocks=OffsetClocks({1: uncertain_us}))
-    rows = list(offset_rows([line(10, 100), answer(40, 40), answer(60, 45)], {"c": context}))
+    rows = list(offset_rows([line(10, 100), answer(40, 40), answer(60, 45)], context))
     tables = ("silver.replica_offset_timeline", "gold.divergences")
     return tuple([row for row in rows if row["table_name"] == name] for name in tables)  # type: ignore[return-value]
 

@@ -1,0 +1,265 @@
+"""Folds that are done again only for the keys of which the evidence, or an answer to what they asked, is another.
+
+A step declares a :class:`Fold` and hands it evidence; :class:`KeptFolds` decides what of it is to be done. Of every key
+is kept a hash over its evidence in any order, what its fold asked of the facts it was given
+(:mod:`reconstruct.engine.asking`), and a hash of the answers. Where all three are the same again, the rows that the
+tables hold of the key are those that the fold would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any, Final, Generic, TypeVar
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ingest.lake.delta import Lake, only, side_by_side, without
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.gold import DIVERGENCES
+from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY
+from reconstruct.engine.asking import Answers, Asked, Facts
+from reconstruct.engine.folds import fold, map_rows, rows_of, table_columns, union
+from reconstruct.engine.rows import TABLE, VERDICTS, Row
+from reconstruct.engine.staging import Staging
+
+F_ = TypeVar("F_", bound=Facts)
+#: Columns beside the evidence: two hashes of the row.
+_HASHES: Final = ("evidence_hash_1", "evidence_hash_2")
+#: Of the first, so many bits are left out of a sum of many, that it may not overflow: 2^25 rows of one key.
+_LEFT_OUT: Final = 26
+
+
+@dataclass(frozen=True)
+class Fold(Generic[F_]):
+    """How a step makes rows of all evidence of each key.
+
+    ``key`` are columns of the evidence, of all its tables and of :data:`FOLDED_KEYS`. ``function`` is given the rows of
+    one key and the facts of its cluster, and depends on nothing else; ``unknown`` makes the facts of a cluster of which
+    none are known. ``tables`` are those that this step alone makes; with ``judges`` it also gives findings, verdicts,
+    and rows of the pseudo tables ``beside``.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    tables: tuple[TableSpec, ...]
+    function: Callable[[Sequence[Row], F_], Iterable[Row]]
+    unknown: Callable[[str], F_]
+    judges: bool = True
+    beside: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Of all rows that the fold gives, what is kept of each key among them."""
+        judged = (DIVERGENCES,) if self.judges else ()
+        return table_columns(*self.tables, *judged) | {column.name: column.type for column in OF_KEY}
+
+
+@dataclass(frozen=True)
+class Folded:
+    """The rows of a fold: those made ``now``, and of the keys that are not in ``redone`` those of before. ``redone`` is
+    None where all were made now."""
+
+    fold: Fold[Any]
+    now: DataFrame
+    redone: DataFrame | None
+    redone_count: int
+    _lake: Lake
+
+    @property
+    def is_any_new(self) -> bool:
+        """Whether any row may be another than before."""
+        return self.redone is None or self.redone_count > 0
+
+    def rows(self, spec: TableSpec) -> DataFrame:
+        """All rows of one of the fold's tables."""
+        return self._all(spec, rows_of(self.now, spec))
+
+    def write(self, spec: TableSpec) -> None:
+        """Bring one of the fold's tables in line with :meth:`rows`."""
+        if self.redone is None:
+            self._lake.overwrite(rows_of(self.now, spec), spec)
+        else:
+            self._lake.replace_keys(rows_of(self.now, spec), self.redone, spec)
+
+    @property
+    def judged(self) -> DataFrame:
+        """Findings, verdicts and what is beside them, with ``table_name``: of all keys."""
+        return self._all(JUDGED_ROWS, self.judged_now)
+
+    @property
+    def judged_now(self) -> DataFrame:
+        """The same, of the keys that were done now."""
+        wanted = self.now.where(F.col(TABLE).isin(DIVERGENCES.full_name, VERDICTS, *self.fold.beside))
+        nothing = F.lit(None)
+        own = (
+            F.lit(self.fold.name).alias(c.name)
+            if c.name == "step"
+            else (F.col(c.name) if c.name in self.now.columns else nothing.cast(c.type)).alias(c.name)
+            for c in JUDGED_ROWS.columns
+        )
+        return wanted.select(*own)
+
+    @property
+    def keys_now(self) -> DataFrame:
+        """What is kept of each key that was done now."""
+        rows = self.now.where(F.col(TABLE) == FOLDED_KEYS.full_name)
+        others = [column for column in FOLDED_KEYS.columns if column.name not in rows.columns]
+        of_step = {column.name: F.lit(None).cast(column.type) for column in others} | {"step": F.lit(self.fold.name)}
+        return rows.withColumns(of_step).select(*FOLDED_KEYS.column_names)
+
+    def _all(self, spec: TableSpec, now: DataFrame) -> DataFrame:
+        if self.redone is None:
+            return now
+        before = self._lake.read(spec)
+        if "step" in spec.column_names:
+            before = before.where(F.col("step") == self.fold.name)
+        return without(before, self.redone).select(*now.columns).unionByName(now)
+
+
+class KeptFolds:
+    """The folds of one run. ``is_kept`` says that the lake holds what the last run left of them, and nothing else has
+    written its tables."""
+
+    def __init__(self, lake: Lake, stage: Staging, is_kept: bool) -> None:
+        self._lake, self._stage, self._is_kept = lake, stage, is_kept
+        self._folded: list[Folded] = []
+
+    def run(self, step: Fold[F_], evidence: DataFrame, facts: Mapping[str, F_]) -> Folded:
+        """The rows of a fold; ``facts`` by cluster. Each is staged: it is made once."""
+        known = dict(facts)
+        hashed = _with_hashes(evidence, step.key)
+        redone = self._redone(step, hashed, known) if self._is_kept else None
+        count = 0 if redone is None else redone.count()
+        wanted = hashed if redone is None else only(hashed, redone)
+        made = _fold(step, wanted, known)
+        is_any_redone = redone is None or count > 0
+        now = self._stage.keep(made, step.name) if is_any_redone else self._lake.spark.createDataFrame([], made.schema)
+        folded = Folded(step, now, redone, count, self._lake)
+        self._folded.append(folded)
+        return folded
+
+    def _redone(self, step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
+        """The keys that are new, gone, or of which anything is another than before."""
+        now = hashed.groupBy(*step.key).agg(*_summed())
+        kept = self._lake.read(FOLDED_KEYS).where(F.col("step") == step.name)
+        names = {name: f"before_{name}" for name in step.key}
+        before = kept.select(*(F.col(n).alias(b) for n, b in names.items()), *(c.name for c in OF_KEY))
+        is_same = reduce(and_, (F.col(name).eqNullSafe(F.col(kept_as)) for name, kept_as in names.items()))
+        joined = now.join(before, is_same, "full_outer")
+        compared = joined.withColumns({name: F.coalesce(name, kept_as) for name, kept_as in names.items()})
+        unknown = step.unknown
+        rows = map_rows(compared, _types(step, hashed), lambda rows: _changed(rows, step.key, facts, unknown))
+        return self._stage.keep(rows, f"{step.name}_redone")
+
+    def write(self) -> None:
+        """Keep what the next run goes on from, where any of it is another than before."""
+        done = [folded for folded in self._folded if folded.is_any_new]
+        judging = [folded for folded in done if folded.fold.judges]
+        kept = [(FOLDED_KEYS, [(f, f.keys_now) for f in done]), (JUDGED_ROWS, [(f, f.judged_now) for f in judging])]
+        side_by_side(lambda each: self._write(*each), [(spec, parts) for spec, parts in kept if parts])
+
+    def _write(self, spec: TableSpec, parts: Sequence[tuple[Folded, DataFrame]]) -> None:
+        rows = union([part for _, part in parts])
+        if not self._is_kept:
+            self._lake.overwrite(rows, spec)
+            return
+        gone = [f.redone.withColumn("step", F.lit(f.fold.name)) for f, _ in parts if f.redone is not None]
+        self._lake.replace_keys(rows, union(gone), spec)
+
+    @property
+    def told(self) -> dict[str, int]:
+        """How many keys of each step were done again; none where all were."""
+        return {each.fold.name: each.redone_count for each in self._folded if each.redone is not None}
+
+
+def rows_of_all_keys(step: Fold[F_], evidence: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
+    """The rows of a fold of which nothing is kept."""
+    return _fold(step, _with_hashes(evidence, step.key), dict(facts))
+
+
+def _fold(step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
+    return fold(hashed, step.key, step.columns | _types(step, hashed), _noting(step, facts))
+
+
+def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[list[dict[str, Any]]], Iterator[Row]]:
+    """The fold's function with what is kept of the key as its last row."""
+    function, unknown, key = step.function, step.unknown, step.key
+    answers: dict[str, Answers] = {}
+
+    def noting(rows: list[dict[str, Any]]) -> Iterator[Row]:
+        cluster_id = rows[0]["cluster_id"]
+        given = facts.get(cluster_id) or unknown(cluster_id)
+        asked = Asked()
+        whose = {name: rows[0][name] for name in key}
+        for row in function(rows, given.noting(asked)):
+            if any(row.get(name, value) != value for name, value in whose.items()):
+                raise ValueError(f"{row[TABLE]}: a row of another key than {whose}, by which it could not be replaced")
+            yield row
+        questions = asked.questions()
+        yield {
+            TABLE: FOLDED_KEYS.full_name,
+            "evidence_count": len(rows),
+            "evidence_hash": _hash_of(rows),
+            "asked": questions,
+            "answers": answers.setdefault(cluster_id, Answers(given)).fingerprint(questions),
+        }
+
+    return noting
+
+
+def _changed(
+    rows: Iterable[Row], key: Sequence[str], facts: Mapping[str, F_], unknown: Callable[[str], F_]
+) -> Iterator[Row]:
+    answers: dict[str, Answers] = {}
+    for row in rows:
+        cluster_id = row["cluster_id"]
+        known = answers.get(cluster_id)
+        if known is None:
+            known = answers[cluster_id] = Answers(facts.get(cluster_id) or unknown(cluster_id))
+        is_same = (
+            row["count_now"] == row["evidence_count"]
+            and row["hash_now"] == row["evidence_hash"]
+            and known.fingerprint(row["asked"]) == row["answers"]
+        )
+        if not is_same:
+            yield {name: row[name] for name in key}
+
+
+def _with_hashes(evidence: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Evidence with two hashes of each row, over all its columns but the key. Which columns are NULL is hashed too, and
+    what holds several values as its JSON: Spark's hashes know neither where a NULL is nor where an array ends."""
+    fields = [field for field in evidence.schema.fields if field.name not in key]
+    nested = (T.ArrayType, T.MapType, T.StructType)
+    given = [F.to_json(f.name) if isinstance(f.dataType, nested) else F.col(f.name) for f in fields]
+    absent = [_bits([F.col(f.name).isNull() for f in fields[i : i + 60]]) for i in range(0, len(fields), 60)]
+    return evidence.select(
+        "*", F.xxhash64(*absent, *given).alias(_HASHES[0]), F.hash(*absent, *given).cast("bigint").alias(_HASHES[1])
+    )
+
+
+def _bits(conditions: Sequence[Column]) -> Column:
+    ones = (F.when(condition, F.lit(1 << i)).otherwise(F.lit(0)) for i, condition in enumerate(conditions))
+    bits = (one.cast("bigint") for one in ones)
+    return reduce(lambda one, other: one.bitwiseOR(other), bits)
+
+
+def _summed() -> list[Column]:
+    """Of all rows of a key, as :func:`_hash_of` counts them."""
+    first, second = map(F.col, _HASHES)
+    hashes = (F.bit_xor(first), F.sum(F.shiftright(first, _LEFT_OUT)), F.sum(second))
+    return [F.count("*").alias("count_now"), F.array(*hashes).alias("hash_now")]
+
+
+def _hash_of(rows: Sequence[Row]) -> list[int]:
+    first, second = ([row[name] for row in rows] for name in _HASHES)
+    return [reduce(lambda one, other: one ^ other, first), sum(one >> _LEFT_OUT for one in first), sum(second)]
+
+
+def _types(step: Fold[Any], evidence: DataFrame) -> dict[str, str]:
+    """The columns of a fold's key, with their types."""
+    return {name: evidence.schema[name].dataType.simpleString() for name in step.key}

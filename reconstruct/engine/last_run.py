@@ -1,0 +1,112 @@
+"""What the last run left, and whether it is still so: by the versions of the lake's tables, which no clock moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.pinned import delta_snapshot
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
+from ingest.lake.tables.gold import GOLD_TABLES
+from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, RUNS
+from ingest.lake.tables.quality import EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES
+from ingest.lake.tables.silver import SILVER_TABLES
+from reconstruct.engine.program import program
+
+#: What a run writes, and nothing else does.
+WRITTEN: Final = (*SILVER_TABLES, *GOLD_TABLES, EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES, FOLDED_KEYS, JUDGED_ROWS)
+#: Operations of Delta that change no row.
+_UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last run that ended well; ``number`` 0 where none is known.
+
+    ``is_kept``: this program made what the tables hold, and nothing else wrote them since. ``is_evidence_known``:
+    nothing changed in bronze. ``evidence_until_us`` is when the newest file that it knew was ingested, µs.
+    """
+
+    number: int = 0
+    evidence_until_us: int | None = None
+    report: Mapping[str, Any] | None = None
+    is_kept: bool = False
+    is_evidence_known: bool = False
+
+    @property
+    def is_nothing_new(self) -> bool:
+        """Whether another run would make what is there."""
+        return self.is_kept and self.is_evidence_known
+
+    @property
+    def next_number(self) -> int:
+        """Runs are counted by what they find, not by how often they are run."""
+        return self.number if self.is_evidence_known else self.number + 1
+
+
+def versions(lake: Lake, specs: Iterable[TableSpec]) -> dict[str, int]:
+    """The newest version of each table, by its name; -1 where there is none. No Spark job is needed."""
+    listed = list(specs)
+    found = side_by_side(lambda spec: int(delta_snapshot(lake.spark, lake.path(spec)).version()), listed)
+    return {spec.full_name: version for spec, version in zip(listed, found, strict=True)}
+
+
+def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
+    """``evidence``: the versions of bronze now."""
+    if versions(lake, [RUNS])[RUNS.full_name] < 1:  # version 0 is the empty table
+        return LastRun()
+    until = F.unix_micros("evidence_until").alias("until_us")
+    newest = lake.read(RUNS).select("*", until).orderBy(F.desc("ended_at")).limit(1).collect()
+    if not newest:
+        return LastRun()
+    row = newest[0]
+    is_kept = row["program"] == program() and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
+    is_known = _hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
+    return LastRun(row["run_number"], row["until_us"], json.loads(row["report"]), is_kept, is_known)
+
+
+def _hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, int], now: Mapping[str, int]) -> bool:
+    """Whether the tables hold the same rows at both versions: upkeep alone makes versions without changing any."""
+    if then.keys() != now.keys():
+        return False
+    later = [spec for spec in specs if now[spec.full_name] != then[spec.full_name]]
+
+    def is_kept_up(spec: TableSpec) -> bool:
+        count = now[spec.full_name] - then[spec.full_name]
+        if count < 0:
+            return False
+        commits = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count).select("operation").collect()
+        return len(commits) == count and {commit["operation"] for commit in commits} <= _UPKEEP
+
+    # the first that was written settles it
+    return all(map(is_kept_up, later))
+
+
+def note(lake: Lake, number: int, evidence: Mapping[str, int], report: Mapping[str, Any]) -> None:
+    """Note that a run ended well: the last that it writes."""
+    row = {
+        "run_number": F.lit(number),
+        "program": F.lit(program()),
+        "evidence": _map(evidence),
+        "tables": _map(versions(lake, WRITTEN)),
+        "report": F.lit(json.dumps(report, sort_keys=True)),
+        "ended_at": F.current_timestamp(),
+    }
+    newest = lake.read(INGESTED_FILES).agg(F.max("ingested_at").alias("evidence_until"))
+    lake.append(newest.withColumns(row), RUNS)
+
+
+def _map(numbers: Mapping[str, int]) -> Column:
+    return F.create_map(*(F.lit(each) for item in sorted(numbers.items()) for each in item))
+
+
+def bronze_versions(lake: Lake) -> dict[str, int]:
+    return versions(lake, BRONZE_TABLES)

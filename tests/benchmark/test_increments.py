@@ -1,0 +1,52 @@
+"""What an increment costs beside making everything anew, in seconds of the processors' time: one cluster, some thousand
+partitions, and a day later one in a hundred more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.benchmark.growing_cluster import first_day, next_day
+from tests.benchmark.processor_time import Cost, cost_of
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
+
+#: 100 copies are about 100 MB.
+COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "100"))
+
+
+def program(lake: Path, *command: str) -> tuple[Cost, dict[str, Any]]:
+    """A command of the program: what it costs, and what it says of itself."""
+    told = lake.with_name("told.json")
+    cost = cost_of([sys.executable, "-m", "jobs.cli", *command, "--lake", str(lake), "--json", str(told)])
+    return cost, json.loads(told.read_text(encoding="utf-8"))
+
+
+def test_an_increment_of_a_hundredth_and_a_run_with_nothing_new(tmp_path: Path, capsys: Any) -> None:
+    folder = first_day(tmp_path, COPIES)
+    size = sum(path.stat().st_size for path in folder.rglob("*.log.*"))
+    lake = tmp_path / "lake"
+    costs: dict[str, tuple[Cost, dict[str, Any]]] = {}
+    costs["ingest"] = program(lake, "ingest", str(folder))
+    costs["first run"] = program(lake, "reconstruct")
+    costs["nothing new"] = program(lake, "reconstruct")
+    next_day(tmp_path, range(COPIES, COPIES + max(1, COPIES // 100)))
+    costs["ingest of 1 %"] = program(lake, "ingest", str(folder))
+    costs["increment of 1 %"] = program(lake, "reconstruct")
+    costs["--full"] = program(lake, "reconstruct", "--full")
+    with capsys.disabled():
+        print(f"\n{size / 1e6:.0f} MB of logs")
+        for name, (cost, told) in costs.items():
+            how = told.get("reconstruct", {}).get("how", "")
+            print(f"{name:20} {cost.busy_s:8.1f} s of the processors, {cost.lasted_s:8.1f} s by the clock  {how}")
+            for stage in told.get("stages", ()):
+                print(f"    {stage}")
+    assert costs["nothing new"][1]["reconstruct"]["how"] == "nothing is new since run 1"
+    rows = [costs[name][1]["reconstruct"]["rows"] for name in ("increment of 1 %", "--full")]
+    assert rows[0] == rows[1]

@@ -1,0 +1,79 @@
+"""A capture as it might come to a lake: its files in random slices and orders, logs in pieces, runs cut off."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ingest.lake.delta import Lake
+from tests.table_hashes import table_hash, tables_of
+
+#: Such files are written on: a part of one is what it was some time before.
+_GROWING: Final = (".log", ".jsonl")
+
+
+class Cut(Exception):
+    """A run ends here, as if it had been killed."""
+
+
+def slices(source: Path, target: Path, count: int, seed: int) -> Iterator[Path]:
+    """Copy ``source`` to ``target`` in so many random slices: after each, ``target`` holds a part of it, at the end
+    all. Files come in any order; some logs come in pieces, each ending with a line."""
+    chance = random.Random(seed)
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    due: list[list[tuple[Path, int | None]]] = [[] for _ in range(count)]
+    for file in files:
+        first = chance.randrange(count)
+        if file.name.endswith(_GROWING) and chance.random() < 0.5:
+            for number in range(first, count - 1):
+                due[number].append((file, chance.randrange(1, file.stat().st_size + 1)))
+            due[count - 1].append((file, None))
+        else:
+            due[first].append((file, None))
+    for part in due:
+        for file, size in part:
+            _copy(file, target / file.relative_to(source), size)
+        yield target
+
+
+def _copy(source: Path, target: Path, size: int | None) -> None:
+    content = source.read_bytes()
+    if size is not None:
+        content = content[: content.rfind(b"\n", 0, size) + 1]
+    if content and (not target.exists() or target.stat().st_size < len(content)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+@contextmanager
+def cut_off_after(monkeypatch: pytest.MonkeyPatch, commits: int) -> Iterator[None]:
+    """What is written in here ends after so many commits, wherever that is."""
+    left = [commits]
+    with monkeypatch.context() as patched:
+        for name in ("overwrite", "append", "replace_keys"):
+            patched.setattr(Lake, name, _counted(getattr(Lake, name), left))
+        yield
+
+
+def _counted(write: Any, left: list[int]) -> Any:
+    def counted(*given: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Cut
+        write(*given)
+
+    return counted
+
+
+def hashes(lake: Lake, without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
+    """A hash of the rows of each table of silver, gold and quality, and their number."""
+    return {
+        f"{table.parent.name}.{table.name}": table_hash(lake.spark.read.format("delta").load(str(table)), without)
+        for table in tables_of(Path(lake.root))
+        if table.parent.name != "bronze" and table.name != "run_metrics"
+    }

@@ -214,7 +214,8 @@ def _session(job: Job[P], common: Common, log_file: Path, params: P) -> tuple[Sp
     from pyspark.sql import SparkSession
 
     ours = SparkSession.getActiveSession() is None
-    config = _config_of(job, common, params)
+    # one that somebody else made stays as they made it, but for what the job cannot do without
+    config = _config_of(job, common, params) if ours else job.config
     return build_session(
         master=common.master, log_file=log_file, config=config, makes_archive=job.loads_all_classes
     ), ours

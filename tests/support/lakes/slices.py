@@ -28,10 +28,10 @@ def slices(source: Path, target: Path, count: int, seed: int) -> Iterator[Path]:
     files = sorted(path for path in source.rglob("*") if path.is_file())
     due: list[list[tuple[Path, int | None]]] = [[] for _ in range(count)]
     for file in files:
-        first = chance.randrange(count)
-        if file.name.endswith(_GROWING) and chance.random() < 0.5:
+        first, size = chance.randrange(count), file.stat().st_size
+        if file.name.endswith(_GROWING) and chance.random() < 0.5 and size:
             for number in range(first, count - 1):
-                due[number].append((file, chance.randrange(1, file.stat().st_size + 1)))
+                due[number].append((file, chance.randrange(1, size + 1)))
             due[count - 1].append((file, None))
         else:
             due[first].append((file, None))

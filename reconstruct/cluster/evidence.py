@@ -106,6 +106,8 @@ class ClusterFacts:
     fetcher_counts: dict[int, int] = field(default_factory=dict)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
+    #: the brokers in whose state-change log or server log times jump back.
+    set_back: set[int] = field(default_factory=set)
     stated_versions: list[str] = field(default_factory=list)
     shapes: set[str] = field(default_factory=set)
     topic_settings: dict[str, list[SettingChange]] = field(default_factory=dict)

@@ -149,6 +149,8 @@ class ClusterView:
     logs: Mapping[int, tuple[LogSpan, ...]] = field(default_factory=dict)
     #: brokers whose state-change log is proven to lack lines: what it does not say proves nothing.
     lossy_logs: frozenset[int] = frozenset()
+    #: brokers in one of whose logs times jump back: the clock was set, and may be corrected in one log only.
+    set_back: frozenset[int] = frozenset()
     #: the controllers' lists of live brokers, in their order.
     live_views: tuple[LiveView, ...] = ()
     #: where questions are noted, and the view that answers them.
@@ -159,6 +161,7 @@ class ClusterView:
         by_key: dict[str, Any] = {name: NotedMap(getattr(self, name), name, asked) for name in _BY_KEY}
         others: dict[str, Any] = {
             "lossy_logs": NotedSet(self.lossy_logs, "lossy_logs", asked),
+            "set_back": NotedSet(self.set_back, "set_back", asked),
             "live_views": NotedSequence(self.live_views, "live_views", asked),
         }
         return replace(self, noted=(asked, self), **by_key, **others)

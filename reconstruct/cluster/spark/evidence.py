@@ -30,7 +30,7 @@ from reconstruct.model.znode_paths import (
     CONTROLLER_PATH,
     TOPIC_CONFIG_PATTERN,
 )
-from reconstruct.time.line_order import is_in_order
+from reconstruct.time.line_order import JUMP_BACK_US, is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (
@@ -70,7 +70,7 @@ def gather(
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
     starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
-    versions, shapes, controllers, brokers, lists, started, settings, spans = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, spans, set_back = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -80,6 +80,7 @@ def gather(
             starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
             _settings(znodes, configs),
             _log_spans(state_changes),
+            _set_back(replication_events),
         ]
     )
     for row in versions:
@@ -98,6 +99,8 @@ def gather(
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
     for row in spans:
         of(row).log_spans.append((row["broker_id"], _log_span(row)))
+    for row in (*set_back, *(row for row in spans if row["jumps_back"])):
+        of(row).set_back.add(row["broker_id"])
     for row in started:
         of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
     for row in settings:
@@ -175,6 +178,16 @@ def _log_spans(state_changes: DataFrame) -> DataFrame:
         )
         .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
     )
+
+
+def _set_back(replication_events: DataFrame) -> DataFrame:
+    """The brokers in one of whose server logs the times of what is read jump back."""
+    log = ("cluster_id", "broker_id", "file_id")
+    lines = replication_events.where(F.col("source_kind") == SourceKind.SERVER_LOG).select(
+        *log, "byte_offset", _at("corrected_time")
+    )
+    jumps = with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
+    return jumps.where(F.col("back_us") > JUMP_BACK_US).select("cluster_id", "broker_id").distinct()
 
 
 def _log_span(row: Row) -> LogSpan:

@@ -62,6 +62,7 @@ class ClusterHistory:
                 if f.kind == "shutdown_requested" and f.controller_id is not None
             },
             logs=_by_broker(facts.log_spans),
+            set_back=frozenset(facts.set_back),
             live_views=tuple(facts.live_views),
         )
         case = ClusterCase(facts.controllers, facts.brokers, self.tenures, self.registrations, self.view)

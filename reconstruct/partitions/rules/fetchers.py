@@ -23,9 +23,13 @@ _CAUGHT_UP_US: Final = 60_000_000
 
 def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
     """R26: each fetcher that is added, and each line of a fetcher thread, is of a leader that the broker was told of
-    then; a partition that was given up does not stay so while its replica is out of the ISR."""
+    then; a partition that was given up does not stay so while its replica is out of the ISR. Nothing of it is judged
+    of a broker whose clock was set back: then its two logs, of which one may be corrected, have no order."""
     leaders = _leaders(case)
     for broker_id, timeline in case.fetchers.items():
+        if broker_id in case.cluster.set_back:
+            verdicts.unjudged("R26")
+            continue
         told = [(c.at, c.role.leader_epoch) for c in case.role_changes if c.broker_id == broker_id]
         epochs = [(at, epoch) for at, epoch in told if epoch is not None]
         for span in timeline:
@@ -72,7 +76,7 @@ def _judge_leader(
     leaders: Mapping[int, set[int]],
     verdicts: Verdicts,
 ) -> None:
-    """By the order of the broker's own log: only the leaders of the epochs that it was told of around the line may be
+    """By the order of the broker's own logs: only the leaders of the epochs that it was told of around the line may be
     meant, and of each of them it must be known who led."""
     before = [epoch for at, epoch in told if at < span.start - slack]
     near = [epoch for at, epoch in told if abs(at - span.start) <= slack]

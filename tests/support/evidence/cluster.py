@@ -55,6 +55,7 @@ def plain_cluster(
         facts.brokers += of_log.brokers
         facts.life_signs += of_log.life_signs
         facts.log_spans += of_log.log_spans
+        facts.set_back |= of_log.set_back
         facts.process_starts += of_log.process_starts
         facts.stated_versions += of_log.stated_versions
         facts.shapes |= of_log.shapes
@@ -79,6 +80,10 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
             facts.stated_versions.append(line.fields["kafka_version"])
         if line.source_kind == "state_change_log":
             facts.shapes.add(line.shape_id)
+    for kind in ("state_change_log", "server_log"):
+        own = [line for line in lines if line.source_kind == kind]
+        if jumps_back(line.at for line in own):
+            facts.set_back |= {int(line.fields.get("broker_id", line.broker_id)) for line in own}
     return facts
 
 

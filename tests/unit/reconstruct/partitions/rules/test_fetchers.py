@@ -113,6 +113,14 @@ def test_a_fetcher_for_a_broker_that_led_at_no_epoch_around_is_an_error() -> Non
     assert types(judged(*TOLD, *wrong)) == [("fetched_from_wrong_leader", "error")]
 
 
+def test_the_logs_of_a_broker_whose_clock_was_set_back_have_no_order() -> None:
+    # its server.log is an hour early: by its times it fetches from the leader of epoch 1 before it is told of any
+    early = [replace(fact, at=fact.at - 3600 * SECOND) for fact in ADDED[2:]]
+    assert types(judged(*TOLD, *early)) == [("fetched_from_wrong_leader", "error")]
+    case = judged(*TOLD, *early, view=ClusterView("c", VERSION, set_back=frozenset({2})))
+    assert r26(case) == {CANNOT_BE_JUDGED: 1}
+
+
 def test_of_an_epoch_of_which_nothing_is_known_it_may_have_been_the_leader() -> None:
     unknown = (TOLD[0], follows(100.1, 1, 4))
     wrong = [replace(fact, leader=4) if fact.at == round(10.2 * SECOND) else fact for fact in ADDED]

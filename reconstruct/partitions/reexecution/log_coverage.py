@@ -90,7 +90,10 @@ class LogCoverage:
     ) -> bool:
         """Whether the broker's own log tells of such a request of this controller's about that time, more often than
         this controller's log does where ``beside``, the other requests of the batch, say which state it had. Of
-        UpdateMetadata, logged once for all brokers since 1.0, any broker's log tells where none stands beside."""
+        UpdateMetadata, logged once for all brokers since 1.0, any broker's log tells where none stands beside.
+
+        More receipts of such a state than requests in all of the tenure tell the same, whatever clocks show.
+        """
         since_1_0 = self.case.cluster.version.may_be_since(OFFLINE_LOG_DIRS_SINCE)
         is_any = request.kind == UPDATE_METADATA and since_1_0 and not beside
         found = [
@@ -100,26 +103,24 @@ class LogCoverage:
             for fact in facts
             if fact.controller_epoch in (None, log.controller_epoch)
             and (request.kind != STOP_REPLICA or fact.is_delete in (None, request.is_delete))
-            and abs(fact.at - around) <= _RECEIVED_WITHIN_US
         ]
+        near = [fact for fact in found if _is_near(fact, around)]
         if not beside or request.kind == STOP_REPLICA:
-            return bool(found)
+            return bool(near)
         states = {_state_of(line) for line in beside}
-        received = [fact for fact in found if fact.kind in _STATED]
-        known, epochs = {fact.correlation_id for fact in received}, {fact.leader_epoch for fact in received}
-        is_orphan = any(
-            fact.correlation_id not in known if fact.correlation_id is not None else fact.leader_epoch not in epochs
-            for fact in found
-            if fact.kind not in _STATED
-        )
-        sent = sum(
-            line.kind == request.kind
+        sent = [
+            line
+            for line in log.lines
+            if line.kind == request.kind
             and request.broker_id in (line.to_broker_ids or ())
             and _state_of(line) in states
-            and abs(line.at - around) <= _RECEIVED_WITHIN_US
-            for line in log.lines
+        ]
+        received = [fact for fact in found if fact.kind in _STATED and _state_of(fact) in states]
+        return (
+            _has_orphan(near)
+            or sum(_is_near(fact, around) for fact in received) > sum(_is_near(line, around) for line in sent)
+            or sum(fact.controller_epoch == log.controller_epoch for fact in received) > len(sent)
         )
-        return is_orphan or sum(_state_of(fact) in states for fact in received) > sent
 
     def was_anything_received(self, log: ControllerLog, start: int, end: int) -> bool:
         """Whether any broker's log tells of a request of this controller's between these instants."""
@@ -182,6 +183,21 @@ _RECEIVED_WITHIN_US = 5_000_000
 _NEAR_US = 30_000_000
 #: Receipts that show the state that was sent.
 _STATED = (EventType.LEADER_AND_ISR_RECEIVED, EventType.METADATA_CACHED)
+
+
+def _is_near(fact: Evidence, around: int) -> bool:
+    return abs(fact.at - around) <= _RECEIVED_WITHIN_US
+
+
+def _has_orphan(receipts: Sequence[Evidence]) -> bool:
+    """Whether a broker did what a request asked whose receipt is not there."""
+    stated = [fact for fact in receipts if fact.kind in _STATED]
+    known, epochs = {fact.correlation_id for fact in stated}, {fact.leader_epoch for fact in stated}
+    return any(
+        fact.correlation_id not in known if fact.correlation_id is not None else fact.leader_epoch not in epochs
+        for fact in receipts
+        if fact.kind not in _STATED
+    )
 
 
 def _state_of(line: Evidence) -> tuple[int | None, int | None, frozenset[int]]:

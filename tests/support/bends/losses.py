@@ -3,9 +3,10 @@
     python -m tests.support.bends.losses FOLDER_OF_CAPTURES [TRIES] [FIRST_TRY]
 
 Lost are 1 to 1,000 neighbouring lines of one log, a log, all of a broker, what it wrote before or after an instant,
-snapshots of the znodes; or a broker's clock is wrong, all the time or from an instant on, and more may be lost beside.
-Times are then corrected as the program does it. Each try is drawn by its number, so that the same number always gives
-the same loss. An error that the undamaged capture does not have is a false one: no real cluster did what it says.
+snapshots of the znodes; or a broker's clock is wrong, all the time or from an instant on, or set by up to a week; and
+more may be lost beside. Times are then corrected as the program does it. Each try is drawn by its number, so that the
+same number always gives the same loss. An error that the undamaged capture does not have is a false one: no real
+cluster did what it says.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
 #: The share of wrong clocks that were set while the broker ran.
 _SET: Final = 0.3
 _SHIFTS_S: Final = (-86_400, -3_600, -60, -3, -0.4, 0.4, 1.5, 30, 3_600)
+#: By how much a clock is set, either way.
+_STEPS_S: Final = (3, 60, 600, 3_600, 7_200, 86_400, 172_800, 604_800)
 #: The partition (None: the cluster), rule, type, broker and replica of a finding.
 Accusation = tuple[Partition | None, str, str, int | None, int | None]
 Loss = Callable[[CaptureText, Random], tuple[str, CaptureText]]
@@ -133,10 +136,8 @@ def lost_snapshots(text: CaptureText, chance: Random) -> tuple[str, CaptureText]
 def lost_end(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     """What one broker wrote before or after an instant, as rotation and a full disk lose it."""
     broker = chance.choice(_brokers(text))
-    names = text.named(f"{broker}/logs/")
-    times = sorted({line[1:24] for name in names for line in text.files[name] if _TIME.match(line)})
-    cut, is_begin = chance.choice(times), chance.random() < 0.5
-    changed = {name: tuple(_side(text.files[name], cut, is_begin)) for name in names}
+    cut, is_begin = chance.choice(_times(text, broker)), chance.random() < 0.5
+    changed = {name: tuple(_side(text.files[name], cut, is_begin)) for name in _logs_of(text, broker)}
     return f"{broker} {'before' if is_begin else 'after'} {cut}", _with(text, changed)
 
 
@@ -151,23 +152,44 @@ def _side(lines: Lines, cut: str, is_begin_lost: bool) -> Iterator[str]:
 def wrong_clock(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     """All logs of one broker by a clock that shows another time: always, or from an instant on, when it was set."""
     broker, shift = chance.choice(_brokers(text)), chance.choice(_SHIFTS_S)
-    names = text.named(f"{broker}/logs/")
-    times = sorted({line[1:24] for name in names for line in text.files[name] if _TIME.match(line)})
+    times = _times(text, broker)
     since = chance.choice(times) if chance.random() < _SET else ""
-    changed = {name: tuple(_shifted(text.files[name], shift, since)) for name in names}
-    said, wrong = f"the clock of {broker} {shift:+g} s {since and 'since '}{since}", _with(text, changed)
+    said = f"the clock of {broker} {shift:+g} s {since and 'since '}{since}"
+    return _perhaps_with_a_loss(said, set_from(text, broker, shift, since), chance)
+
+
+def set_from(text: CaptureText, broker: str, seconds: float, since: str, until: str = "") -> CaptureText:
+    """The logs of ``broker`` (``broker-2``) print so much more from the time ``since`` to ``until``, as printed."""
+    changed = {name: tuple(_shifted(text.files[name], seconds, since, until)) for name in _logs_of(text, broker)}
+    return _with(text, changed)
+
+
+def _perhaps_with_a_loss(said: str, text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     if chance.random() < 0.5:
-        return said, wrong
+        return said, text
     loss = chance.choice((lost_lines, lost_lines, lost_log, lost_logs_of_a_kind, lost_snapshots))
-    also, wrong = loss(wrong, chance)
-    return f"{said} and {also}", wrong
+    also, text = loss(text, chance)
+    return f"{said} and {also}", text
 
 
-def _shifted(lines: Lines, seconds: float, since: str) -> Iterator[str]:
-    is_wrong = False
+def set_clock(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
+    """The clock of one broker is set while it runs, by up to a week, and perhaps right again later."""
+    broker, shift = chance.choice(_brokers(text)), chance.choice(_STEPS_S) * chance.choice((-1, 1))
+    since, until = sorted(chance.sample(_times(text, broker), 2))
+    if chance.random() < 0.5:
+        until = ""
+    said = f"the clock of {broker} {shift:+g} s since {since}{until and ' until '}{until}"
+    return _perhaps_with_a_loss(said, set_from(text, broker, shift, since, until), chance)
+
+
+def _shifted(lines: Lines, seconds: float, since: str, until: str = "") -> Iterator[str]:
+    """The lines from the first one that printed ``since`` on, up to the first that printed ``until``."""
+    is_wrong = is_over = False
     for line in lines:
-        is_wrong = is_wrong or (bool(_TIME.match(line)) and line[1:24] >= since)
-        yield later(line, timedelta(seconds=seconds)) if is_wrong else line
+        if _TIME.match(line):
+            is_wrong = is_wrong or line[1:24] >= since
+            is_over = is_over or (bool(until) and line[1:24] >= until)
+        yield later(line, timedelta(seconds=seconds)) if is_wrong and not is_over else line
 
 
 def several(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
@@ -177,6 +199,15 @@ def several(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
         name, text = loss(text, chance)
         said.append(name)
     return " and ".join(said), text
+
+
+def _logs_of(text: CaptureText, broker: str) -> list[str]:
+    return text.named(f"{broker}/logs/")
+
+
+def _times(text: CaptureText, broker: str) -> list[str]:
+    """All times that a broker's logs print."""
+    return sorted({line[1:24] for name in _logs_of(text, broker) for line in text.files[name] if _TIME.match(line)})
 
 
 def _brokers(text: CaptureText) -> list[str]:
@@ -192,7 +223,8 @@ LOSSES: Final[Mapping[Loss, float]] = {
     lost_snapshots: 0.04,
     lost_end: 0.1,
     wrong_clock: 0.05,
-    several: 0.07,
+    several: 0.04,
+    set_clock: 0.03,
 }
 
 

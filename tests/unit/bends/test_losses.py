@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.bends.losses import FalseError, tried
+from tests.support.bends.losses import FalseError, accusations, set_from, tried
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
+from tests.support.evidence.corrected import corrected
+from tests.support.evidence.partitions import plain_capture
 
 TRIES, MANY_TRIES = 8, 850
 #: Losses that once accused: lines of a controller.log that told that a broker was gone, and of a controller's own
@@ -30,3 +32,15 @@ def test_a_loss_accuses_nobody(name: str, unpacked: Unpacker) -> None:
     for number in _ONCE_ACCUSED.get(name, ()):
         found += tried(name, text, range(number, number + 1))
     assert [str(error) for error in found] == []
+
+
+def test_a_request_that_a_clock_set_meanwhile_shows_as_received_later_was_sent(unpacked: Unpacker) -> None:
+    """One line of the controller's requests is lost; the broker that received it had set its clock just before."""
+    text = CaptureText.read(unpacked("lifecycle-3.9.1"))
+    set_ = set_from(text, "broker-2", 600, "2026-11-21 03:32:51,332")
+    log = "broker-3/logs/state-change.log"
+    lines = set_.files[log]
+    assert "LeaderAndIsr request LeaderAndIsrPartitionState(topicName='orders', partitionIndex=3" in lines[104]
+    lost = CaptureText({**set_.files, log: (*lines[:104], *lines[105:])})
+    known = {key for key, _, _ in accusations(plain_capture(corrected(text)))}
+    assert [key for key, _, _ in accusations(plain_capture(corrected(lost))) if key not in known] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from ingest.shapes import MEANINGS
@@ -13,6 +14,7 @@ _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("reconstruct", "dashboards")
 
 
+@cache
 def event_uses() -> Mapping[str, tuple[str, ...]]:
     """By event type that is read: the rooms (``reconstruct/offsets``) whose modules name it as ``EventType.…``."""
     names = {name.upper(): name for name in MEANINGS}

@@ -183,9 +183,7 @@ def _log_spans(state_changes: DataFrame) -> DataFrame:
 def _set_back(replication_events: DataFrame) -> DataFrame:
     """The brokers in one of whose server logs the times of what is read jump back."""
     log = ("cluster_id", "broker_id", "file_id")
-    lines = replication_events.where(F.col("source_kind") == SourceKind.SERVER_LOG).select(
-        *log, "byte_offset", _at("corrected_time")
-    )
+    lines = replication_events.select(*log, "byte_offset", _at("corrected_time"))
     jumps = with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
     return jumps.where(F.col("back_us") > JUMP_BACK_US).select("cluster_id", "broker_id").distinct()
 

@@ -39,6 +39,10 @@ COMMON_CONFIG: Final[Mapping[str, str]] = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # before each row that goes to Python, Spark 4.1 asks how many bytes the batch holds, for which Arrow goes through
+    # all rows that are in it: batches are bounded by their rows instead
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.ui.showConsoleProgress": "false",
 }
 #: For one machine: Delta's and Spark's defaults are for clusters and cost four times the time here.
@@ -81,7 +85,7 @@ PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
     "spark.sql.files.minPartitionNum": str(max(os.cpu_count() or 1, 1)),
 }
 #: Above this much text, compiled expressions and adaptive plans win back what they cost.
-SMALL_LAKE_BYTES: Final = 256 << 20
+SMALL_LAKE_BYTES: Final = 24 << 20
 _KEPT_LOG_FILES: Final = 20
 
 

@@ -11,7 +11,7 @@ from ingest.containers.compression import Decompressed, codec_of
 from ingest.containers.entries import Entry
 from ingest.containers.storage import ByteStream
 from ingest.containers.streams import Empty, Peekable
-from ingest.containers.tar_headers import BLOCK, is_tar
+from ingest.containers.tar_archives import BLOCK, is_tar
 
 #: Archives inside one another, the file itself counted: OUTER!MIDDLE!INNER!PATH.
 MAX_ARCHIVES: Final = 3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.containers import damage_of, tar_archives, tar_headers
+from ingest.containers import Peekable, damage_of, tar_archives
 from ingest.containers.entries import DEVICE, LINK, NAME_TOO_LONG, OUTSIDE
 from tests.unit.ingest.containers.packing import COMPRESS, LINE, TAR_OF, take, tar, whole
 
@@ -22,7 +22,7 @@ TWO = {"a/state-change.log": LINE * 100, "b.log": LINE * 3 + b"no end"}
 
 def given_by(data: bytes) -> list[tuple[str | None, bytes, str | None]]:
     found = []
-    for entry in tar_archives.entries(io.BytesIO(data)):
+    for entry in tar_archives.entries(Peekable(io.BytesIO(data))):
         parts = []
         while block := entry.stream.read(700):
             parts.append(block)
@@ -162,6 +162,13 @@ def test_sparse_files_whose_map_is_wrong_or_endless_are_refused() -> None:
     assert "bytes of holes, more than 4 GiB: refused" in str(endless[2])
 
 
+def test_the_times_in_an_incremental_archive_are_no_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "a.log").write_bytes(LINE)
+    subprocess.run(f"tar -c -G -C {tmp_path / 'f'} -f {tmp_path / 't'} .".split(), check=True)
+    assert whole((tmp_path / "t").read_bytes(), tmp_path) == {"a.log": LINE}
+
+
 def test_archives_one_after_another_are_read_on(tmp_path: Path) -> None:
     assert whole(tar({"a": LINE}) + tar({"b": LINE}), tmp_path) == {"a": LINE, "b": LINE}
 
@@ -195,7 +202,14 @@ def test_extended_headers_that_cannot_be_read_are_damage() -> None:
     for record in (b"9 path\n", b"999 path=x\n", b"x", b"12 size=-100\n", b"30 size=" + b"9" * 21 + b"\n"):
         data = header("x", b"x", len(record)) + record + bytes(512 - len(record)) + tar(TWO)
         assert [name for name, _, _ in given_by(data)] == [None]
-    assert "an extended header of 8589934591 bytes" in str(given_by(header("x", b"L", (1 << 33) - 1))[0][2])
+    digits = b"1" * (1 << 20)
+    for name, data in (("x", b"%d x=%s\n" % (len(digits) + 11, digits)), ("x", digits), ("L", b"n" * (3 << 20))):
+        packed = header(name, name.encode(), len(data)) + data + bytes(-len(data) % 512) + tar(TWO)
+        assert [(found, "an extended header" in str(problem)) for found, _, problem in given_by(packed)] == [
+            (None, True)
+        ]
+    assert [name for name, _, _ in given_by(header("x", b"L") * 5000 + tar(TWO))] == [None]
+    assert "an extended header of 8589934592 bytes" in str(given_by(header("x", b"L", (1 << 33) - 1))[0][2])
 
 
 def test_damage_of_the_compression_is_stated_with_the_member_it_hits(tmp_path: Path) -> None:
@@ -238,7 +252,7 @@ def test_any_bytes_give_entries_or_sentences(data: st.DataObject) -> None:
 
 
 def test_is_tar_asks_for_a_whole_header() -> None:
-    assert tar_headers.is_tar(tar(TWO)[:512])
-    assert not tar_headers.is_tar(bytes(512))
-    assert not tar_headers.is_tar(LINE * 6)
-    assert not tar_headers.is_tar(b"")
+    assert tar_archives.is_tar(tar(TWO)[:512])
+    assert not tar_archives.is_tar(bytes(512))
+    assert not tar_archives.is_tar(LINE * 6)
+    assert not tar_archives.is_tar(b"")

@@ -82,6 +82,9 @@ def test_zstd_in_a_zip() -> None:
         struct.pack_into("<L", data, at, len(LINE * 50))
     assert given_by(bytes(data)) == [("a", LINE * 50, None)]
     assert in_order(bytes(data)) == [("a", LINE * 50, None)]
+    data[data.index(b"\x28\xb5\x2f\xfd")] ^= 1
+    for found in (given_by(bytes(data)), in_order(bytes(data))):
+        assert "no frame begins here" in str(found[0][2])
 
 
 def test_zip64_sizes_and_offsets() -> None:

@@ -52,9 +52,18 @@ def play(
             scenario.play(Stage(cluster, recording, say))
             recording.wait_for_rounds(2)
         say("ending the cluster")
+    if scenario.keeps_logs:
+        _keep_logs(cluster, capture)
     truth.mkdir(parents=True)
     shutil.copytree(cluster.zookeeper.transactions, truth / "zk-version-2")
     for place in (capture, truth):
         shutil.copy(cluster.events.file, place / "events.jsonl")
     shutil.rmtree(files)
     return Played(scenario, release, capture, truth, recording.summary)
+
+
+def _keep_logs(cluster: Cluster, capture: Path) -> None:
+    """Copy each partition's directory, as the ended brokers left it."""
+    for broker in cluster.brokers.values():
+        for directory in sorted(broker.data.glob("*-[0-9]*")):
+            shutil.copytree(directory, capture / f"broker-{broker.broker_id}" / "data" / directory.name)

@@ -23,7 +23,7 @@ class Scenario:
     """One incident.
 
     ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
-    errors it provokes: the cluster truly broke them.
+    errors it provokes: the cluster truly broke them. ``keeps_logs``: at the end its partitions' directories are copied.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Scenario:
     explains: frozenset[str] = frozenset()
     broker_ids: Sequence[int] = (1, 2, 3)
     settings: Mapping[str, str] = field(default_factory=dict)
+    keeps_logs: bool = False
 
     def file_name(self, release: Release) -> str:
         """``lost_disk-3.9.1``: the name of its capture's folder."""

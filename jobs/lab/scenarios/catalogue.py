@@ -34,6 +34,18 @@ _ALL: Final = (
         explains=frozenset({"R08", "R30", "R33", "R35", "R36"}),
     ),
     Scenario(
+        "small-segments",
+        "small segments are rolled and deleted while a broker dies and comes back; its log directories are kept",
+        disks.small_segments,
+        settings={
+            "log.retention.check.interval.ms": "2000",
+            "log.segment.delete.delay.ms": "1000",
+            "log.index.size.max.bytes": "4096",
+            "log.initial.task.delay.ms": "1000",
+        },
+        keeps_logs=True,
+    ),
+    Scenario(
         "lost-checkpoint",
         "a broker comes back without its high watermark checkpoint",
         disks.lost_checkpoint,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from jobs.lab.admin import Partition
 from jobs.lab.scenarios.brokers import not_the_controller
-from jobs.lab.stage import Stage
+from jobs.lab.stage import ORDERS, Stage
 from jobs.lab.waiting import NeverHappened, wait_for
 
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
@@ -32,6 +33,28 @@ def lost_disk(stage: Stage) -> None:
         stage.note("data_lost", broker=broker)
 
     _die_and_return_without(stage, lose)
+
+
+def small_segments(stage: Stage) -> None:
+    """Segments of two kilobytes are rolled, and deleted but for three; a broker dies meanwhile, and returns."""
+    small = {"segment.bytes": "2048", "retention.bytes": "6144", "index.interval.bytes": "256"}
+    orders = stage.create("orders", ORDERS, small)
+    with stage.produce(orders) as load:
+        stage.let_run(load, rounds=6)
+        broker = not_the_controller(stage)
+        stage.kill(broker)
+        stage.let_run(load)
+        stage.cluster.start(broker)
+        stage.cluster.wait_for_full_isr()
+        wait_for("retention has deleted segments of orders", lambda: not any(_first_segments(stage, orders)))
+        stage.let_run(load)
+
+
+def _first_segments(stage: Stage, partitions: Sequence[Partition]) -> Iterator[bool]:
+    """Of each replica, whether it still has its log's first segment."""
+    for broker in stage.cluster.brokers.values():
+        for topic, number in partitions:
+            yield (broker.data / f"{topic}-{number}" / f"{0:020}.log").exists()
 
 
 def _die_and_return_without(stage: Stage, lose: Callable[[int], None]) -> None:

@@ -15,6 +15,7 @@ from reconstruct.findings.rule import Rule
 from reconstruct.offsets.rules.book import RULES as _OF_OFFSETS
 from reconstruct.partitions.rules.book import RULES as _OF_PARTITIONS
 from reconstruct.requests.rules.book import RULES as _OF_REQUESTS
+from reconstruct.segments.rules import RULES as _OF_SEGMENTS
 
 __all__ = ["RULES", "Rule"]
 
@@ -30,5 +31,5 @@ def _by_id(rules: Iterable[Rule]) -> dict[str, Rule]:
 
 #: The rules that are judged, by id.
 RULES: Final[Mapping[str, Rule]] = _by_id(
-    (*_OF_CLUSTERS, *_OF_PARTITIONS, *_OF_REQUESTS, *_OF_OFFSETS, *_OF_CHECKPOINTS)
+    (*_OF_CLUSTERS, *_OF_PARTITIONS, *_OF_REQUESTS, *_OF_OFFSETS, *_OF_CHECKPOINTS, *_OF_SEGMENTS)
 )

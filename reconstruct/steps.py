@@ -21,16 +21,23 @@ from ingest.lake.tables.events import (
     STATE_CHANGE_EVENTS,
     ZNODE_CHANGES,
 )
-from ingest.lake.tables.gold import DIVERGENCES, FINDING_HISTORY, PROPAGATION_DELAYS
+from ingest.lake.tables.gold import (
+    CONTROLLER_EPISODES,
+    DIVERGENCES,
+    FINDING_HISTORY,
+    LEADER_ELECTIONS,
+    PROPAGATION_DELAYS,
+)
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
+from reconstruct.cluster.spark.episodes import controller_episodes
 from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incarnations
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
 from reconstruct.engine.finding_history import finding_history
-from reconstruct.engine.folds import rows_of
+from reconstruct.engine.folds import local_rows, rows_of
 from reconstruct.engine.judgement import Judgement
 from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
 from reconstruct.engine.last_run import LastRun
@@ -86,6 +93,7 @@ class Run:
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
     losses: DataFrame
+    requests: DataFrame
 
     def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit, last: LastRun, *, full: bool) -> None:
         self.lake, self.stage, self.run_id, self.audit, self.last = lake, stage, run_id, audit, last
@@ -169,6 +177,7 @@ def judge_requests(run: Run) -> None:
         history.view = with_lossy_logs(history.view, lossy)
     judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
     run.write_and_offer(judged, (PROPAGATION_DELAYS,))
+    run.requests = rows_of(judged, PROPAGATION_DELAYS)
 
 
 def fold_each_partition(run: Run) -> None:
@@ -177,16 +186,20 @@ def fold_each_partition(run: Run) -> None:
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES
     )
     evidence = partition_evidence(changes, replication, controllers, znodes, run.inputs.incarnations)
-    run.fold(PARTITION_FOLD, evidence, run.views)
+    folded = run.fold(PARTITION_FOLD, evidence, run.views)
+    episodes = controller_episodes(run.histories, controllers, folded.rows(LEADER_ELECTIONS), run.requests)
+    run.gold.offer(CONTROLLER_EPISODES, local_rows(run.lake.spark, CONTROLLER_EPISODES, episodes))
 
 
 def bound_offsets(run: Run) -> None:
     """What is proven of each replica's offsets, and what elections lost."""
     events, snapshots, configs = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.BROKER_CONFIGS)
     run.contexts = offset_contexts(run.views, events, snapshots, configs, run.inputs.clocks)
-    files, decided = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE)
+    files, decided, segments = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE, b.LOG_SEGMENTS)
     inputs = run.inputs
-    evidence = offset_evidence(run.observations, files, inputs.statements, inputs.incarnations, decided, events)
+    evidence = offset_evidence(
+        run.observations, files, inputs.statements, inputs.incarnations, decided, events, segments
+    )
     run.losses = run.fold(OFFSET_FOLD, evidence, run.contexts).judged
 
 

@@ -1,4 +1,5 @@
-"""How each registration of a broker ended: by a stop in order, an expired session or a process that died."""
+"""How each registration of a broker ended: by a stop in order, an expired session, or a process that died or ended
+itself over an error."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.departures import next_process_start
-from reconstruct.cluster.evidence import ClusterFacts, LifeSign
+from reconstruct.cluster.evidence import HALTS, ClusterFacts, LifeSign
 
 CLEAN_STOP: Final = "clean_stop"
 STOP_NOT_FINISHED: Final = "stop_not_finished"
 SESSION_EXPIRED: Final = "session_expired"
 CRASH: Final = "crash"
+HALTED: Final = "halted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ def _end(
     next_start = next_process_start(facts, broker_id, span)
     own = [s for s in signs if span.interval.start < s.at and (next_start is None or s.at < next_start)]
     kinds = {sign.kind for sign in own}
+    if not kinds.isdisjoint(HALTS):
+        return _shutdown(own, HALTED)
     if any(sign.kind == "leaving" and sign.at <= end for sign in own):
         is_finished = EventType.BROKER_SERVER_SHUTDOWN in kinds or next_start is None
         return _shutdown(own, CLEAN_STOP if is_finished else STOP_NOT_FINISHED)

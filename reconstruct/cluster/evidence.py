@@ -29,8 +29,11 @@ LEAVING: Final = (
     EventType.CONTROLLED_SHUTDOWN_FAILED,
     EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
 )
+#: server.log events of a process that ends itself over an error.
+HALTS: Final = (EventType.BROKER_HALTED, EventType.BROKER_SERVER_EXITING, EventType.BROKER_SERVER_FAILED)
 #: server.log events that tell how a process or its session ended: each is a sign of its own.
 ENDINGS: Final = (
+    *HALTS,
     EventType.SESSION_EXPIRED,
     EventType.BROKER_SERVER_SHUTDOWN,
     EventType.CONTROLLED_SHUTDOWN_STARTED,
@@ -93,6 +96,27 @@ class LifeSign:
     evidence_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class TakeOverLine:
+    """A line of controller.log about a take-over or a resignation (:mod:`reconstruct.cluster.take_overs`).
+
+    ``log_place`` is its file, ``line`` its place there. ``step`` is the one that the message names, ``found_brokers``
+    are the live brokers that it lists, the counts those of the partitions whose states it lists; None: it lists none.
+    """
+
+    controller_id: int
+    controller_event: str
+    at: int
+    evidence_id: str
+    log_place: str
+    line: int
+    controller_epoch: int | None = None
+    step: str | None = None
+    found_brokers: tuple[int, ...] | None = None
+    found_partitions_count: int | None = None
+    found_offline_count: int | None = None
+
+
 @dataclass(slots=True)
 class ClusterFacts:
     """The facts of one cluster."""
@@ -101,6 +125,7 @@ class ClusterFacts:
     brokers: list[BrokerFact] = field(default_factory=list)
     process_starts: list[tuple[int, int, str]] = field(default_factory=list)
     life_signs: list[LifeSign] = field(default_factory=list)
+    take_over_lines: list[TakeOverLine] = field(default_factory=list)
     #: zookeeper.session.timeout.ms of the brokers whose configuration gives it.
     session_timeouts_ms: dict[int, int] = field(default_factory=dict)
     fetcher_counts: dict[int, int] = field(default_factory=dict)

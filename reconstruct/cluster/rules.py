@@ -10,6 +10,7 @@ from reconstruct.cluster.bounces import judge_bounces, judge_listed_epochs, judg
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.controllers import TenureSpan, judge_controller_epochs
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
+from reconstruct.cluster.take_overs import TakeOver, judge_take_overs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.findings.verdicts import Verdicts
@@ -22,6 +23,7 @@ class ClusterCase(NamedTuple):
     brokers: Sequence[BrokerFact]
     tenures: Sequence[TenureSpan]
     registrations: Mapping[int, Sequence[RegistrationSpan]]
+    take_overs: Sequence[TakeOver]
     view: ClusterView
 
 
@@ -33,6 +35,7 @@ def _judge_registrations(case: ClusterCase, verdicts: Verdicts) -> None:
     judge_bounces(case.registrations, case.brokers, case.view, verdicts)
     judge_registration_order(case.brokers, verdicts)
     judge_listed_epochs(case.brokers, case.view, verdicts)
+    judge_take_overs(case.tenures, case.take_overs, verdicts)
 
 
 CONTROLLER_EPOCHS: Final = Rule(

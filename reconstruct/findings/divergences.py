@@ -110,6 +110,10 @@ class DivergenceType(StrEnum):
     CHECKPOINT_UNASSIGNED_ENTRY = "checkpoint_unassigned_entry", "R37"
     CHECKPOINT_BEYOND_LOG = "checkpoint_beyond_log", "R37"
     LOG_DIRECTORY_WIPED = "log_directory_wiped", "R37"
+    SEGMENTS_OVERLAP = "segments_overlap", "R40"
+    SEGMENT_ROLLED_BELOW = "segment_rolled_below", "R40"
+    INDEX_DIFFERS_FROM_SEGMENT = "index_differs_from_segment", "R41"
+    SEGMENT_DAMAGED = "segment_damaged", "R41"
 
 
 #: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says

@@ -22,6 +22,9 @@ PRINTED_OFFSETS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     ),
     EventType.ISR_SHRINK_PROPOSED: ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.HIGH_WATERMARK, "high_watermark")),
     EventType.LOG_LOADED: ((oe.LOG_END_OFFSET, "log_end_offset"), (oe.LOG_START_OFFSET, "log_start_offset")),
+    # Log.roll, just before the append that made it: the new segment's first offset
+    EventType.LOG_ROLLED: ((oe.LOG_END_OFFSET, "log_end_offset"),),
+    EventType.LOG_START_OFFSET_INCREMENTED: ((oe.LOG_START_OFFSET, "log_start_offset"),),
     EventType.HIGH_WATERMARK_INITIALISED: ((oe.HIGH_WATERMARK, "high_watermark"),),
     # Partition.maybeIncrementLeaderHW, at DEBUG; one that is not raised stays the old one
     EventType.HIGH_WATERMARK_UPDATED: ((oe.HIGH_WATERMARK, "high_watermark"),),

@@ -392,6 +392,54 @@ RECORDS_AT_RISK: Final = TableSpec(
     constraints=INTERVAL_ORDER,
 )
 
+CONTROLLER_EPISODES: Final = TableSpec(
+    "gold",
+    "controller_episodes",
+    "one row per row of silver.controller_epoch_timeline: what one controller did from its election to its end",
+    ("cluster_id", "controller_epoch", "controller_id", "sequence"),
+    (
+        CLUSTER,
+        col("controller_id", "int", "Controller; -1 where nothing says.", nullable=False),
+        col("controller_epoch", "int", "Its epoch.", nullable=False),
+        SEQUENCE,
+        col("elected_at", "timestamp", "When its epoch began, UTC.", nullable=False),
+        col("ended_at", "timestamp", "When it ended, UTC; NULL while it lasts."),
+        col(
+            "without_controller_ms",
+            "bigint",
+            "How long no controller was registered before: from the end of the registration, or the resignation, of the"
+            " one before to elected_at; NULL where that is not known, or for the first.",
+        ),
+        col("ready_at", "timestamp", "When it logged that it was ready, UTC; NULL where no line tells."),
+        col("took_over_ms", "bigint", "From its first line as controller to ready_at; NULL where one is not known."),
+        col(
+            "steps",
+            "array<string>",
+            "Steps of its take-over as logged, each with the milliseconds since the first: 'register_handlers +3'.",
+            nullable=False,
+        ),
+        col("found_brokers", "array<int>", "Live brokers that it found; NULL where no line tells."),
+        col("found_partitions_count", "int", "Partitions that it found; NULL where no line tells (DEBUG since 2.3)."),
+        col("found_offline_count", "int", "Of these: offline once it had tried to elect leaders."),
+        col("elections_count", "int", "Rows of gold.leader_elections of it, new partitions included.", nullable=False),
+        col("left_leaderless_count", "int", "Of these: without a leader.", nullable=False),
+        col("requests_count", "int", "Rows of gold.propagation_delays of it: requests to one broker.", nullable=False),
+        col("requests_not_applied_count", "int", "Of these: not received, refused or failed.", nullable=False),
+        col("brokers_came_count", "int", "Brokers of which it noticed that they came.", nullable=False),
+        col("brokers_went_count", "int", "Brokers of which it noticed that they went.", nullable=False),
+        col("reassignments_count", "int", "Partitions of which it completed a reassignment.", nullable=False),
+        col("deletions_count", "int", "Topics whose deletion it completed.", nullable=False),
+        col(
+            "trouble",
+            "array<string>",
+            "What it failed of, left out or waited for: event types of controller.log, with how often.",
+            nullable=False,
+        ),
+        col("resigned_ms", "bigint", "How long its resignation took; NULL where it logged none."),
+        *PROVENANCE,
+    ),
+)
+
 FINDING_HISTORY: Final = TableSpec(
     "gold",
     "finding_history",
@@ -425,4 +473,5 @@ GOLD_TABLES: Final = (
     TRUNCATIONS,
     PROPAGATION_DELAYS,
     RECORDS_AT_RISK,
+    CONTROLLER_EPISODES,
 )

@@ -62,9 +62,10 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
         "ended_as",
         "string",
         "How it ended, by the broker's own logs. clean_stop: it shut down in order; stop_not_finished: it died while"
-        " it did; session_expired: it lived on, paused or cut off from ZooKeeper; crash: its process died. NULL while"
-        " open, or where they do not tell. A broker of a ZooKeeper cluster is never fenced.",
-        vocabulary=("clean_stop", "stop_not_finished", "session_expired", "crash"),
+        " it did; session_expired: it lived on, paused or cut off from ZooKeeper; crash: its process died; halted: it"
+        " ended itself over an error. NULL while open, or where they do not tell. A broker of a ZooKeeper cluster"
+        " is never fenced.",
+        vocabulary=("clean_stop", "stop_not_finished", "session_expired", "crash", "halted"),
     ),
     col(
         "shutdown_began_at",
@@ -74,7 +75,7 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
     ),
     col("shutdown_took_ms", "bigint", "How long until they had moved, or the broker went without; NULL: no line says."),
     col("shutdown_retry_count", "int", "How often it had to ask again, or wait for a controller."),
-    version=3,
+    version=4,
 )
 
 PARTITION_STATE_TIMELINE: Final = _timeline(
@@ -218,6 +219,40 @@ REPLICA_OFFSET_TIMELINE: Final = _timeline(
     col("recovery_point_lower", "bigint", "The recovery point is at least this; NULL: not bounded."),
 )
 
+LOG_SEGMENT_TIMELINE: Final = _timeline(
+    "log_segment_timeline",
+    "one row per (replica, segment of its log): from the roll that began it to its deletion; one that begins at the"
+    " same offset after that is another",
+    (*PARTITION_KEY, "replica_id", "base_offset", "sequence"),
+    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+    col("base_offset", "bigint", "The segment's base offset: where the log ended when it began.", nullable=False),
+    SEQUENCE,
+    *INTERVAL,
+    col("closed_at", "timestamp", "When the next one was begun; NULL while it is the active one, or not known."),
+    col(
+        "next_offset",
+        "bigint",
+        "The offset after its last record: as a copy has it, else where the next segment begins; NULL: not known.",
+    ),
+    col("size_bytes", "bigint", "Its size when it was last seen; NULL: not known."),
+    col("index_entries_count", "bigint", "Entries of its offset index when that was last read; NULL: never."),
+    col("recovered_count", "int", "How often a start walked through it.", nullable=False),
+    col(
+        "ended_by",
+        "string",
+        "Why it was deleted; NULL while it is there.",
+        vocabulary=(
+            "retention_time",
+            "retention_size",
+            "log_start_offset",
+            "truncation",
+            "replica_deleted",
+            "not_told",
+        ),
+    ),
+    col("problem", "string", "What is, or was, wrong with it or its indexes; NULL where nothing is."),
+)
+
 TOPIC_INCARNATIONS: Final = TableSpec(
     "silver",
     "topic_incarnations",
@@ -246,4 +281,5 @@ SILVER_TABLES: Final = (
     REPLICA_ROLE_TIMELINE,
     FETCHER_TIMELINE,
     REPLICA_OFFSET_TIMELINE,
+    LOG_SEGMENT_TIMELINE,
 )

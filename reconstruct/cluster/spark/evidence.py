@@ -15,14 +15,16 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact
+from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, TakeOverLine
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
 from reconstruct.cluster.spark.statements import stated_ids
+from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, speaker, text_field
 from reconstruct.events.spark.line_order import jump_counts, with_jumps
+from reconstruct.model.states import PartitionState
 from reconstruct.model.znode_paths import (
     BROKER_CONFIG_PATTERN,
     BROKER_PATTERN,
@@ -70,7 +72,7 @@ def gather(
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
     starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
-    versions, shapes, controllers, brokers, lists, started, settings, spans, set_back = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, spans, set_back, taken_over = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -81,6 +83,7 @@ def gather(
             _settings(znodes, configs),
             _log_spans(state_changes),
             _set_back(replication_events),
+            _take_over_lines(controller_events),
         ]
     )
     for row in versions:
@@ -99,6 +102,8 @@ def gather(
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
     for row in spans:
         of(row).log_spans.append((row["broker_id"], _log_span(row)))
+    for row in taken_over:
+        of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
     for row in (*set_back, *(row for row in spans if row["jumps_back"])):
         of(row).set_back.add(row["broker_id"])
     for row in started:
@@ -251,6 +256,46 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
             listed.alias("live"),
         )
         .orderBy("cluster_id", "at", "record_id")
+    )
+
+
+def _take_over_lines(controller_events: DataFrame) -> DataFrame:
+    """Of take-overs and resignations; a record that lists partitions with their states has a row for each."""
+    lines = controller_events.where(F.col("event_type").isin(*TAKE_OVER_EVENTS)).withColumn(
+        "speaker_id", F.coalesce("controller_id", "broker_id")
+    )
+    is_listing = F.col("event_type") == EventType.PARTITION_STATE_MACHINE_STARTED
+    one = {name: F.first(name).alias(name) for name in ("file_id", "byte_offset", "event_type", "controller_epoch")}
+    return (
+        lines.where("speaker_id IS NOT NULL")
+        .groupBy("cluster_id", "record_id")
+        .agg(
+            F.first("speaker_id").alias("controller_id"),
+            one["event_type"].alias("controller_event"),
+            F.first(F.unix_micros("corrected_time")).alias("at"),
+            one["file_id"].alias("log_place"),
+            one["byte_offset"].alias("line"),
+            one["controller_epoch"],
+            F.first(text_field("step")).alias("step"),
+            F.first(ints_field("live_broker_ids")).alias("found_brokers"),
+            F.max(F.when(is_listing, F.lit(0))).alias("is_listing"),
+            F.count(F.when(is_listing, F.col("topic"))).alias("partitions"),
+            F.count_if(is_listing & (text_field("state") == PartitionState.OFFLINE.value)).alias("offline"),
+        )
+        .select(
+            "cluster_id",
+            F.col("record_id").alias("evidence_id"),
+            "controller_id",
+            "controller_event",
+            "at",
+            "log_place",
+            "line",
+            "controller_epoch",
+            "step",
+            "found_brokers",
+            (F.col("is_listing") + F.col("partitions")).alias("found_partitions_count"),
+            (F.col("is_listing") + F.col("offline")).alias("found_offline_count"),
+        )
     )
 
 

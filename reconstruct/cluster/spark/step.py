@@ -16,10 +16,12 @@ from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures, recreations
 from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.ends import registration_ends
+from reconstruct.cluster.episodes import episodes
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import gather
 from reconstruct.cluster.spark.life_signs import add_life_signs
+from reconstruct.cluster.take_overs import line_windows, take_overs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import local_rows
 from reconstruct.engine.rows import Value, numbered, table_row
@@ -65,7 +67,12 @@ class ClusterHistory:
             set_back=frozenset(facts.set_back),
             live_views=tuple(facts.live_views),
         )
-        case = ClusterCase(facts.controllers, facts.brokers, self.tenures, self.registrations, self.view)
+        self.take_overs = take_overs(self.tenures, facts.take_over_lines)
+        self.windows = line_windows(self.tenures)
+        self.episodes = episodes(self.tenures, self.windows, self.registrations, facts.controllers, facts.brokers)
+        case = ClusterCase(
+            facts.controllers, facts.brokers, self.tenures, self.registrations, self.take_overs, self.view
+        )
         judge(RULES, case, self.verdicts)
 
     def tenure_rows(self) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from reconstruct.model.versions import (
     FETCHES_WAIT_FOR_ISR_CHANGE_SINCE,
     JOIN_NEEDS_EPOCH_START_SINCE,
     LAG_COUNTS_FROM_ELECTION_SINCE,
+    LAG_IS_TIME_ONLY_SINCE,
     LEADER_DROPS_REMOVED_REPLICAS_SINCE,
 )
 from reconstruct.offsets import evidence as oe
@@ -28,12 +29,15 @@ from reconstruct.time.instants import utc
 
 #: A leader's line of a join and the write of it lie within this.
 _SAME_JOIN_US: Final = 5_000_000
+#: How much earlier than the records of its answer are in the follower's log a fetch may have reached the leader.
+_FETCH_US: Final = 1_500_000
 
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38 and R34, of every replica that a leader took out of the ISR."""
     for move in _moves(case, IsrMoveKind.LEFT):
         _judge_lag_time(case, move, verdicts)
+        _judge_lag_messages(case, move, verdicts)
         line = case.printed.get((move.evidence_id, move.leader), {})
         log_end, high_watermark = line.get(oe.LOG_END_OFFSET), line.get(oe.HIGH_WATERMARK)
         if move.end_offset is None or log_end is None or high_watermark is None:
@@ -121,6 +125,39 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
             f" replica.lag.time.max.ms is {limit // 1000}: lag counts from the election on. A broker that stood still"
             " during the election could do that.",
             names((elected.evidence_id, move.evidence_id)),
+        )
+    )
+
+
+def _judge_lag_messages(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None:
+    """Up to 0.8 a replica leaves that is more than ``replica.lag.max.messages`` behind, or has not fetched for
+    ``replica.lag.time.max.ms`` (Partition.getOutOfSyncReplicas). One whose log grew within that time has fetched."""
+    if case.version.may_be_since(LAG_IS_TIME_ONLY_SINCE):
+        return
+    limit, messages = case.lag_time_max_us.get(move.leader), case.lag_max_messages.get(move.leader)
+    if limit is None or messages is None:
+        return
+    slack, curves = LINE_TO_VALUE_US + case.clocks.slack_us(move.leader), case.curves
+    since, until = move.at - limit + _FETCH_US + slack, move.at - slack
+    before = curves.most(move.member, oe.LOG_END_OFFSET, since, since) if since < until else None
+    after = curves.least(move.member, oe.LOG_END_OFFSET, until, until)
+    had = curves.least(move.member, oe.LOG_END_OFFSET, since - _FETCH_US, since - _FETCH_US)
+    end = curves.most(move.leader, oe.LOG_END_OFFSET, until, move.at + slack)
+    if before is None or after is None or had is None or end is None:
+        verdicts.unjudged("R38")
+        return
+    if after.offset <= before.offset or end.offset - had.offset > messages:
+        verdicts.kept("R38")
+        return
+    verdicts.broken(
+        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
+            f"a replica more than {messages} messages behind, or without a fetch for {limit // 1000} ms",
+            f"replica {move.member} at most {end.offset - had.offset} behind, and fetching",
+            f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}). Its log grew from"
+            f" {before.offset} at most to {after.offset} within replica.lag.time.max.ms ({limit // 1000} ms), so"
+            f" that it had fetched, and the leader's ended at {end.offset} at most, where replica.lag.max.messages is"
+            f" {messages}.",
+            names(before.evidence, after.evidence, had.evidence, end.evidence, (move.evidence_id,)),
         )
     )
 

@@ -33,21 +33,24 @@ NOTICED_AFTER_US: Final = 4_000_000
 _INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
 _TIMEOUT: Final = "zookeeper.session.timeout.ms"
 _LAG_TIME: Final = "replica.lag.time.max.ms"
+_LAG_MESSAGES: Final = "replica.lag.max.messages"
 _PROTOCOL: Final = "inter.broker.protocol.version"
 #: Kafka's defaults; of the timeout the longest that any version has.
 _INTERVAL_DEFAULT_MS: Final = 5_000
 _TIMEOUT_DEFAULT_MS: Final = 18_000
 #: The shortest that any version has by default (until 2.5, KIP-537).
 _LAG_TIME_DEFAULT_MS: Final = 10_000
+_LAG_MESSAGES_DEFAULT: Final = 4_000
 #: The fields that note of which broker they are asked.
-_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us", "truncates_on_fetch")
+_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us", "lag_max_messages", "truncates_on_fetch")
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetContext:
     """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
 
-    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest. ``truncates_on_fetch``
+    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest; ``lag_max_messages``
+    likewise: ``replica.lag.max.messages``. ``truncates_on_fetch``
     by broker whose settings are known: whether its inter-broker protocol is 2.7 or later, of several the oldest.
     ``clocks`` is what remains unknown of each broker's clock after its correction; exact where nothing was given.
     """
@@ -56,6 +59,7 @@ class OffsetContext:
     covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
     lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
+    lag_max_messages: Mapping[int, int] = field(default_factory=dict)
     truncates_on_fetch: Mapping[int, bool] = field(default_factory=dict)
     clocks: OffsetClocks = field(default_factory=OffsetClocks)
 
@@ -104,7 +108,8 @@ def offset_contexts(
         }
         lag_times = {row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS) for row in settings}
         truncating = {row["broker_id"]: _truncates_on_fetch(row["protocols"]) for row in settings}
-        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, truncating, clocks)
+        lag_messages = {row["broker_id"]: row["lag_messages"] or _LAG_MESSAGES_DEFAULT for row in settings}
+        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, lag_messages, truncating, clocks)
     return result
 
 
@@ -190,6 +195,7 @@ def _settings(configs: DataFrame) -> DataFrame:
             F.max(value_of(_INTERVAL)).alias("interval_ms"),
             F.max(value_of(_TIMEOUT)).alias("timeout_ms"),
             F.min(value_of(_LAG_TIME)).alias("lag_time_ms"),
+            F.min(value_of(_LAG_MESSAGES)).alias("lag_messages"),
             F.collect_set(F.when(F.col("config_key") == _PROTOCOL, F.col("config_value"))).alias("protocols"),
         )
     )

@@ -16,9 +16,15 @@ from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.messages import LOG_RECORD
 from reconstruct.offsets.rules.case import IsrMove, IsrMoveKind
+from reconstruct.offsets.spark.observations import placed
+from reconstruct.segments.evidence import SegmentFiles
+from reconstruct.segments.lines import SegmentLine
+from reconstruct.segments.spark.evidence import files_evidence, lines_evidence, segment_files
 
 #: The fields of the kinds of evidence on a partition's offsets, and which kind a row is.
-OFFSET_COLUMNS: Final = evidence_columns(oe.OffsetObservation, oe.ReplicaEvent, oe.DecidedState, IsrMove)
+OFFSET_COLUMNS: Final = evidence_columns(
+    oe.OffsetObservation, oe.ReplicaEvent, oe.DecidedState, IsrMove, SegmentFiles, SegmentLine
+)
 _SHRINK: Final = EventType.ISR_SHRINK_PROPOSED
 _EXPAND: Final = EventType.ISR_EXPAND_PROPOSED
 
@@ -30,19 +36,23 @@ def offset_evidence(
     incarnations: DataFrame,
     leader_and_isr: DataFrame,
     replication_events: DataFrame,
+    segments: DataFrame,
 ) -> DataFrame:
-    """Grain: one row per (partition incarnation, sighting, act of a replica, decided state, or move of a replica).
+    """Grain: one row per (partition incarnation, sighting, act of a replica, decided state, move of a replica, segment
+    of a copy, or line about segments).
 
     ``sightings`` of :func:`reconstruct.offsets.spark.observations.offset_observations`, ``files`` are
     ``bronze.ingested_files``, ``statements`` is :func:`reconstruct.offsets.spark.messages.offset_statements`,
     ``leader_and_isr`` is ``silver.leader_and_isr_timeline``, of ``silver.replication_events`` count the changes of an
-    ISR that leaders asked for. Instants in microseconds.
+    ISR that leaders asked for and what tells of segments, ``segments`` is ``bronze.log_segments``. Instants in
+    microseconds.
     """
     rows = _sightings(sightings, files).unionByName(_events(statements, incarnations))
     known = rows.select(*PARTITION_KEY).distinct()
     # a partition of which nothing but decisions is known has no offsets to bound
     decided = _decided(leader_and_isr).join(known, list(PARTITION_KEY), "left_semi")
-    return union([rows, decided, _moves(replication_events)])
+    files = files_evidence(placed(segment_files(segments), incarnations), OFFSET_COLUMNS)
+    return union([rows, decided, _moves(replication_events), files, lines_evidence(replication_events, OFFSET_COLUMNS)])
 
 
 def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:

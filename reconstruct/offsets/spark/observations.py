@@ -68,7 +68,7 @@ def offset_observations(
     ]
     parts += [] if statements is None else [_printed(statements)]
     parts += [] if probes is None else [_answered(probes)]
-    return _placed(union(parts), incarnations)
+    return _columns(placed(union(parts), incarnations))
 
 
 def _log_name() -> Column:
@@ -141,9 +141,9 @@ def _log_ends(segments: DataFrame) -> DataFrame:
     )
 
 
-def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
-    """With the incarnation: by the topic id beside the file, else the copy's instant, else the last one; a file may
-    hold what is older than its copy. An answer that may be of either of two incarnations is of none."""
+def placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
+    """With ``topic_incarnation``: by the topic id beside the file, else the copy's instant, else the last one; a file
+    may hold what is older than its copy. An answer that may be of either of two incarnations is of none."""
     spans = F.broadcast(
         incarnations.select(
             F.col("cluster_id").alias("i_cluster_id"),
@@ -151,7 +151,7 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
             "topic_incarnation",
             "starts_at",
             "ends_at",
-            "is_last",
+            F.col("is_last").alias("i_is_last"),
         )
     )
     own: Column = (F.col("cluster_id") == F.col("i_cluster_id")) & (F.col("topic") == F.col("i_topic"))
@@ -162,16 +162,20 @@ def _placed(sightings: DataFrame, incarnations: DataFrame) -> DataFrame:
             "cluster_id", "topic", F.col("topic_incarnation").alias("topic_id"), F.lit(True).alias("is_named")
         )
     )
-    joined = sightings.join(spans, own & F.coalesce(inside, F.col("is_last")), "left").join(
+    joined = sightings.join(spans, own & F.coalesce(inside, F.col("i_is_last")), "left").join(
         by_id, ["cluster_id", "topic", "topic_id"], "left"
     )
     incarnation = F.coalesce(F.when(F.col("is_named"), F.col("topic_id")), "topic_incarnation", F.lit("unknown"))
+    return joined.withColumn("topic_incarnation", incarnation)
+
+
+def _columns(sightings: DataFrame) -> DataFrame:
     subject = F.concat_ws("|", "record_id", F.col("ordinal").cast("string"), "offset_kind")
-    return joined.select(
+    return sightings.select(
         F.sha2(subject, 256).substr(1, 32).alias("observation_id"),
         "cluster_id",
         "topic",
-        incarnation.alias("topic_incarnation"),
+        "topic_incarnation",
         "partition_id",
         F.col("broker_id").alias("replica_id"),
         "offset_kind",

@@ -11,17 +11,20 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, TRUNCATIONS
 from ingest.lake.tables.shared import PARTITION_KEY
-from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
+from ingest.lake.tables.silver import LOG_SEGMENT_TIMELINE, REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
+    LOG_END_OFFSET,
     DecidedState,
     OffsetBounds,
     OffsetEvidence,
@@ -36,13 +39,27 @@ from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.offsets.truncations import find_truncations
 from reconstruct.offsets.widest_bounds import widest_bounds
+from reconstruct.segments.evidence import LogChange, LogChangeKind, SegmentEvidence, SegmentFiles
+from reconstruct.segments.lines import SegmentLine, segment_act
+from reconstruct.segments.log_ends import log_ends
+from reconstruct.segments.rules import RULES as OF_SEGMENTS
+from reconstruct.segments.timeline import segment_timeline
 from reconstruct.time.instants import to_datetime
 
 #: The tables that this fold alone makes; findings it adds to gold.divergences, and verdicts.
-OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, DATA_LOSS_BOUNDS, TRUNCATIONS)
+OFFSET_TABLES: Final = (REPLICA_OFFSET_TIMELINE, LOG_SEGMENT_TIMELINE, DATA_LOSS_BOUNDS, TRUNCATIONS)
 INFERRED: Final = "replication_rules"
 #: Columns of the evidence that name a broker; so do the members of an ISR.
 _BROKERS: Final = ("replica_id", "leader", "member")
+#: What may change a log's segments.
+LOG_CHANGES: Final = {
+    ReplicaEventKind.STARTED: LogChangeKind.STARTED,
+    ReplicaEventKind.LEADS: LogChangeKind.ROLE,
+    ReplicaEventKind.FOLLOWS: LogChangeKind.ROLE,
+    ReplicaEventKind.TRUNCATED: LogChangeKind.CUT,
+    ReplicaEventKind.TRUNCATION_DECIDED: LogChangeKind.ROLE,
+    ReplicaEventKind.DELETED: LogChangeKind.DELETED,
+}
 #: Pseudo table: what the offsets prove of the loss of each unclean election.
 UNCLEAN_LOSSES: Final = "unclean_losses"
 
@@ -87,6 +104,10 @@ def offset_rows(rows: Sequence[Row], context: OffsetContext) -> Iterator[dict[st
     sure = [loss for loss in proven if loss.may_have_lost]
     verdicts = Verdicts()
     judge_offsets(_case(topic, rows, context, evidence, sure), verdicts)
+    segments = _segments(rows, evidence)
+    judge(OF_SEGMENTS, segments, verdicts)
+    for sequence, span in numbered(segment_timeline(segments), lambda span: (span.replica_id, span.base_offset)):
+        yield table_row(LOG_SEGMENT_TIMELINE, span, sequence=sequence)
     for sequence, row in numbered(bounds, lambda row: row.replica_id):
         yield table_row(REPLICA_OFFSET_TIMELINE, row, sequence=sequence, inferred_from=INFERRED)
     for sequence, loss in enumerate(losses):
@@ -115,6 +136,18 @@ def offset_rows(rows: Sequence[Row], context: OffsetContext) -> Iterator[dict[st
             }
 
 
+def _segments(rows: Sequence[Row], evidence: OffsetEvidence) -> SegmentEvidence:
+    changes = [
+        LogChange(event.replica_id, LOG_CHANGES[event.kind], event.at, event.offset)
+        for event in evidence.events
+        if event.kind in LOG_CHANGES
+    ]
+    files = values_of(SegmentFiles, rows)
+    slack = {file.replica_id: evidence.clocks.slack_us(file.replica_id) for file in files}
+    acts = [act for act in map(segment_act, values_of(SegmentLine, rows)) if act is not None]
+    return SegmentEvidence(files, acts, changes, slack)
+
+
 def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
     """What holds by the rules of every version that the cluster may be of."""
     bounds = bound_offsets(evidence, view.version.high)
@@ -133,7 +166,7 @@ def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
         for at, record_id in context.view.process_starts.get(broker_id, ())
     ]
     evidence = OffsetEvidence(
-        values_of(OffsetObservation, rows),
+        values_of(OffsetObservation, rows) + _listed_ends(rows),
         values_of(ReplicaEvent, rows) + began,
         values_of(DecidedState, rows),
         context.covered,
@@ -141,6 +174,23 @@ def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
         context.clocks,
     )
     return with_fetch_offsets(evidence, context.view.version, context.truncates_on_fetch)
+
+
+def _listed_ends(rows: Sequence[Row]) -> list[OffsetObservation]:
+    return [
+        OffsetObservation(
+            file.replica_id,
+            LOG_END_OFFSET,
+            offset,
+            file.seen_at,
+            file.seen_at_upper,
+            source=SourceKind.LOG_SEGMENT,
+            is_minimum=True,
+            evidence_id=file.files[0],
+        )
+        for file, offset in log_ends(values_of(SegmentFiles, rows))
+        if file.seen_at is not None and file.seen_at_upper is not None
+    ]
 
 
 def _case(
@@ -151,7 +201,16 @@ def _case(
         if row["evidence_id"] is not None:
             decided.setdefault((row["valid_from"], row["leader_epoch"]), []).append(row["evidence_id"])
     moves = values_of(IsrMove, rows)
-    return OffsetCase(topic, context.view, evidence, losses, moves, context.lag_time_max_us, decided)
+    return OffsetCase(
+        topic,
+        context.view,
+        evidence,
+        losses,
+        moves,
+        context.lag_time_max_us,
+        context.lag_max_messages,
+        decided,
+    )
 
 
 def _unknown(cluster_id: str) -> OffsetContext:

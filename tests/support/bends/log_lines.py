@@ -161,6 +161,36 @@ def _shrink_added(capture: CalmCapture, line: EpochLine, write: Written, member:
     return _line_added(capture, write.leader, at_ms, f"{message} (kafka.cluster.Partition)", line.partition)
 
 
+def _shrunk_without_lag(capture: CalmCapture) -> Iterable[Place]:
+    """Of 0.8: a line more, of a member that had answered with a longer log within the lag time, again and again, while
+    its leader was no 4,000 records ahead; neither broker was touched and the state still stood."""
+    for calm, member in in_sync(capture) if capture.version < "0.9" else ():
+        if member == calm.leader:
+            continue
+        own = [a for a in answers(capture, member, calm.partition, LOG_END_QUESTION) if calm.start <= a["sent_at"]]
+        ends = answers(capture, calm.leader, calm.partition, LOG_END_QUESTION)
+        for index, last in enumerate(own):
+            at_ms = int(last["received_at"]) + 100
+            lately = [a for a in own[:index] if at_ms - 1_300 <= a["sent_at"] and a["offset"] < last["offset"]]
+            had = [a for a in own[:index] if a["received_at"] < at_ms - _LAG_TIME_MS - 100]
+            most = had[-1]["offset"] + 4_000 if had else -1
+            later = [a for a in ends if a["sent_at"] > at_ms + 100 and a["offset"] < most]
+            touched = [capture.is_disturbed(broker, at_ms - 5_000, at_ms + 3_000) for broker in (member, calm.leader)]
+            if lately and later and at_ms + 1_000 < calm.end and not any(touched):
+                yield partial(_shrink_of_08, capture, calm, member, at_ms)
+
+
+def _shrink_of_08(capture: CalmCapture, calm: Calm, member: int, at_ms: int, random: Random) -> Change:
+    del random
+    topic, number = calm.partition
+    old, new = (",".join(map(str, isr)) for isr in (calm.isr, [r for r in calm.isr if r != member]))
+    message = (
+        f"Partition [{topic},{number}] on broker {calm.leader}: Shrinking ISR for partition [{topic},{number}] from"
+        f" {old} to {new} (kafka.cluster.Partition)"
+    )
+    return _line_added(capture, calm.leader, at_ms, message, calm.partition)
+
+
 def _joined_early(capture: CalmCapture) -> Iterable[Place]:
     """The first answer of a replica after it was taken in, below what the leader had answered as its high watermark
     before: with neither broker touched and the replica's log not cut between."""
@@ -287,6 +317,7 @@ KINDS: Final = (
     Kind("truncation below the high watermark", ("R35", "committed_records_truncated"), _cut),
     Kind("shrink of a replica with all of the leader's log", ("R38", "isr_shrink_without_reason"), _shrunk_in_sync),
     Kind("shrink soon after the leader's election", ("R38", "isr_shrink_without_reason"), _shrunk_early),
+    Kind("shrink of a replica that does not lag", ("R38", "isr_shrink_without_reason"), _shrunk_without_lag),
     Kind("log end below the high watermark after a join", ("R38", "isr_join_too_early"), _joined_early),
     Kind(
         "log end below the high watermark after a join that the controller wrote",

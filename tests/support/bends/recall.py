@@ -21,11 +21,12 @@ from reconstruct.partitions.state_timelines import LOG_GAP
 from tests.support.bends.decisions import DECIDED
 from tests.support.bends.editing import Bend, Places, Subject
 from tests.support.bends.requests import TOLD
+from tests.support.bends.take_overs import steps_change_places
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Partition
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 
-KINDS: Final[tuple[Places, ...]] = (*DECIDED, *TOLD)
+KINDS: Final[tuple[Places, ...]] = (*DECIDED, *TOLD, steps_change_places)
 Named = tuple[str, str]
 
 

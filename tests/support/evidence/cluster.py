@@ -18,10 +18,12 @@ from reconstruct.cluster.evidence import (
     ClusterFacts,
     ControllerFact,
     LifeSign,
+    TakeOverLine,
 )
 from reconstruct.cluster.settings import SettingChange
 from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
+from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.time.line_order import FAR_BACK_US, is_in_order, jumps_back
 from tests.support.captures.text import CaptureText, Lines
@@ -54,6 +56,7 @@ def plain_cluster(
         facts.controllers += of_log.controllers
         facts.brokers += of_log.brokers
         facts.life_signs += of_log.life_signs
+        facts.take_over_lines += of_log.take_over_lines
         facts.log_spans += of_log.log_spans
         facts.set_back |= of_log.set_back
         facts.process_starts += of_log.process_starts
@@ -73,6 +76,7 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
     lines, facts = lines_of(name, text), ClusterFacts()
     facts.controllers, facts.brokers = list(_elections(lines)), list(_brokers(lines))
     facts.life_signs, facts.log_spans = list(_life_signs(lines)), list(_log_spans(lines))
+    facts.take_over_lines = list(take_over_lines(lines))
     for line in lines:
         if line.event_type == "broker_server_starting":
             facts.process_starts.append((line.broker_id, line.at, line.id))
@@ -85,6 +89,27 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
         if jumps_back(line.at for line in own):
             facts.set_back |= {int(line.fields.get("broker_id", line.broker_id)) for line in own}
     return facts
+
+
+def take_over_lines(lines: Sequence[Line]) -> Iterator[TakeOverLine]:
+    """What lines of controller.log say of take-overs and resignations."""
+    for line in lines:
+        if line.source_kind == "controller_log" and line.event_type in TAKE_OVER_EVENTS:
+            is_listing = line.event_type == "partition_state_machine_started"
+            states = line.fields.get("states", "").split(",") if is_listing else None
+            yield TakeOverLine(
+                _controller_of(line),
+                line.event_type,
+                line.at,
+                line.id,
+                line.file,
+                line.number,
+                integer(line.fields.get("controller_epoch", "")),
+                line.fields.get("step"),
+                ids(line.fields["live_broker_ids"]) if "live_broker_ids" in line.fields else None,
+                None if states is None else len(list(filter(None, states))),
+                None if states is None else states.count("OfflinePartition"),
+            )
 
 
 def _controller_of(line: Line) -> int:

@@ -40,6 +40,7 @@ class Inputs:
     view: ClusterView
     moves: Sequence[IsrMove]
     lag_times: Mapping[int, int]
+    lag_messages: Mapping[int, int]
 
 
 #: What was found before, by partition: judged again only where the inputs are others.
@@ -68,10 +69,11 @@ def judged_of(
     min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
     view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
     lag_times = {broker: 1000 * int(given["replica.lag.time.max.ms"]) for broker, given in settings.items()}
+    lag_messages = {broker: int(given.get("replica.lag.max.messages", 4000)) for broker, given in settings.items()}
     moves = _isr_moves(capture)
     result = []
     for partition, evidence in found.partitions.items():
-        inputs = Inputs(evidence, view, moves.get(partition, ()), lag_times)
+        inputs = Inputs(evidence, view, moves.get(partition, ()), lag_times, lag_messages)
         before = None if known is None else known.get(partition)
         findings = (
             before[1]
@@ -88,7 +90,9 @@ def _judge(topic: str, inputs: Inputs, version: KafkaVersion, bounds: Sequence[O
     evidence = inputs.evidence
     losses = find_losses(evidence, bound_offsets(evidence, version) if bounds is None else bounds)
     decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
-    case = OffsetCase(topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, decided)
+    case = OffsetCase(
+        topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, inputs.lag_messages, decided
+    )
     verdicts = Verdicts()
     judge_offsets(case, verdicts)
     return verdicts.findings

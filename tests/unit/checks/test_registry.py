@@ -69,6 +69,7 @@ def test_the_timelines_are_those_of_the_design() -> None:
         "silver.replica_role_timeline",
         "silver.fetcher_timeline",
         "silver.replica_offset_timeline",
+        "silver.log_segment_timeline",
         "gold.availability_intervals",
         "gold.isr_flapping",
         "gold.records_at_risk",

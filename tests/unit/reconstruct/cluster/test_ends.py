@@ -78,6 +78,11 @@ def test_a_process_that_wrote_nothing_more_died() -> None:
     assert ends().ended_as is None
 
 
+def test_a_process_that_ends_itself_over_an_error_halted() -> None:
+    assert ends(("line", 12), (EventType.BROKER_HALTED, 12)).ended_as == "halted"
+    assert ends(("leaving", 12), (EventType.BROKER_SERVER_FAILED, 12), ("line", 13), (STOPPED, 14)).ended_as == "halted"
+
+
 def test_a_controlled_shutdown_is_told_with_its_tries() -> None:
     started, again, done = (
         EventType.CONTROLLED_SHUTDOWN_STARTED,

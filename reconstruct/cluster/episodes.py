@@ -1,0 +1,101 @@
+"""What a controller did between its election and its end, beside its take-over: counts for each tenure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ingest.shapes.event_types import EventType
+from reconstruct.cluster.brokers import RegistrationSpan
+from reconstruct.cluster.controllers import TenureSpan
+from reconstruct.cluster.evidence import BrokerFact, ControllerFact
+
+#: Several lines within this, µs, are of one coming or going of a broker.
+_ONE_CHANGE_US: Final = 10_000_000
+#: How much later than the election of the next controller the end of the one before may be told: µs.
+_SKEW_US: Final = 2_000_000
+#: What a controller failed of, left out or waited for.
+TROUBLE: Final = (
+    EventType.BROKER_CHANGE_FAILED,
+    EventType.CONTROLLER_ELECTION_FAILED,
+    EventType.CONTROLLER_EPOCH_INCREMENT_FAILED,
+    EventType.CONTROLLER_EVENT_FAILED,
+    EventType.CONTROLLER_REQUEST_NOT_SENT,
+    EventType.CONTROLLER_RESIGNATION_FORCED,
+    EventType.CONTROLLER_STARTUP_ABORTED,
+    EventType.CONTROLLER_THREAD_FAILED,
+    EventType.ISR_SHRINK_BY_CONTROLLER_FAILED,
+    EventType.LEADER_ELECTION_RETRIED,
+    EventType.LEADER_ELECTION_SKIPPED,
+    EventType.PARTITION_ADDITION_FAILED,
+    EventType.PARTITION_ADDITION_SKIPPED,
+    EventType.PREFERRED_ELECTION_FAILED,
+    EventType.REASSIGNMENT_FAILED,
+    EventType.REASSIGNMENT_IGNORED,
+    EventType.REASSIGNMENT_LEADER_AND_ISR_FAILED,
+    EventType.REASSIGNMENT_WAITING,
+    EventType.REPLICA_NOT_ASSIGNED,
+    EventType.TOPIC_CHANGE_FAILED,
+    EventType.TOPIC_DELETION_DISABLED,
+    EventType.TOPIC_DELETION_FAILED,
+    EventType.TOPIC_DELETION_HALTED,
+    EventType.TOPIC_DELETION_IGNORED,
+    EventType.TOPIC_DELETION_IN_PROGRESS,
+    EventType.TOPIC_DELETION_RETRIED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Of one tenure: how long there was no controller before it (None: not known), and of how many brokers it noticed
+    that they came or went."""
+
+    without_controller_ms: int | None
+    brokers_came_count: int
+    brokers_went_count: int
+
+
+def episodes(
+    tenures: Sequence[TenureSpan],
+    windows: Sequence[tuple[int, int]],
+    registrations: Mapping[int, Sequence[RegistrationSpan]],
+    controllers: Iterable[ControllerFact],
+    brokers: Iterable[BrokerFact],
+) -> list[Episode]:
+    """One for each tenure, in their order; ``windows`` of :func:`reconstruct.cluster.take_overs.line_windows`."""
+    told = sorted((f for f in brokers if f.controller_id is not None), key=lambda f: (f.at, f.broker_id, f.evidence_id))
+    resigned = [fact for fact in controllers if fact.kind == "resigned"]
+    result = []
+    for index, (span, (since, until)) in enumerate(zip(tenures, windows, strict=True)):
+        own = [f for f in told if f.controller_id == span.tenure.controller_id and since <= f.at < until]
+        before = tenures[index - 1] if index else None
+        gap = None if before is None else _without_controller_ms(before, span, registrations, resigned)
+        result.append(Episode(gap, _changes(own, "up"), _changes(own, "down")))
+    return result
+
+
+def _changes(facts: Iterable[BrokerFact], kind: str) -> int:
+    last: dict[int, int] = {}
+    count = 0
+    for fact in facts:
+        if fact.kind == kind:
+            count += fact.at - last.get(fact.broker_id, -(2**62)) > _ONE_CHANGE_US
+            last[fact.broker_id] = fact.at
+    return count
+
+
+def _without_controller_ms(
+    before: TenureSpan,
+    span: TenureSpan,
+    registrations: Mapping[int, Sequence[RegistrationSpan]],
+    resigned: Iterable[ControllerFact],
+) -> int | None:
+    """From the first end of the controller before, as its registration or its own line tells, to the election."""
+    start, controller_id = before.tenure.start, before.tenure.controller_id
+    if before.tenure.generation != span.tenure.generation:
+        return None
+    ends = [r.interval.end for r in registrations.get(controller_id, ()) if r.interval.end is not None]
+    ends += [fact.at for fact in resigned if fact.controller_id == controller_id]
+    known = [end for end in ends if start < end <= span.tenure.start + _SKEW_US]
+    return None if not known else max(0, span.tenure.start - min(known)) // 1000

@@ -9,14 +9,25 @@ from dashboards.section import Section
 from dashboards.sections import availability, findings
 from dashboards.sections.coverage import attribution, certainty, files, limits, rejected, unrecognised
 from dashboards.sections.offsets import offsets
-from dashboards.sections.timelines import brokers, clocks, controllers, evidence, partitions, trouble
+from dashboards.sections.timelines import (
+    brokers,
+    clocks,
+    controllers,
+    episodes,
+    evidence,
+    partitions,
+    replicas,
+    trouble,
+)
 
 CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
     "findings": (findings.SECTION,),
     "timelines": (
         trouble.SECTION,
         controllers.SECTION,
+        episodes.SECTION,
         brokers.SECTION,
+        replicas.SECTION,
         offsets.SECTION,
         partitions.SECTION,
         evidence.SECTION,

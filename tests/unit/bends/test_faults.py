@@ -44,6 +44,8 @@ _ONCE_MISSED: Final = {
         ("update_metadata_not_sent", "broker-2/logs/state-change.log:234 to 3"),  # the last of its tenure
         ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:633 to 2"),  # sent again for a reassignment
         ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:826 to 1"),  # received of another epoch
+        ("update_metadata_not_sent", "broker-1/logs/state-change.log:799 to 1"),  # what was decided before came with it
+        ("deletion_with_dead_replica", "doomed-1 broker-1/logs/state-change.log:1042 replica 3"),  # worded as by 0.8
     ),
     "failover-3.9.1": (
         ("follows_another_leader", "broker-2/logs/state-change.log:149"),  # a leader that was not available

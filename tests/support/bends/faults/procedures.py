@@ -61,7 +61,9 @@ def deletion_with_dead_replica(site: Site) -> Iterator[Fault]:
             continue
         draft = Draft(site)
         raw = re.sub(r"initiated state change of|Initiated state change of", "changed state of", site.raw(line))
-        raw = re.sub(r"\[(\w+ id=\d+ epoch=\d+)\] changed state", r"[\1] Changed state", raw).replace(" failed (", " (")
+        since_1_0 = r"(\[\w+ id=\d+ epoch=\d+\]) (?:Controller \d+ epoch \d+ )?changed state"
+        raw = re.sub(since_1_0, r"\1 Changed state", raw)
+        raw = raw.replace(" failed (", " (")
         raw = raw.replace(" ERROR ", " TRACE ")
         draft.put(
             line,

@@ -3,6 +3,7 @@ cluster or broker, gathered as they are inspected."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, Final, Protocol
 
@@ -15,6 +16,8 @@ from ingest.files.znode_facts import (
 )
 from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.capture_lines.offset_probes import ProbeFacts
+from ingest.readers.identity import digest
+from ingest.readers.metadata_log.framing import BatchFramer
 
 #: In a description of the cluster; within a text of JSON the quotes would be escaped.
 _DESCRIBED_CLUSTER: Final = re.compile(rb'"cluster_id"\s{0,8}:\s{0,8}"([A-Za-z0-9_.\-]{1,64})"')
@@ -41,6 +44,8 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
         return SnapshotFacts(name)
     if kind == SourceKind.ZNODE_TRANSACTION_LOG:
         return TransactionLogFacts(is_final=is_final)
+    if kind == SourceKind.METADATA_LOG:
+        return MetadataLogFacts(is_final=is_final)
     if kind == SourceKind.OFFSET_PROBE:
         return ProbeFacts(name)
     if kind == SourceKind.CLUSTER_DESCRIPTION:
@@ -48,6 +53,44 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
     if kind == SourceKind.META_PROPERTIES:
         return MetaPropertiesFacts()
     return None
+
+
+class MetadataLogFacts:
+    """How far a segment of the metadata log is to be read: to its last whole batch where it may grow, to its end where
+    it is final or damaged. It is known again by its first batch."""
+
+    def __init__(self, *, is_final: bool) -> None:
+        self._is_final = is_final
+        self._framer = BatchFramer()
+        self._hash = hashlib.sha256()
+        self._complete_hash = self._hash.copy()
+        self._size = 0
+        self._first: bytes | None = None
+
+    def take(self, block: bytes) -> None:
+        batches = self._framer.take(block)
+        if batches and self._first is None:
+            self._first = batches[0].data
+        complete = max(0, self._framer.complete_end - self._size)
+        self._hash.update(block[:complete])
+        if batches:
+            self._complete_hash = self._hash.copy()
+        self._hash.update(block[complete:])
+        self._size += len(block)
+
+    def result(self) -> dict[str, Any]:
+        is_lost = self._framer.is_lost
+        rest = self._framer.finish()
+        is_all_read = bool(rest) and (is_lost or self._is_final)
+        is_empty = self._first is None and not is_all_read
+        return {
+            "status": "empty" if is_empty else None,
+            "reason": "no batch is written yet" if is_empty else None,
+            "complete_bytes": self._size if is_all_read else self._framer.complete_end,
+            "complete_hash": (self._hash if is_all_read else self._complete_hash).hexdigest(),
+            "line_count": self._framer.framed,
+            "first_line": None if self._first is None else digest(self._first),
+        }
 
 
 class MetaPropertiesFacts:

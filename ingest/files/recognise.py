@@ -13,9 +13,10 @@ from ingest.lake.tables.bronze import NOT_OF_KAFKA, SourceKind
 from ingest.readers import paths
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes
 from ingest.readers.log_dirs.listings import recognise_listing
-from ingest.readers.log_dirs.names import recognise_segment
+from ingest.readers.log_dirs.names import recognise_metadata_log, recognise_segment
 from ingest.readers.logs.layouts import Reading, clean, detect, explain, sample
 from ingest.readers.logs.writers import MAX_BROKER_ID, STATE_CHANGE_START, kind_of_logger, own_broker_id
+from ingest.readers.metadata_log import quorum_state
 
 #: Files of a Kafka or ZooKeeper installation that say nothing of what a cluster did.
 _OTHER_CONFIGURATION: Final = re.compile(
@@ -77,6 +78,9 @@ def recognise(head: bytes, names: Sequence[str], *, is_whole: bool) -> Recognise
 
     ``is_whole`` says that ``head`` is the whole file.
     """
+    of_quorum = recognise_metadata_log(head, names)
+    if of_quorum is not None:
+        return Recognised(of_quorum)
     segment = recognise_segment(head, names)
     if segment is not None:
         return _partition_file(segment, names)
@@ -147,6 +151,8 @@ def _json_line(line: bytes) -> Recognised | None:
         return Recognised(SourceKind.CLUSTER_DESCRIPTION, first_line=line)
     if keys >= capture_gaps.KEYS:
         return Recognised(SourceKind.CAPTURE_GAP, first_line=line)
+    if keys >= quorum_state.KEYS:
+        return Recognised(SourceKind.QUORUM_STATE)
     if {"ts", "what"} <= keys:
         return _not_read(SourceKind.SCENARIO_EVENTS, "what a test scenario did: never an input")
     return None

@@ -23,7 +23,7 @@ _RENAMED: Final = re.compile(
 )
 _SEGMENT_FILE: Final = re.compile(
     r"^(?:\d{20}\.(?:log|index|timeindex|txnindex|snapshot)(?:\.\w+)?|partition\.metadata|\.kafka_cleanshutdown|\.lock"
-    r"|[0-9a-f\-_A-Za-z]*\.checkpoint)$"
+    r"|[0-9a-f\-_A-Za-z]*\.checkpoint(?:\.part)?)$"
 )
 _INT32_END: Final = 1 << 31
 _ROTATED: Final = re.compile(

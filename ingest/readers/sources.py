@@ -15,9 +15,12 @@ from ingest.lake.tables.bronze import (
     LOG_KINDS,
     LOG_RECORDS,
     LOG_SEGMENTS,
+    METADATA_RECORDS,
+    METADATA_SNAPSHOTS,
     OFFSET_CHECKPOINT_KINDS,
     OFFSET_CHECKPOINTS,
     OFFSET_PROBES,
+    QUORUM_STATES,
     READ_PARTITION_FILE_KINDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
@@ -26,6 +29,8 @@ from ingest.lake.tables.bronze import (
 from ingest.readers import properties
 from ingest.readers.capture_lines import capture_gaps, cluster_descriptions, offset_probes, znode_snapshots
 from ingest.readers.log_dirs import checkpoints, listings, partition_files
+from ingest.readers.metadata_log import quorum_state
+from ingest.readers.metadata_log import records as metadata_records
 from ingest.readers.work import Kept, Rejected, WorkItem
 from ingest.readers.zookeeper import snapshots, transaction_log
 
@@ -60,6 +65,9 @@ SOURCES: Final = (
     Source((SourceKind.CAPTURE_GAP,), CAPTURE_GAPS, capture_gaps.read, None),
     Source(READ_PARTITION_FILE_KINDS, LOG_SEGMENTS, partition_files.read, "captured_at"),
     Source((SourceKind.DIRECTORY_LISTING,), LOG_SEGMENTS, listings.read, "captured_at"),
+    Source((SourceKind.METADATA_LOG,), METADATA_RECORDS, metadata_records.read, "appended_at"),
+    Source((SourceKind.METADATA_SNAPSHOT,), METADATA_SNAPSHOTS, metadata_records.read_snapshot, None),
+    Source((SourceKind.QUORUM_STATE,), QUORUM_STATES, quorum_state.read, "captured_at"),
     Source((SourceKind.SERVER_PROPERTIES, SourceKind.META_PROPERTIES), BROKER_CONFIGS, properties.read, None),
 )
 SOURCE_OF_KIND: Final[Mapping[str, Source]] = {kind: source for source in SOURCES for kind in source.kinds}

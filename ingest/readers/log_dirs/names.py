@@ -25,6 +25,10 @@ KIND_OF_NAME: Final[Mapping[str, str]] = {
 _SEGMENT: Final = re.compile(
     r"^(?P<base>[0-9]{20})\.(?P<extension>log|index|timeindex|txnindex|snapshot)(?P<suffix>\.(?:deleted|cleaned|swap))?$"
 )
+#: The directory of the metadata log (``KafkaRaftServer.MetadataPartition``), and the names of its snapshots
+#: (``Snapshots``); ``bootstrap.checkpoint`` holds what a new cluster begins with.
+METADATA_DIRECTORY: Final = "__cluster_metadata-0"
+_SNAPSHOT: Final = re.compile(r"^(?:\d{20}-\d{10}|bootstrap)\.checkpoint(?:\.deleted)?$")
 _PACKED: Final = re.compile(r"\.(?:gz|zst|xz|bz2)$")
 _INT64_END: Final = 1 << 63
 
@@ -74,6 +78,17 @@ def recognise_segment(head: bytes, names: Sequence[str]) -> str | None:
     if found.file_kind != SourceKind.PARTITION_METADATA and is_text(head):
         return None
     return found.file_kind
+
+
+def recognise_metadata_log(head: bytes, names: Sequence[str]) -> str | None:
+    """The kind of a file of the metadata log of a KRaft quorum, by its directory and name; NULL where it is none. A
+    snapshot that is being written (``.part``) is none."""
+    name = _PACKED.sub("", names[-1]) if names else ""
+    if _SNAPSHOT.match(name) and not is_text(head):
+        return SourceKind.METADATA_SNAPSHOT
+    found = partition_file(name) if len(names) > 1 and names[-2] == METADATA_DIRECTORY else None
+    is_log = found is not None and found.file_kind == SourceKind.LOG_SEGMENT and not is_text(head)
+    return SourceKind.METADATA_LOG if is_log else None
 
 
 def is_text(head: bytes) -> bool:

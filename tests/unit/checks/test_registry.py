@@ -95,6 +95,9 @@ def test_conservation_and_evidence_are_checked_across_the_layers() -> None:
         "capture_gaps",
         "log_segments",
         "broker_configs",
+        "metadata_records",
+        "metadata_snapshots",
+        "quorum_states",
         "rejected_records",
     }
     assert {f"{spec.full_name}.evidence_exists" for spec in EVIDENCE_TABLES} <= ids

@@ -24,6 +24,7 @@ from ingest.lake.tables.bronze.log_dirs import (
     OFFSET_CHECKPOINTS,
 )
 from ingest.lake.tables.bronze.logs import LOG_LEVELS, LOG_RECORDS
+from ingest.lake.tables.bronze.quorum import METADATA_RECORDS, METADATA_SNAPSHOTS, QUORUM_STATES
 from ingest.lake.tables.bronze.znodes import ZNODE_OPERATIONS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 
 BRONZE_TABLES: Final = (
@@ -38,6 +39,9 @@ BRONZE_TABLES: Final = (
     CAPTURE_GAPS,
     LOG_SEGMENTS,
     BROKER_CONFIGS,
+    METADATA_RECORDS,
+    METADATA_SNAPSHOTS,
+    QUORUM_STATES,
     REJECTED_RECORDS,
 )
 
@@ -56,11 +60,14 @@ __all__ = [
     "LOG_LEVELS",
     "LOG_RECORDS",
     "LOG_SEGMENTS",
+    "METADATA_RECORDS",
+    "METADATA_SNAPSHOTS",
     "NOT_OF_KAFKA",
     "OFFSET_CHECKPOINTS",
     "OFFSET_CHECKPOINT_KINDS",
     "OFFSET_PROBES",
     "PARTITION_FILE_KINDS",
+    "QUORUM_STATES",
     "READ_PARTITION_FILE_KINDS",
     "REJECTED_RECORDS",
     "SOURCE_KINDS",

@@ -30,6 +30,9 @@ class SourceKind(StrEnum):
     PRODUCER_SNAPSHOT = "producer_snapshot"
     PARTITION_METADATA = "partition_metadata"
     DIRECTORY_LISTING = "directory_listing"
+    METADATA_LOG = "metadata_log"
+    METADATA_SNAPSHOT = "metadata_snapshot"
+    QUORUM_STATE = "quorum_state"
     OFFSET_PROBE = "offset_probe"
     CLUSTER_DESCRIPTION = "cluster_description"
     CAPTURE_GAP = "capture_gap"
@@ -42,7 +45,7 @@ LOG_KINDS: Final = (SourceKind.STATE_CHANGE_LOG, SourceKind.CONTROLLER_LOG, Sour
 #: Files that are written line by line.
 LINE_KINDS: Final = (*LOG_KINDS, SourceKind.OFFSET_PROBE, SourceKind.CLUSTER_DESCRIPTION, SourceKind.CAPTURE_GAP)
 #: Files that are written on at their end, until another takes their place.
-GROWING_KINDS: Final = (*LINE_KINDS, SourceKind.ZNODE_TRANSACTION_LOG)
+GROWING_KINDS: Final = (*LINE_KINDS, SourceKind.ZNODE_TRANSACTION_LOG, SourceKind.METADATA_LOG)
 OFFSET_CHECKPOINT_KINDS: Final = (
     SourceKind.REPLICATION_OFFSET_CHECKPOINT,
     SourceKind.RECOVERY_POINT_OFFSET_CHECKPOINT,

@@ -9,7 +9,7 @@ from ingest.lake.tables.bronze.kinds import READ_PARTITION_FILE_KINDS, SourceKin
 from ingest.lake.tables.spec import col
 
 #: When a copy was made.
-_COPIED = (
+COPIED: Final = (
     col("captured_at", "timestamp", "The copy was made at or after this instant, UTC; NULL where nothing says."),
     col("captured_at_upper", "timestamp", "The copy was made before this instant, UTC; NULL where nothing says."),
 )
@@ -28,7 +28,7 @@ _DIRECTORY = (
 OFFSET_CHECKPOINTS: Final = record_table(
     "offset_checkpoints",
     "one row per (copy of a checkpoint file, entry line)",
-    *_COPIED,
+    *COPIED,
     col("topic", "string", "Topic.", nullable=False),
     col("partition_id", "int", "Partition.", nullable=False),
     col("offset", "bigint", "The checkpointed offset.", nullable=False),
@@ -37,7 +37,7 @@ OFFSET_CHECKPOINTS: Final = record_table(
 LEADER_EPOCH_CHECKPOINTS: Final = record_table(
     "leader_epoch_checkpoints",
     "one row per (copy of a leader-epoch-checkpoint, entry line)",
-    *_COPIED,
+    *COPIED,
     *_DIRECTORY,
     col("leader_epoch", "int", "Leader epoch.", nullable=False),
     col("start_offset", "bigint", "First offset written in that epoch.", nullable=False),
@@ -47,7 +47,7 @@ LEADER_EPOCH_CHECKPOINTS: Final = record_table(
 LOG_SEGMENTS: Final = record_table(
     "log_segments",
     "one row per file of a partition's directory: read whole, or a line of a listing that names it",
-    *_COPIED,
+    *COPIED,
     *_DIRECTORY,
     col("file_name", "string", "Name in that directory, suffixes such as .deleted included.", nullable=False),
     col(

@@ -15,6 +15,10 @@ LISTING = b"12 1795231841.5 ./t-0/00000000000000000000.log\n5 1795231841.5 ./t-0
 PROBE = b'{"sent_at":1.5,"received_at":2,"broker":1,"replica_id":-2,"topic":"t","partition":0,"offset":0}\n'
 DESCRIBED = b'{"sent_at":1.5,"received_at":2,"broker":1,"description":"topic","topic":"t","partitions":[]}\n'
 GAP = b'{"missed_from":1,"missed_to":null,"source":"probes","of":"broker 1","reason":"nothing listens"}\n'
+METADATA = bytes(11) + b"\x4f\0\0\0\1\2" + bytes(74)
+QUORUM = (
+    b'{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,"currentVoters":[],"data_version":0}'
+)
 EPOCHS = b"0\n2\n0 0\n4 77\n"
 
 
@@ -56,6 +60,12 @@ ZOOKEEPER = (
         (b'{"sent_at":1,"received_at":2,"reassignments":[]}\n', "x/a", "cluster_description", "ingested", None),
         (b'{"received_at":2,"reassignments":[]}\n', "x/a", "unrecognised", "rejected", None),
         (GAP, "x/a", "capture_gap", "ingested", None),
+        (METADATA, "d/__cluster_metadata-0/00000000000000000007.log", "metadata_log", "ingested", None),
+        (METADATA, "d/orders-0/00000000000000000007.log", "log_segment", "ingested", None),
+        (METADATA, "d/00000000000000000042-0000000003.checkpoint", "metadata_snapshot", "ingested", None),
+        (METADATA, "d/bootstrap.checkpoint", "metadata_snapshot", "ingested", None),
+        (METADATA, "d/00000000000000000042-0000000003.checkpoint.part", "unrecognised", "not_read_yet", None),
+        (QUORUM, "d/__cluster_metadata-0/quorum-state", "quorum_state", "ingested", None),
         (GAP.replace(b"reason", b"why"), "x/a", "unrecognised", "rejected", None),
         (b'{"ts": 1, "what": "kill"}\n', "x/a", "scenario_events", "not_read_yet", None),
         (b'{"what": 1}\n', "x/a", "unrecognised", "rejected", None),

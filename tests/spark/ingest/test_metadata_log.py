@@ -1,0 +1,47 @@
+"""The folder of a KRaft node, ingested as it grows: each record once, whose it is, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables.bronze import (
+    INGESTED_FILES,
+    METADATA_RECORDS,
+    METADATA_SNAPSHOTS,
+    QUORUM_STATES,
+    REJECTED_RECORDS,
+)
+from ingest.run.pipeline import IngestOptions, ingest_paths
+from jobs.session.progress import silent
+from tests import ROOT
+
+PLAYED = ROOT / "tests" / "data" / "kraft-4.1.0" / "broker-1"
+SEGMENT = Path("__cluster_metadata-0", "00000000000000000000.log")
+
+
+def test_a_metadata_log_is_taken_as_it_grows(lake: Lake, tmp_path: Path) -> None:
+    folder = tmp_path / "broker-1"
+    shutil.copytree(PLAYED, folder)
+    whole = (PLAYED / SEGMENT).read_bytes()
+    (folder / SEGMENT).write_bytes(whole[: len(whole) // 2])
+    ingest_paths(lake, [str(tmp_path / "broker-1")], IngestOptions(), silent)
+    (folder / SEGMENT).write_bytes(whole)
+    ingest_paths(lake, [str(tmp_path / "broker-1")], IngestOptions(), silent)
+    rows = lake.read(METADATA_RECORDS).orderBy("offset").collect()
+    assert {(row["cluster_id"], row["broker_id"]) for row in rows} == {("kraft-of-a-test-0000AA", 1)}
+    assert [row["offset"] for row in rows[1:]] == [row["last_offset"] + 1 for row in rows[:-1]]
+    assert (rows[0]["offset"], rows[-1]["last_offset"]) == (0, 107)
+    assert {row["problem"] for row in rows} == {None}
+    elected = [json.loads(row["fields"]) for row in rows if row["record_type"] == "PartitionChangeRecord"]
+    assert any(change.get("leader") not in (None, 3) and 3 not in change.get("isr", [3]) for change in elected)
+    assert rows[0]["appended_at"] < rows[-1]["appended_at"]
+    snapshots = lake.read(METADATA_SNAPSHOTS).groupBy("snapshot_end_offset", "snapshot_epoch").count().collect()
+    assert sorted(map(tuple, snapshots)) == [(42, 1, 18), (106, 1, 17)]
+    (state,) = lake.read(QUORUM_STATES).select("leader_id", "leader_epoch", "voter_ids").collect()
+    assert (state["leader_id"], state["leader_epoch"], list(state["voter_ids"])) == (1, 1, [1])
+    assert lake.read(REJECTED_RECORDS).count() == 0
+    files = {row["source_kind"]: row["status"] for row in lake.read(INGESTED_FILES).collect()}
+    assert files["metadata_log"] == files["quorum_state"] == files["meta_properties"] == "ingested"

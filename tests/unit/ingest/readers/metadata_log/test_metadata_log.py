@@ -1,0 +1,216 @@
+"""The metadata log of a real KRaft quorum, record by record as kafka-dump-log prints it; and damaged."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import google_crc32c
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.content_facts import MetadataLogFacts
+from ingest.lake.tables.bronze import SourceKind
+from ingest.readers.metadata_log import quorum_state
+from ingest.readers.metadata_log.framing import BatchFramer
+from ingest.readers.metadata_log.record_types import control_record, metadata_record
+from ingest.readers.metadata_log.records import read, read_snapshot, records_of
+from ingest.readers.work import Kept, Rejected, WorkItem
+from tests import ROOT
+
+#: Played on Kafka 4.1.0: topics created and deleted, a broker killed and started; and what kafka-dump-log prints of it.
+PLAYED = ROOT / "tests" / "data" / "kraft-4.1.0"
+FOLDER = PLAYED / "broker-1" / "__cluster_metadata-0"
+LOGS = sorted(FOLDER.glob("*.log"))
+SNAPSHOTS = sorted(FOLDER.glob("*.checkpoint"))
+#: kafka-dump-log's names of control records.
+CONTROL = {
+    "LeaderChange": "LeaderChangeMessage",
+    "SnapshotHeader": "SnapshotHeaderRecord",
+    "SnapshotFooter": "SnapshotFooterRecord",
+    "KRaftVersion": "KRaftVersionRecord",
+    "KRaftVoters": "VotersRecord",
+}
+DUMPED = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .*? headerKeys: \[\] (?:payload: )?(.*)$")
+
+
+def item(file: Path, data: bytes) -> WorkItem:
+    kind = SourceKind.METADATA_SNAPSHOT if file.suffix == ".checkpoint" else SourceKind.METADATA_LOG
+    return WorkItem(str(file), None, file.name, kind, "c", 1, "f", "f", len(data))
+
+
+def blocks(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+def rows(file: Path, data: bytes | None = None, size: int = 1 << 16) -> list[Kept | Rejected]:
+    data = file.read_bytes() if data is None else data
+    reader = read_snapshot if file.suffix == ".checkpoint" else read
+    return list(reader(item(file, data), blocks(data, size)))
+
+
+def kept(found: Sequence[Kept | Rejected]) -> list[dict[str, Any]]:
+    return [dict(one.values) for one in found if isinstance(one, Kept)]
+
+
+def reasons(found: Sequence[Kept | Rejected]) -> list[str]:
+    return [one.reason for one in found if isinstance(one, Rejected)]
+
+
+def dumped(file: Path) -> list[tuple[int, int, str, dict[str, Any]]]:
+    """Offset, time, type and fields of every record, as Kafka's own tool decodes them."""
+    found = []
+    for line in (PLAYED / "dumped" / f"{file.name}.txt").read_text("utf-8").splitlines():
+        if (match := DUMPED.match(line)) is not None:
+            if match[3].startswith("{"):
+                said = json.loads(match[3])
+                name, fields = "".join(map(str.capitalize, said["type"].split("_"))), said["data"]
+            else:
+                name, _, text = match[3].partition(" ")
+                name, fields = CONTROL[name.rstrip(":")], json.loads(text)
+            found.append((int(match[1]), int(match[2]), name, fields))
+    return found
+
+
+@pytest.mark.parametrize("file", [*LOGS, *SNAPSHOTS], ids=lambda file: file.name)
+def test_every_record_is_what_kafka_s_own_tool_prints(file: Path) -> None:
+    framer = BatchFramer()
+    batches = [*framer.take(file.read_bytes()), *framer.finish()]
+    found = [
+        (record.offset, record.timestamp_ms, record.decoded.record_type, record.decoded.fields)
+        for batch in batches
+        for record in records_of(batch.data)
+    ]
+    assert found == dumped(file)
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize("file", [*LOGS, *SNAPSHOTS], ids=lambda file: file.name)
+def test_places_are_the_file_and_offsets_have_no_gap(file: Path) -> None:
+    found = rows(file)
+    ends = [one.place.offset + one.place.length for one in found]
+    assert [one.place.offset for one in found] == [0, *ends[:-1]]
+    assert ends[-1] == file.stat().st_size
+    values = kept(found)
+    if file.suffix == ".log":
+        assert [one["offset"] for one in values[1:]] == [one["last_offset"] + 1 for one in values[:-1]]
+        assert sum(one["last_offset"] - one["offset"] + 1 for one in values) == len(dumped(file))
+        assert all(one["last_offset"] == one["offset"] or one["record_type"] == "NoOpRecord" for one in values)
+    else:
+        assert [one["position"] for one in values] == list(range(len(values)))
+        assert {one["snapshot_end_offset"] for one in values} == {int(file.name[:20])}
+
+
+def test_blocks_of_any_size_give_the_same() -> None:
+    assert rows(LOGS[0], size=7) == rows(LOGS[0])
+
+
+def test_a_file_that_grows_is_read_up_to_its_last_whole_batch() -> None:
+    data = LOGS[0].read_bytes()
+    ends = [one.offset + one.length for one in BatchFramer().take(data)]
+    for size in Random(0).sample(range(1, len(data)), 60):
+        growing, final = MetadataLogFacts(is_final=False), MetadataLogFacts(is_final=True)
+        for facts in (growing, final):
+            for block in blocks(data[:size], 100):
+                facts.take(block)
+        whole = max((end for end in ends if end <= size), default=0)
+        assert growing.result()["complete_bytes"] == whole
+        is_torn = bool(data[whole:size].strip(b"\0"))  # zeros at the end may be nothing
+        assert final.result()["complete_bytes"] == (size if is_torn else whole)
+        cut = rows(LOGS[0], data[:size])
+        assert reasons(cut) == (["the batch is cut off: the file ends in it"] if is_torn else [])
+        assert [one for one in cut if isinstance(one, Kept)] == rows(LOGS[0], data[:whole])
+
+
+def test_zeros_at_the_end_are_no_record() -> None:
+    data = LOGS[0].read_bytes()
+    assert rows(LOGS[0], data + bytes(5000)) == rows(LOGS[0])
+
+
+@given(st.data())
+def test_a_flipped_bit_costs_its_batch_or_what_cannot_be_found_behind_it(data: st.DataObject) -> None:
+    whole = LOGS[0].read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    bent = bytearray(whole)
+    bent[at] ^= 1 << data.draw(st.integers(0, 7))
+    batches = BatchFramer().take(whole)
+    hit = next(batch for batch in batches if batch.offset <= at < batch.offset + batch.length)
+    found = rows(LOGS[0], bytes(bent))
+    before = kept(rows(LOGS[0], whole[: hit.offset]))
+    assert kept(found)[: max(0, len(before) - 1)] == before[:-1]  # the last may be NoOps that go on
+    is_in_epoch = 12 <= at - hit.offset < 16  # no checksum covers the epoch of the leader
+    assert is_in_epoch or len(reasons(found)) >= 1
+    assert not bytes(bent[sum(one.place.length for one in found) :]).strip(b"\0")
+
+
+@given(st.binary(max_size=300))
+def test_what_is_no_log_is_one_rejected_record(data: bytes) -> None:
+    found = rows(LOGS[0], data)
+    assert kept(found) == []
+    assert len(found) == (1 if data.strip(b"\0") else 0)
+
+
+def batch_of(*values: bytes, base: int = 0) -> bytes:
+    """A batch of records with these values."""
+    body = b""
+    for number, value in enumerate(values):
+        record = b"\0\0" + bytes([number << 1, 1]) + _varint(len(value)) + value + b"\0"
+        body += _varint(len(record)) + record
+    crc = google_crc32c.value(
+        tail := struct.pack(">hiqqqhii", 0, len(values) - 1, 7, 7, -1, -1, -1, len(values)) + body
+    )
+    return struct.pack(">qiibI", base, 9 + len(tail), 3, 2, crc) + tail
+
+
+def _varint(value: int) -> bytes:
+    value, found = value << 1, b""
+    while value >= 0x80:
+        found, value = found + bytes([value & 0x7F | 0x80]), value >> 7
+    return found + bytes([value])
+
+
+def test_types_and_versions_to_come_are_kept_and_named() -> None:
+    found = kept(rows(LOGS[0], batch_of(b"\x01\x63\0\0", b"\x01\0\x63\0", b"\x07\0\0", b"\x01\x09\0", b"")))
+    assert [(one["record_type"], one["record_version"], one["problem"]) for one in found] == [
+        ("type 99", 0, "a type of record that Kafka 3.3 to 4.3 do not have"),
+        ("RegisterBrokerRecord", 99, "version 99 of it: those up to 4 are known"),
+        ("unreadable", None, "its frame is of version 7: only 1 is known"),
+        ("RemoveTopicRecord", 0, "its fields cannot be read: it ends 16 bytes early"),
+        ("unreadable", None, "it ends 1 bytes early"),
+    ]
+    assert {one["fields"] for one in found} == {None}
+    assert control_record(b"\0\0\0\x09", b"\0\0").record_type == "control type 9"
+    assert control_record(None, b"\0\0").problem == "a control record without its type"
+
+
+def test_secrets_do_not_reach_the_lake() -> None:
+    name = b"ssl.keystore.password"
+    config = b"\x01\x04\0\x04\x021" + bytes([len(name) + 1]) + name + b"\x06magic\0"
+    assert metadata_record(config).fields == {
+        "resourceType": 4,
+        "resourceName": "1",
+        "name": name.decode(),
+        "value": "[hidden]",
+    }
+    scram = b"\x01\x0b\0\x06alice\x01\x05salt\x07stored\x07server" + struct.pack(">i", 4096) + b"\0"
+    shown = metadata_record(scram).fields
+    assert shown is not None
+    assert (shown["name"], shown["iterations"]) == ("alice", 4096)
+    assert {shown["salt"], shown["storedKey"], shown["serverKey"]} == {"[hidden]"}
+
+
+def test_a_quorum_state() -> None:
+    text = (FOLDER / "quorum-state").read_bytes()
+    kind = SourceKind.QUORUM_STATE
+    given_ = WorkItem("quorum-state", None, "quorum-state", kind, "c", 1, "f", "f", len(text))
+    (row,) = quorum_state.read(given_, [text])
+    assert isinstance(row, Kept)
+    assert (row.values["leader_id"], row.values["voted_id"], row.values["voter_ids"]) == (1, None, [1])
+    (bad,) = quorum_state.read(given_, [b'{"leaderId":"x","leaderEpoch":1,"votedId":-1,"data_version":0}\n'])
+    assert isinstance(bad, Rejected)

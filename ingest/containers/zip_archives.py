@@ -3,15 +3,13 @@
 Where the file can be sought in, its central directory says what it holds. Where that is missing, or the archive
 comes as a stream too long to hold, the entries are found one after another by their local headers.
 
-Python's zipfile refuses the whole archive where its end is cut off, an entry of its directory is damaged, a name is no
-UTF-8 or the comment holds the mark of the end, and takes one part of several for the whole. Here each of these
-costs what is damaged and nothing else.
+Python's zipfile reads the directory. Where it refuses the archive, since its end is cut off, an entry of its directory
+is damaged or a name is no UTF-8, the entries are found in sequence, too: that costs what is damaged and nothing else.
 """
 
 from __future__ import annotations
 
 import io
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +18,7 @@ from ingest.containers import zip_directory as directory
 from ingest.containers.entries import Entry, refused, tidy
 from ingest.containers.storage import ByteStream, SeekableStream
 from ingest.containers.streams import BLOCK_BYTES, Part, Peekable, damage_of
-from ingest.containers.zip_directory import Directory, ZipEntry
+from ingest.containers.zip_directory import View, ZipEntry
 from ingest.containers.zip_entries import CUT_OFF, Checked, in_sequence, unpacked
 
 #: An archive inside another is kept in memory up to this size.
@@ -35,9 +33,9 @@ def is_zip(head: bytes) -> bool:
 
 def entries(file: SeekableStream) -> Iterator[Entry]:
     """The files of a zip archive that can be sought in. Each stream must be used before the next is asked for."""
-    found = directory.find_directory(file)
+    found = directory.read_directory(file)
     if not isinstance(found, str):
-        yield from _listed(file, found)
+        yield from _listed(file, *found)
         return
     file.seek(0)
     yield from in_sequence(Peekable(file), found)
@@ -61,45 +59,24 @@ def entries_of_stream(source: ByteStream) -> Iterator[Entry]:
     yield from in_sequence(rest, None)
 
 
-def _listed(file: SeekableStream, where: Directory) -> Iterator[Entry]:
-    offsets = array("Q")
-    for entry in directory.directory_entries(file, where):
-        if isinstance(entry, ZipEntry):
-            offsets.append(min(entry.offset, where.start))
-    starts = array("Q", sorted([*offsets, where.start]))
-    for entry in directory.directory_entries(file, where):
-        if isinstance(entry, str):
-            yield refused(None, f"the zip archive is damaged ({entry}): its later files are missing")
-        elif not entry.is_folder:
+def _listed(file: SeekableStream, found: list[ZipEntry], directory_start: int) -> Iterator[Entry]:
+    starts = sorted([*(min(entry.offset, directory_start) for entry in found), directory_start])
+    for entry in found:
+        if not entry.is_folder:
             content = entry.problem or _located(file, entry, starts)
             name = tidy(entry.name)
             yield refused(name, content) if isinstance(content, str) else Entry(name, content)
 
 
-def _located(file: SeekableStream, entry: ZipEntry, starts: array[int]) -> ByteStream | str:
+def _located(file: SeekableStream, entry: ZipEntry, starts: list[int]) -> ByteStream | str:
     """The entry's content, or why it cannot be read."""
-    is_within = entry.offset < starts[-1]
-    lengths = directory.parse_local(directory.read_at(file, entry.offset, 30)) if is_within else None
-    if lengths is None:
+    view = View(file, starts[-1], max(entry.offset, 0))
+    lengths = directory.parse_local(view.read(30))
+    if lengths is None or entry.offset < 0:
         return "the zip archive is damaged: this entry is not where its directory says"
-    start = entry.offset + 30 + sum(lengths)
+    start = view.seek(sum(lengths), 1)
     following = bisect_right(starts, entry.offset)
     is_shared = following - bisect_left(starts, entry.offset) > 1
     if is_shared or start + entry.packed_bytes > starts[following]:
         return "the zip archive is damaged: this entry's bytes are also another's"
-    packed = Part(_Region(file, start), entry.packed_bytes, CUT_OFF)
-    return Checked(unpacked(packed, entry.method), entry)
-
-
-class _Region:
-    """A file's bytes from ``start``, read at a place of its own."""
-
-    def __init__(self, file: SeekableStream, start: int) -> None:
-        self._file = file
-        self._at = start
-
-    def read(self, size: int, /) -> bytes:
-        self._file.seek(self._at)
-        block = self._file.read(size)
-        self._at += len(block)
-        return block
+    return Checked(unpacked(Part(view, entry.packed_bytes, CUT_OFF), entry.method), entry)

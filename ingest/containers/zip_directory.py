@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import stat
 import struct
-from collections.abc import Iterator
+import zipfile
 from dataclasses import dataclass
 from typing import Final
 
 from ingest.containers.entries import DEVICE, LINK, name_problem, text_of
 from ingest.containers.storage import SeekableStream
-from ingest.containers.streams import BLOCK_BYTES
+from ingest.containers.streams import read_up_to
 
 LOCAL: Final = b"PK\x03\x04"
 CENTRAL: Final = b"PK\x01\x02"
 DESCRIPTOR: Final = b"PK\x07\x08"
 END: Final = b"PK\x05\x06"
-END_64: Final = b"PK\x06\x06"
 ARCHIVE_EXTRA: Final = b"PK\x06\x08"
-_LOCATOR_64: Final = b"PK\x06\x07"
+#: A directory is held in memory, ten times its bytes at most; with a larger one the entries are found in sequence.
+MAX_DIRECTORY_BYTES: Final = 8 << 20
 _UNKNOWN_32: Final = 0xFFFFFFFF
 
 STORED, DEFLATED, BZIP2, ZSTD_OLD, ZSTD, AES = 0, 8, 12, 20, 93, 99
@@ -29,7 +29,6 @@ _METHOD_NAMES: Final = {1: "Shrink", 6: "Implode", 9: "Deflate64", 14: "LZMA", 9
 _ENCRYPTED, _DESCRIBED, _STRONG, _UTF8, _MASKED = 1, 1 << 3, 1 << 6, 1 << 11, 1 << 13
 
 _LOCAL_FIELDS: Final = struct.Struct("<4s5H3L2H")
-_CENTRAL_FIELDS: Final = struct.Struct("<4s6H3L5H2L")
 
 
 @dataclass(frozen=True)
@@ -71,83 +70,80 @@ class ZipEntry:
         return name_problem(self.name)
 
 
-@dataclass(frozen=True)
-class Directory:
-    """Where the central directory lies. ``shift`` is what precedes the archive in its file."""
+class View:
+    """A file up to ``end``, read at a place of its own, and so much at a time that memory holds it."""
 
-    start: int
-    size: int
-    shift: int
+    def __init__(self, file: SeekableStream, end: int, at: int = 0) -> None:
+        self._file = file
+        self._end = end
+        self._at = at
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        self._at = offset + (0, self._at, self._end)[whence]
+        if self._at < 0:
+            raise OSError("before the file's beginning")
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self._end - self._at, 0)
+        size = left if size is None or size < 0 else min(size, left)
+        if size > MAX_DIRECTORY_BYTES:
+            raise zipfile.BadZipFile(f"it has more than {MAX_DIRECTORY_BYTES >> 20} MiB")
+        self._file.seek(self._at)
+        block = read_up_to(self._file, size)
+        self._at += len(block)
+        return block
 
 
-def find_directory(file: SeekableStream) -> Directory | str:
-    """The central directory, or why there is none."""
-    file_size = file.seek(0, 2)
-    tail_size = min(file_size, 22 + 0xFFFF)
-    tail_start = file_size - tail_size
-    tail = read_at(file, tail_start, tail_size)
+def read_directory(file: SeekableStream) -> tuple[list[ZipEntry], int] | str:
+    """The entries of the central directory and where it begins, or why it cannot be read.
+
+    zipfile takes the last mark of the end for it, be it one in the comment, and one part of several for the whole.
+    """
+    size = file.seek(0, 2)
+    tail_start = max(size - 22 - 0xFFFF, 0)
+    tail = View(file, size, tail_start).read()
     why = "the directory at its end is missing or damaged"
-    at = tail.rfind(END, 0, -18)
-    while at >= 0:
-        found = _directory(file, tail, at, tail_start)
-        if isinstance(found, Directory):
-            return found
-        why = found or why
-        at = tail.rfind(END, 0, at + 3)
+    at = len(tail)
+    while (at := tail.rfind(END, 0, at)) >= 0:
+        if at + 22 > len(tail):
+            continue
+        disk, first_disk, _, count, _, start, comment = struct.unpack_from("<4H2LH", tail, at + 4)
+        if at + 22 + comment > len(tail):
+            continue
+        if (disk, first_disk) not in ((0, 0), (0xFFFF, 0xFFFF)):
+            why = "it is one part of several: join them first"
+            continue
+        try:
+            archive = zipfile.ZipFile(View(file, tail_start + at + 22))
+        except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, struct.error) as error:
+            why = f"its directory cannot be read: {error}"
+            continue
+        # zipfile asks for neither: an entry of a wrong length hides those behind it.
+        is_whole = count <= len(archive.infolist()) or count == 0xFFFF
+        if is_whole and (start <= archive.start_dir or start == _UNKNOWN_32):
+            return [_central_entry(info) for info in archive.infolist()], archive.start_dir
+        why = "its directory is not what its end says"
     return why
 
 
-def _directory(file: SeekableStream, tail: bytes, at: int, tail_start: int) -> Directory | str | None:
-    disk, first_disk, _, _, size, start, comment = struct.unpack_from("<4H2LH", tail, at + 4)
-    if at + 22 + comment > len(tail):
-        return None
-    end = tail_start + at
-    locator = tail[at - 20 : at] if at >= 20 else b""
-    if locator.startswith(_LOCATOR_64):
-        end_64 = struct.unpack_from("<Q", locator, 8)[0]
-        record = read_at(file, end_64, 56) if end_64 <= end else b""
-        if not record.startswith(END_64):
-            # Something precedes the archive: its offsets do not count it.
-            end_64 = end - 20 - 56
-            record = read_at(file, max(end_64, 0), 56)
-        if record.startswith(END_64) and len(record) == 56:
-            disk, first_disk, _, _, size, start = struct.unpack_from("<2L4Q", record, 16)
-            end = end_64
-    if disk != first_disk or disk not in (0, 0xFFFF):
-        return "it is one part of several: join them first"
-    shift = end - size - start
-    if shift < 0 or read_at(file, end - size, 4) not in (CENTRAL, END, END_64):
-        return None
-    return Directory(end - size, size, shift)
-
-
-def directory_entries(file: SeekableStream, directory: Directory) -> Iterator[ZipEntry | str]:
-    """The entries of the central directory; a sentence, and no more, where it is damaged."""
-    buffer = b""
-    position, end = directory.start, directory.start + directory.size
-    while buffer or position < end:
-        while len(buffer) < 46 or len(buffer) < 46 + sum(_CENTRAL_FIELDS.unpack_from(buffer)[10:13]):
-            block = read_at(file, position, min(BLOCK_BYTES, end - position))
-            if not block:
-                yield "its directory ends in the middle of an entry"
-                return
-            position += len(block)
-            buffer += block
-        fields = _CENTRAL_FIELDS.unpack_from(buffer)
-        if fields[0] != CENTRAL:
-            yield "its directory is damaged"
-            return
-        name_end = 46 + fields[10]
-        extra_end = name_end + fields[11]
-        yield _central_entry(fields, buffer[46:name_end], buffer[name_end:extra_end], directory.shift)
-        buffer = buffer[extra_end + fields[12] :]
-
-
-def _central_entry(fields: tuple[int, ...], name: bytes, extra: bytes, shift: int) -> ZipEntry:
-    (_, made_by, _, flags, method, _, _, crc, packed, size, _, _, _, _, _, external, offset) = fields
-    size, packed, offset = _wide(extra, size, packed, offset)
-    mode = external >> 16 if made_by >> 8 in (3, 19) else 0
-    return ZipEntry(_name(name, flags, made_by >> 8), method, flags, crc, packed, size, offset + shift, mode)
+def _central_entry(info: zipfile.ZipInfo) -> ZipEntry:
+    flags, system = info.flag_bits, info.create_system
+    name = info.orig_filename.encode("utf-8" if flags & _UTF8 else "cp437")
+    mode = info.external_attr >> 16 if system in (3, 19) else 0
+    return ZipEntry(
+        _name(name, flags, system),
+        info.compress_type,
+        flags,
+        info.CRC,
+        info.compress_size,
+        info.file_size,
+        info.header_offset,
+        mode,
+    )
 
 
 def parse_local(block: bytes) -> tuple[int, int] | None:
@@ -161,7 +157,7 @@ def parse_local(block: bytes) -> tuple[int, int] | None:
 def local_entry(block: bytes, name: bytes, extra: bytes) -> ZipEntry:
     """The entry as its local header states it."""
     (_, _, flags, method, _, _, crc, packed, size, _, _) = _LOCAL_FIELDS.unpack_from(block)
-    size, packed, _ = _wide(extra, size, packed, 0)
+    size, packed = _wide(extra, size, packed)
     return ZipEntry(_name(name, flags, 3), method, flags, crc, packed, size, 0)
 
 
@@ -195,16 +191,3 @@ def _name(name: bytes, flags: int, system: int) -> str:
 def _separated(name: str, system: int) -> str:
     """Some programs on DOS and Windows write backslashes between folders."""
     return name.replace("\\", "/") if system in (0, 10, 14) else name
-
-
-def read_at(file: SeekableStream, offset: int, size: int) -> bytes:
-    """``size`` bytes from ``offset``, fewer at the file's end."""
-    file.seek(offset)
-    parts = []
-    while size > 0:
-        block = file.read(size)
-        if not block:
-            break
-        parts.append(block)
-        size -= len(block)
-    return b"".join(parts)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.containers import damage_of, zip_archives
+from ingest.containers import damage_of, zip_archives, zip_directory
 from ingest.containers.entries import DEVICE, LINK, OUTSIDE, Entry
 from ingest.containers.streams import Peekable
 from ingest.containers.zip_entries import in_sequence
@@ -247,7 +247,29 @@ def test_a_directory_that_lies_is_damage_and_no_work_without_end() -> None:
     assert given_by(bytes(away))[0][2] == "the zip archive is damaged: this entry is not where its directory says"
     broken = bytearray(data)
     broken[data.index(b"PK\x01\x02", central + 1)] = 0
-    assert "(its directory is damaged): its later files are missing" in str(given_by(bytes(broken))[-1][2])
+    *entries, last = given_by(bytes(broken))
+    assert entries == expected({"a": LINE, "b": LINE})
+    assert "(its directory cannot be read: Bad magic number for central directory)" in str(last[2])
+    for at in (central + 32, end + 16):  # a comment that hides the second entry, and a directory beyond its end
+        hiding = bytearray(data)
+        struct.pack_into("<H", hiding, at, 60000)
+        *entries, last = given_by(bytes(hiding))
+        assert entries == expected({"a": LINE, "b": LINE})
+        assert "(its directory is not what its end says)" in str(last[2])
+
+
+def test_what_zipfile_refuses_is_read_in_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_utf8 = zipped({"aü.log": LINE, "after": LINE}).replace("ü".encode(), b"\xff\xfe")
+    newer = bytearray(zipped({"a": LINE}))
+    newer[newer.index(b"PK\x01\x02") + 6] = 99
+    for data, names in ((no_utf8, ["a\\xff\\xfe.log", "after"]), (bytes(newer), ["a"])):
+        *entries, last = given_by(data)
+        assert entries == [(name, LINE, None) for name in names]
+        assert "(its directory cannot be read: " in str(last[2])
+    monkeypatch.setattr(zip_directory, "MAX_DIRECTORY_BYTES", 1 << 17)
+    many = {f"{number}.log": LINE for number in range(3000)}
+    *entries, last = given_by(zipped(many))
+    assert entries == expected(many)
 
 
 def test_one_part_of_several_is_named() -> None:

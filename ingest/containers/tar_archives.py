@@ -30,7 +30,7 @@ _CONTINUED: Final = b"M"
 #: Links, devices, directories and pipes: their size says nothing about data that follow them.
 _WITHOUT_DATA: Final = b"123456"
 _RECORD: Final = re.compile(rb"(\d{1,7}) [^=]+=")
-_LONG_NUMBER: Final = re.compile(rb"(?<!\d)\d{1000}")
+_LONG_NUMBER: Final = re.compile(rb"(?<!\d)\d{100}")
 _ENCODING: Final = ("utf-8", "backslashreplace")
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise, zip_longest
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
@@ -121,20 +121,8 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, files: DataFrame) 
             "cluster_id",
         )
     )
-    named = named_partitions(records)
-    first = _first_of_each_generation(named, cluster_generations(records, znodes, files))
-    # the n-th time that a partition becomes New begins the n-th incarnation of its topic; the first time goes unlogged
-    # where the partition is named before
-    at = F.unix_micros("corrected_time")
-    is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
-    new = F.collect_list(F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name"))))
-    again = (
-        named.groupBy("cluster_id", "topic", "partition_id")
-        .agg(F.min(at).alias("named_at"), new.alias("new"))
-        .select("*", F.concat_ws(":", F.lit("new"), "partition_id").alias("kind"), F.inline("new"))
-        .drop("partition_id", "new")
-    )
-    facts = fold(union([created, first, again]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans)
+    logged = _logged_facts(named_partitions(records), cluster_generations(records, znodes, files))
+    facts = fold(union([created, logged]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans)
     return facts.select(
         "cluster_id",
         "topic",
@@ -201,20 +189,63 @@ def _generations(rows: Sequence[Row]) -> Iterator[dict[str, int]]:
         yield {"begins_us": start, "ends_us": end}
 
 
-def _first_of_each_generation(named: DataFrame, generations: DataFrame) -> DataFrame:
-    """The first record that names a topic each time that its cluster was created; ``since`` is NULL for the first."""
+def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
+    """What logs tell of the creations of topics, from the records that name them, which are gone through once.
+
+    ``first`` and ``again``: the first record that names a topic each time that its cluster was created; ``since`` is
+    NULL for the first. ``new:PARTITION``: the n-th time that a partition becomes New begins the n-th incarnation of its
+    topic; the first time goes unlogged where the partition is named before, at ``named_at``.
+    """
     at = F.unix_micros("corrected_time")
     spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
     inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
     since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
-    return (
+    is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
+    place = F.struct("corrected_time", "file_id", "byte_offset", "record_id")
+    of_partitions = (
         named.join(F.broadcast(spans), inside, "left")
-        .groupBy("cluster_id", "topic", since.alias("since"))
+        .groupBy("cluster_id", "topic", "partition_id", since.alias("since"))
         .agg(
-            F.unix_micros(F.min("corrected_time")).alias("at"),
-            F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset", "record_id")).alias("name"),
+            F.min(at).alias("at"),
+            F.min(place).alias("first"),
+            F.collect_list(F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))).alias("new"),
         )
-        .withColumn("kind", F.when(F.col("since").isNull(), "first").otherwise("again"))
+    )
+    of_topic = Window.partitionBy("cluster_id", "topic", "since")
+    of_partition = Window.partitionBy("cluster_id", "topic", "partition_id")
+    nothing = F.lit(None).cast("bigint")
+
+    def fact(kind: Column, of: Column, since: Column, named_at: Column) -> Column:
+        told = {"kind": kind, "at": of["at"], "name": of["name"], "since": since, "named_at": named_at}
+        return F.struct(*(value.alias(name) for name, value in told.items()))
+
+    first = F.struct(F.min("at").over(of_topic).alias("at"), F.col("first.record_id").alias("name"))
+    return (
+        of_partitions.withColumns(
+            {
+                "is_first": F.row_number().over(of_topic.orderBy("first")) == 1,
+                "named": first,
+                "named_at": F.min("at").over(of_partition),
+            }
+        )
+        .withColumns(
+            {
+                "first_kind": F.when(F.col("since").isNull(), "first").otherwise("again"),
+                "new_kind": F.concat_ws(":", F.lit("new"), "partition_id"),
+            }
+        )
+        .select(
+            "cluster_id",
+            "topic",
+            F.inline(
+                F.concat(
+                    F.when(
+                        F.col("is_first"), F.array(fact(F.col("first_kind"), F.col("named"), F.col("since"), nothing))
+                    ).otherwise(F.array()),
+                    F.transform("new", lambda new: fact(F.col("new_kind"), new, nothing, F.col("named_at"))),
+                )
+            ),
+        )
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,20 +17,26 @@ from reconstruct.events.spark.fields import int_field, text_field
 
 _FAR_FUTURE: Final = 2**62
 _COLUMNS: Final = ("cluster_id", "broker_id", "kind", "at", "evidence_id")
+_SIGN: Final = ("at", "evidence_id")
 
 
 def _place(instant: str, evidence_id: Column) -> tuple[Column, Column]:
     return F.unix_micros(instant).alias("at"), evidence_id.alias("evidence_id")
 
 
-def _one(kind: str, signs: DataFrame, choose: Callable[[Column, Column], Column]) -> DataFrame:
-    """Of the signs in each window the first or the last."""
-    one = choose(F.struct("at", "evidence_id"), F.struct("at", "evidence_id")).alias("one")
-    return (
-        signs.groupBy("cluster_id", "broker_id", "ends_us")
-        .agg(one)
-        .select("cluster_id", "broker_id", F.lit(kind).alias("kind"), "one.at", "one.evidence_id")
+def _chosen(signs: DataFrame, kinds: Sequence[tuple[str, Column]]) -> DataFrame:
+    """Of the signs in each window those that aggregates of them (:data:`_SIGN`) choose, each with its kind."""
+    names = [f"chosen_{number}" for number in range(len(kinds))]
+    of_window = signs.groupBy("cluster_id", "broker_id", "ends_us").agg(
+        *(choice.alias(name) for name, (_, choice) in zip(names, kinds, strict=True))
     )
+    rows = (
+        F.when(
+            F.col(name).isNotNull(), F.struct(F.lit(kind).alias("kind"), F.col(name)["at"], F.col(name)["evidence_id"])
+        )
+        for name, (kind, _) in zip(names, kinds, strict=True)
+    )
+    return of_window.select("cluster_id", "broker_id", F.inline(F.array_compact(F.array(*rows))))
 
 
 def add_life_signs(
@@ -98,18 +104,24 @@ def add_life_signs(
         .join(windows, ["cluster_id", "broker_id"])
         .where(F.col("at").between(F.col("ends_us") - FAILURES_US, F.col("ends_us")))
     )
+    sign, is_silent = F.struct(*_SIGN), F.col("at") <= F.col("silent_us")
     signs = union(
         [
-            _one("line", in_window.where(is_before), F.max_by),
-            _one("line", in_window.where(~is_before), F.min_by),
-            _one("line", in_window.where("at <= silent_us"), F.max_by),
-            _one("leaving", in_window.where(is_before & is_leaving), F.max_by),
+            # the lines are gone through once
+            _chosen(
+                in_window,
+                [
+                    ("line", F.max(F.when(is_before, sign))),
+                    ("line", F.min(F.when(~is_before, sign))),
+                    ("line", F.max(F.when(is_silent, sign))),
+                    ("leaving", F.max(F.when(is_before & is_leaving, sign))),
+                ],
+            ),
             in_window.where(F.col("event_type").isin(*ENDINGS))
             .withColumn("kind", F.col("event_type"))
             .select(*_COLUMNS)
             .distinct(),
-            _one("written", written, F.max_by),
-            _one("written", written.where("at <= silent_us"), F.max_by),
+            _chosen(written, [("written", F.max(sign)), ("written", F.max(F.when(is_silent, sign)))]),
             failed.withColumn("kind", F.lit("unreachable")).select(*_COLUMNS).distinct(),
         ]
     )

@@ -216,11 +216,11 @@ EQUAL_EPOCH_STOPS_SINCE: Final = v(3, 4, 1)
 
 #: KAFKA-1555: a leader refuses writes with acks=all while its ISR is smaller than min.insync.replicas.
 MIN_ISR_SINCE: Final = v(0, 8, 2)
+#: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
+LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
 #: KIP-101: leader epochs are checkpointed; a follower truncates to where its last epoch ends on the leader, no longer
 #: to its own high watermark.
 TRUNCATION_BY_LEADER_EPOCH_SINCE: Final = v(0, 11)
-#: A replica is out of sync by time alone, no longer by replica.lag.max.messages (KIP-16).
-LAG_IS_TIME_ONLY_SINCE: Final = v(0, 9)
 #: A leader counts its followers' lag from its election on (replica.resetLastCaughtUpTime in Partition.makeLeader
 #: 0.11.0).
 LAG_COUNTS_FROM_ELECTION_SINCE: Final = v(0, 11)

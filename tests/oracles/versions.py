@@ -57,8 +57,6 @@ SAME_LEADER_FOLLOWED_ON_UNTIL: Final = v(2, 1)
 
 # --- replication: logs, high watermarks, ISRs -------------------------------------------------------------------------
 
-#: replica.lag.max.messages: a follower too many records behind leaves the ISR. Removed by KIP-16.
-LAG_MAX_MESSAGES_UNTIL: Final = v(0, 9)
 #: A leader that stays leader in a new epoch keeps what it knew of its followers (Partition.makeLeader 0.9.0).
 KEEPS_PROGRESS_WHERE_IT_LED_SINCE: Final = v(0, 9)
 #: A caught-up replica outside the ISR holds the high watermark back until it joins (KAFKA-4485).

@@ -12,7 +12,7 @@ from reconstruct.model.versions import (
     FETCHES_WAIT_FOR_ISR_CHANGE_SINCE,
     JOIN_NEEDS_EPOCH_START_SINCE,
     LAG_COUNTS_FROM_ELECTION_SINCE,
-    LAG_IS_TIME_ONLY_SINCE,
+    LAG_MAX_MESSAGES_UNTIL,
     LEADER_DROPS_REMOVED_REPLICAS_SINCE,
 )
 from reconstruct.offsets import evidence as oe
@@ -132,7 +132,7 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
 def _judge_lag_messages(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None:
     """Up to 0.8 a replica leaves that is more than ``replica.lag.max.messages`` behind, or has not fetched for
     ``replica.lag.time.max.ms`` (Partition.getOutOfSyncReplicas). One whose log grew within that time has fetched."""
-    if case.version.may_be_since(LAG_IS_TIME_ONLY_SINCE):
+    if case.version.may_be_since(LAG_MAX_MESSAGES_UNTIL):
         return
     limit, messages = case.lag_time_max_us.get(move.leader), case.lag_max_messages.get(move.leader)
     if limit is None or messages is None:

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from ingest.files.inspection import inspect
 from ingest.files.recognise import recognise
 from ingest.lake.tables.shared import INFERRED_FROM
 from ingest.readers.capture_lines import znode_snapshots
+from ingest.readers.log_dirs.names import METADATA_DIRECTORY as METADATA
 from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
 from ingest.readers.sources import SOURCES
 from ingest.readers.work import Kept, WorkItem
@@ -200,6 +202,7 @@ def test_the_script_that_collects_a_broker_gives_an_archive_of_which_every_file_
         partition.mkdir()
         (partition / "leader-epoch-checkpoint").write_bytes(checkpoint.read_bytes())
         (partition / f"{0:020}.log").write_bytes(b"records of users, which must not be copied")
+    shutil.copytree(ROOT / "tests" / "data" / "kraft-4.1.0" / "broker-1" / METADATA, directory / METADATA)
     (directory / "meta.properties").write_bytes((broker / "meta.properties").read_bytes())
     properties = (broker / "server.properties").read_text()
     configuration = tmp_path / "kafka.properties"
@@ -222,6 +225,7 @@ def test_the_script_that_collects_a_broker_gives_an_archive_of_which_every_file_
     kinds = {owner.file.kind for owner in owners}
     assert kinds >= {"state_change_log", "controller_log", "server_log", "server_properties", "meta_properties"}
     assert kinds >= {"replication_offset_checkpoint", "leader_epoch_checkpoint", "directory_listing"}
+    assert kinds >= {"metadata_log", "metadata_snapshot", "quorum_state"}
     of_instants = [owner.file for owner in owners if owner.file.kind.endswith("_offset_checkpoint")]
     assert all(file.captured_at_ms is not None for file in of_instants)
 

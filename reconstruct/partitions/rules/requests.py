@@ -133,6 +133,15 @@ def _may_have_failed(coverage: LogCoverage, step: Step, line: Evidence, broker: 
     )
 
 
+def _may_be_leaving(case: Case, step: Step, line: Evidence, expected: SentRequest) -> bool:
+    """Whether the election may be one of the broker's controlled shutdown, for which it gets no LeaderAndIsr: its
+    registration ended soon after, and the log, which begins there, does not say who led before."""
+    is_blind = step.cached is None and line.from_state == line.to_state == PartitionState.ONLINE
+    ends = (interval.end for interval in case.cluster.liveness.get(expected.broker_id, ()) if interval.end is not None)
+    is_soon = any(line.at - BEFORE_DELETION_US <= end <= line.at + SHUTDOWN_US for end in ends)
+    return expected.kind == LEADER_AND_ISR and is_blind and is_soon
+
+
 def _may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
     """Whether a reassignment may have taken the broker's replica off before the election that ends it: then the replica
     goes next, before any other is created."""
@@ -200,6 +209,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         or not (is_past or coverage.lives_on(log, after[-1] if after else line))
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
+        or _may_be_leaving(coverage.case, step, line, expected)
         or (not is_to_all and _may_be_removed(coverage, line, expected.broker_id))
     )
     if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):

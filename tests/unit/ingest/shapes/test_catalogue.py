@@ -106,7 +106,9 @@ _RELEASES = """
 3.1.0 3.1.1 3.1.2 3.2.0 3.2.1 3.2.2 3.2.3 3.3.0 3.3.1 3.3.2 3.4.0 3.4.1 3.5.0 3.5.1 3.5.2 3.6.0 3.6.1 3.6.2 3.7.0
 3.7.1 3.8.0 3.8.1 3.9.0 3.9.1 4.0-dev
 """
+#: What the catalogue knows of; shapes know of later ones.
 RELEASES = _RELEASES.split()
+SINCE = ["4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.2.0", "4.3.0", "4.3.1"]
 PRESENT_IN = re.compile(r"present in: ([^;]*)")
 
 #: Where the catalogue is wrong: Kafka 3.4 to 3.9 go on writing it to state-change.log.
@@ -114,8 +116,9 @@ RIGHT_AGAINST_THE_CATALOGUE = {"SC-CCM-13"}
 
 
 def _covered(ranges: Iterable[tuple[str, str]]) -> set[str]:
-    index = RELEASES.index
-    return {RELEASES[i] for first, last in ranges for i in range(index(first), index(last) + 1)}
+    every = [*RELEASES, *SINCE]
+    covered = {every[i] for first, last in ranges for i in range(every.index(first), every.index(last) + 1)}
+    return covered.intersection(RELEASES)
 
 
 def _ranges(template: dict[str, Any]) -> list[tuple[str, str]]:

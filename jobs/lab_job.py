@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from jobs import ingest_job, run_job
 from jobs.execution import main
 from jobs.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
-from jobs.lab.machines.releases import BY_VERSION, NEWEST
+from jobs.lab.machines.releases import BY_NAME, NEWEST
 from jobs.session.progress import silent
 from jobs.session.short_runs import SHORT_RUN_CONFIG
 
@@ -32,6 +32,7 @@ class Params:
     scenario: str
     version: str
     level: str
+    is_separate: bool
     out_dir: str
     lake: str | None
     opens: bool
@@ -41,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what shall happen: see --list")
     parser.add_argument("--list", action="store_true", help="list the scenarios, and end")
     parser.add_argument(
-        "--version", choices=tuple(BY_VERSION), default=NEWEST.version, help="of Kafka (default: %(default)s)"
+        "--version", choices=tuple(BY_NAME), default=NEWEST.name, help="of Kafka (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--separate-controllers", action="store_true", help="of a cluster without ZooKeeper: they are no brokers"
     )
     parser.add_argument(
         "--level", choices=LEVELS, default="TRACE", help="of state.change.logger (default: %(default)s)"
@@ -63,6 +67,8 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         raise UsageError("no SCENARIO given: `lab --list` lists them")
     if options.scenario not in SCENARIOS:
         raise UsageError(f"there is no scenario {options.scenario!r}: there are {', '.join(SCENARIOS)}")
+    if not SCENARIOS[options.scenario].plays_on(BY_NAME[options.version]):
+        raise UsageError(f"{options.scenario} does not play on {options.version}: see docs/lab.md")
     if not common.is_on_this_machine:
         raise UsageError("the lab starts its cluster on this machine: it takes no --master but a local one")
     out_dir = local_path(options.out or os.path.join("lab", f"{options.scenario}-{options.version}"), common)
@@ -70,7 +76,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         raise UsageError(f"{out_dir} is there and not empty: give --out DIR, a new folder")
     lake = common.lake if common.names_lake else None
     opens = _has_desktop() if options.open is None else options.open
-    return Params(options.scenario, options.version, options.level, out_dir, lake, opens)
+    return Params(options.scenario, options.version, options.level, options.separate_controllers, out_dir, lake, opens)
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
@@ -83,7 +89,14 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     out_dir = Path(params.out_dir)
     scenario = SCENARIOS[params.scenario]
     try:
-        played = play(scenario, BY_VERSION[params.version], out_dir, state_change_level=params.level, say=progress)
+        played = play(
+            scenario,
+            BY_NAME[params.version],
+            out_dir,
+            state_change_level=params.level,
+            separate=params.is_separate,
+            say=progress,
+        )
     except (NeverHappened, CaptureError) as error:
         return RunReport(problems=(f"{error} (the cluster's files are in {out_dir / 'cluster'})",), exit_code=FAILED)
     lake = params.lake or str(out_dir / "lake")

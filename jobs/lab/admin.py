@@ -1,15 +1,16 @@
-"""What one asks of a cluster, by writing the znodes that Kafka's own tools wrote, and what its znodes say.
+"""What one asks of a cluster, and what it says: of one with ZooKeeper through its znodes.
 
-``kafka-topics --zookeeper``, ``kafka-reassign-partitions`` and ``kafka-preferred-replica-election`` did nothing else up
-to 2.x, and every release with a controller in ZooKeeper mode takes them up: so one way serves all of them.
+``kafka-topics --zookeeper``, ``kafka-reassign-partitions`` and ``kafka-preferred-replica-election`` did nothing else
+than write znodes up to 2.x, and every release with a controller in ZooKeeper mode takes them up: so one way serves all
+of them. :mod:`jobs.lab.kraft_admin` asks a cluster without one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError, NoNodeError
@@ -27,16 +28,52 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True)
 class State:
-    """A partition's decided state; ``partition_epoch`` is its znode's version."""
+    """A partition's decided state; what only znodes say is None where there are none."""
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
-    controller_epoch: int
-    partition_epoch: int
+    controller_epoch: int | None = None
+    partition_epoch: int | None = None
 
 
-class Admin:
+class Admin(Protocol):
+    """What scenarios ask of a cluster, and look at; each waits for a server that is down."""
+
+    def create_topic(
+        self, topic: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str] | None = None
+    ) -> None: ...
+
+    def add_partitions(self, topic: str, assignment: Mapping[int, Sequence[int]]) -> None:
+        """``assignment`` of the new ones; those that are there keep theirs."""
+
+    def reassign(self, plan: Mapping[Partition, Sequence[int]]) -> None:
+        """Ask for other replicas; :meth:`is_reassigning` says whether it is under way."""
+
+    def elect_preferred(self, partitions: Sequence[Partition]) -> None:
+        """Ask for it; :meth:`is_electing_preferred` says whether it is under way."""
+
+    def delete_topic(self, topic: str) -> None:
+        """Ask for the deletion; :meth:`topics` shows when it is done."""
+
+    def controller(self) -> int | None:
+        """The node that decides, as far as is known."""
+
+    def live_brokers(self) -> Collection[int]:
+        """Those that are registered, and not fenced."""
+
+    def topics(self) -> dict[str, dict[int, list[int]]]:
+        """The assignment of every topic."""
+
+    def state(self, partition: Partition) -> State | None:
+        """None where nothing is decided yet, or the topic is gone."""
+
+    def is_electing_preferred(self) -> bool: ...
+
+    def is_reassigning(self) -> bool: ...
+
+
+class ZooKeeperAdmin:
     """Reads and writes through one ZooKeeper session, which outlasts pauses of the server."""
 
     def __init__(self, zookeeper: KazooClient) -> None:
@@ -81,14 +118,9 @@ class Admin:
         found = self._read("/controller")
         return None if found is None else int(found["brokerid"])
 
-    def live_brokers(self) -> dict[int, int]:
-        """The session of each registered broker."""
-        found = {}
-        for name in self._children(BROKER_IDS_PATH):
-            stat = self._zookeeper.retry(self._zookeeper.exists, f"{BROKER_IDS_PATH}/{name}")
-            if stat is not None:
-                found[int(name)] = stat.ephemeralOwner
-        return found
+    def live_brokers(self) -> Collection[int]:
+        """Those that are registered."""
+        return {int(name) for name in self._children(BROKER_IDS_PATH)}
 
     def topics(self) -> dict[str, dict[int, list[int]]]:
         """The assignment of every topic."""

@@ -24,6 +24,8 @@ class Scenario:
 
     ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
     errors it provokes: the cluster truly broke them. ``keeps_logs``: at the end its partitions' directories are copied.
+    ``kraft`` is None where it plays with and without ZooKeeper, else only so. ``needs_separate_controllers``: it ends
+    most of the brokers, and a quorum is to go on.
     """
 
     name: str
@@ -34,10 +36,15 @@ class Scenario:
     broker_ids: Sequence[int] = (1, 2, 3)
     settings: Mapping[str, str] = field(default_factory=dict)
     keeps_logs: bool = False
+    kraft: bool | None = None
+    needs_separate_controllers: bool = False
 
     def file_name(self, release: Release) -> str:
         """``lost_disk-3.9.1``: the name of its capture's folder."""
-        return f"{self.name.replace('-', '_')}-{release.version}"
+        return f"{self.name.replace('-', '_')}-{release.name}"
+
+    def plays_on(self, release: Release) -> bool:
+        return self.kraft is None or self.kraft == release.is_kraft
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Stage:
         self.recording.wait_for_rounds(rounds)
 
     def kill(self, broker_id: int) -> None:
-        """SIGKILL, until ZooKeeper has noticed."""
+        """SIGKILL, until the session has ended."""
         self.cluster.kill(broker_id)
         self.cluster.wait_until_gone(broker_id)
         self.note("session_ended", broker=broker_id)

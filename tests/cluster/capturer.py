@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from jobs.lab.machines.cluster import Cluster
+from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.waiting import PATIENCE_S
 
 INTERVAL_S: Final = 0.5
@@ -31,7 +31,7 @@ class Run:
 class Capturer:
     """Captures all of a cluster into ``folder``, in one process after the other."""
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, cluster: ZooKeeperCluster, folder: Path) -> None:
         self.folder = folder
         self.runs: list[Run] = []
         self.printed: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.lab.machines.releases import BY_VERSION, Release, kafka_jars
+from jobs.lab.machines.releases import BY_NAME, Release, kafka_jars
 from jobs.lab.play import Played, play
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.session.java import find_java
@@ -59,8 +59,8 @@ def player(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Player]:
     """
 
     def played(scenario: str, version: str) -> Played:
-        require_jars(BY_VERSION[version])
-        return play(SCENARIOS[scenario], BY_VERSION[version], tmp_path / "lab", say=print)
+        require_jars(BY_NAME[version])
+        return play(SCENARIOS[scenario], BY_NAME[version], tmp_path / "lab", say=print)
 
     yield played
     left = processes_of(tmp_path)

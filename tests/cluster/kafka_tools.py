@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from jobs.lab.admin import Partition
-from jobs.lab.machines.cluster import Cluster
 from jobs.lab.machines.processes import JVM_OPTIONS
 from jobs.lab.machines.releases import kafka_jars
+from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.session.java import find_java
 
 #: Since then TopicCommand asks brokers; before it read ZooKeeper.
@@ -37,7 +37,7 @@ class Described:
 class KafkaTools:
     """The tools of a cluster's release, from its own jars."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ZooKeeperCluster) -> None:
         self._cluster = cluster
         self._java = find_java()
         self._jars = kafka_jars(self._java, cluster.release)

@@ -16,9 +16,9 @@ from kazoo.client import KazooClient
 from kazoo.security import ACL, Id, make_digest_acl
 
 from jobs.lab.admin import Partition
-from jobs.lab.machines.cluster import Cluster
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.releases import Release
+from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.waiting import wait_for
 from tests.cluster.certificates import STORE_PASSWORD, Authority, Certified
 
@@ -151,7 +151,7 @@ def secured(release: Release, folder: Path) -> Secured:
     return Secured(cluster, papers, has_tls, *free_ports(1))
 
 
-class LockedCluster(Cluster):
+class LockedCluster(ZooKeeperCluster):
     """``ports`` are those of each broker's listeners, by name; ZooKeeper listens for TLS on ``secure_port``. ``logins``
     are the JAAS files of ZooKeeper and of the brokers."""
 

@@ -17,8 +17,8 @@ from typing import Final
 import pytest
 
 from jobs.lab.load import Load
-from jobs.lab.machines.cluster import Cluster
-from jobs.lab.machines.releases import BY_VERSION
+from jobs.lab.machines.releases import BY_NAME
+from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.play import Played
 from jobs.lab.stage import ORDERS, Scenario
 from jobs.lab.waiting import wait_for
@@ -45,7 +45,7 @@ FROZEN_S: Final = 13.0
 class Story:
     """A cluster under load to which something happens in each run of a capturer that is killed meanwhile."""
 
-    def __init__(self, cluster: Cluster, capturer: Capturer, seed: int) -> None:
+    def __init__(self, cluster: ZooKeeperCluster, capturer: Capturer, seed: int) -> None:
         self.cluster = cluster
         self.capturer = capturer
         self._random = random.Random(seed)
@@ -115,8 +115,8 @@ class Story:
 
 @pytest.mark.parametrize(("version", "seed"), [("1.1.1", 11), ("3.9.1", 39)])
 def test_what_was_captured_stays_good_and_goes_on(version: str, seed: int, tmp_path: Path, figures: Figures) -> None:
-    require_jars(BY_VERSION[version])
-    cluster = Cluster(BY_VERSION[version], tmp_path / "cluster")
+    require_jars(BY_NAME[version])
+    cluster = ZooKeeperCluster(BY_NAME[version], tmp_path / "cluster")
     capturer = Capturer(cluster, tmp_path / f"capturer_killed-{version}")
     try:
         with cluster:
@@ -139,11 +139,11 @@ def test_what_was_captured_stays_good_and_goes_on(version: str, seed: int, tmp_p
     assert processes_of(tmp_path) == {}
 
 
-def logs_of(cluster: Cluster) -> list[Path]:
+def logs_of(cluster: ZooKeeperCluster) -> list[Path]:
     return sorted(path for broker in cluster.brokers.values() for path in broker.logs.glob("*.log"))
 
 
-def log_problems(cluster: Cluster, capture: Path, sizes: dict[Path, int]) -> list[str]:
+def log_problems(cluster: ZooKeeperCluster, capture: Path, sizes: dict[Path, int]) -> list[str]:
     """Each log has one copy, which is its beginning, as long at least as the log was when the last run was to end."""
     found = []
     for broker in cluster.brokers.values():
@@ -220,7 +220,7 @@ def gap_problems(capturer: Capturer, story: Story) -> list[str]:
     return found
 
 
-def reading_problems(cluster: Cluster, capture: Path, truth: Path, figures: Figures) -> list[str]:
+def reading_problems(cluster: ZooKeeperCluster, capture: Path, truth: Path, figures: Figures) -> list[str]:
     """Nothing is rejected, and what is read is what ZooKeeper's log says."""
     reading = read_whole(capture)
     found = [*reading.rejected, *reading.not_read]

@@ -16,9 +16,10 @@ from kafka.admin import NewTopic
 from kafka.errors import KafkaError
 
 from ingest.capture import BrokerFiles, CaptureParams, CaptureSummary, run_capture
+from jobs.lab.machines.kraft import CLUSTER_ID, KraftCluster
+from jobs.lab.machines.releases import BY_NAME
 from jobs.lab.waiting import wait_for
 from jobs.session.pinned_jars import JarsMissing
-from tests.cluster.kraft import CLUSTER_ID, RELEASE, KraftCluster
 from tests.cluster.processes import processes_of
 from tests.support.truth.offsets import bounds_of, read_evidence
 
@@ -27,6 +28,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 ASSIGNMENT = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
 RECORDS = 40
 KILLED = 3
+RELEASE = BY_NAME["4.1.0"]
 
 
 @dataclass
@@ -48,7 +50,9 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     stop = threading.Event()
     summaries: list[CaptureSummary] = []
     try:
-        cluster = KraftCluster(folder / "cluster")
+        cluster = KraftCluster(
+            RELEASE, folder / "cluster", controller_ids=(1,), own_settings={"broker.session.timeout.ms": "4000"}
+        )
     except JarsMissing as error:
         pytest.skip(str(error))
     with cluster:

@@ -14,7 +14,7 @@ import pytest
 
 from ingest.capture import CaptureParams, CaptureSummary, run_capture
 from jobs.lab.load import Load
-from jobs.lab.machines.releases import BY_VERSION
+from jobs.lab.machines.releases import BY_NAME
 from jobs.lab.waiting import wait_for
 from tests.cluster.certificates import STORE_PASSWORD
 from tests.cluster.client_settings import digest, jaas, locked, sasl, shown, tls, zookeeper_sasl, zookeeper_tls
@@ -43,7 +43,7 @@ LATE: Final = "the tree was not read within a round"
 @pytest.fixture(scope="module", params=["1.1.1", "2.8.2", "3.9.1"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """One of each release for all tests: with topics that hold records, and znodes that not everybody may read."""
-    release = BY_VERSION[request.param]
+    release = BY_NAME[request.param]
     require_jars(release)
     folder = tmp_path_factory.mktemp("secured")
     made = secured(release, folder)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from jobs.lab.machines.releases import BY_VERSION, NEWEST
+from jobs.lab.machines.releases import BY_NAME, NEWEST
 from jobs.lab.play import Played, play
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests import ROOT
@@ -39,8 +39,8 @@ def reconstructed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> LiveL
     folder = tmp_path_factory.mktemp("live")
     played: dict[tuple[str, str], Played] = {}
     for name, version in PLAYED:
-        require_jars(BY_VERSION[version])
-        played[name, version] = play(SCENARIOS[name], BY_VERSION[version], folder / f"{name}-{version}", say=print)
+        require_jars(BY_NAME[version])
+        played[name, version] = play(SCENARIOS[name], BY_NAME[version], folder / f"{name}-{version}", say=print)
     assert processes_of(folder) == {}
     return reconstruct_live(spark, folder, played)
 

@@ -1,4 +1,4 @@
-"""What is recorded on a broker's machine: checkpoints, logs and configuration."""
+"""What is recorded on a broker's machine: checkpoints, the metadata log, logs and configuration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Final
 
 from ingest.capture.machine.checkpoint_copies import CheckpointCopies, labels
 from ingest.capture.machine.log_following import LogFollower
+from ingest.capture.machine.metadata_copies import MetadataCopies
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, cannot_write
 from ingest.capture.params import BrokerFiles, CaptureError
@@ -44,6 +45,9 @@ class Agent:
             (path, CheckpointCopies(files.broker_id, path, folder.write, label))
             for label, path in _named(files.log_dirs)
         ]
+        self._quorum = [
+            (path, MetadataCopies(files.broker_id, path, folder.write, folder.path)) for path in files.log_dirs
+        ]
         target = folder.path / self._own / "logs"
         self._logs = [
             (path, LogFollower(path, target / label if label else target)) for label, path in _named(files.logs)
@@ -58,6 +62,7 @@ class Agent:
         """Copy and follow what changed. ``stamp`` is asked before each copy for the instant that it is named by."""
         for path, copies in self._copies:
             self._try("checkpoints", path, partial(copies.copy, stamp))
+        self._copy_quorum()
         if self._round % _SELDOM == 0:
             self._copy_epochs()
             self._copy_configs()
@@ -66,6 +71,7 @@ class Agent:
 
     def close(self) -> None:
         """The capture ends: what changes seldom is copied once more."""
+        self._copy_quorum()
         self._copy_epochs()
         for _ in range(_LAST_ROUNDS):
             before = self.log_bytes
@@ -90,6 +96,13 @@ class Agent:
         for name, reason in followed.lost:
             self._missed.once("logs", f"{self._name}: {os.path.join(path, name)}", reason)
         return 0
+
+    def _copy_quorum(self) -> None:
+        for path, copies in self._quorum:
+            self._try("the metadata log", path, copies.copy)
+            while copies.lost:
+                name, reason = copies.lost.pop()
+                self._missed.once("the metadata log", f"{self._name}: {os.path.join(path, name)}", reason)
 
     def _copy_epochs(self) -> None:
         for path, copies in self._copies:

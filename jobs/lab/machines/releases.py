@@ -4,8 +4,8 @@ The lists in ``jobs/lab/jars`` are whole: nothing is resolved, so that today's r
 They were made by resolving ``org.apache.kafka:kafka_2.10:0.8.2.2``, ``kafka_2.11:1.1.1``, ``kafka_2.13:2.8.2`` and
 ``kafka_2.13:3.9.1`` with a binding of slf4j to log4j and, from 2.8, what their ZooKeeper leaves to its user
 (``metrics-core``, ``snappy-java``); left out is what 0.8's log4j names and Central does not hold (``jms``,
-``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. 4.1.0, which has no ZooKeeper, is
-for the tests of ``capture``.
+``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13:4.1.0`` and ``4.3.1``
+come with log4j 2 and its binding.
 """
 
 from __future__ import annotations
@@ -24,13 +24,24 @@ FOLDER: Final = "kafka"
 
 @dataclass(frozen=True, order=True)
 class Release:
-    """One release of Kafka with the ZooKeeper it depends on."""
+    """One release of Kafka, with the ZooKeeper it depends on or, where it ``is_kraft``, a quorum of controllers."""
 
     number: tuple[int, ...]
+    is_kraft: bool = False
 
     @property
     def version(self) -> str:
         return ".".join(map(str, self.number))
+
+    @property
+    def name(self) -> str:
+        """The version; ``3.9.1-kraft`` where it could have a ZooKeeper and has none."""
+        return f"{self.version}-kraft" if self.is_kraft and self.number < (4,) else self.version
+
+    @property
+    def has_log4j2(self) -> bool:
+        """KIP-653, 4.0."""
+        return self.number >= (4,)
 
     @property
     def has_listeners(self) -> bool:
@@ -48,8 +59,10 @@ class Release:
         return self.number < (0, 9)
 
 
+#: With ZooKeeper.
 RELEASES: Final = tuple(Release(number) for number in ((0, 8, 2, 2), (1, 1, 1), (2, 8, 2), (3, 9, 1)))
-BY_VERSION: Final = {release.version: release for release in RELEASES}
+KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
+BY_NAME: Final = {release.name: release for release in (*RELEASES, *KRAFT_RELEASES)}
 OLDEST: Final = RELEASES[0]
 NEWEST: Final = RELEASES[-1]
 

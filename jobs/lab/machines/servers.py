@@ -1,4 +1,4 @@
-"""ZooKeeper and a broker: their folders, their configuration, and when they are ready."""
+"""ZooKeeper, a broker and a node of a quorum: their folders, their configuration, and when they are ready."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,11 +16,14 @@ from jobs.lab.machines import settings
 from jobs.lab.machines.guard import Guard
 from jobs.lab.machines.ports import LOOPBACK
 from jobs.lab.machines.processes import JVM_OPTIONS, JavaProcess
-from jobs.lab.machines.releases import Release
 from jobs.lab.waiting import NeverHappened, wait_for
 
-_STARTED: Final = re.compile(rb"\[Kafka ?Server (?:id=)?\d+\],? started \(kafka\.server\.KafkaServer\)")
+_STARTED: Final = re.compile(
+    rb"\[Kafka ?Server (?:id=)?\d+\],? started \(kafka\.server\.KafkaServer\)"
+    rb"|\[KafkaRaftServer nodeId=\d+\] Kafka Server started"
+)
 _LOG4J: Final = "log4j.properties"
+_FORMAT_S: Final = 180.0
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,15 @@ class _Server:
         self.port = port
         self.data = folder / "data"
         self.data.mkdir(parents=True)
-        command = [
+        self._java = [
             launcher.java,
             *JVM_OPTIONS,
             f"-Dlog4j.configuration=file:{folder / _LOG4J}",
+            f"-Dlog4j2.configurationFile=file:{folder / _LOG4J}",
             "-cp",
             os.pathsep.join(map(str, launcher.jars)),
-            *java_arguments,
-            str(config),
         ]
+        command = [*self._java, *java_arguments, str(config)]
         self.process = JavaProcess(name, command, folder, folder / "server.out", launcher.guard, log)
 
     @property
@@ -110,20 +114,18 @@ class ZooKeeper(_Server):
 
 
 class Broker(_Server):
-    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``own`` are settings of it, ``options`` of
-    its Java process."""
+    """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``properties`` gives the text of its
+    configuration for its data's folder, ``log4j`` that of its logs' for theirs; ``options`` are of its Java process."""
 
     def __init__(
         self,
         launcher: Launcher,
-        release: Release,
         broker_id: int,
         folder: Path,
         port: int,
-        zookeeper_port: int,
-        own: Mapping[str, str],
-        options: Sequence[str],
-        state_change_level: str,
+        properties: Callable[[Path], str],
+        log4j: Callable[[Path], str],
+        options: Sequence[str] = (),
     ) -> None:
         self.broker_id = broker_id
         self.logs = folder / "logs"
@@ -132,11 +134,8 @@ class Broker(_Server):
         arguments = ("-Xmx320m", *options, "kafka.Kafka")
         super().__init__(launcher, f"broker {broker_id}", folder, port, self.properties, arguments, self.server_log)
         self.logs.mkdir()
-        self.properties.write_text(
-            settings.broker_properties(release, broker_id, port, zookeeper_port, self.data, own), encoding="utf-8"
-        )
-        log4j = settings.broker_log4j(release, self.logs, state_change_level)
-        (folder / _LOG4J).write_text(log4j, encoding="utf-8")
+        self.properties.write_text(properties(self.data), encoding="utf-8")
+        (folder / _LOG4J).write_text(log4j(self.logs), encoding="utf-8")
         self._log_begins = 0
 
     def launch(self) -> None:
@@ -156,6 +155,18 @@ class Broker(_Server):
                 return _STARTED.search(log.read()) is not None
         except FileNotFoundError:
             return False
+
+    def format(self, cluster_id: str) -> None:
+        """What ``kafka-storage format`` does: a log directory of this cluster's, for a node of a quorum.
+
+        :raises NeverHappened: where it cannot be done, with what it said.
+        """
+        tool = ["kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", str(self.properties)]
+        done = subprocess.run(
+            [*self._java, *tool], capture_output=True, text=True, check=False, timeout=_FORMAT_S, cwd=self.logs.parent
+        )
+        if done.returncode:
+            raise NeverHappened(f"{self.process.name} has no log directory:\n{done.stdout}{done.stderr}")
 
     # --- what can happen to its disk, while it is down --------------------------------------------------------------
 

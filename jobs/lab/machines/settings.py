@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,18 @@ BROKER_SETTINGS: Final[Mapping[str, str]] = {
     "auto.leader.rebalance.enable": "false",
     "log.retention.check.interval.ms": "600000",
 }
+#: Of every node of a quorum: a session, an interval between heartbeats and between snapshots short enough to watch, and
+#: patience enough for a machine that is busy.
+KRAFT_SETTINGS: Final[Mapping[str, str]] = {
+    "broker.session.timeout.ms": "6000",
+    "broker.heartbeat.interval.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "4000",
+    "metadata.log.max.snapshot.interval.ms": "15000",
+    "share.coordinator.state.topic.replication.factor": "1",
+}
+#: What a quorum calls a setting that scenarios give; others of ZooKeeper's say nothing to it.
+_IN_KRAFT: Final = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
+_OF_ZOOKEEPER: Final = ("zookeeper.", "controlled.shutdown.enable")
 _PATTERN: Final = "[%d] %p %m (%c)%n"
 #: What 0.8's fetchers say 30,000 times a second of a dead leader.
 _FLOOD: Final = ("Error in fetch", "Reconnect due to socket error")
@@ -50,6 +62,37 @@ def broker_properties(
         **own,
     }
     return _lines(settings)
+
+
+def kraft_properties(
+    node_id: int,
+    roles: Sequence[str],
+    port: int,
+    controller_port: int | None,
+    voters: Mapping[int, int],
+    data: Path,
+    own: Mapping[str, str],
+) -> str:
+    """``server.properties`` of one node of a quorum; ``voters`` are the ports of its controllers by id, ``port`` is
+    that of its broker. ``own`` wins over all other settings."""
+    listeners = [f"PLAINTEXT://{LOOPBACK}:{port}"] * ("broker" in roles)
+    place = {"advertised.listeners": listeners[0]} if listeners else {}
+    if controller_port is not None:
+        listeners.append(f"CONTROLLER://{LOOPBACK}:{controller_port}")
+    common = {_IN_KRAFT.get(name, name): value for name, value in (*KRAFT_SETTINGS.items(), *own.items())}
+    settings = {
+        "node.id": str(node_id),
+        "process.roles": ",".join(roles),
+        "listeners": ",".join(listeners),
+        **place,
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.quorum.voters": ",".join(f"{voter}@{LOOPBACK}:{at}" for voter, at in voters.items()),
+        "log.dirs": str(data),
+        **BROKER_SETTINGS,
+        **common,
+    }
+    return _lines({name: value for name, value in settings.items() if not name.startswith(_OF_ZOOKEEPER)})
 
 
 def zookeeper_properties(port: int, data: Path, own: Mapping[str, str]) -> str:
@@ -95,6 +138,42 @@ def broker_log4j(release: Release, logs: Path, state_change_level: str, keeps_fl
             settings[filter_name] = "org.apache.log4j.varia.StringMatchFilter"
             settings[f"{filter_name}.StringToMatch"] = text
             settings[f"{filter_name}.AcceptOnMatch"] = "false"
+    return _lines(settings)
+
+
+def kraft_log4j(release: Release, logs: Path, state_change_level: str) -> str:
+    """The same three logs of a node of a quorum, by the loggers of its controller: ``org.apache.kafka.controller`` at
+    DEBUG where ``state_change_level`` is TRACE, which would be every heartbeat."""
+    files = {"server": "server", "controller": "controller", "stateChange": "state-change"}
+    level = {"TRACE": "DEBUG"}.get(state_change_level, state_change_level)
+    loggers = {
+        "org.apache.kafka.controller": (level, "controller"),
+        "kafka.controller": (level, "controller"),
+        "state.change.logger": (state_change_level, "stateChange"),
+    }
+    if not release.has_log4j2:
+        settings = {"log4j.rootLogger": "INFO, server"}
+        for name, file in files.items():
+            settings |= _appender(name, logs / f"{file}.log")
+        for logger, (at, appender) in loggers.items():
+            settings |= {f"log4j.logger.{logger}": f"{at}, {appender}", f"log4j.additivity.{logger}": "false"}
+        return _lines(settings)
+    settings = {"rootLogger.level": "INFO", "rootLogger.appenderRef.file.ref": "server"}
+    for name, file in files.items():
+        settings |= {
+            f"appender.{name}.type": "File",
+            f"appender.{name}.name": name,
+            f"appender.{name}.fileName": str(logs / f"{file}.log"),
+            f"appender.{name}.layout.type": "PatternLayout",
+            f"appender.{name}.layout.pattern": _PATTERN,
+        }
+    for number, (logger, (at, appender)) in enumerate(loggers.items()):
+        settings |= {
+            f"logger.{number}.name": logger,
+            f"logger.{number}.level": at,
+            f"logger.{number}.additivity": "false",
+            f"logger.{number}.appenderRef.file.ref": appender,
+        }
     return _lines(settings)
 
 

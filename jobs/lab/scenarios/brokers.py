@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobs.lab.admin import Partition
+from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.stage import ORDERS, Stage
 from jobs.lab.waiting import NeverHappened, wait_for
 
@@ -66,10 +67,12 @@ def session_expiry(stage: Stage) -> None:
 
 def zookeeper_outage(stage: Stage) -> None:
     """ZooKeeper is killed and started again: brokers serve on, and nothing is decided meanwhile; then a broker dies."""
+    cluster = stage.cluster
+    assert isinstance(cluster, ZooKeeperCluster)
     with stage.busy() as (orders, load):
-        stage.cluster.kill_zookeeper()
+        cluster.kill_zookeeper()
         load.wait_for_more(60)
-        stage.cluster.start_zookeeper()
+        cluster.start_zookeeper()
         stage.let_run(load)
         _die_and_return(stage, not_the_controller(stage), orders)
 
@@ -113,19 +116,35 @@ def unclean_election(stage: Stage) -> None:
         stage.let_run(load)
 
 
+def quorum_outage(stage: Stage) -> None:
+    """Two of three controllers are killed: brokers serve on, and nothing is decided until one is back; then a broker
+    dies."""
+    with stage.busy() as (orders, load):
+        controllers = sorted(stage.cluster.nodes.keys() - stage.cluster.brokers.keys())
+        for controller in controllers[:2]:
+            stage.cluster.kill(controller)
+        load.wait_for_more(60)
+        for controller in controllers[:2]:
+            stage.cluster.start(controller)
+        stage.cluster.wait_for_controller()
+        stage.let_run(load)
+        _die_and_return(stage, not_the_controller(stage), orders)
+
+
 def _die_and_return(stage: Stage, broker: int, partitions: list[Partition]) -> None:
     stage.kill(broker)
     living = [other for other in stage.cluster.brokers if other != broker]
     for partition in partitions:
         stage.wait_for_leader(partition, living)
         stage.wait_for_isr(partition, living)
+    if broker not in stage.cluster.brokers:
+        stage.cluster.wait_for_controller(other_than=broker)
     stage.recording.wait_for_rounds(2)
     stage.cluster.start(broker)
     stage.cluster.wait_for_full_isr()
 
 
 def _pause_past_the_session(stage: Stage, broker: int, partitions: list[Partition]) -> None:
-    session = stage.admin.live_brokers()[broker]
     stage.cluster.pause(broker)
     stage.cluster.wait_until_gone(broker)
     stage.note("session_ended", broker=broker)
@@ -134,7 +153,7 @@ def _pause_past_the_session(stage: Stage, broker: int, partitions: list[Partitio
         stage.wait_for_leader(partition, living)
     stage.recording.wait_for_rounds(2)
     stage.cluster.resume(broker)
-    wait_for(f"broker {broker} has another session", lambda: stage.admin.live_brokers().get(broker, session) != session)
+    stage.cluster.wait_until_back(broker)
     try:
         stage.cluster.wait_for_full_isr(_ISR_PATIENCE_S)
     except NeverHappened:

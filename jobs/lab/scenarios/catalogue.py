@@ -21,7 +21,19 @@ _ALL: Final = (
     ),
     Scenario("zombie", "the controller freezes past its session and wakes: a zombie", brokers.zombie),
     Scenario("session-expiry", "a broker freezes past its session and registers again", brokers.session_expiry),
-    Scenario("zookeeper-outage", "ZooKeeper is killed and comes back, then a broker dies", brokers.zookeeper_outage),
+    Scenario(
+        "zookeeper-outage",
+        "ZooKeeper is killed and comes back, then a broker dies",
+        brokers.zookeeper_outage,
+        kraft=False,
+    ),
+    Scenario(
+        "quorum-outage",
+        "most controllers are killed and come back, then a broker dies",
+        brokers.quorum_outage,
+        kraft=True,
+        needs_separate_controllers=True,
+    ),
     Scenario("preferred-election", "after a restart, the preferred leaders are elected", brokers.preferred_election),
     Scenario("added-partitions", "a topic gets two more partitions under load", topics.added_partitions),
     Scenario("reassignment", "partitions move to other brokers under load", topics.reassignment),
@@ -32,6 +44,7 @@ _ALL: Final = (
         brokers.unclean_election,
         shows=("unclean_election", "committed_records_lost"),
         explains=frozenset({"R08", "R30", "R33", "R35", "R36"}),
+        needs_separate_controllers=True,
     ),
     Scenario(
         "small-segments",

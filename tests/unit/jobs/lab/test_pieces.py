@@ -15,7 +15,7 @@ from jobs.lab.events import Events
 from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings
 from jobs.lab.machines.ports import LOOPBACK, free_ports
-from jobs.lab.machines.releases import BY_VERSION, RELEASES, Release, kafka_jars, pinned
+from jobs.lab.machines.releases import BY_NAME, KRAFT_RELEASES, RELEASES, Release, kafka_jars, pinned
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.lab.waiting import NeverHappened, wait_for
 from jobs.session.pinned_jars import JarsMissing, ivy_module
@@ -23,6 +23,7 @@ from reconstruct.model.versions import KafkaVersion
 from tests import ROOT
 
 OLDEST, NEWEST = RELEASES[0], RELEASES[-1]
+EVERY = pytest.mark.parametrize("release", [*RELEASES, *KRAFT_RELEASES], ids=lambda release: release.name)
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +31,14 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
+@EVERY
 def test_every_jar_is_pinned_and_the_broker_is_among_them(release: Release) -> None:
     jars = pinned(release)
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in jars.values())
     assert any(re.fullmatch(rf"org\.apache\.kafka:kafka_2\.\d+:{re.escape(release.version)}", name) for name in jars)
-    for needed in ("org.apache.zookeeper:zookeeper:", "org.slf4j:slf4j-"):
+    binding = "org.apache.logging.log4j:log4j-slf4j-impl:" if release.has_log4j2 else "org.slf4j:slf4j-"
+    decider = "org.apache.kafka:kafka-raft:" if release.is_kraft else "org.apache.zookeeper:zookeeper:"
+    for needed in (decider, binding):
         assert any(name.startswith(needed) for name in jars), needed
 
 
@@ -84,15 +87,38 @@ def test_a_broker_is_told_its_place_as_its_release_understands_it() -> None:
     assert "replica.lag.time.max.ms=7\n" in new
 
 
+def test_a_node_of_a_quorum_is_told_its_roles_and_what_the_scenario_sets() -> None:
+    own = {"zookeeper.session.timeout.ms": "20000", "replica.lag.time.max.ms": "7"}
+    voters = {2: 9093, 101: 9193}
+    both = settings.kraft_properties(2, ["broker", "controller"], 9092, 9093, voters, Path("/data"), own)
+    alone = settings.kraft_properties(101, ["controller"], 9192, 9193, voters, Path("/data"), {})
+    assert "zookeeper" not in both
+    assert "broker.session.timeout.ms=20000\n" in both
+    assert "replica.lag.time.max.ms=7\n" in both
+    assert f"listeners=PLAINTEXT://{LOOPBACK}:9092,CONTROLLER://{LOOPBACK}:9093\n" in both
+    assert f"controller.quorum.voters=2@{LOOPBACK}:9093,101@{LOOPBACK}:9193\n" in both
+    assert f"\nlisteners=CONTROLLER://{LOOPBACK}:9193\n" in alone
+    assert "advertised" not in alone
+
+
+@pytest.mark.parametrize("release", KRAFT_RELEASES, ids=lambda release: release.name)
+def test_a_node_of_a_quorum_logs_what_its_controller_does_apart(release: Release) -> None:
+    written = settings.kraft_log4j(release, Path("/logs"), "TRACE")
+    for file in ("server.log", "controller.log", "state-change.log"):
+        assert f"/logs/{file}\n" in written
+    assert "org.apache.kafka.controller" in written
+    assert ("rootLogger.appenderRef" in written) is release.has_log4j2
+
+
 def test_only_what_0_8_repeats_without_pause_is_left_out_of_the_log() -> None:
     assert "StringMatchFilter" in settings.broker_log4j(OLDEST, Path("/logs"), "TRACE")
     assert "StringMatchFilter" not in settings.broker_log4j(OLDEST, Path("/logs"), "TRACE", keeps_flood=True)
     assert all("StringMatchFilter" not in settings.broker_log4j(r, Path("/logs"), "INFO") for r in RELEASES[1:])
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.version)
+@EVERY
 def test_a_capture_s_name_tells_the_version(release: Release) -> None:
-    assert BY_VERSION[release.version] is release
+    assert BY_NAME[release.name] is release
     for scenario in SCENARIOS.values():
         name = scenario.file_name(release)
         assert KafkaVersion.parse(name) == KafkaVersion(release.number)
@@ -130,6 +156,8 @@ def test_the_scenarios_are_listed_without_playing_one(capsys: pytest.CaptureFixt
         (["kill", "--out", "full"], "is there and not empty"),
         (["kill", "--out", "full/a"], "is there and not empty"),
         (["kill", "--master", "yarn"], "starts its cluster on this machine"),
+        (["zookeeper-outage", "--version", "4.1.0"], "zookeeper-outage does not play on 4.1.0"),
+        (["quorum-outage", "--version", "3.9.1"], "quorum-outage does not play on 3.9.1"),
     ],
 )
 def test_wrong_use_is_said_before_anything_starts(
@@ -150,8 +178,9 @@ def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("KAFKA_STATE_REPLAY_LAKE", raising=False)
     params = cli.parse(["lab", "zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])[2]
     assert params == lab_job.Params(
-        "zombie", "0.8.2.2", "INFO", str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
+        "zombie", "0.8.2.2", "INFO", False, str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
+    assert cli.parse(["lab", "kill", "--version", "3.9.1-kraft", "--separate-controllers"])[2].is_separate
     assert cli.parse(["lab", "kill", "--lake", "l"])[2].lake == str(tmp_path / "l")
 
 

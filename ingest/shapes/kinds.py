@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.shapes import partition_lists, server_values, structs, values
+from ingest.shapes import partition_lists, quorum_values, server_values, structs, values
 from ingest.shapes.values import Fields, searched
 
 #: Topic names are made of these; the partition follows the last hyphen.
@@ -44,7 +44,8 @@ SPEAKER: Final = r"(?:\[[^\]]*\](?:, |: | )?|Partition \[[^\]]*\] on broker -?\d
 
 _ID_LIST: Final = r"(?:\w*\([-\d, ]*\)|\[[-\d, ]*\]|[-\d,]*)"
 _PARTITION_STATE: Final = (
-    r"(?:\w*PartitionState\([^)]*\)|\(LeaderAndIsrInfo:\S*\)|[\w.]+\$PartitionState@[0-9a-f]+|MetadataPartition\(.*?\))"
+    r"(?:\w*PartitionState\([^)]*\)|PartitionRegistration\([^)]*\)|\(LeaderAndIsrInfo:\S*\)"
+    r"|[\w.]+\$PartitionState@[0-9a-f]+|MetadataPartition\(.*?\))"
 )
 _BROKER: Final = (
     r"(?:-?\d+|id:-?\d+,host:[^ ,]*,port:-?\d+|Node\([^)]*\)|\S+ \(id: -?\d+ rack: [^)]*\)|BrokerEndPoint\([^)]*\)"
@@ -66,6 +67,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     "any": Kind(r".*?"),
     "word_list": Kind(r"[\w,]+"),
     "election_strategy": Kind(r"\w+LeaderElectionStrategy(?:\((?:true|false)\))?"),
+    # of a KRaft quorum: a node's state, the request for a vote, 00000000000000000044-0000000003 or OffsetAndEpoch(...)
+    "quorum_state": Kind(r".+?", fields=quorum_values.state),
+    "previous_quorum_state": Kind(r".+?", fields=quorum_values.previous_state),
+    "vote_request": Kind(r"VoteRequestData\(.*\)", fields=quorum_values.vote_request),
+    "snapshot_id": Kind(r"(?:\d{20}-\d{10}|OffsetAndEpoch[(\[][^)\]]*[)\]])", value=quorum_values.snapshot),
     "record": Kind(r"(?:\w+\(.*\)|\S+)"),
     "topic": Kind(_TOPIC),
     "become_type": Kind(r"(?:become-leader|become-follower)"),

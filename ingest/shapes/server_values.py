@@ -19,6 +19,10 @@ _speaker: Final = searched(
     r"(?:[Cc]ontroller |Controller id=|controllerId=)(?P<controller_id>-?\d+)"
     r"(?: epoch=(?P<controller_epoch>-?\d+))?",
     r"(?:Topic Deletion Manager |delete-topics-thread-|Listener on )(?P<controller_id>-?\d+)",
+    r"(?:broker|controller)-(?P<broker_id>\d+)-to-controller",
+    r"(?:Raft|Assignments|Registration)Manager id=(?P<broker_id>\d+)",
+    r"(?:MetadataLoader|SnapshotGenerator|SnapshotEmitter|Publisher(?: broker| controller)?) id=(?P<broker_id>\d+)",
+    r"(?:nodeId=|kafka-)(?P<broker_id>\d+)",
     r"(?:[Bb]roker |broker=|brokerId=|Kafka Server |Server id=|LifecycleManager id=|KafkaApi-)(?P<broker_id>-?\d+)",
 )
 _moving_broker: Final = searched(r"broker (?P<broker_id>-?\d+)")

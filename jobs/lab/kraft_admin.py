@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import InvalidReplicationAssignmentError, KafkaError, TopicAlreadyExistsError
 
 from jobs.lab.admin import Partition, State
 from jobs.lab.waiting import PATIENCE_S, NeverHappened
@@ -17,6 +17,8 @@ Value = TypeVar("Value")
 _PREFERRED: Final = 0
 _ANSWER_MS: Final = 4_000
 _PAUSE_S: Final = 0.2
+#: Asking again changes nothing.
+_FINAL: Final = (TopicAlreadyExistsError, InvalidReplicationAssignmentError)
 
 
 class KraftAdmin:
@@ -115,7 +117,7 @@ class KraftAdmin:
                     )
                 return call(self._client)
             except (KafkaError, OSError, RuntimeError, IndexError) as error:
-                if isinstance(error, TopicAlreadyExistsError):
+                if isinstance(error, _FINAL):
                     raise
                 self.close()
                 if time.monotonic() > deadline:

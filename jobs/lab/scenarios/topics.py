@@ -44,7 +44,7 @@ def added_partitions(stage: Stage) -> None:
 
 def reassignment(stage: Stage) -> None:
     """Two partitions move: one in part, one wholly, under load; then one moves back."""
-    with stage.busy({0: (1, 2), 1: (2,), 2: (3, 1, 2)}) as (_, load):
+    with stage.busy({0: (1, 2), 1: (2, 3), 2: (3, 1)}) as (_, load):
         _reassign(stage, {("orders", 0): (3, 2), ("orders", 1): (1,)})
         stage.let_run(load)
         _reassign(stage, {("orders", 1): (2,)})

@@ -22,6 +22,9 @@ def test_the_state_change_log_has_no_other() -> None:
 
 #: What the rules and questions need, each by a line of Kafka's.
 NEEDED = """
+quorum_state_changed | org.apache.kafka.raft.QuorumState | [RaftManager id=1] Completed transition to Unattached(epoch=5, votedKey=null, voters=[1, 2, 3]) from null
+quorum_majority_lost | org.apache.kafka.raft.LeaderState | [RaftManager id=3] Did not receive fetch request from the majority of the voters within 3000ms. Current fetched voters are [], and voters are [1, 2, 3]
+broker_server_started | kafka.server.KafkaRaftServer | [KafkaRaftServer nodeId=1] Kafka Server started
 controller_failover_step | kafka.controller.KafkaController | [Controller id=1] Initializing controller context
 partition_state_machine_stopped | kafka.controller.ZkPartitionStateMachine | [PartitionStateMachine controllerId=1] Stopped partition state machine
 reassignment_assignment_started | kafka.controller.KafkaController | [Controller id=1] Updating assignment of partition t-0 from ReplicaAssignment(replicas=1, addingReplicas=, removingReplicas=) to ReplicaAssignment(replicas=2,1, addingReplicas=2, removingReplicas=1)

@@ -119,7 +119,7 @@ def topic_entries(response: Any) -> Iterator[tuple[str, str]]:
         entry = {
             "description": "topic",
             "topic": topic.name,
-            "topic_id": _id_text(topic.topic_id) if version >= 10 else None,
+            "topic_id": id_text(topic.topic_id) if version >= 10 else None,
             "is_internal": topic.is_internal if version >= 1 else None,
             "error_code": topic.error_code,
             "partitions": [
@@ -135,12 +135,12 @@ def topic_entries(response: Any) -> Iterator[tuple[str, str]]:
                 for one in sorted(topic.partitions, key=lambda one: int(one.partition_index))
             ],
         }
-        yield topic.name, _rest(entry)
+        yield topic.name, rest_of_line(entry)
 
 
 def gone_entry(topic: str) -> str:
     """The rest of the line that says that a topic is no longer described."""
-    return _rest({"description": "topic_gone", "topic": topic})
+    return rest_of_line({"description": "topic_gone", "topic": topic})
 
 
 def described(asked: Asked, rests: Iterable[str]) -> list[bytes]:
@@ -189,7 +189,7 @@ def reassignment_entry(response: Any) -> str:
             for one in topic.partitions
         ]
     }
-    return _rest(entry)
+    return rest_of_line(entry)
 
 
 def error_name(code: int) -> str:
@@ -198,14 +198,14 @@ def error_name(code: int) -> str:
     return str(getattr(found, "message", None) or found.__name__)
 
 
-def _id_text(topic_id: UUID | None) -> str | None:
+def id_text(topic_id: UUID | None) -> str | None:
     """As Kafka writes it, in ZooKeeper too; None for the id of no topic."""
     return base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode() if topic_id else None
 
 
-def _rest(entry: dict[str, Any]) -> str:
+def rest_of_line(entry: dict[str, Any]) -> str:
     return json.dumps(entry, separators=(",", ":"))[1:]
 
 
 def _line(asked: Asked, entry: dict[str, Any]) -> bytes:
-    return f"{asked.head()}{_rest(entry)}\n".encode()
+    return f"{asked.head()}{rest_of_line(entry)}\n".encode()

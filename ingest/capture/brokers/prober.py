@@ -5,48 +5,31 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from kafka.protocol.admin import DescribeLogDirsRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeLogDirsRequest,
+    DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest,
+    ListPartitionReassignmentsRequest,
+)
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from ingest.capture.brokers import answers, requests
+from ingest.capture.brokers import answers, kraft_answers, requests
 from ingest.capture.brokers.answers import Asked, Partition, View
 from ingest.capture.brokers.client import BrokerClient
-from ingest.capture.brokers.descriptions import Changes, HiddenTopics
+from ingest.capture.brokers.descriptions import Changes
 from ingest.capture.brokers.failures import BrokerUnreachable, ConnectionClosed
 from ingest.capture.brokers.requests import CONSUMER, DEBUGGING_CLIENT
+from ingest.capture.brokers.shared import NO_PERMISSION, Shared
 from ingest.capture.clock import Backoff, Pace, Rounds, instant_ms, now_ms
-from ingest.capture.missed import Missed
 from ingest.capture.output import JsonLines
-from ingest.capture.params import CaptureError, CaptureParams
+from ingest.capture.params import CaptureError
 
 #: Since this version a request for a topic by name creates none.
 _CREATES_NO_TOPIC: Final = 4
-_NO_PERMISSION: Final = "no permission to DESCRIBE the cluster"
-
-
-@dataclass(frozen=True)
-class Shared:
-    """What the probers of one cluster share. ``found`` is called with the view of every answer to Metadata, ``failed``
-    with an error that ends the capture."""
-
-    params: CaptureParams
-    settings: Mapping[str, Any]
-    descriptions: JsonLines
-    log_dirs: JsonLines
-    reassignments: JsonLines
-    missed: Missed
-    hidden: HiddenTopics
-    found: Callable[[View], None]
-    failed: Callable[[CaptureError], None]
-
-    def connect(self, address: tuple[str, int], timeout_s: float) -> BrokerClient:
-        """Raises :class:`BrokerUnreachable`."""
-        return BrokerClient(*address, self.settings, timeout_s=timeout_s, api_version=self.params.api_version)
 
 
 class _Ended(Exception):
@@ -76,6 +59,8 @@ class Prober:
         self._changes = Changes()
         self._last: dict[str, int] = {}
         self._reassigned: str | None = None
+        self._registered: str | None = None
+        self._elr: dict[str, list[dict[str, Any]]] = {}
         self._rounds = Rounds()
 
     def start(self, rounds: Rounds) -> threading.Thread:
@@ -135,7 +120,7 @@ class Prober:
         assert view is not None  # metadata is due in the first round of each connection
         self._probe(client, view.replicas, DEBUGGING_CLIENT)
         self._probe(client, view.leads, CONSUMER)
-        if view.controller_id == self.broker_id:
+        if view.controller_id == self.broker_id and not is_kraft(client):
             self._list_reassignments(client)
         if self._is_due("log_dirs", number, self._params.log_dirs_every):
             self._describe_log_dirs(client)
@@ -143,7 +128,8 @@ class Prober:
     def _connect(self) -> BrokerClient:
         self._last.clear()
         self._changes = Changes()
-        self._reassigned = None
+        self._reassigned = self._registered = None
+        self._elr = {}
         return self._shared.connect(self.address, self._params.request_timeout_s)
 
     def _disconnect(self) -> None:
@@ -177,8 +163,39 @@ class Prober:
         lines = [answers.cluster_line(response, asked), *answers.described(asked, changed)]
         self._shared.descriptions.append(lines)
         self._shared.found(view)
-        if view.controller_id == self.broker_id:  # one broker's word is enough
+        in_kraft = is_kraft(client)
+        if in_kraft:
+            self._describe_kraft(client)
+        # one broker's word is enough; without ZooKeeper each names another as the controller
+        if self.broker_id == (min(view.brokers, default=None) if in_kraft else view.controller_id):
             self._look_for_hidden(client, version)
+
+    def _describe_kraft(self, client: BrokerClient) -> None:
+        """What the broker's image has and Metadata does not say: who is fenced, and who is eligible to lead."""
+        rests = []
+        version = client.version(DescribeClusterRequest, requests.DESCRIBE_CLUSTER_VERSION)
+        if version == requests.DESCRIBE_CLUSTER_VERSION:  # before 4.0 it names no fenced brokers
+            response, asked = self._ask(client, requests.describe_cluster(version))
+            entry = kraft_answers.registered_entry(response)
+            if not response.error_code and entry != self._registered:
+                self._registered = entry
+                rests.append(entry)
+            self._shared.descriptions.append(answers.described(asked, rests))
+        if client.version(DescribeTopicPartitionsRequest, 0) is not None:
+            self._describe_elr(client)
+
+    def _describe_elr(self, client: BrokerClient) -> None:
+        found: dict[str, list[dict[str, Any]]] = {}
+        request = requests.describe_topic_partitions()
+        while request is not None:
+            response, asked = self._ask(client, request)
+            for topic, partitions in kraft_answers.elr_of(response):
+                found.setdefault(topic, []).extend(partitions)
+            request = requests.describe_topic_partitions(response.next_cursor) if response.next_cursor else None
+        changed = [topic for topic in found if found[topic] != self._elr.get(topic, [])]
+        self._elr = found
+        rests = [kraft_answers.elr_entry(topic, found[topic]) for topic in changed]
+        self._shared.descriptions.append(answers.described(asked, rests))
 
     def _look_for_hidden(self, client: BrokerClient, version: int) -> None:
         doubtful = self._shared.hidden.doubtful(self._changes.topics)
@@ -220,7 +237,7 @@ class Prober:
         if response.error_code:
             self._refused("log dirs", response.error_code)
         elif not response.results:  # before 3.2 (KIP-784) an answer without permission was an empty one
-            self._missed.once("log dirs", self._name, f"the broker names none: {_NO_PERMISSION}")
+            self._missed.once("log dirs", self._name, f"the broker names none: {NO_PERMISSION}")
         self._shared.log_dirs.append(answers.log_dir_lines(response, asked))
 
     def _refused(self, what: str, code: int) -> None:
@@ -228,5 +245,10 @@ class Prober:
         name = answers.error_name(code)
         self.errors[name] += 1
         if name != "NOT_CONTROLLER":
-            reason = _NO_PERMISSION if name == "CLUSTER_AUTHORIZATION_FAILED" else f"the broker answers {name}"
+            reason = NO_PERMISSION if name == "CLUSTER_AUTHORIZATION_FAILED" else f"the broker answers {name}"
             self._missed.once(what, self._name, reason)
+
+
+def is_kraft(client: BrokerClient) -> bool:
+    """Whether the broker's cluster has a quorum in place of ZooKeeper: brokers with one know no such request."""
+    return client.version(DescribeQuorumRequest, requests.DESCRIBE_QUORUM_VERSION) is not None

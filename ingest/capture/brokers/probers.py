@@ -14,7 +14,9 @@ from ingest.capture.brokers import answers, requests
 from ingest.capture.brokers.answers import View
 from ingest.capture.brokers.descriptions import HiddenTopics, KnownTopics
 from ingest.capture.brokers.failures import BrokerUnreachable
-from ingest.capture.brokers.prober import Prober, Shared
+from ingest.capture.brokers.prober import Prober, is_kraft
+from ingest.capture.brokers.quorum import QuorumProber
+from ingest.capture.brokers.shared import Shared
 from ingest.capture.clock import Backoff, Rounds
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
@@ -57,6 +59,7 @@ class Probers:
         self._probers: dict[int, Prober] = {}
         self._threads: list[threading.Thread] = []
         self._rounds: Rounds | None = None
+        self._quorum: QuorumProber | None = None
 
     def bootstrap(self) -> None:
         """Ask the bootstrap servers, in their order, who the brokers are.
@@ -81,6 +84,8 @@ class Probers:
         with self._lock:
             self._rounds = rounds
             self._threads += [prober.start(rounds) for prober in self._probers.values()]
+            if self._quorum is not None:
+                self._threads.append(self._quorum.start(rounds))
         watcher = threading.Thread(target=self._watch, args=(rounds,), name="bootstrap", daemon=True)
         watcher.start()
         self._threads.append(watcher)
@@ -107,7 +112,8 @@ class Probers:
 
     @property
     def errors(self) -> Counter[str]:
-        return sum((prober.errors for prober in list(self._probers.values())), Counter())
+        errors = sum((prober.errors for prober in list(self._probers.values())), Counter())
+        return errors + self._quorum.errors if self._quorum else errors
 
     def _watch(self, rounds: Rounds) -> None:
         """While no broker can be asked, ask the bootstrap servers again: all may have new addresses."""
@@ -131,9 +137,23 @@ class Probers:
         client = self._shared.connect(address, timeout_s)
         try:
             version = client.required_version(MetadataRequest, requests.METADATA_VERSION)
+            if is_kraft(client):
+                self._ask_quorum()
             return answers.view_of(client.ask(requests.metadata(version)), _NOBODY)
         finally:
             client.close()
+
+    def _ask_quorum(self) -> None:
+        with self._lock:
+            if self._quorum is None:
+                self._quorum = QuorumProber(self._shared, self._reachable)
+                if self._rounds is not None:
+                    self._threads.append(self._quorum.start(self._rounds))
+
+    def _reachable(self) -> list[tuple[int, tuple[str, int]]]:
+        """The brokers, those first that answered last."""
+        found = sorted(self._probers.values(), key=lambda prober: (prober.is_out, prober.broker_id))
+        return [(prober.broker_id, prober.address) for prober in found]
 
     def _found(self, view: View) -> None:
         """A broker named the brokers; an address counts only for one that cannot be asked at its own."""

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from kafka.protocol.admin import DescribeLogDirsRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeLogDirsRequest,
+    DescribeQuorumRequest,
+    DescribeTopicPartitionsRequest,
+    ListPartitionReassignmentsRequest,
+)
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
@@ -16,6 +22,8 @@ from ingest.capture.brokers.answers import Partition
 LIST_OFFSETS_VERSION: Final = 5
 METADATA_VERSION: Final = 12
 DESCRIBE_LOG_DIRS_VERSION: Final = 4
+DESCRIBE_QUORUM_VERSION: Final = 2
+DESCRIBE_CLUSTER_VERSION: Final = 2
 
 #: Replica ids of the request: who asks.
 DEBUGGING_CLIENT: Final = -2
@@ -64,3 +72,23 @@ def describe_log_dirs(version: int) -> Any:
 
 def list_reassignments(timeout_s: float) -> Any:
     return ListPartitionReassignmentsRequest(version=0, timeout_ms=int(timeout_s * 1000), topics=None)
+
+
+def describe_quorum(version: int) -> Any:
+    partition = DescribeQuorumRequest.TopicData.PartitionData(version=version, partition_index=0)
+    topic = DescribeQuorumRequest.TopicData(version=version, topic_name="__cluster_metadata", partitions=[partition])
+    return DescribeQuorumRequest(version=version, topics=[topic])
+
+
+def describe_cluster(version: int) -> Any:
+    return DescribeClusterRequest(
+        version=version, include_cluster_authorized_operations=False, include_fenced_brokers=True
+    )
+
+
+def describe_topic_partitions(cursor: Any = None) -> Any:
+    """Of all topics, from ``cursor`` on, which is the last answer's ``next_cursor``."""
+    after = cursor and DescribeTopicPartitionsRequest.Cursor(
+        version=0, topic_name=cursor.topic_name, partition_index=cursor.partition_index
+    )
+    return DescribeTopicPartitionsRequest(version=0, topics=[], response_partition_limit=2000, cursor=after)

@@ -1,7 +1,7 @@
 """Descriptions of a cluster by its brokers, as JSON lines, to the rows of ``bronze.cluster_descriptions``.
 
-They are answers to Metadata, DescribeLogDirs and ListPartitionReassignments, written by
-:mod:`ingest.capture.brokers.answers`.
+They are answers to Metadata, DescribeLogDirs and ListPartitionReassignments and, without ZooKeeper, to DescribeQuorum,
+DescribeCluster and DescribeTopicPartitions, written by :mod:`ingest.capture.brokers.answers` and ``kraft_answers``.
 """
 
 from __future__ import annotations
@@ -119,6 +119,19 @@ _BROKERS: Final = _object_of(
     _Field("host", "host", _text),
     _Field("port", "port", _int32),
     _Field("rack", "rack", _text, is_optional=True),
+    _Field("is_fenced", "is_fenced", _flag, is_optional=True),
+)
+_ELR: Final = _object_of(
+    _PARTITION,
+    _Field("eligible_leader_replicas", "eligible_leader_replicas", _ids),
+    _Field("last_known_elr", "last_known_elr", _ids),
+)
+_QUORUM_REPLICAS: Final = _object_of(
+    _Field("id", "replica_id", _count),
+    _Field("directory_id", "directory_id", _text, is_optional=True),
+    _Field("log_end_offset", "log_end_offset", _int64),
+    _Field("last_fetch_at", "last_fetch_at_ms", _int64, is_optional=True),
+    _Field("last_caught_up_at", "last_caught_up_at_ms", _int64, is_optional=True),
 )
 _PARTITIONS: Final = _object_of(
     _PARTITION,
@@ -157,6 +170,15 @@ _FIELDS: Final[Mapping[str, tuple[_Field, ...]]] = {
         _Field("partitions", "partitions", _list_of(_PARTITIONS)),
     ),
     "topic_gone": (_TOPIC,),
+    "topic_elr": (_TOPIC, _Field("partitions", "elr", _list_of(_ELR))),
+    "registered_brokers": (_Field("brokers", "brokers", _list_of(_BROKERS)),),
+    "quorum": (
+        _Field("leader", "quorum_leader", _int32),
+        _Field("leader_epoch", "quorum_epoch", _int32),
+        _Field("high_watermark", "quorum_high_watermark", _int64),
+        _Field("voters", "voters", _list_of(_QUORUM_REPLICAS)),
+        _Field("observers", "observers", _list_of(_QUORUM_REPLICAS)),
+    ),
     "log_dir": (
         _LOG_DIR,
         _ERROR,
@@ -171,10 +193,17 @@ _WORDS: Final[Mapping[str, str]] = {
     "cluster": "a description of a cluster",
     "topic": "a description of a topic",
     "topic_gone": "a description of a topic that is gone",
+    "topic_elr": "a description of the replicas that are eligible to lead a topic",
+    "registered_brokers": "a description of the brokers that are registered",
+    "quorum": "a description of a quorum",
     "log_dir": "a description of a log directory",
     "log_dir_topic": "a description of a topic's replicas in a log directory",
     "reassignments": "an answer to ListPartitionReassignments",
 }
+
+
+#: What a line names as its ``description``.
+_NAMED: Final = ("cluster", "topic", "topic_gone", "topic_elr", "registered_brokers", "quorum")
 
 
 def is_description(keys: Set[str]) -> bool:
@@ -191,7 +220,7 @@ def read(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
 def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None) -> Kept | Rejected:
     kind = _type_of(entry)
     if kind is None:
-        return Rejected(place, "no description of a cluster, a topic, a log directory or reassignments")
+        return Rejected(place, "no description of a cluster, a topic, a log directory, a quorum or reassignments")
     sent_at, received_at = instant(entry.get("sent_at")), instant(entry.get("received_at"))
     if sent_at is None or received_at is None:
         return Rejected(place, f"{_WORDS[kind]} whose sent_at or received_at is no instant in milliseconds")
@@ -220,7 +249,7 @@ def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None
 def _type_of(entry: Mapping[str, Any]) -> str | None:
     named = entry.get("description")
     if named is not None:
-        return named if named in ("cluster", "topic", "topic_gone") else None
+        return named if named in _NAMED else None
     if "reassignments" in entry:
         return "reassignments"
     if "log_dir" not in entry:

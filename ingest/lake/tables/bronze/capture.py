@@ -47,19 +47,35 @@ OFFSET_PROBES: Final = record_table(
 )
 
 #: What one line of :data:`CLUSTER_DESCRIPTIONS` describes.
-DESCRIPTION_TYPES: Final = ("cluster", "topic", "topic_gone", "log_dir", "log_dir_topic", "reassignments")
+DESCRIPTION_TYPES: Final = (
+    "cluster",
+    "topic",
+    "topic_gone",
+    "topic_elr",
+    "registered_brokers",
+    "quorum",
+    "log_dir",
+    "log_dir_topic",
+    "reassignments",
+)
+_QUORUM_REPLICAS: Final = (
+    "array<struct<replica_id:int,directory_id:string,log_end_offset:bigint,last_fetch_at_ms:bigint"
+    ",last_caught_up_at_ms:bigint>>"
+)
 
 CLUSTER_DESCRIPTIONS: Final = record_table(
     "cluster_descriptions",
     "one row per (file of descriptions, line of a broker's answer: a cluster, a topic, a log directory, a topic's"
-    " replicas in a log directory, or all reassignments under way)",
+    " replicas in a log directory, a quorum, or all reassignments under way)",
     *_ASKED,
     col(
         "description_type",
         "string",
         "What is described. cluster, topic: Metadata. topic_gone: the broker's Metadata names the topic no longer."
-        " log_dir, log_dir_topic: DescribeLogDirs. reassignments: ListPartitionReassignments; every one under way,"
-        " an empty array where none is.",
+        " topic_elr: DescribeTopicPartitions, when it changed. registered_brokers: DescribeCluster, when it changed."
+        " quorum: DescribeQuorum, which brokers pass on to the active controller. log_dir, log_dir_topic:"
+        " DescribeLogDirs. reassignments: ListPartitionReassignments; every one under way, an empty array where none"
+        " is.",
         nullable=False,
         vocabulary=DESCRIPTION_TYPES,
     ),
@@ -71,8 +87,9 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
     ),
     col(
         "brokers",
-        "array<struct<broker_id:int,host:string,port:int,rack:string>>",
-        "Of cluster: the live brokers, to the broker's knowledge, with the addresses of the listener asked.",
+        "array<struct<broker_id:int,host:string,port:int,rack:string,is_fenced:boolean>>",
+        "Of cluster: the live brokers, to the broker's knowledge, with the addresses of the listener asked. Of"
+        " registered_brokers: all that are registered; is_fenced says which are fenced, and is NULL of cluster.",
     ),
     col("topics_count", "int", "Of cluster and log_dir: how many topics the answer names."),
     col("topic", "string", "Of topic, topic_gone and log_dir_topic: the topic."),
@@ -86,6 +103,23 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
         "Of topic: its partitions as the broker's metadata cache holds them. leader is -1 for none; leader_epoch is"
         " NULL before Metadata 7 (Kafka 2.1), offline_replicas before Metadata 5 (1.0).",
     ),
+    col(
+        "elr",
+        "array<struct<partition_id:int,eligible_leader_replicas:array<int>,last_known_elr:array<int>>>",
+        "Of topic_elr: the partitions that have eligible leader replicas, or last known ones (KIP-966); none where the"
+        " topic has no such partition any more.",
+    ),
+    col("quorum_leader", "int", "Of quorum: the leader of the metadata log; -1 for none."),
+    col("quorum_epoch", "int", "Of quorum: its epoch."),
+    col("quorum_high_watermark", "bigint", "Of quorum: the metadata log's high watermark, as its leader knows it."),
+    col(
+        "voters",
+        _QUORUM_REPLICAS,
+        "Of quorum: its voters. log_end_offset is -1 for not known; directory_id is NULL before 3.9. The instants are"
+        " the leader's, epoch ms: when the replica asked it last, and when what that had fetched was appended; -1 for"
+        " not known, NULL before 3.3.",
+    ),
+    col("observers", _QUORUM_REPLICAS, "Of quorum: the brokers, and controllers that do not vote, in the same way."),
     col("log_dir", "string", "Of log_dir and log_dir_topic: absolute path on the broker."),
     col("total_bytes", "bigint", "Of log_dir: size of its volume; -1 not known, NULL before Kafka 3.3."),
     col("usable_bytes", "bigint", "Of log_dir: usable bytes of its volume; -1 not known, NULL before Kafka 3.3."),
@@ -105,6 +139,7 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
         col("broker_id", "int", "Broker that answered: what follows is its own view.", nullable=False),
         KIND,
     ),
+    version=2,
 )
 
 CAPTURE_GAPS: Final = record_table(

@@ -1,5 +1,6 @@
-"""A broker on loopback that answers ApiVersions, Metadata, ListOffsets, DescribeLogDirs and ListPartitionReassignments
-as a real one does, from kafka-python's own messages. It knows the versions that it is told it knows."""
+"""A broker on loopback that answers ApiVersions, Metadata, ListOffsets, DescribeLogDirs and ListPartitionReassignments,
+and what one of a KRaft cluster answers besides, as a real one does, from kafka-python's own messages. It knows the
+versions that it is told it knows."""
 
 from __future__ import annotations
 
@@ -7,13 +8,20 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from kafka.protocol.admin import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
@@ -38,12 +46,20 @@ _MESSAGES = {
         ListOffsetsRequest,
         DescribeLogDirsRequest,
         ListPartitionReassignmentsRequest,
+        DescribeQuorumRequest,
+        DescribeClusterRequest,
+        DescribeTopicPartitionsRequest,
     )
 }
 #: What brokers of these releases know, by the request's key.
 SINCE_3_9: Mapping[int, tuple[int, int]] = {18: (0, 4), 3: (0, 12), 2: (0, 9), 35: (1, 4), 46: (0, 0)}
 SINCE_1_1: Mapping[int, tuple[int, int]] = {18: (0, 1), 3: (0, 5), 2: (0, 2), 35: (0, 0)}
 SINCE_4_0: Mapping[int, tuple[int, int]] = {18: (0, 4), 3: (0, 13), 2: (1, 10), 35: (1, 4), 46: (0, 0)}
+#: Without ZooKeeper.
+KRAFT_3_9: Mapping[int, tuple[int, int]] = {**SINCE_3_9, 55: (0, 2), 60: (0, 1), 75: (0, 0)}
+KRAFT_4_0: Mapping[int, tuple[int, int]] = {**SINCE_4_0, 55: (0, 2), 60: (0, 2), 75: (0, 0)}
+#: What a broker passes on to the active controller.
+_FORWARDED = (DescribeQuorumRequest.API_KEY, ListPartitionReassignmentsRequest.API_KEY)
 #: 0.8.2 closes the connection that asks for versions.
 SINCE_0_8_2: Mapping[int, tuple[int, int]] = {3: (0, 0), 2: (0, 0)}
 
@@ -59,6 +75,12 @@ class FakeCluster:
         self.log_dir_error = 0
         #: Topics that the client may not DESCRIBE: left out, unless asked for by name.
         self.hidden: set[str] = set()
+        #: Of KRaft: while it is set, brokers wait for an active controller.
+        self.has_no_controller = threading.Event()
+        self.quorum_error = 0
+        self.fenced: set[int] = set()
+        #: Eligible leader replicas and the last known ones, by partition.
+        self.elr: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
 
 
 class FakeBroker:
@@ -130,6 +152,8 @@ class FakeBroker:
             return bytes(refusal.encode(header=True))
         if message is None or known is None or not known[0] <= version <= known[1]:
             return None
+        while key in _FORWARDED and self.cluster.has_no_controller.is_set():
+            time.sleep(0.02)
         self.asked[message.__name__.removesuffix("Request"), version] += 1
         self.largest_request = max(self.largest_request, len(data))
         rest = data[:4] + data[8:]
@@ -244,6 +268,56 @@ class FakeBroker:
         if version >= 3:
             response.error_code = error
         return response
+
+    def _DescribeQuorumRequest(self, request: Any, version: int) -> Any:
+        own = DescribeQuorumResponse.TopicData
+        one = own.PartitionData.ReplicaState
+        voters = [one(version=version, replica_id=number, log_end_offset=50 + number) for number in (102, 101)]
+        partition = own.PartitionData(
+            version=version,
+            partition_index=0,
+            error_code=0,
+            leader_id=101,
+            leader_epoch=4,
+            high_watermark=51,
+            current_voters=voters,
+            observers=[],
+        )
+        topics = [own(version=version, topic_name=request.topics[0].topic_name, partitions=[partition])]
+        return DescribeQuorumResponse(version=version, error_code=self.cluster.quorum_error, topics=topics, nodes=[])
+
+    def _DescribeClusterRequest(self, request: Any, version: int) -> Any:
+        brokers = []
+        for number in sorted({*self.cluster.brokers, *self.cluster.fenced}, reverse=True):
+            one = DescribeClusterResponse.DescribeClusterBroker(
+                version=version, broker_id=number, host="127.0.0.1", port=1, rack=None
+            )
+            if version >= 2:
+                one.is_fenced = number in self.cluster.fenced
+            brokers.append(one)
+        return DescribeClusterResponse(version=version, error_code=0, cluster_id="fake", brokers=brokers)
+
+    def _DescribeTopicPartitionsRequest(self, request: Any, version: int) -> Any:
+        """A topic a page."""
+        own = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+        names = sorted({topic for topic, _ in self.cluster.partitions})
+        name = names[0] if request.cursor is None else request.cursor.topic_name
+        partitions = []
+        for (topic, number), (replicas, _, _) in self.cluster.partitions.items():
+            if topic == name:
+                one = own.DescribeTopicPartitionsResponsePartition(
+                    version=version, error_code=0, partition_index=number, leader_id=replicas[0]
+                )
+                one.replica_nodes = one.isr_nodes = replicas
+                one.offline_replicas = []
+                one.eligible_leader_replicas, one.last_known_elr = self.cluster.elr.get((topic, number), (None, None))
+                partitions.append(one)
+        after = [later for later in names if later > name]
+        cursor = DescribeTopicPartitionsResponse.Cursor(version=version, topic_name=after[0]) if after else None
+        if cursor is not None:
+            cursor.partition_index = 0
+        topics = [own(version=version, error_code=0, name=name, partitions=partitions)]
+        return DescribeTopicPartitionsResponse(version=version, topics=topics, next_cursor=cursor)
 
     def _ListPartitionReassignmentsRequest(self, request: Any, version: int) -> Any:
         ongoing = ListPartitionReassignmentsResponse.OngoingTopicReassignment

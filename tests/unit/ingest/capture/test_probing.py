@@ -19,12 +19,15 @@ from ingest.capture.brokers import requests
 from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import HiddenTopics
 from ingest.capture.brokers.failures import BrokerUnreachable
-from ingest.capture.brokers.prober import Prober, Shared
+from ingest.capture.brokers.prober import Prober
+from ingest.capture.brokers.shared import Shared
 from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.readers.capture_lines import offset_probes
 from ingest.readers.work import Kept, WorkItem
 from tests.unit.ingest.capture.fake_broker import (
+    KRAFT_3_9,
+    KRAFT_4_0,
     SINCE_0_8_2,
     SINCE_1_1,
     SINCE_3_9,
@@ -34,6 +37,7 @@ from tests.unit.ingest.capture.fake_broker import (
 )
 
 #: Of two partitions of one topic and one of another: replicas, log end offset, high watermark.
+ALONE = {("orders", 0): ([1], 12, 10)}
 PARTITIONS = {("orders", 0): ([1, 2], 12, 10), ("orders", 1): ([2, 1], 7, 7), ("audit", 0): ([2], 0, 0)}
 
 
@@ -326,6 +330,82 @@ def test_a_partition_that_moves_is_followed_to_its_new_broker(cluster, tmp_path)
     stop_after(stop, lambda: (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl"))
     run_capture(CaptureParams(str(tmp_path / "c"), bootstrap_servers=two.address, interval_s=0.1), stop)
     assert (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl")
+
+
+def of_kind(out: Path, kind: str) -> list[dict[str, Any]]:
+    return [entry for entry in lines(out / "descriptions.jsonl") if entry["description"] == kind]
+
+
+def test_a_quorum_and_who_is_fenced_and_eligible_is_described(cluster, tmp_path):
+    one, _ = FakeBroker(cluster, 1, KRAFT_4_0), FakeBroker(cluster, 2, KRAFT_4_0)
+    cluster.controller_id = 77  # Metadata names any broker
+    cluster.fenced = {3}
+    cluster.elr = {("orders", 1): ([2], [1])}
+    cluster.reassigning = {("orders", 0): ([3], [2])}
+    summary = capture(tmp_path / "c", one, rounds=4, interval_s=0.4)
+    assert summary.missed == ()
+    quorum = of_kind(tmp_path / "c", "quorum")
+    assert {(e["leader"], e["leader_epoch"], e["high_watermark"], e["broker"]) for e in quorum} == {(101, 4, 51, 1)}
+    assert [(voter["id"], voter["log_end_offset"]) for voter in quorum[0]["voters"]] == [(101, 151), (102, 152)]
+    assert len(quorum) > 1
+    registered = of_kind(tmp_path / "c", "registered_brokers")
+    assert [[(b["id"], b["is_fenced"]) for b in e["brokers"]] for e in registered] == [
+        [(1, False), (2, False), (3, True)]
+    ] * 2
+    told = of_kind(tmp_path / "c", "topic_elr")
+    assert [(e["topic"], e["partitions"]) for e in told] == [
+        ("orders", [{"partition": 1, "eligible_leader_replicas": [2], "last_known_elr": [1]}])
+    ] * 2
+    moves = lines(tmp_path / "c/reassignments.jsonl")
+    assert {move["reassignments"][0]["topic"] for move in moves} == {"orders"}
+
+
+def test_before_4_0_no_answer_names_fenced_brokers(cluster, tmp_path):
+    one = FakeBroker(cluster, 1, KRAFT_3_9)
+    capture(tmp_path / "c", one, rounds=3)
+    assert of_kind(tmp_path / "c", "quorum")
+    assert of_kind(tmp_path / "c", "registered_brokers") == of_kind(tmp_path / "c", "topic_elr") == []
+    assert not any(name == "DescribeCluster" for name, _ in one.asked)
+
+
+def test_while_no_controller_is_active_the_brokers_are_asked_on(cluster, tmp_path):
+    one = FakeBroker(cluster, 1, KRAFT_4_0)
+    cluster.partitions = ALONE
+    cluster.has_no_controller.set()
+    out, stop, is_back = tmp_path / "c", threading.Event(), threading.Event()
+    said: list[str] = []
+
+    def report(sentence: str) -> None:
+        said.append(sentence)
+        if "not recorded" in sentence:
+            cluster.has_no_controller.clear()
+        if "recorded again" in sentence:
+            is_back.set()
+
+    params = CaptureParams(str(out), bootstrap_servers=one.address, interval_s=0.1, request_timeout_s=0.5)
+    results: list[CaptureSummary] = []
+    thread = threading.Thread(target=lambda: results.append(run_capture(params, stop, report)))
+    thread.start()
+    assert is_back.wait(20), said
+    stop.set()
+    thread.join(20)
+    (sentence,) = results[0].missed
+    assert sentence.startswith("the quorum not recorded for ")
+    assert "no active controller answers: " in sentence
+    told = lines(out / "missed.jsonl")
+    assert {entry["source"] for entry in told} == {"the quorum"}
+    rounds = sorted({entry["sent_at"] for entry in lines(out / "probes-1.jsonl")})
+    assert max(b - a for a, b in pairwise(rounds)) < 450
+
+
+def test_no_permission_to_describe_the_quorum_is_one_sentence(cluster, tmp_path):
+    one = FakeBroker(cluster, 1, KRAFT_4_0)
+    cluster.partitions = ALONE
+    cluster.quorum_error = 31
+    summary = capture(tmp_path / "c", one, rounds=3)
+    assert summary.missed == ("the quorum not recorded: no permission to DESCRIBE the cluster",)
+    assert summary.errors["CLUSTER_AUTHORIZATION_FAILED"] >= 1
+    assert of_kind(tmp_path / "c", "quorum") == []
 
 
 def test_nobody_at_the_address_is_one_sentence(tmp_path):

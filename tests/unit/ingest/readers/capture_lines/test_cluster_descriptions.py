@@ -32,7 +32,7 @@ CLUSTER: dict[str, Any] = {
     "cluster_id": "fake",
     "controller_id": 2,
     "topics": 1,
-    "brokers": [{"id": 1, "host": "kafka-1", "port": 9092, "rack": None}],
+    "brokers": [{"id": 1, "host": "kafka-1", "port": 9092, "rack": None, "is_fenced": None}],
 }
 PARTITION: dict[str, Any] = {
     "partition": 3,
@@ -63,6 +63,32 @@ MOVED: dict[str, Any] = {
     "removing_replicas": [],
 }
 MOVES: dict[str, Any] = {"reassignments": [MOVED]}
+#: Of clusters without ZooKeeper only.
+OF_KRAFT = ("quorum", "registered_brokers", "topic_elr")
+VOTER: dict[str, Any] = {
+    "id": 1,
+    "directory_id": "k2lcu5IZtQyp8ZgwE4jzHQ",
+    "log_end_offset": 77,
+    "last_fetch_at": 1795232322400,
+    "last_caught_up_at": -1,
+}
+QUORUM: dict[str, Any] = {
+    "description": "quorum",
+    "leader": 1,
+    "leader_epoch": 5,
+    "high_watermark": 76,
+    "voters": [VOTER],
+    "observers": [VOTER | {"id": 4, "directory_id": None, "last_fetch_at": None, "last_caught_up_at": None}],
+}
+REGISTERED: dict[str, Any] = {
+    "description": "registered_brokers",
+    "brokers": [{"id": 1, "host": "a", "port": 9092, "rack": None, "is_fenced": True}],
+}
+ELR: dict[str, Any] = {
+    "description": "topic_elr",
+    "topic": "t",
+    "partitions": [{"partition": 3, "eligible_leader_replicas": [1], "last_known_elr": []}],
+}
 
 
 def line(entry: dict[str, Any], **changes: Any) -> bytes:
@@ -108,7 +134,7 @@ class TestGoodLines:
             "metadata_cluster_id": "fake",
             "controller_id": 2,
             "topics_count": 1,
-            "brokers": [{"broker_id": 1, "host": "kafka-1", "port": 9092, "rack": None}],
+            "brokers": [{"broker_id": 1, "host": "kafka-1", "port": 9092, "rack": None, "is_fenced": None}],
         }
 
     def test_a_topic(self) -> None:
@@ -171,8 +197,27 @@ class TestGoodLines:
         assert (nobody["error_code"], nobody["partitions"][0]["leader"]) == (5, -1)
         assert kept(CLUSTER, controller_id=-1, brokers=[], topics=0)["controller_id"] == -1
         racked = kept(CLUSTER, brokers=[{"id": 0, "host": "", "port": 0, "rack": ""}])["brokers"]
-        assert racked == [{"broker_id": 0, "host": "", "port": 0, "rack": ""}]
+        assert racked == [{"broker_id": 0, "host": "", "port": 0, "rack": "", "is_fenced": None}]
         assert kept(LOG_DIR_TOPIC, partitions=[REPLICA | {"offset_lag": -1}], more=[{}])["replicas"]
+
+    def test_a_quorum(self) -> None:
+        found = kept(QUORUM)
+        assert (found["quorum_leader"], found["quorum_epoch"], found["quorum_high_watermark"]) == (1, 5, 76)
+        assert found["voters"] == [
+            {
+                "replica_id": 1,
+                "directory_id": "k2lcu5IZtQyp8ZgwE4jzHQ",
+                "log_end_offset": 77,
+                "last_fetch_at_ms": 1795232322400,
+                "last_caught_up_at_ms": -1,
+            }
+        ]
+        assert [(one["replica_id"], one["last_fetch_at_ms"]) for one in found["observers"]] == [(4, None)]
+
+    def test_fenced_brokers_and_eligible_leaders(self) -> None:
+        assert [one["is_fenced"] for one in kept(REGISTERED)["brokers"]] == [True]
+        assert kept(ELR)["elr"] == [{"partition_id": 3, "eligible_leader_replicas": [1], "last_known_elr": []}]
+        assert kept(ELR, partitions=[])["elr"] == []
 
     def test_the_line_says_whose_it_is_before_the_file_does(self) -> None:
         rows = read_all(line(GONE) + line(GONE, broker=...) + line(GONE, broker=None), replace(ITEM, broker_id=9))
@@ -222,6 +267,10 @@ class TestGoodLines:
         (line(LOG_DIR, log_dir=None), "a description of a log directory without log_dir"),
         (line(LOG_DIR, total_bytes=1 << 63), "whose total_bytes is not a number in range"),
         (line(LOG_DIR_TOPIC, partitions=[REPLICA | {"is_future": 0}]), "whose partitions [0] is_future is neither"),
+        (line(QUORUM, voters=...), "a description of a quorum without voters"),
+        (line(QUORUM, voters=[VOTER | {"id": -2}]), "whose voters [0] id is not a number in range"),
+        (line(ELR, partitions=[{"partition": 0}]), "whose partitions [0] has no eligible_leader_replicas"),
+        (line(REGISTERED, brokers=None), "a description of the brokers that are registered without brokers"),
         (line(MOVES, reassignments=None), "an answer to ListPartitionReassignments without reassignments"),
         (line(MOVES, reassignments=[{"topic": "t"}]), "whose reassignments [0] has no partition"),
     ],
@@ -258,7 +307,7 @@ class TestWhatBrokersAnswer:
         ]
         found = [row.values for row in rows if isinstance(row, Kept)]
         assert len(found) == len(rows), [row for row in rows if isinstance(row, Rejected)]
-        left_out = {"topic_gone"} if version > 0 else {"topic_gone", "reassignments"}
+        left_out = {"topic_gone", *OF_KRAFT} if version > 0 else {"topic_gone", *OF_KRAFT, "reassignments"}
         assert {row["description_type"] for row in found} == set(DESCRIPTION_TYPES) - left_out
         told = {row["metadata_cluster_id"] for row in found if row["description_type"] == "cluster"}
         assert told == {"fake" if version >= 2 else None}

@@ -98,7 +98,9 @@ def _keep_metadata(directory: Path, target: Path) -> None:
 
 
 def _keep_logs(cluster: Cluster, capture: Path) -> None:
-    """Copy each partition's directory, as the ended brokers left it."""
+    """Copy each partition's directory, as the ended brokers left it; the capture has the metadata log."""
     for broker in cluster.brokers.values():
         for directory in sorted(broker.data.glob("*-[0-9]*")):
+            if directory.name == METADATA_DIRECTORY:
+                continue
             shutil.copytree(directory, capture / f"broker-{broker.broker_id}" / "data" / directory.name)

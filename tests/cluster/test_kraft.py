@@ -154,6 +154,24 @@ def test_the_lags_of_all_log_directories_are_there(captured: Captured) -> None:
     assert captured.lines("reassignments.jsonl")[0]["reassignments"] == []
 
 
+def test_the_active_controller_tells_of_its_quorum(captured: Captured) -> None:
+    quorum = [entry for entry in captured.lines("descriptions.jsonl") if entry["description"] == "quorum"]
+    assert {entry["leader"] for entry in quorum} == {1}
+    assert [voter["id"] for voter in quorum[-1]["voters"]] == [1]
+    assert {observer["id"] for entry in quorum for observer in entry["observers"]} == {2, KILLED}
+    registered = [
+        entry for entry in captured.lines("descriptions.jsonl") if entry["description"] == "registered_brokers"
+    ]
+    assert {one["id"] for one in registered[-1]["brokers"] if one["is_fenced"]} == {KILLED}
+
+
+def test_each_node_s_metadata_log_is_copied(captured: Captured) -> None:
+    for broker in (1, 2, KILLED):
+        folder = captured.folder / f"broker-{broker}" / "__cluster_metadata-0"
+        assert list(folder.glob("*.log"))
+        assert (folder / "quorum-state").exists()
+
+
 def test_what_went_away_is_said(captured: Captured) -> None:
     assert any(f"broker {KILLED}" in sentence for sentence in captured.summary.missed)
     assert not any(" 1:" in sentence or " 2:" in sentence for sentence in captured.summary.missed)

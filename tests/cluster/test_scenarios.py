@@ -38,7 +38,8 @@ MATRIX: Final = [
         id=f"{name}-{release.version}",
     )
     for release in RELEASES
-    for name in SCENARIOS
+    for name, scenario in SCENARIOS.items()
+    if scenario.plays_on(release)
 ]
 
 

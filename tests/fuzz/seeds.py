@@ -56,6 +56,11 @@ _DESCRIPTIONS: Final = b"\n".join(
         b'"description":"topic","topic":"orders","topic_id":null,"is_internal":false,"error_code":0,"partitions":[{'
         b'"partition":0,"error_code":9,"leader":1,"leader_epoch":4,"replicas":[1,2],"isr":[1],"offline_replicas":[2]}]}',
         b'"description":"topic_gone","topic":"orders"}',
+        b'"description":"topic_elr","topic":"orders","partitions":[{"partition":0,"eligible_leader_replicas":[1],'
+        b'"last_known_elr":[2]}]}',
+        b'"description":"registered_brokers","brokers":[{"id":1,"host":"a","port":1,"rack":null,"is_fenced":true}]}',
+        b'"description":"quorum","leader":1,"leader_epoch":2,"high_watermark":3,"voters":[{"id":1,"directory_id":"d",'
+        b'"log_end_offset":4,"last_fetch_at":-1,"last_caught_up_at":5}],"observers":[]}',
         b'"log_dir":"/data","error_code":0,"total_bytes":-1,"usable_bytes":null,"topics":1}',
         b'"log_dir":"/data","topic":"orders","partitions":[{"partition":0,"size":1,"offset_lag":-1,"is_future":true}]}',
         b'"reassignments":[{"topic":"orders","partition":0,"replicas":[1,2,3],"adding_replicas":[3],"removing_replicas"'
@@ -160,7 +165,16 @@ def _segments() -> list[bytes]:
     return [*whole, whole[-1] + bytes(100), segment(0, 2, 1) + segment(2, 2, 1, epoch=5), b""]
 
 
+def _of_quorum(pattern: str) -> list[bytes]:
+    """Files of a KRaft node, each with and without its checksums put right."""
+    found = sorted((CAPTURES.parent / "data" / "kraft-4.1.0").glob(f"broker-*/__cluster_metadata-0/{pattern}"))
+    return [first + path.read_bytes()[:MAX_SEED_BYTES] for path in found for first in (b"\0", b"\1")]
+
+
 _BUILT: Final = {
+    "metadata_log": lambda: _of_quorum("*.log"),
+    "metadata_snapshot": lambda: _of_quorum("*.checkpoint"),
+    "quorum_state": lambda: [seed[1:] for seed in _of_quorum("quorum-state")],
     "descriptions": lambda: [_DESCRIPTIONS, *(line + b"\n" for line in _DESCRIPTIONS.splitlines())],
     "capture_gaps": lambda: [_GAPS, *(line + b"\n" for line in _GAPS.splitlines())],
     "framing": _logs,

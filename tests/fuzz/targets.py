@@ -6,12 +6,15 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import struct
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import google_crc32c
 
 from ingest.containers import contents, damage_of
 from ingest.containers.storage import ListedFile
@@ -25,8 +28,11 @@ from ingest.lake.tables.bronze import (
     COMPRESSIONS,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_SEGMENTS,
+    METADATA_RECORDS,
+    METADATA_SNAPSHOTS,
     OFFSET_CHECKPOINTS,
     OFFSET_PROBES,
+    QUORUM_STATES,
     SOURCE_KINDS,
     ZNODE_SNAPSHOTS,
     ZNODE_TRANSACTIONS,
@@ -39,6 +45,8 @@ from ingest.readers.logs import records
 from ingest.readers.logs.framing import frame
 from ingest.readers.logs.layouts import LAYOUTS, detect, reading
 from ingest.readers.logs.wrappers import WRAPPERS
+from ingest.readers.metadata_log import quorum_state
+from ingest.readers.metadata_log import records as quorum_records
 from ingest.readers.work import Rejected
 from ingest.readers.zookeeper import snapshots, transaction_log
 from ingest.shapes import SOURCE_KINDS as SHAPE_KINDS
@@ -72,6 +80,8 @@ NAMES: Final = (
 PARTITION_FILES: Final = tuple(name for name in NAMES if "/orders-0/" in name and "checkpoint" not in name)
 #: More than this is not read of what an input unpacks to.
 MAX_UNPACKED_BYTES: Final = 4 << 20
+#: The checksum of a batch is of what follows it.
+_CRC_FROM: Final = 21
 _FOLDER: Final = tempfile.TemporaryDirectory(prefix="fuzz-")
 _TIME_ZONES: Final = ("UTC", "America/New_York", "Australia/Lord_Howe")
 
@@ -205,6 +215,38 @@ def snapshot_file(data: bytes) -> None:
     assert facts[0].result() == facts[1].result(), "the facts depend on how the bytes are cut"
 
 
+def metadata_log(data: bytes) -> None:
+    """A segment of the metadata log; where the first byte is odd its batches are given the checksums that they should
+    have, so that what is in them is decoded."""
+    data = _with_checksums(data[1:]) if data[:1] and data[0] % 2 else data[1:]
+    work = item("metadata_log", data, source_file="__cluster_metadata-0/00000000000000000000.log")
+    check_reader(quorum_records.read, METADATA_RECORDS, work, data)
+
+
+def metadata_snapshot(data: bytes) -> None:
+    """As :func:`metadata_log`."""
+    data = _with_checksums(data[1:]) if data[:1] and data[0] % 2 else data[1:]
+    work = item("metadata_snapshot", data, source_file="00000000000000000042-0000000001.checkpoint")
+    check_reader(quorum_records.read_snapshot, METADATA_SNAPSHOTS, work, data)
+
+
+def vote(data: bytes) -> None:
+    check_reader(quorum_state.read, QUORUM_STATES, item("quorum_state", data), data)
+
+
+def _with_checksums(data: bytes) -> bytes:
+    """The bytes with the checksum of each batch that can be found put right."""
+    fixed, at = bytearray(data), 0
+    while at + _CRC_FROM <= len(fixed):
+        (length,) = struct.unpack_from(">i", fixed, at + 8)
+        end = at + 12 + length
+        if not at + _CRC_FROM <= end <= len(fixed):
+            break
+        struct.pack_into(">I", fixed, at + _CRC_FROM - 4, google_crc32c.value(bytes(fixed[at + _CRC_FROM : end])))
+        at = end
+    return bytes(fixed)
+
+
 def partition_file(name: str, data: bytes) -> None:
     """A file of a partition's directory: one row, whatever it holds."""
     kind = partition_files.names.partition_file(name.rsplit("/", 1)[-1])
@@ -285,6 +327,9 @@ TARGETS: Final[Mapping[str, Target]] = {
     "capture_gaps": capture_gaps_file,
     "transaction_log": transaction_log_file,
     "snapshot": snapshot_file,
+    "metadata_log": metadata_log,
+    "metadata_snapshot": metadata_snapshot,
+    "quorum_state": vote,
     **{f"partition_{name.rsplit('.', 1)[-1]}": partial(partition_file, name) for name in PARTITION_FILES},
     "listing": listing,
     "containers": containers,

@@ -111,6 +111,10 @@ class Cluster(abc.ABC):
         """SIGCONT."""
         self._signalled(broker_id, "SIGCONT", "resuming").resume()
 
+    def lose_data(self, broker_id: int) -> None:
+        """The log directory of a broker that is down is empty, as after a new disk."""
+        self.brokers[broker_id].lose_data()
+
     def _signalled(self, broker_id: int, signal: str, doing: str) -> JavaProcess:
         """The process of a broker that is about to get a signal, which is noted first."""
         self._say(f"{doing} broker {broker_id} ({signal})")

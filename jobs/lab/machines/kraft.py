@@ -66,5 +66,10 @@ class KraftCluster(Cluster):
             node.format(CLUSTER_ID)
         self.start(*self.nodes)
 
+    def lose_data(self, broker_id: int) -> None:
+        """As with ZooKeeper, and formatted again: a node starts in no other directory."""
+        super().lose_data(broker_id)
+        self.brokers[broker_id].format(CLUSTER_ID)
+
     def _end(self) -> None:
         self.admin.close()

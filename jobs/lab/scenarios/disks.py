@@ -29,7 +29,7 @@ def lost_disk(stage: Stage) -> None:
 
     def lose(broker: int) -> None:
         stage.say(f"emptying the log directory of broker {broker}")
-        stage.cluster.brokers[broker].lose_data()
+        stage.cluster.lose_data(broker)
         stage.note("data_lost", broker=broker)
 
     _die_and_return_without(stage, lose)

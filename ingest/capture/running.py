@@ -21,6 +21,9 @@ from ingest.capture.zookeeper.source import ZnodeSource
 #: What matters at once begins a round earlier, but not sooner than this part of the interval after the last one.
 _SOONEST: Final = 0.25
 _JOIN_S: Final = 3.0
+_NO_METADATA_LOG: Final = (
+    "no folder that was given holds __cluster_metadata-0: capture with --log-dirs on a node's machine too"
+)
 
 
 def run(params: CaptureParams, stop: threading.Event, report: Callable[[str], None]) -> CaptureSummary:
@@ -103,6 +106,9 @@ class _Capture:
             self._znodes.close()
         for agent in self._agents:
             agent.close()
+        is_kraft = self._probers is not None and self._probers.is_kraft
+        if is_kraft and not any(agent.has_metadata_log for agent in self._agents):
+            self._missed.once("the metadata log", "", _NO_METADATA_LOG)
         self._missed.close()
 
     def _paced(self, ends_at: float | None) -> Iterator[int]:

@@ -99,6 +99,11 @@ class Probers:
             lines.close()
 
     @property
+    def is_kraft(self) -> bool:
+        """Whether a broker has said that its cluster has a quorum in place of ZooKeeper."""
+        return self._quorum is not None
+
+    @property
     def answers(self) -> int:
         return sum(prober.probes.written for prober in list(self._probers.values()))
 

@@ -58,6 +58,11 @@ class Agent:
         for path in () if waits else (*files.logs, *files.log_dirs):
             _require_folder(path)
 
+    @property
+    def has_metadata_log(self) -> bool:
+        """Whether one of its folders held one (KRaft)."""
+        return any(copies.is_there for _, copies in self._quorum)
+
     def round(self, stamp: Callable[[], int]) -> None:
         """Copy and follow what changed. ``stamp`` is asked before each copy for the instant that it is named by."""
         for path, copies in self._copies:

@@ -26,7 +26,7 @@ _PRINT: Final = 4096
 
 class MetadataCopies:
     """What was copied of ``__cluster_metadata-0`` in one log directory, and what is to be; nothing where there is none.
-    ``write`` writes files below ``capture``, the folder of the capture."""
+    ``write`` writes files below ``capture``, the folder of the capture; ``is_there`` says whether there was one."""
 
     def __init__(self, broker_id: int, log_dir: str, write: Write, capture: Path) -> None:
         self._folder = f"broker-{broker_id}"
@@ -35,6 +35,7 @@ class MetadataCopies:
         self._target = capture / self._folder / METADATA_DIRECTORY
         self._write = write
         self._quorum_state: object = None
+        self.is_there = False
         #: What was copied before and is in the log no more: a name and what happened to it.
         self.lost: list[tuple[str, str]] = []
 
@@ -45,6 +46,7 @@ class MetadataCopies:
             names = sorted(os.listdir(self._source))
         except FileNotFoundError:
             return 0
+        self.is_there = True
         copied = sum(self._follow(name) for name in names if name.endswith(".log"))
         for name in names:
             if name.endswith(".checkpoint"):

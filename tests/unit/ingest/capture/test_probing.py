@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import socket
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ingest.capture import CaptureError, CaptureParams, CaptureSummary, run_capture
+from ingest.capture import BrokerFiles, CaptureError, CaptureParams, CaptureSummary, run_capture
 from ingest.capture.brokers import requests
 from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import HiddenTopics
@@ -25,6 +26,7 @@ from ingest.capture.missed import Missed
 from ingest.capture.output import CaptureFolder, JsonLines
 from ingest.readers.capture_lines import offset_probes
 from ingest.readers.work import Kept, WorkItem
+from tests import ROOT
 from tests.unit.ingest.capture.fake_broker import (
     KRAFT_3_9,
     KRAFT_4_0,
@@ -332,6 +334,23 @@ def test_a_partition_that_moves_is_followed_to_its_new_broker(cluster, tmp_path)
     assert (2, -1, "orders", 0, 20) in offsets(tmp_path / "c/probes-2.jsonl")
 
 
+NO_METADATA_LOG = (
+    "the metadata log not recorded: no folder that was given holds __cluster_metadata-0: capture with --log-dirs on a"
+    " node's machine too"
+)
+
+
+def test_a_metadata_log_within_reach_is_copied_beside_the_answers(cluster, tmp_path):
+    cluster.partitions = ALONE
+    quorum = tmp_path / "data" / "__cluster_metadata-0"
+    quorum.mkdir(parents=True)
+    shutil.copy(ROOT / "tests/data/kraft-4.1.0/broker-1/__cluster_metadata-0/00000000000000000000.log", quorum)
+    node = BrokerFiles(1, log_dirs=(str(tmp_path / "data"),))
+    summary = capture(tmp_path / "c", FakeBroker(cluster, 1, KRAFT_4_0), brokers=(node,))
+    assert summary.missed == ()
+    assert (tmp_path / "c/broker-1/__cluster_metadata-0/00000000000000000000.log").stat().st_size > 0
+
+
 def of_kind(out: Path, kind: str) -> list[dict[str, Any]]:
     return [entry for entry in lines(out / "descriptions.jsonl") if entry["description"] == kind]
 
@@ -343,7 +362,7 @@ def test_a_quorum_and_who_is_fenced_and_eligible_is_described(cluster, tmp_path)
     cluster.elr = {("orders", 1): ([2], [1])}
     cluster.reassigning = {("orders", 0): ([3], [2])}
     summary = capture(tmp_path / "c", one, rounds=4, interval_s=0.4)
-    assert summary.missed == ()
+    assert summary.missed == (NO_METADATA_LOG,)
     quorum = of_kind(tmp_path / "c", "quorum")
     assert {(e["leader"], e["leader_epoch"], e["high_watermark"], e["broker"]) for e in quorum} == {(101, 4, 51, 1)}
     assert [(voter["id"], voter["log_end_offset"]) for voter in quorum[0]["voters"]] == [(101, 151), (102, 152)]
@@ -389,11 +408,12 @@ def test_while_no_controller_is_active_the_brokers_are_asked_on(cluster, tmp_pat
     assert is_back.wait(20), said
     stop.set()
     thread.join(20)
-    (sentence,) = results[0].missed
+    own, sentence = results[0].missed
+    assert own == NO_METADATA_LOG
     assert sentence.startswith("the quorum not recorded for ")
     assert "no active controller answers: " in sentence
     told = lines(out / "missed.jsonl")
-    assert {entry["source"] for entry in told} == {"the quorum"}
+    assert {entry["source"] for entry in told} == {"the metadata log", "the quorum"}
     rounds = sorted({entry["sent_at"] for entry in lines(out / "probes-1.jsonl")})
     assert max(b - a for a, b in pairwise(rounds)) < 450
 
@@ -403,7 +423,7 @@ def test_no_permission_to_describe_the_quorum_is_one_sentence(cluster, tmp_path)
     cluster.partitions = ALONE
     cluster.quorum_error = 31
     summary = capture(tmp_path / "c", one, rounds=3)
-    assert summary.missed == ("the quorum not recorded: no permission to DESCRIBE the cluster",)
+    assert summary.missed == (NO_METADATA_LOG, "the quorum not recorded: no permission to DESCRIBE the cluster")
     assert summary.errors["CLUSTER_AUTHORIZATION_FAILED"] >= 1
     assert of_kind(tmp_path / "c", "quorum") == []
 

@@ -8,7 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.errors import InvalidReplicationAssignmentError, KafkaError, TopicAlreadyExistsError
+from kafka.errors import (
+    InvalidConfigurationError,
+    InvalidReplicationAssignmentError,
+    KafkaError,
+    TopicAlreadyExistsError,
+)
 
 from jobs.lab.admin import Partition, State
 from jobs.lab.waiting import PATIENCE_S, NeverHappened
@@ -18,7 +23,7 @@ _PREFERRED: Final = 0
 _ANSWER_MS: Final = 4_000
 _PAUSE_S: Final = 0.2
 #: Asking again changes nothing.
-_FINAL: Final = (TopicAlreadyExistsError, InvalidReplicationAssignmentError)
+_FINAL: Final = (TopicAlreadyExistsError, InvalidReplicationAssignmentError, InvalidConfigurationError)
 
 
 class KraftAdmin:

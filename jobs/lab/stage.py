@@ -24,7 +24,7 @@ class Scenario:
 
     ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
     errors it provokes: the cluster truly broke them. ``keeps_logs``: at the end its partitions' directories are copied.
-    ``kraft`` is None where it plays with and without ZooKeeper, else only so. ``needs_separate_controllers``: it ends
+    ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases before ``before``. ``needs_separate_controllers``: it ends
     most of the brokers, and a quorum is to go on.
     """
 
@@ -37,6 +37,7 @@ class Scenario:
     settings: Mapping[str, str] = field(default_factory=dict)
     keeps_logs: bool = False
     kraft: bool | None = None
+    before: tuple[int, ...] | None = None
     needs_separate_controllers: bool = False
 
     def file_name(self, release: Release) -> str:
@@ -44,7 +45,7 @@ class Scenario:
         return f"{self.name.replace('-', '_')}-{release.name}"
 
     def plays_on(self, release: Release) -> bool:
-        return self.kraft is None or self.kraft == release.is_kraft
+        return self.kraft in (None, release.is_kraft) and (self.before is None or release.number < self.before)
 
 
 @dataclass(frozen=True)

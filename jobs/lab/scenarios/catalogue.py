@@ -50,6 +50,7 @@ _ALL: Final = (
         "small-segments",
         "small segments are rolled and deleted while a broker dies and comes back; its log directories are kept",
         disks.small_segments,
+        before=(4,),  # then a segment has a megabyte at least (KIP-1030)
         settings={
             "log.retention.check.interval.ms": "2000",
             "log.segment.delete.delay.ms": "1000",

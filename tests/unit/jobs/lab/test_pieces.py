@@ -157,6 +157,7 @@ def test_the_scenarios_are_listed_without_playing_one(capsys: pytest.CaptureFixt
         (["kill", "--out", "full/a"], "is there and not empty"),
         (["kill", "--master", "yarn"], "starts its cluster on this machine"),
         (["zookeeper-outage", "--version", "4.1.0"], "zookeeper-outage does not play on 4.1.0"),
+        (["small-segments", "--version", "4.1.0"], "small-segments does not play on 4.1.0"),
         (["quorum-outage", "--version", "3.9.1"], "quorum-outage does not play on 3.9.1"),
     ],
 )

@@ -24,8 +24,8 @@ class Scenario:
 
     ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
     errors it provokes: the cluster truly broke them. ``keeps_logs``: at the end its partitions' directories are copied.
-    ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases before ``before``. ``needs_separate_controllers``: it ends
-    most of the brokers, and a quorum is to go on.
+    ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases before ``before``.
+    ``needs_separate_controllers``: it ends most of the brokers, and a quorum is to go on.
     """
 
     name: str

@@ -11,8 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jobs.execution import main
-from jobs.job import DONE, FAILED, Common, Job, RunReport, ShowProgress, UsageError, require_folder, stopped_by_signals
+from jobs.command.execution import main
+from jobs.command.job import (
+    DONE,
+    FAILED,
+    Common,
+    Job,
+    RunReport,
+    ShowProgress,
+    UsageError,
+    require_folder,
+    stopped_by_signals,
+)
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -175,7 +185,7 @@ JOB: Final = Job(
     add_arguments,
     to_params,
     run,
-    needs_spark=False,
+    needs_spark=lambda params: False,
 )
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.execution import main
-from jobs.job import (
+from jobs.command.execution import main
+from jobs.command.job import (
     DONE,
     GATE_FAILED,
     Common,
@@ -48,7 +48,7 @@ def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def thresholds_of(options: argparse.Namespace) -> Thresholds | None:
-    """The thresholds given, None where none are; raises :class:`~jobs.job.UsageError` where they cannot be used."""
+    """The thresholds given, None where none are; :class:`~jobs.command.job.UsageError` where they cannot be used."""
     if options.thresholds is None:
         return None
     from checks.metrics.thresholds import ThresholdError, read_thresholds

@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any, Final
 
 from jobs import (
+    ask_job,
     capture_job,
     check_job,
     demo_job,
@@ -21,8 +22,8 @@ from jobs import (
     run_job,
     sql_job,
 )
-from jobs.execution import EXIT_CODES, declare, parsed, run
-from jobs.job import PROGRAM, Common, Job
+from jobs.command.execution import EXIT_CODES, declare, parsed, run
+from jobs.command.job import PROGRAM, Common, Job
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
@@ -32,6 +33,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     reconstruct_job.JOB,
     check_job.JOB,
     report_job.JOB,
+    ask_job.JOB,
     explain_job.JOB,
     sql_job.JOB,
     maintain_job.JOB,
@@ -67,7 +69,8 @@ def version() -> str:
 def parse(argv: Sequence[str] | None = None) -> tuple[Job[Any], Common, Any]:
     """The job asked for, the options of every command, and the job's parameters.
 
-    Raises :class:`~jobs.job.UsageError`; where argparse knows that options are wrong it ends the process with 2.
+    Raises :class:`~jobs.command.job.UsageError`; where argparse knows that options are wrong it ends the process
+    with 2.
     """
     return parsed(build_parser().parse_args(argv))
 

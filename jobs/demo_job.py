@@ -13,8 +13,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
-from jobs.execution import main
-from jobs.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
+from jobs.command.execution import main
+from jobs.command.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
 from jobs.session.progress import silent
 from jobs.session.short_runs import TINY_RUN_CONFIG
 

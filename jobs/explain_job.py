@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from jobs.execution import main
-from jobs.job import FAILED, Common, Job, RunReport, ShowProgress, UsageError, ready_lake_of, require_lake
+from jobs.command.execution import main
+from jobs.command.job import FAILED, Common, Job, RunReport, ShowProgress, UsageError, ready_lake_of, require_lake
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
     return Params(common.lake, options.topic, options.partition, at, until, options.cluster)
 
 
-def span_of(text: str) -> tuple[datetime, datetime]:
+def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:
     """The instants that a time as people write it may mean, as [first, first not meant)."""
     given = text.strip()
     try:
         at = datetime.fromisoformat(given)
     except ValueError:
-        raise UsageError(f"--at {text!r} is no time: write 2026-11-21T03:28:06 or 2026-11-21T03:28:06.155Z") from None
+        example = "2026-11-21T03:28:06 or 2026-11-21T03:28:06.155Z"
+        raise UsageError(f"{option} {text!r} is no time: write {example}") from None
     fraction = _FRACTION.search(given)
     if fraction:
         width = timedelta(microseconds=10 ** (6 - len(fraction[1])))

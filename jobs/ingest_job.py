@@ -11,8 +11,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.execution import main
-from jobs.job import (
+from jobs.command.execution import main
+from jobs.command.job import (
     DONE,
     FAILED,
     Common,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jobs import ingest_job, run_job
-from jobs.execution import main
-from jobs.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
+from jobs.command.execution import main
+from jobs.command.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
 from jobs.lab.machines.releases import BY_NAME, NEWEST
 from jobs.session.progress import silent
 from jobs.session.short_runs import SHORT_RUN_CONFIG

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jobs.execution import main
-from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, lake_of, require_lake
+from jobs.command.execution import main
+from jobs.command.job import Common, Job, RunReport, ShowProgress, UsageError, lake_of, require_lake
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:

@@ -9,8 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.execution import main
-from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, require_lake, suit_session_to
+from jobs.command.execution import main
+from jobs.command.job import (
+    DONE,
+    GATE_FAILED,
+    Common,
+    Job,
+    RunReport,
+    ShowProgress,
+    lake_of,
+    require_lake,
+    suit_session_to,
+)
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:

@@ -8,8 +8,17 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from jobs.execution import main
-from jobs.job import Common, Job, RunReport, ShowProgress, output_folder, ready_lake_of, require_lake, suit_session_to
+from jobs.command.execution import main
+from jobs.command.job import (
+    Common,
+    Job,
+    RunReport,
+    ShowProgress,
+    output_folder,
+    ready_lake_of,
+    require_lake,
+    suit_session_to,
+)
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
-from jobs.execution import main
-from jobs.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
+from jobs.command.execution import main
+from jobs.command.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:

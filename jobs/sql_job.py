@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from jobs.execution import main
-from jobs.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
+from jobs.command.execution import main
+from jobs.command.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
 from jobs.session.progress import silent
 from jobs.sql.answer import answer
 from jobs.sql.text import statements_of
@@ -26,7 +26,7 @@ _ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute)\b")
 
 @dataclass(frozen=True)
 class Params:
-    """``statements`` is None for the shell. ``format``: table, csv or json."""
+    """``statements`` is None for the shell. ``format``: table, csv, json or markdown."""
 
     lake: str
     statements: tuple[str, ...] | None
@@ -36,7 +36,8 @@ class Params:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", metavar="QUERY", help="one statement; without it and -f, a shell")
     parser.add_argument("-f", "--file", metavar="FILE", help="file of statements, ; between them; - is standard input")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
+    formats = ("table", "csv", "json", "markdown")
+    parser.add_argument("--format", choices=formats, default="table", help="default: table")
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import jinja2
 
+from dashboards.questions.question import PARAMETERS, questions
 from ingest.lake.tables import SCHEMAS, TABLES
 from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes import MEANINGS, SHAPES
@@ -21,7 +22,7 @@ from reconstruct.model import states
 from reconstruct.model.versions import OLDEST
 from reconstruct.rule_book import RULES
 
-PAGES: Final = ("tables.md", "transitions.md", "rules.md", "event-types.md", "articles.md")
+PAGES: Final = ("tables.md", "transitions.md", "rules.md", "event-types.md", "articles.md", "questions.md")
 #: The pages on which each kind of finding has its section.
 FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
 _SECTION: Final = re.compile(r"^## (\w+) \((R\d\d(?:, R\d\d)*)\)$", re.MULTILINE)
@@ -122,6 +123,8 @@ def page(name: str) -> str:
         not_read=list(NOT_READ),
         mechanisms=MECHANISMS,
         articles=_ARTICLES,
+        questions=questions().values(),
+        parameters=PARAMETERS,
     )
     return written.rstrip("\n") + "\n"
 

@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from jobs.job import ShowProgress, UsageError
+from jobs.command.job import ShowProgress, UsageError
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:

@@ -74,10 +74,21 @@ def write_table(rows: DataFrame, out: TextIO) -> int:
     return count
 
 
+def write_markdown(rows: DataFrame, out: TextIO) -> int:
+    """A table of Markdown, text as text; the number of rows."""
+    out.write("| " + " | ".join(rows.columns) + " |\n|" + " --- |" * len(rows.columns) + "\n")
+    count = 0
+    for row in _as_text(rows):
+        out.write("| " + " | ".join(_in_markdown(value) for value in row) + " |\n")
+        count += 1
+    return count
+
+
 WRITERS: Final[Mapping[str, Callable[[Any, TextIO], int]]] = {
     "table": write_table,
     "csv": write_csv,
     "json": write_json,
+    "markdown": write_markdown,
 }
 
 
@@ -128,6 +139,14 @@ def _is_number(kind: DataType) -> bool:
     from pyspark.sql import types as T
 
     return isinstance(kind, T.NumericType)
+
+
+def _in_markdown(value: str | None) -> str:
+    """The value as text of a cell: what Markdown and HTML would read as more than text is escaped."""
+    if value is None:
+        return ""
+    escaped = re.sub(r"[\\`*_{}\[\]()#+!|~]", r"\\\g<0>", _printable(value))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _printable(value: str | None) -> str:

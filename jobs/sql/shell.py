@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jobs.job import UsageError
+from jobs.command.job import UsageError
 from jobs.session.caches import cache_dir
 from jobs.sql.answer import answer
 from jobs.sql.text import split_statements, statements_of

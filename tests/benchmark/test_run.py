@@ -24,7 +24,7 @@ import pytest
 
 from ingest.shapes import SHAPES
 from jobs import check_job, ingest_job, reconstruct_job, report_job
-from jobs.job import lake_of
+from jobs.command.job import lake_of
 from jobs.session.session import build_session
 from tests.benchmark.duckdb_reading import DuckDbReading
 from tests.benchmark.process_tree import ProcessTree

@@ -26,8 +26,8 @@ from ingest.readers.logs.layouts import LAYOUT_BY_NAME, WRAPPER_BY_NAME
 from ingest.readers.sources import SOURCES
 from ingest.readers.work import Kept, WorkItem
 from jobs.cli import JOBS, build_parser
+from jobs.command.job import PROGRAM
 from jobs.docs.pages import sections
-from jobs.job import PROGRAM
 from reconstruct.findings.alternatives import ALTERNATIVES
 from reconstruct.findings.divergences import HARM_OF_TYPE, DivergenceType, Harm
 from tests import ROOT

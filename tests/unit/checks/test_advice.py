@@ -13,7 +13,7 @@ from checks.metrics.thresholds import Thresholds
 from checks.registry import registry
 from checks.results import CheckReport, CheckResult
 from jobs import check_job, ingest_job, reconstruct_job, report_job, run_job
-from jobs.job import DONE, GATE_FAILED, RunReport
+from jobs.command.job import DONE, GATE_FAILED, RunReport
 from reconstruct.findings.verdicts import BROKEN, KEPT
 from reconstruct.pipeline import ReconstructReport
 

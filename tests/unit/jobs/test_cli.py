@@ -7,12 +7,15 @@ import re
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 
 import pytest
 
+from dashboards.questions.question import questions
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, ingest_job, job, reconstruct_job, sql_job
+from jobs import cli, demo_job, ingest_job, reconstruct_job, sql_job
+from jobs.command import job
 from jobs.session import java
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
 from jobs.session.progress import Progress
@@ -212,6 +215,39 @@ def ingest_report(**changes):
     values = {"files_new": 2, "files_known": 1, "clusters": ("c",), "warnings": ("odd",)}
     records = {"records_read": 10, "records_kept": 9, "records_rejected": 1}
     return IngestReport(**(values | records | changes))
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["offset-at"], "there is no question 'offset-at': did you mean offsets-at"),
+        (["offsets-at"], "offsets-at needs --at: the instant asked about"),
+        (["isr-flapping", "--at", "2026-11-21"], "isr-flapping knows no --at: it takes --cluster, --topic"),
+        (["leader-at", "--at", "noon"], "--at 'noon' is no time"),
+        (["findings", "--list"], "give NAME or --list, not both"),
+        (["findings"], "there is no lake"),
+    ],
+)
+def test_questions_that_cannot_be_asked(capsys, argv, words):
+    assert words in error_of(capsys, "ask", *argv, "--lake", "nolake")
+
+
+def test_questions_are_listed_and_shown_without_spark(capsys):
+    assert cli.main(["ask", "--list"]) == job.DONE
+    listed = capsys.readouterr().out
+    assert all(f"  {name} " in listed for name in questions())
+    assert cli.main(["ask", "leader-at", "--show"]) == job.DONE
+    shown = capsys.readouterr().out
+    assert "ask leader-at [--cluster ID] [--topic T] [--partition P] [--broker ID] --at TIME" in shown
+    assert shown.endswith(f"{questions()['leader-at'].sql}\n")
+
+
+def test_a_question_s_parameters_are_values_and_null_where_not_given():
+    _, _, params = cli.parse(["ask", "leader-at", "--show", "--topic", "a' OR 1=1", "--at", "2026-11-21T03:28"])
+    at = datetime(2026, 11, 21, 3, 28, tzinfo=UTC)
+    none = dict.fromkeys(("cluster", "partition", "broker"))
+    assert params.given == {**none, "topic": "a' OR 1=1", "at": at}
+    assert ":topic" in params.question.sql
 
 
 def test_the_ingest_summary_accounts_for_every_record():

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from ingest.run.pipeline import IngestReport
-from jobs import cli, execution, ingest_job, job, run_job
+from jobs import cli, ingest_job, run_job
+from jobs.command import execution, job
 from jobs.session import java, short_runs
 from jobs.session.pinned_jars import JarsMissing
 

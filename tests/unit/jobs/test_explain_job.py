@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobs.command.job import UsageError
 from jobs.explain_job import span_of
-from jobs.job import UsageError
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs import cli, lab_job
-from jobs.job import WRONG_USE
+from jobs.command.job import WRONG_USE
 from jobs.lab.events import Events
 from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings

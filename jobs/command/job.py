@@ -1,4 +1,4 @@
-"""What every job has in common: its options, its report, its exit codes. :mod:`jobs.execution` runs it.
+"""What every job has in common: its options, its report, its exit codes. :mod:`jobs.command.execution` runs it.
 
 A job is a module with a frozen ``Params``, ``add_arguments``, ``to_params``, ``run(spark, params) -> RunReport`` and a
 :class:`Job` that holds them: the command line runs it, and so does the module by itself. Exit codes: 0 done, 1 failed
@@ -94,7 +94,7 @@ class Job(Generic[P]):
     #: Whether it loads about all classes of Java that any command does.
     loads_all_classes: bool = False
     #: Without Spark ``run`` is given None for the session, and the options of Spark and of the lake mean nothing.
-    needs_spark: bool = True
+    needs_spark: Callable[[P], bool] = lambda params: True
 
 
 def add_common_arguments(parser: argparse.ArgumentParser, *, writes_lake: bool = False) -> None:

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from jobs.job import (
+from jobs.command.job import (
     BUSY,
     FAILED,
     PROGRAM,
@@ -116,7 +116,7 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
     log_file: Path | None = None
     try:
         with progress:
-            if not job.needs_spark:
+            if not job.needs_spark(params):
                 return job.run(None, params, progress)
             progress("starting Spark")
             log_file = default_log_file()

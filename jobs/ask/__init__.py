@@ -1,0 +1,1 @@
+"""What ``ask`` does in Spark: a saved question's rows, and what the evidence cannot say of it."""

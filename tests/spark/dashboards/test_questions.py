@@ -1,0 +1,125 @@
+"""The saved questions, asked of captures of which the answers are known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from dashboards.questions.question import Question, questions
+from jobs.ask.answer import answer, rows_of
+from tests.support.lakes.offsets import OffsetLake
+
+ALL = list(questions().values())
+#: An instant at which the capture `unclean-0.8.2.2` was at rest, before its leader died.
+AT = datetime(2026, 11, 21, 3, 27, 40, tzinfo=UTC)
+GIVEN: dict[str, Any] = {
+    "cluster": "unclean-0.8.2.2",
+    "topic": "ledger",
+    "partition": 0,
+    "broker": 2,
+    "from": datetime(2026, 11, 21, tzinfo=UTC),
+    "to": datetime(2026, 11, 22, tzinfo=UTC),
+    "at": AT,
+}
+
+
+@pytest.fixture(scope="module")
+def ask(offset_lake: OffsetLake):
+    offset_lake.lake.register()
+
+    def asked(name: str, **given: Any) -> list[Any]:
+        question = questions()[name]
+        bound = {parameter: given.get(parameter) for parameter in question.parameters}
+        return rows_of(offset_lake.lake.spark, question, bound).collect()
+
+    return asked
+
+
+@pytest.mark.parametrize("question", ALL, ids=lambda question: question.name)
+def test_parameters_narrow_the_answer_and_need_not_be_given(question: Question, offset_lake: OffsetLake, ask):
+    rows = ask(question.name, **{name: GIVEN[name] for name in question.parameters})
+    assert {row["cluster_id"] for row in rows} <= {GIVEN["cluster"]}
+    without = {name: GIVEN[name] if name in question.give else None for name in question.parameters}
+    columns = rows_of(offset_lake.lake.spark, question, without).columns  # NULL is of no type: the plan must bear it
+    assert columns[0] == "cluster_id"
+    assert len(columns) == len(set(columns))
+
+
+def test_unclean_elections_and_their_losses(ask):
+    (election,) = ask("unclean-elections", cluster="unclean-0.8.2.2", partition=0)
+    assert (election.topic, election.previous_leader, election.leader, election.leader_epoch) == ("ledger", 1, 2, 1)
+    assert 0 < election.lost_count_lower <= election.lost_count_upper
+    assert ask("unclean-elections", cluster="quiet-0.8.2.2") == []
+    assert ask("unclean-elections", cluster="unclean-0.8.2.2", topic="safe") == []
+
+
+def test_the_topic_that_may_not_elect_uncleanly_was_offline(ask):
+    offline = ask("offline-partitions", cluster="unclean-0.8.2.2", topic="safe")
+    assert {(row.topic, row.partition_id) for row in offline} == {("safe", 0), ("safe", 1)}
+    assert max(row.lasted_ms for row in offline if row.lasted_ms) > 5_000
+    assert ask("offline-partitions", cluster="quiet-0.8.2.2") == []
+
+
+def test_who_led_and_by_whose_decision(ask):
+    (before,) = ask("leader-at", cluster="unclean-0.8.2.2", topic="ledger", partition=0, at=AT)
+    assert (before.leader, before.leader_epoch, before.isr) == (1, 0, [1])
+    (after,) = ask("leader-at", cluster="unclean-0.8.2.2", topic="ledger", partition=0, at=GIVEN["to"])
+    assert (after.leader, after.is_unclean) == (2, True)
+
+
+def test_a_replica_that_a_leader_took_out_for_lag(ask):
+    shrinks = [row for row in ask("isr-changes", cluster="unclean-0.8.2.2", topic="ledger") if row.removed]
+    assert (shrinks[0].removed, shrinks[0].written_by, shrinks[0].leader) == ([2], "leader", 1)
+    assert ask("isr-changes", cluster="quiet-0.8.2.2") == []
+
+
+def test_offsets_at_an_instant_are_bounds(ask):
+    rows = ask("offsets-at", cluster="unclean-0.8.2.2", topic="ledger", partition=0, at=AT)
+    assert [row.replica_id for row in rows] == [1, 2]
+    for row in rows:
+        assert row.high_watermark_upper is None or row.high_watermark_lower <= row.high_watermark_upper
+
+
+def test_controllers_follow_each_other(ask):
+    tenures = ask("controllers", cluster="failover-1.1.1")
+    assert [row.controller_epoch for row in tenures] == list(range(1, len(tenures) + 1))
+    assert len(tenures) >= 3
+    assert all(row.ended_at <= after.elected_at for row, after in pairwise(tenures))
+
+
+def test_a_zombie_s_requests_are_ignored(ask):
+    late = [row for row in ask("zombie-controllers", cluster="failover-1.1.1") if row.what == "request"]
+    assert {row.outcome for row in late} <= {"ignored_stale", "not_received", "unknown"}
+    assert ask("zombie-controllers", cluster="quiet-0.8.2.2") == []
+
+
+def test_the_story_of_a_partition_is_in_order_and_from_every_source(ask):
+    story = ask("partition-story", cluster="unclean-0.8.2.2", topic="ledger", partition=0)
+    assert [row.at for row in story] == sorted(row.at for row in story)
+    sources = {"state-change.log", "controller.log", "server.log", "decided", "finding"}
+    assert {row.source for row in story} == sources
+
+
+def test_brokers_that_were_stopped_in_order(ask):
+    stopped = ask("controlled-shutdowns", cluster="checkpoints-1.1.1")
+    assert stopped
+    assert {row.ended_as for row in stopped} <= {"clean_stop", None}
+
+
+def test_a_checkpoint_that_broke_is_a_disk_failure_and_a_wiped_disk_a_short_log(ask):
+    failures = ask("disk-failures", cluster="checkpoints-1.1.1")
+    assert ("checkpoint_error", 1) in {(row.event_type, row.broker_id) for row in failures}
+    assert {row.what for row in ask("short-logs", cluster="checkpoints-1.1.1")} >= {"checkpoint_missing"}
+
+
+def test_an_answer_is_printed_with_what_is_not_known(offset_lake: OffsetLake, capsys):
+    lake = offset_lake.lake
+    given = dict.fromkeys(questions()["propagation"].parameters) | {"cluster": "unclean-3.9.1-info"}
+    report = answer(lake.spark, lake.root, questions()["propagation"], given, style="markdown")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("| cluster_id | request_kind |")
+    assert "evidence" not in printed[0]
+    assert [one for one in report.problems if one.startswith("left open: ") and "holds nothing below INFO" in one]

@@ -48,17 +48,21 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would write."""
+    """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would do more than
+    read."""
+    from jobs.sql.read_only import reading_only
+
     progress("naming the lake's tables")
     open_lake(spark, params.lake, params.statements)
     progress("")
-    if params.statements is None:
-        from jobs.sql.shell import interact
+    with reading_only(spark):
+        if params.statements is None:
+            from jobs.sql.shell import interact
 
-        interact(spark, params.format)
-    else:
-        for statement in params.statements:
-            answer(spark, statement, params.format, progress)
+            interact(spark, params.format)
+        else:
+            for statement in params.statements:
+                answer(spark, statement, params.format, progress)
     return RunReport()
 
 

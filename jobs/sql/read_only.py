@@ -1,45 +1,117 @@
-"""Which SQL the command line runs: statements that read.
+"""Which SQL the command line runs: statements that read the lake's tables, and nothing else.
 
-This guards against mistakes, not against an attacker, who has the same shell: SQL may still read any file that
-Spark can read and call functions with effects of their own (``reflect``).
+Judged on the plan that Spark's parser makes of a statement, before Spark looks at a file or a table: each node of it,
+in each subquery, must be one of those named here. What is not named is refused: scripts, files as relations, functions
+that call Java, and whatever a later Spark adds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.lake.tables import TABLES
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 READING_WORDS: Final = ("SELECT", "WITH", "VALUES", "TABLE", "FROM", "SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 
-#: Plans that tell of tables and change nothing, by the start of Spark's own class name.
-_TELLING_PLANS: Final = ("Show", "Describe")
-#: Plans that write, or run something that is not a query, and that Spark does not class as commands.
-_ACTING_PLANS: Final = (
-    "Call",
-    "CompoundBody",
-    "InsertIntoDir",
-    "InsertIntoStatement",
-    "ScriptTransformation",
-    "UnresolvedExecuteImmediate",
+#: What Spark itself can be told not to do: paths as names of tables, variables of the environment in a statement's
+#: text, and scripts of several statements.
+_CONFIG: Final = {
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.scripting.enabled": "false",
+}
+
+#: Plans that name a relation, a table of the lake or a WITH of the same statement.
+_RELATIONS: Final = frozenset({"UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView"})
+#: Plans that call a function, and how its name is asked for.
+_CALLS: Final = {
+    "UnresolvedFunction": "nameParts",
+    "UnresolvedTableValuedFunction": "name",
+    "UnresolvedGenerator": "name",
+}
+#: Plans and unresolved expressions that only combine what their children give.
+_COMBINING: Final = _words(
+    """
+    Project Filter Aggregate UnresolvedHaving Sort GlobalLimit LocalLimit Offset Distinct Union Except Intersect Join
+    LateralJoin SubqueryAlias UnresolvedSubqueryColumnAliases UnresolvedTVFAliases UnresolvedWith UnresolvedInlineTable
+    OneRowRelation LocalRelation RelationTimeTravel Generate Window WithWindowDefinition Pivot Unpivot UnresolvedHint
+    Repartition RepartitionByExpression RebalancePartitions Sample UnresolvedAlias UnresolvedAttribute UnresolvedStar
+    UnresolvedStarExceptOrReplace UnresolvedStarWithColumns UnresolvedExtractValue UnresolvedRegex UnresolvedOrdinal
+    MultiAlias UnresolvedGroupingAnalytics NamedParameter PosParameter
+    """
 )
-_COMMAND: Final = "org.apache.spark.sql.catalyst.plans.logical.Command"
-_PARSED_STATEMENT: Final = "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement"
+#: Plans that tell of tables, functions and plans, and change nothing. What they contain is judged, too.
+_TELLING: Final = _words(
+    """
+    ExplainCommand DescribeQueryCommand DescribeRelation DescribeRelationJsonCommand DescribeColumn DescribeNamespace
+    DescribeFunction DescribeDeltaHistory DescribeDeltaDetailCommand ShowTables ShowTablesExtended ShowColumns
+    ShowCreateTable ShowTableProperties ShowPartitions ShowFunctions ShowViews ShowNamespacesCommand ShowNamespaces
+    ShowCatalogsCommand ShowCurrentNamespaceCommand UnresolvedNamespace CurrentNamespace$ UnresolvedFunctionName
+    """
+)
+_NODE: Final = "org.apache.spark.sql.catalyst.trees.TreeNode"
+#: The expressions that Spark's grammar makes itself (``+``, ``CASE``, ``CAST``); functions are still names in a plan
+#: that is only parsed.
+_EXPRESSIONS: Final = re.compile(r"org\.apache\.spark\.sql\.catalyst\.expressions\.(?:\w+\.)?\w+\$?")
+#: Expressions whose fields hold no other one, not gone into.
+_LEAVES: Final = frozenset({"Literal", "UnresolvedAttribute", "UnresolvedStar", "AttributeReference"})
+
+#: Groups of Spark's own functions that compute their result from their arguments alone.
+_FUNCTION_GROUPS: Final = _words(
+    """
+    agg_funcs array_funcs bitwise_funcs collection_funcs conditional_funcs conversion_funcs csv_funcs datetime_funcs
+    generator_funcs hash_funcs json_funcs lambda_funcs map_funcs math_funcs predicate_funcs st_funcs string_funcs
+    struct_funcs url_funcs variant_funcs window_funcs
+    """
+)
+#: Those of other groups that do, or that tell something of the session.
+_FUNCTIONS: Final = _words(
+    """
+    range assert_true raise_error typeof version uuid monotonically_increasing_id spark_partition_id current_catalog
+    current_database current_schema current_user session_user user bitmap_bit_position bitmap_bucket_number bitmap_count
+    hll_sketch_estimate hll_union
+    """
+)
+#: Spark's own for what its grammar writes as an operator, and has no group.
+_OPERATORS: Final = frozenset({"!=", "<>", "case", "||"})
+
+
+@contextlib.contextmanager
+def reading_only(spark: SparkSession) -> Iterator[None]:
+    """While this lasts the session's own settings allow no more than :func:`refusal` does, where Spark has such."""
+    before = {name: spark.conf.get(name) for name in _CONFIG}
+    try:
+        for name, value in _CONFIG.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, was in before.items():
+            spark.conf.set(name, str(was))
 
 
 def refusal(spark: SparkSession, statement: str) -> str | None:
-    """Why the statement will not be run, as a sentence; None where it only reads.
+    """Why the statement will not be run, as a sentence; None where it only reads the lake.
 
-    Judged on the plan that Spark's own parser makes of it. Raises pyspark's ``ParseException`` for what is no SQL.
+    Raises pyspark's ``ParseException`` for what is no SQL.
     """
     word = first_word(statement)
     if word not in READING_WORDS:
         return _sentence(word)
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
-    return None if _reads(spark, plan) else _sentence(f"a {word} that writes or runs something")
+    judge = _Judge(spark)
+    refused = next(filter(None, (judge.refused(node, names) for node, names in judge.nodes(plan))), None)
+    return None if refused is None else _sentence(refused)
 
 
 def first_word(statement: str) -> str:
@@ -54,35 +126,108 @@ def first_word(statement: str) -> str:
     return match.group(0).upper() if match else ""
 
 
-def _reads(spark: SparkSession, plan: Any) -> bool:
-    name = _name(plan)
-    if name == "ExplainCommand":
-        return _reads(spark, plan.logicalPlan())
-    if name.startswith(_TELLING_PLANS):
-        return True
-    return not any(_acts(spark, node) for node in _nodes(plan))
+class _Judge:
+    """What one session makes of the nodes of one plan."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._gateway = spark.sparkContext._gateway
+        self._kinds: dict[str, str] = {}
+
+    def nodes(self, plan: Any) -> Iterator[tuple[Any, frozenset[str]]]:
+        """Every node that any field of any node holds, and the names that WITH gives where it stands."""
+        waiting: list[tuple[Any, frozenset[str]]] = [(plan, frozenset())]
+        while waiting:
+            each, names = waiting.pop()
+            if not hasattr(each, "getClass"):
+                continue
+            kind = self._kind(each)
+            if kind == "node":
+                yield each, names
+                if _name(each) == "UnresolvedWith":
+                    for relation in _scala(each.cteRelations()):
+                        own = names | {str(relation._1()).lower()}
+                        waiting.append((relation._2(), own if each.allowRecursion() else names))
+                        names = own
+                    waiting.append((each.child(), names))
+                    continue
+            if kind == "other" or (kind == "node" and _name(each) in _LEAVES):
+                continue
+            held = each.iterator() if kind == "many" else each.productIterator()
+            waiting += [(one, names) for one in _iterated(held)]
+
+    def _kind(self, each: Any) -> str:
+        """Whether it is a node of the plan, many of something, a case class that may hold nodes, or something else."""
+        from py4j.java_gateway import is_instance_of
+
+        name = str(each.getClass().getName())
+        if name not in self._kinds:
+            kinds = (("node", _NODE), ("many", "scala.collection.Iterable"), ("product", "scala.Product"))
+            self._kinds[name] = next(
+                (kind for kind, of in kinds if is_instance_of(self._gateway, each, of)),
+                "other",
+            )
+        return self._kinds[name]
+
+    def refused(self, node: Any, names: frozenset[str]) -> str | None:
+        """What of the node is not allowed, in words; None where all is."""
+        name = _name(node)
+        if name in _RELATIONS:
+            return _refused_relation(node, name, names)
+        if name in _CALLS:
+            return self._refused_function(getattr(node, _CALLS[name])())
+        if name in _COMBINING or name in _TELLING or _EXPRESSIONS.fullmatch(str(node.getClass().getName())):
+            return None
+        return f"what Spark calls {name}"
+
+    def _refused_function(self, named: Any) -> str | None:
+        parts = (
+            [str(part) for part in _scala(named)]
+            if self._kind(named) == "many"
+            else [*(str(each) for each in _scala(named.database())), str(named.funcName())]
+        )
+        shown = f"the function {'.'.join(parts)}"
+        function = parts[0].lower()
+        if len(parts) > 1:
+            return shown
+        if function in _OPERATORS:
+            return None
+        catalog = self._spark._jsparkSession.sessionState().catalog()
+        identifier = self._spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(function)  # type: ignore[union-attr]
+        if not catalog.functionExists(identifier) and not catalog.isRegisteredFunction(identifier):
+            return None  # Spark has the sentence for it
+        about = catalog.lookupFunctionInfo(identifier)
+        is_own = str(about.getSource()) == "built-in"
+        return None if is_own and (about.getGroup() in _FUNCTION_GROUPS or function in _FUNCTIONS) else shown
 
 
-def _acts(spark: SparkSession, node: Any) -> bool:
-    from py4j.java_gateway import is_instance_of
-
-    gateway = spark.sparkContext._gateway
-    return _name(node) in _ACTING_PLANS or any(
-        is_instance_of(gateway, node, kind) for kind in (_COMMAND, _PARSED_STATEMENT)
-    )
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    yield plan
-    children = plan.children()
-    for index in range(children.size()):
-        yield from _nodes(children.apply(index))
+def _refused_relation(node: Any, kind: str, names: frozenset[str]) -> str | None:
+    parts = [str(part) for part in _scala(node.multipartIdentifier())]
+    name = [part.lower() for part in parts]
+    if kind == "UnresolvedRelation":
+        if node.isStreaming() or not node.options().isEmpty():
+            return "a relation with options, or as a stream,"
+        if len(name) == 1 and name[0] in names:
+            return None
+    if len(name) == 3 and name[0] == "spark_catalog":
+        del name[0]
+    shown = ".".join(f"`{part}`" for part in parts)
+    return None if len(name) == 2 and ".".join(name) in TABLES else f"{shown}, which is no table of the lake,"
 
 
-def _name(plan: Any) -> str:
-    return str(plan.getClass().getSimpleName())
+def _scala(several: Any) -> Iterator[Any]:
+    return _iterated(several.iterator())
+
+
+def _iterated(iterator: Any) -> Iterator[Any]:
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
 
 
 def _sentence(refused: str) -> str:
     what = f"{refused} is not run here" if refused else "there is no SQL statement"
-    return f"{what}: this SQL is read-only ({', '.join(READING_WORDS)})"
+    return f"{what}: this SQL is read-only ({', '.join(READING_WORDS)} over the lake's tables)"

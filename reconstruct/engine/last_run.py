@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.delta import Lake, PinnedLake, side_by_side
 from ingest.lake.pinned import delta_snapshot
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
@@ -64,7 +64,7 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
     if versions(lake, [RUNS])[RUNS.full_name] < 1:  # version 0 is the empty table
         return LastRun()
     until = F.unix_micros("evidence_until").alias("until_us")
-    newest = lake.read(RUNS).select("*", until).orderBy(F.desc("ended_at")).limit(1).collect()
+    newest = PinnedLake(lake).read(RUNS).select("*", until).orderBy(F.desc("ended_at")).limit(1).collect()
     if not newest:
         return LastRun()
     row = newest[0]

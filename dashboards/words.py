@@ -18,6 +18,7 @@ INFERRED_WORDS: Final[Mapping[str, str]] = {
     "unlogged_transition": "a step that this version, or this log level, does not log",
     "log_gap": "a line must have been there and is not",
     "conflict_closed": "contradicting evidence ended the interval",
+    "commit_not_proven": "no copy proves that the quorum committed it",
     "retention_boundary": "the evidence begins later than the interval",
     "controller_failover": "state that a new controller takes over without logging it",
     "request_sent": "known only from a request that restates it",

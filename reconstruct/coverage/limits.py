@@ -45,7 +45,9 @@ _CAPTURED: Final[Mapping[str, str]] = {
     SourceKind.ZNODE_SNAPSHOT: EvidenceKind.ZNODES,
 }
 _OF_CLUSTER: Final = (EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG)
-_OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in _OF_CLUSTER)
+#: A cluster has a metadata log in place of znodes: where it was given nothing is missing of these.
+_IN_PLACE_OF_ZNODES: Final = EvidenceKind.METADATA_LOG
+_OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in (*_OF_CLUSTER, _IN_PLACE_OF_ZNODES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,8 @@ def _of_no_known_broker(there: Mapping[str, set[int]]) -> Iterator[Limit]:
 
 
 def _of_cluster(there: Mapping[str, set[int]]) -> Iterator[Limit]:
+    if there.get(_IN_PLACE_OF_ZNODES):
+        return
     kind = next((kind for kind in _OF_CLUSTER if not there.get(kind)), None)
     if kind is not None:
         yield _limit("missing", NO_BROKER, kind, _WITHOUT[kind])

@@ -114,6 +114,9 @@ class DivergenceType(StrEnum):
     SEGMENT_ROLLED_BELOW = "segment_rolled_below", "R40"
     INDEX_DIFFERS_FROM_SEGMENT = "index_differs_from_segment", "R41"
     SEGMENT_DAMAGED = "segment_damaged", "R41"
+    METADATA_COPIES_DIFFER = "metadata_copies_differ", "R50"
+    METADATA_RECORD_UNFIT = "metadata_record_unfit", "R51"
+    METADATA_SNAPSHOT_DIFFERS = "metadata_snapshot_differs", "R52"
 
 
 #: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says

@@ -30,6 +30,7 @@ class EvidenceKind(StrEnum):
     #: snapshots or transaction logs.
     ZNODES = "znodes"
     ZNODE_TRANSACTION_LOG = SourceKind.ZNODE_TRANSACTION_LOG
+    METADATA_LOG = SourceKind.METADATA_LOG
 
 
 @dataclass(frozen=True, slots=True)

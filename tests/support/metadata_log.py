@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.metadata_log.records import read, read_snapshot
 from ingest.readers.work import Kept, WorkItem
+from reconstruct.metadata_log.evidence import (
+    OF_QUORUM,
+    OF_TRANSACTIONS,
+    ClusterLog,
+    CopySpan,
+    LogRow,
+    SnapshotFile,
+)
 from reconstruct.model.metadata_log.commitment import Copy, Span
-from reconstruct.model.metadata_log.values import MetadataRecord
+from reconstruct.model.metadata_log.image import REPLAYED
+from reconstruct.model.metadata_log.values import ConfigResource, MetadataRecord
 from tests import ROOT
 
 #: One node that alone is the quorum, of three brokers: topics created and deleted, a broker killed and started.
@@ -20,6 +29,7 @@ ONE_VOTER: Final = ROOT / "tests" / "data" / "kraft-4.1.0" / "broker-1"
 QUORUM: Final = ROOT / "tests" / "data" / "kraft-4.1.0-quorum"
 NODES: Final = tuple(sorted(QUORUM.glob("broker-*")))
 _LOG: Final = "__cluster_metadata-0"
+_BY_ID: Final = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeRecord")
 
 
 def log_of(node: Path) -> list[MetadataRecord]:
@@ -35,15 +45,12 @@ def copy_of(node: Path) -> Copy:
             spans[-1] = spans[-1]._replace(end=last + 1)
         else:
             spans.append(Span(record.offset, last + 1, record.epoch))
-    return Copy(int(node.name.rpartition("-")[2]), tuple(spans), tuple(sorted(snapshots_of(node))))
+    return Copy(_node_id(node), tuple(spans), tuple(sorted(snapshots_of(node))))
 
 
 def snapshots_of(node: Path) -> dict[int, list[MetadataRecord]]:
     """The records of each snapshot, by the offset before which it ends."""
-    return {
-        int(file.name.partition("-")[0]): [_record(row, "position") for row in _kept(file)]
-        for file in sorted((node / _LOG).glob("*-*.checkpoint"))
-    }
+    return {end: [_record(row, "position") for row in rows] for end, rows in _snapshot_rows(node).items()}
 
 
 def _rows(node: Path) -> Iterator[tuple[MetadataRecord, int]]:
@@ -67,3 +74,79 @@ def _kept(file: Path) -> list[Kept]:
     kept = [one for one in found if isinstance(one, Kept)]
     assert len(kept) == len(found), f"{file} has records that cannot be read"
     return kept
+
+
+def rows_of(nodes: Sequence[Path]) -> list[LogRow]:
+    """The records of several nodes' logs, each once, and those of their snapshots."""
+    found: dict[tuple[int, int, str, str], LogRow] = {}
+    shown = []
+    for node in nodes:
+        node_id = _node_id(node)
+        for file in sorted((node / _LOG).glob("*.log")):
+            for row in _kept(file):
+                values = row.values
+                key = (values["offset"], values["leader_epoch"], values["record_type"], values["fields"] or "{}")
+                known = found.get(key)
+                found[key] = LogRow(
+                    f"{values['offset']}@{values['leader_epoch']}",
+                    *key,
+                    values["appended_at"],
+                    values["batch_offset"],
+                    1 if known is None else known.copies + 1,
+                )
+        for end, rows in _snapshot_rows(node).items():
+            for row in rows:
+                values = row.values
+                shown.append(
+                    LogRow(
+                        f"{node_id}:{end}:{values['position']}",
+                        values["position"],
+                        values["snapshot_epoch"],
+                        values["record_type"],
+                        values["fields"] or "{}",
+                        values["appended_at"],
+                        node_id=node_id,
+                        snapshot_end=end,
+                    )
+                )
+    return [*found.values(), *shown]
+
+
+def cluster_log(nodes: Sequence[Path]) -> tuple[ClusterLog, dict[str, list[LogRow]]]:
+    """The log of a cluster with the rows of no topic, and the rows of each topic by its name: as Spark groups them."""
+    rows = rows_of(nodes)
+    names = {
+        row.record.fields["topicId"]: row.record.fields["name"] for row in rows if row.record_type == "TopicRecord"
+    }
+    topics: dict[str, list[LogRow]] = {}
+    others = []
+    for row in rows:
+        fields = row.record.fields
+        if row.record_type in _BY_ID:
+            topics.setdefault(names[fields["topicId"]], []).append(row)
+        elif row.record_type == "ClearElrRecord":
+            for name in [fields["topicName"]] if fields["topicName"] else set(names.values()):
+                topics.setdefault(name, []).append(row)
+        elif row.record_type == "ConfigRecord" and fields["resourceType"] == ConfigResource.TOPIC:
+            topics.setdefault(fields["resourceName"], []).append(row)
+        elif row.record_type in {*REPLAYED, *OF_QUORUM, *OF_TRANSACTIONS}:
+            others.append(row)
+    spans = tuple(
+        CopySpan(_node_id(node), span.epoch, span.start, span.end) for node in nodes for span in copy_of(node).spans
+    )
+    snapshots = tuple(
+        SnapshotFile(_node_id(node), end, values["snapshot_epoch"], values["appended_at"], f"{node.name}:{end}")
+        for node in nodes
+        for end, shown in _snapshot_rows(node).items()
+        for values in [shown[0].values]
+    )
+    return ClusterLog("c", spans, snapshots, tuple(others)), topics
+
+
+def _node_id(node: Path) -> int:
+    return int(node.name.rpartition("-")[2])
+
+
+def _snapshot_rows(node: Path) -> dict[int, list[Kept]]:
+    files = sorted((node / _LOG).glob("*-*.checkpoint"))
+    return {int(file.name.partition("-")[0]): _kept(file) for file in files}

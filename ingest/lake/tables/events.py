@@ -145,6 +145,46 @@ ZNODE_CHANGES: Final = TableSpec(
     version=2,
 )
 
+METADATA_CHANGES: Final = TableSpec(
+    "silver",
+    "metadata_changes",
+    "one row per (subject, record of the metadata log that made its state another); what only a snapshot shows is a row"
+    " too",
+    ("cluster_id", "subject_kind", "subject", "partition_id", "offset"),
+    (
+        CLUSTER,
+        col(
+            "subject_kind",
+            "string",
+            "Of what the state is.",
+            nullable=False,
+            vocabulary=("topic", "partition", "broker", "controller", "feature", "config"),
+        ),
+        col(
+            "subject",
+            "string",
+            "Topic id, broker or controller id, feature, or what is configured as TYPE:NAME (2 topic, 4 broker).",
+            nullable=False,
+        ),
+        col("topic", "string", "Topic, of topics, their partitions and settings; else NULL."),
+        col("topic_incarnation", "string", "Topic id, of topics and their partitions; else NULL."),
+        col("partition_id", "int", "Partition; NULL of other subjects."),
+        col("state", "string", "State after the record, as JSON; NULL where the record took the subject away."),
+        col("offset", "bigint", "Offset of the record; the last that the snapshot holds.", nullable=False),
+        col("leader_epoch", "int", "Epoch of the active controller that appended it.", nullable=False),
+        col("record_type", "string", "Type of the record; NULL where only a snapshot shows the state."),
+        col(
+            "commitment",
+            "string",
+            "committed: a snapshot, or the copies of a majority of the voters, prove it; tail: nothing does yet.",
+            nullable=False,
+            vocabulary=("committed", "tail"),
+        ),
+        col("changed_at", "timestamp", "When it was appended, by the active controller's clock, UTC.", nullable=False),
+        *PROVENANCE,
+    ),
+)
+
 OFFSET_OBSERVATIONS: Final = TableSpec(
     "silver",
     "offset_observations",
@@ -164,4 +204,11 @@ OFFSET_OBSERVATIONS: Final = TableSpec(
     ),
 )
 
-EVENT_TABLES: Final = (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES, OFFSET_OBSERVATIONS)
+EVENT_TABLES: Final = (
+    STATE_CHANGE_EVENTS,
+    CONTROLLER_EVENTS,
+    REPLICATION_EVENTS,
+    ZNODE_CHANGES,
+    METADATA_CHANGES,
+    OFFSET_OBSERVATIONS,
+)

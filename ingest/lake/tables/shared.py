@@ -28,6 +28,7 @@ INFERRED_FROM: Final = (
     "request_sent",  # the decision is known only from a request that restates it
     "isr_proposal",  # a leader's ISR change whose commit is not logged at this level
     "effect_logged",  # what followed from it was logged, or seen: it happened before
+    "commit_not_proven",  # an active controller appended it; no copy proves that a majority of the quorum had it
     "replication_rules",  # sightings of offsets, carried to other instants and replicas by the rules of replication
 )
 

@@ -85,6 +85,11 @@ def test_znodes_are_missed_by_the_cluster(znodes, kind):
     assert told(found) == ([("missing", (), kind)] if kind else [])
 
 
+def test_a_metadata_log_is_there_in_place_of_znodes() -> None:
+    quorum = AvailableEvidence(1, "metadata_log")
+    assert limits([1, 2], [*held(1, 2), quorum], []) == []
+
+
 def test_a_level_throughout_is_told_without_a_span_and_for_all_brokers():
     coarse = [AvailableEvidence(b, "state_change_log", "INFO", 10 * b, 900 + b) for b in (1, 2)]
     holes = [Hole("too_coarse", b, "state_change_log", 10 * b, 900 + b, "INFO") for b in (1, 2)]

@@ -1,0 +1,174 @@
+"""Rows of copies of the metadata log and of its snapshots, and what is known of a cluster's log as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from reconstruct.model.metadata_log.commitment import (
+    Commitment,
+    Copy,
+    Lineage,
+    Span,
+    bases_of,
+    lineage_of,
+    without_effect,
+)
+from reconstruct.model.metadata_log.values import MetadataRecord
+
+LEADER_CHANGE: Final = "LeaderChangeMessage"
+VOTERS: Final = "VotersRecord"
+KRAFT_VERSION: Final = "KRaftVersionRecord"
+#: Control records of the quorum, and those that bound transactions.
+OF_QUORUM: Final = (LEADER_CHANGE, VOTERS, KRAFT_VERSION)
+OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """A record as one or more copies hold it, or as a node's snapshot does.
+
+    Of a snapshot ``snapshot_end`` is the first offset that it does not hold, ``node_id`` whose it is, ``offset`` the
+    record's place in it. ``fields`` are JSON, empty where they could not be read. ``copies`` counts the nodes that have
+    the record in their logs. ``at`` is in µs.
+    """
+
+    evidence_id: str
+    offset: int
+    epoch: int
+    record_type: str
+    fields: str
+    at: int
+    batch_offset: int | None = None
+    copies: int = 1
+    node_id: int | None = None
+    snapshot_end: int | None = None
+
+    @property
+    def record(self) -> MetadataRecord:
+        fields = json.loads(self.fields or "{}")
+        return MetadataRecord(
+            self.offset,
+            self.epoch,
+            self.record_type,
+            fields if isinstance(fields, dict) else {},
+            self.at,
+            self.evidence_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CopySpan:
+    """The offsets that one node's copy has of one epoch, from ``start`` to before ``end``."""
+
+    node_id: int
+    epoch: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """A snapshot of one node: the first offset that it does not hold, when the last one that it holds was appended (µs;
+    when it was written, where it does not say), and whether all of it could be read."""
+
+    node_id: int
+    end: int
+    epoch: int
+    at: int
+    evidence_id: str
+    is_whole: bool = True
+
+
+@dataclass(frozen=True)
+class ClusterLog:
+    """What is known of one cluster's metadata log: the copies of it, the snapshots, the rows that concern no topic."""
+
+    cluster_id: str
+    spans: tuple[CopySpan, ...] = ()
+    snapshots: tuple[SnapshotFile, ...] = ()
+    rows: tuple[LogRow, ...] = ()
+
+    @property
+    def of_quorum(self) -> ClusterLog:
+        """The same without the rows that only the replay of what belongs to no topic needs."""
+        wanted = {*OF_QUORUM, *OF_TRANSACTIONS}
+        return replace(self, rows=tuple(row for row in self.rows if row.record_type in wanted or not row.fields))
+
+    @cached_property
+    def unread_from(self) -> int | None:
+        """The first offset of a record that could not be read: what came of it, nobody knows."""
+        return min((r.offset for r in self.rows if not r.fields and r.snapshot_end is None), default=None)
+
+    def is_read_before(self, end: int) -> bool:
+        """Whether all records before an offset could be read."""
+        return self.unread_from is None or end <= self.unread_from
+
+    @cached_property
+    def copies(self) -> tuple[Copy, ...]:
+        nodes = sorted({span.node_id for span in self.spans} | {snapshot.node_id for snapshot in self.snapshots})
+        return tuple(
+            Copy(
+                node,
+                tuple(sorted(Span(s.start, s.end, s.epoch) for s in self.spans if s.node_id == node)),
+                tuple(sorted({s.end for s in self.snapshots if s.node_id == node})),
+            )
+            for node in nodes
+        )
+
+    @cached_property
+    def voters(self) -> frozenset[int]:
+        """The last set of voters that any record tells of: it counts from when it is appended (KIP-853)."""
+        told = sorted((row for row in self.rows if row.record_type in (LEADER_CHANGE, VOTERS)), key=_log_order)
+        return next((found for row in reversed(told) for found in [voters_of(row.record.fields)] if found), frozenset())
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        return lineage_of(self.copies, self.voters)
+
+    @cached_property
+    def bases(self) -> list[tuple[int, int]]:
+        """From where records can be applied: (offset, before which)."""
+        return bases_of(self.lineage.runs, (s.end for s in self.snapshots if s.is_whole))
+
+    @cached_property
+    def void(self) -> list[tuple[int, int | None]]:
+        """The offsets of transactions that have no effect, or not yet."""
+        return without_effect(
+            (row.offset, row.record_type)
+            for row in self.rows
+            if row.record_type in OF_TRANSACTIONS and row.snapshot_end is None and self.is_followed(row)
+        )
+
+    def is_followed(self, row: LogRow) -> bool:
+        return self.lineage.of(row.offset, row.epoch) is not Commitment.TRUNCATED
+
+    def has_effect(self, row: LogRow) -> bool:
+        """Whether the record counts: the quorum follows it, and no transaction takes it back."""
+        is_void = any(start <= row.offset and (end is None or row.offset < end) for start, end in self.void)
+        return self.is_followed(row) and not is_void
+
+    def base_snapshot(self, end: int) -> SnapshotFile | None:
+        """The snapshot that a run of records goes on from."""
+        known = (s for s in self.snapshots if s.end == end and s.is_whole)
+        return min(known, key=lambda s: s.node_id, default=None)
+
+
+def voters_of(fields: Mapping[str, Any]) -> frozenset[int]:
+    """The ids of the voters that a record of the quorum lists."""
+    listed = fields.get("voters")
+    found: Iterable[Any] = listed if isinstance(listed, list) else ()
+    return frozenset(int(one["voterId"]) for one in found if isinstance(one, dict) and "voterId" in one)
+
+
+def _log_order(row: LogRow) -> tuple[bool, int, int]:
+    """Records of a snapshot before those of a log."""
+    return row.snapshot_end is None, row.offset, row.epoch
+
+
+def in_log_order(rows: Iterable[LogRow]) -> Sequence[LogRow]:
+    """By offset; of several at one offset the one that most nodes have comes first."""
+    return sorted(rows, key=lambda row: (row.offset, row.epoch, -row.copies, row.record_type, row.fields))

@@ -21,6 +21,7 @@ from reconstruct.steps import Run
 #: What a run does, in this order; each step reads of the lake what those before it wrote.
 STEPS: Final[tuple[tuple[str, Callable[[Run], None]], ...]] = (
     ("writes to znodes", steps.write_znode_changes),
+    ("the metadata log", steps.write_metadata_changes),
     ("clocks of the brokers, topics and their incarnations", steps.share_inputs),
     ("typed events", steps.write_events),
     ("controllers and brokers", steps.write_cluster_timelines),

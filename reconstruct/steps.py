@@ -16,6 +16,7 @@ from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
 from ingest.lake.tables.events import (
     CONTROLLER_EVENTS,
+    METADATA_CHANGES,
     OFFSET_OBSERVATIONS,
     REPLICATION_EVENTS,
     STATE_CHANGE_EVENTS,
@@ -49,6 +50,7 @@ from reconstruct.events.spark.step import controller_events, replication_events,
 from reconstruct.events.spark.unrecognised import unrecognised_templates
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.metadata_log.spark.step import metadata_histories, other_changes, topic_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.messages import offset_statements
@@ -73,14 +75,14 @@ class Inputs:
 
 
 def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
-    """The inputs of a run, once ``silver.znode_changes`` is written."""
-    printed, znodes = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES)
+    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written."""
+    printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
     clocks = stage.keep(clocks_of(printed, znodes), "clocks")
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
     return Inputs(
         clocks,
         records,
-        stage.keep(topic_incarnations(records, znodes, lake.read(b.INGESTED_FILES)), "incarnations"),
+        stage.keep(topic_incarnations(records, znodes, metadata, lake.read(b.INGESTED_FILES)), "incarnations"),
         stage.keep(offset_statements(records), "offset_statements"),
     )
 
@@ -137,6 +139,17 @@ def write_znode_changes(run: Run) -> None:
     run.lake.overwrite(znode_changes(snapshots, transactions, logged), ZNODE_CHANGES)
 
 
+def write_metadata_changes(run: Run) -> None:
+    """``silver.metadata_changes``: what ``silver.znode_changes`` is to a cluster of ZooKeeper."""
+    histories, rows = metadata_histories(run.lake, run.stage)
+    changes = other_changes(run.lake, histories)
+    if histories:
+        of_topics = run.judgement.keep(topic_changes(rows, histories), "metadata_changes")
+        changes = changes.unionByName(rows_of(of_topics, METADATA_CHANGES))
+        run.judgement.add({cluster_id: history.replayed.verdicts for cluster_id, history in histories.items()})
+    run.lake.overwrite(changes, METADATA_CHANGES)
+
+
 def share_inputs(run: Run) -> None:
     """Clocks, corrected records and incarnations: made once, for all steps."""
     run.inputs = shared_inputs(run.lake, run.stage)
@@ -182,10 +195,10 @@ def judge_requests(run: Run) -> None:
 
 def fold_each_partition(run: Run) -> None:
     """The timelines of every partition, its elections, and what the rules say of them."""
-    changes, replication, controllers, znodes = run.read(
-        STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES
+    changes, replication, controllers, znodes, metadata = run.read(
+        STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES, METADATA_CHANGES
     )
-    evidence = partition_evidence(changes, replication, controllers, znodes, run.inputs.incarnations)
+    evidence = partition_evidence(changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
     folded = run.fold(PARTITION_FOLD, evidence, run.views)
     episodes = controller_episodes(run.histories, controllers, folded.rows(LEADER_ELECTIONS), run.requests)
     run.gold.offer(CONTROLLER_EPISODES, local_rows(run.lake.spark, CONTROLLER_EPISODES, episodes))

@@ -16,6 +16,7 @@ from reconstruct.model.versions import (
     UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
     KafkaVersion,
     VersionRange,
+    release_of_level,
 )
 
 #: server.log events that say that a connection to another broker failed; a failed fetch says so with such an error.
@@ -133,6 +134,8 @@ class ClusterFacts:
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     #: the brokers in whose state-change log or server log times jump back.
     set_back: set[int] = field(default_factory=set)
+    #: the highest levels of metadata.version that brokers of a KRaft cluster registered.
+    metadata_levels: set[int] = field(default_factory=set)
     stated_versions: list[str] = field(default_factory=list)
     shapes: set[str] = field(default_factory=set)
     topic_settings: dict[str, list[SettingChange]] = field(default_factory=dict)
@@ -153,8 +156,9 @@ class ClusterFacts:
 
     @property
     def version(self) -> VersionRange:
-        """What the logs state, else what the shapes of their messages allow."""
+        """What the logs state, else what brokers registered, else what the shapes of the logs' messages allow."""
         stated = sorted(v for v in map(KafkaVersion.parse, self.stated_versions) if v is not None)
+        stated = stated or sorted(v for v in map(release_of_level, self.metadata_levels) if v is not None)
         if stated:
             return VersionRange(stated[0], stated[-1])
         spans = [versions_of(shape) for shape in sorted(self.shapes)]

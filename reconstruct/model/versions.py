@@ -75,6 +75,31 @@ def v(*parts: int) -> KafkaVersion:
 #: The oldest and the newest release that the program knows.
 OLDEST: Final = v(0, 8, 0)
 NEWEST: Final = v(4, 0)
+#: The first level of metadata.version of each release (org.apache.kafka.server.common.MetadataVersion): a broker
+#: registers the highest level that it supports, which is the last of its release.
+FIRST_METADATA_LEVELS: Final[Mapping[int, KafkaVersion]] = {
+    4: v(3, 3),
+    8: v(3, 4),
+    9: v(3, 5),
+    12: v(3, 6),
+    15: v(3, 7),
+    20: v(3, 8),
+    21: v(3, 9),
+    22: v(4, 0),
+    26: v(4, 1),
+    28: v(4, 2),
+    30: v(4, 3),
+}
+#: The highest level that is of one of these releases.
+_LAST_METADATA_LEVEL: Final = 30
+
+
+def release_of_level(level: int) -> KafkaVersion | None:
+    """The release that a level of metadata.version came with; None of one that is not known."""
+    known = [first for first in FIRST_METADATA_LEVELS if first <= level <= _LAST_METADATA_LEVEL]
+    return FIRST_METADATA_LEVELS[max(known)] if known else None
+
+
 #: The last release whose controller uses ZooKeeper.
 LAST_WITH_ZOOKEEPER: Final = v(3, 9)
 
@@ -253,6 +278,9 @@ HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE: Final = v(3, 7)
 #: A fetch cannot be noted between the decision to shrink the ISR and its line (Partition.updateFollowerFetchState
 #: 3.7.0).
 FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
+#: KIP-966: of a KRaft cluster that has eligible leader replicas the ISR may be empty while nobody leads (4.0; enabled
+#: for new clusters since 4.1).
+ELIGIBLE_LEADER_REPLICAS_SINCE: Final = v(4, 0)
 
 # --- fetchers (reconstruct/model/fetchers.py) -------------------------------------------------------------------------
 

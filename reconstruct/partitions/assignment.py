@@ -8,6 +8,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.partitions.evidence import (
+    METADATA_PARTITION,
     ZNODE_ASSIGNMENT,
     ZNODE_DELETION_REQUESTED,
     ZNODE_REASSIGNMENT,
@@ -17,6 +18,7 @@ from reconstruct.partitions.evidence import (
 )
 from reconstruct.time.intervals import Change, Interval, close_intervals
 
+_WRITTEN: Final = (ZNODE_ASSIGNMENT, METADATA_PARTITION)
 _DECISIONS: Final = (
     EventType.PARTITION_STATE_CHANGE,
     EventType.REASSIGNMENT_LEADER_AND_ISR_SENT,
@@ -47,7 +49,7 @@ class Assignment:
 def assignment_timeline(evidence: Iterable[Evidence], deleted_at: int | None) -> list[Interval[Assignment]]:
     """From znodes and the controller's decisions; from requests that restate it only where neither was given."""
     facts = in_order(evidence)
-    shown = [fact for fact in facts if fact.replicas and fact.kind in (ZNODE_ASSIGNMENT, *_DECISIONS)]
+    shown = [fact for fact in facts if fact.replicas and fact.kind in (*_WRITTEN, *_DECISIONS)]
     if not shown:
         shown = [fact for fact in facts if fact.replicas and fact.kind in _RESTATEMENTS]
     changes: list[Change[Assignment]] = []
@@ -57,7 +59,7 @@ def assignment_timeline(evidence: Iterable[Evidence], deleted_at: int | None) ->
         previous = changes[-1].value if changes else None
         if previous is not None and _is_same(previous, assignment):
             continue
-        inferred = None if fact.kind in (ZNODE_ASSIGNMENT, *_DECISIONS) else "request_sent"
+        inferred = fact.inferred_from if fact.kind in (*_WRITTEN, *_DECISIONS) else "request_sent"
         changes.append(Change(fact.at, assignment, (fact.evidence_id,), inferred))
     if deleted_at is not None and changes:
         changes = [change for change in changes if change.at < deleted_at] or changes[:1]

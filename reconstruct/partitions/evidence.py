@@ -9,6 +9,9 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView
 
+#: Evidence from the metadata log of a KRaft quorum: what a record made of the partition, and its end.
+METADATA_PARTITION: Final = "metadata_partition"
+METADATA_PARTITION_REMOVED: Final = "metadata_partition_removed"
 #: Evidence from znodes; every other ``kind`` is the event type of a log record.
 ZNODE_STATE: Final = "znode_state"
 ZNODE_STATE_DELETED: Final = "znode_state_deleted"
@@ -69,6 +72,8 @@ class Evidence:
     #: of a line that ignores a request: what the broker held itself.
     known_controller_epoch: int | None = None
     known_leader_epoch: int | None = None
+    #: of a record of the metadata log: why it is a conclusion, where it is one.
+    inferred_from: str | None = None
 
     @property
     def order(self) -> tuple[int, str, int, str]:

@@ -26,7 +26,7 @@ from reconstruct.model.versions import (
     VersionRange,
 )
 from reconstruct.partitions.decided_chain import DecidedEntry, add_implied_removals, states_of_epoch
-from reconstruct.partitions.evidence import Evidence, in_order
+from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence, in_order
 from reconstruct.partitions.sightings import (
     LEADER_SIDE,
     WRITTEN_FOR_LEADER,
@@ -125,7 +125,7 @@ _EVIDENCE_KEPT: Final = 8
 
 def _inferred_from(entry: DecidedEntry) -> str | None:
     if entry.rank <= Rank.COMMITTED:
-        return None
+        return entry.best.fact.inferred_from
     return {Rank.PROPOSED: "isr_proposal", Rank.IMPLIED: "unlogged_transition"}.get(entry.rank, "request_sent")
 
 
@@ -136,6 +136,8 @@ def _written_by(
     ranks = {s.rank for s in entry.sightings}
     if ranks & set(LEADER_SIDE) or any(s.fact.kind in WRITTEN_FOR_LEADER for s in entry.sightings):
         return "leader"
+    if entry.best.fact.kind == METADATA_PARTITION and not is_first:
+        return None  # an AlterPartition of the leader, or a step of the controller: the record does not tell
     if not is_first:
         return "leader"
     if ranks & {Rank.DECIDED, Rank.IMPLIED} or state.leader == NO_LEADER:

@@ -10,13 +10,13 @@ from typing import Final
 from ingest.shapes.event_types import EventType
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import ISR_COMMIT_LOGGED_AT_INFO_SINCE, VersionRange
-from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
+from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_STATE, Evidence
 
 
 class Rank(IntEnum):
     """How much a sighting proves, the strongest first."""
 
-    WRITTEN = 0  # the znode itself
+    WRITTEN = 0  # the znode itself, or the record of the metadata log
     DECIDED = 1  # the controller logs its own write
     COMMITTED = 2  # the leader logs a write with the version it got
     PROPOSED = 3  # the leader logs what it asks for
@@ -27,6 +27,7 @@ class Rank(IntEnum):
 
 RANKS: Final = {
     ZNODE_STATE: Rank.WRITTEN,
+    METADATA_PARTITION: Rank.WRITTEN,
     EventType.PARTITION_STATE_CHANGE: Rank.DECIDED,
     EventType.ISR_SHRUNK_BY_CONTROLLER: Rank.DECIDED,
     EventType.REASSIGNMENT_LEADER_AND_ISR_SENT: Rank.DECIDED,

@@ -7,6 +7,7 @@ partition (:mod:`reconstruct.partitions.spark.step`); tests, and small incidents
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
@@ -22,7 +23,15 @@ from reconstruct.partitions.availability import availability
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.judging import elections, unclean_setting
 from reconstruct.partitions.elections.occasions import Occasions
-from reconstruct.partitions.evidence import ZNODE_STATE_DELETED, ZNODE_TOPIC_DELETED, Evidence, in_order
+from reconstruct.partitions.evidence import (
+    METADATA_PARTITION,
+    METADATA_PARTITION_REMOVED,
+    ZNODE_STATE,
+    ZNODE_STATE_DELETED,
+    ZNODE_TOPIC_DELETED,
+    Evidence,
+    in_order,
+)
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState, reconstruct_leader_and_isr
 from reconstruct.partitions.roles import metadata_cache_timelines, replica_manager_timelines
 from reconstruct.partitions.rules.book import RULES
@@ -87,6 +96,9 @@ def fold_partition(
     return case
 
 
+_GONE: Final = (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED, METADATA_PARTITION_REMOVED)
+
+
 def _deleted_at(facts: Sequence[Evidence]) -> int | None:
     """When the incarnation ended: as the controller logged it, else the latest instant that the znodes allow."""
     logged = [
@@ -94,8 +106,8 @@ def _deleted_at(facts: Sequence[Evidence]) -> int | None:
         for fact in facts
         if fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
     ]
-    gone = [fact for fact in facts if fact.kind in (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED)]
-    lives_on = max((f.at for f in facts if f.kind == "znode_state"), default=None)
+    gone = [fact for fact in facts if fact.kind in _GONE]
+    lives_on = max((f.at for f in facts if f.kind in (ZNODE_STATE, METADATA_PARTITION)), default=None)
     if logged and (lives_on is None or gone or max(logged) >= lives_on):
         return max(logged)
     return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)

@@ -90,8 +90,9 @@ def incarnations_of(
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
-def topic_incarnations(records: DataFrame, znodes: DataFrame, files: DataFrame) -> DataFrame:
-    """``bronze.log_records``, ``silver.znode_changes`` and ``bronze.ingested_files`` to the incarnations of topics.
+def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFrame, files: DataFrame) -> DataFrame:
+    """``bronze.log_records``, ``silver.znode_changes``, ``silver.metadata_changes`` and ``bronze.ingested_files`` to
+    the incarnations of topics.
 
     Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
     """
@@ -122,7 +123,9 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, files: DataFrame) 
         )
     )
     logged = _logged_facts(named_partitions(records), cluster_generations(records, znodes, files))
-    facts = fold(union([created, logged]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans)
+    facts = fold(
+        union([created, _metadata_creations(metadata), logged]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans
+    )
     return facts.select(
         "cluster_id",
         "topic",
@@ -131,6 +134,21 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, files: DataFrame) 
         _instant("starts_at_us", _BEGINNING, "starts_at"),
         _instant("ends_at_us", _END, "ends_at"),
         "is_last",
+    )
+
+
+def _metadata_creations(metadata: DataFrame) -> DataFrame:
+    """A topic's first record, or the snapshot that first shows it. Its row has all columns of a creation by a znode."""
+    until = metadata.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("znodes_end"))
+    return (
+        metadata.where("subject_kind = 'topic' AND state IS NOT NULL")
+        .groupBy("cluster_id", "topic", F.col("subject").alias("name"))
+        .agg(
+            F.unix_micros(F.min("changed_at")).alias("at"),
+            F.min_by(F.col("evidence")[0], "offset").alias("evidence_id"),
+        )
+        .withColumn("kind", F.lit("znode"))
+        .join(F.broadcast(until), "cluster_id")
     )
 
 

@@ -9,8 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.bronze import BROKER_CONFIGS, INGESTED_FILES
-from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.bronze import BROKER_CONFIGS, INGESTED_FILES, METADATA_RECORDS
+from ingest.lake.tables.events import (
+    CONTROLLER_EVENTS,
+    METADATA_CHANGES,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
 from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE, CONTROLLER_EPOCH_TIMELINE
 from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures, recreations
@@ -21,6 +27,7 @@ from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import gather
 from reconstruct.cluster.spark.life_signs import add_life_signs
+from reconstruct.cluster.spark.metadata_log import add_metadata_facts
 from reconstruct.cluster.take_overs import line_windows, take_overs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import local_rows
@@ -109,7 +116,7 @@ def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> li
 
 
 def cluster_histories(lake: Lake) -> list[ClusterHistory]:
-    """Every cluster's own timelines and view, from the typed events and znodes of the lake."""
+    """Every cluster's own timelines and view, from the typed events, znodes and metadata changes of the lake."""
     state_changes, controller_events, replication_events, znodes = (
         lake.read(table) for table in (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES)
     )
@@ -121,5 +128,6 @@ def cluster_histories(lake: Lake) -> list[ClusterHistory]:
         lake.read(BROKER_CONFIGS),
         lake.read(INGESTED_FILES),
     )
+    add_metadata_facts(facts, lake.read(METADATA_CHANGES), lake.read(METADATA_RECORDS))
     add_life_signs(facts, state_changes, controller_events, replication_events, znodes)
     return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]

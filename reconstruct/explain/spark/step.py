@@ -11,7 +11,13 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import SourceKind
-from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS, ZNODE_CHANGES
+from ingest.lake.tables.events import (
+    CONTROLLER_EVENTS,
+    METADATA_CHANGES,
+    REPLICATION_EVENTS,
+    STATE_CHANGE_EVENTS,
+    ZNODE_CHANGES,
+)
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
@@ -109,6 +115,7 @@ def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str)
         lake.read(REPLICATION_EVENTS).where(own),
         lake.read(CONTROLLER_EVENTS).where(own),
         lake.read(ZNODE_CHANGES).where((F.col("cluster_id") == cluster_id) & _is_about(question.topic)),
+        lake.read(METADATA_CHANGES).where(own),
         stored_incarnations(lake.read(TOPIC_INCARNATIONS)).where(own),
     )
     chosen = (F.col("partition_id") == question.partition_id) & (F.col("topic_incarnation") == incarnation)

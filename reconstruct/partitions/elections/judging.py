@@ -113,6 +113,8 @@ def _election(
     statuses = {replica: possible_statuses(replica, decision, occasions.cluster) for replica in replicas}
     kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, statuses)
     inputs = _inputs(old, new, kinds, assigned, statuses, unclean, occasions.cluster.version)
+    if occasions.is_of_quorum:
+        inputs = None  # these are the rules of the controller of ZooKeeper
     follow = occasions.follow_each_other(None if before is None else old, new)
     is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
     witness: list[Evidence] = []
@@ -128,7 +130,7 @@ def _election(
         new.leader,
         new.leader_epoch,
         _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
-        False if before is None else _is_unclean(before, after, bool(witness)),
+        False if before is None else _is_unclean(before, after, bool(witness), occasions.is_of_quorum),
         None if before is None else _last_known_isr(before, decided),
         new.isr,
         tuple(dict.fromkeys(evidence)),
@@ -186,10 +188,14 @@ def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -
 
 
 def _is_unclean(
-    before: Interval[LeaderAndIsrState], after: Interval[LeaderAndIsrState], is_logged: bool
+    before: Interval[LeaderAndIsrState], after: Interval[LeaderAndIsrState], is_logged: bool, is_of_quorum: bool
 ) -> bool | None:
-    """Against the ISR just before: certain where the versions follow each other, or the controller says so itself."""
+    """Against the ISR just before: certain where the versions follow each other, or the controller says so itself. That
+    of a KRaft quorum always does (KIP-704): the ELR, and replicas that a reassignment adds, may lead cleanly too."""
     old, new = before.value, after.value
+    if is_of_quorum:
+        is_marked = new.leader_recovery_state == 1
+        return None if is_marked and old.leader_recovery_state == 1 else is_marked
     if is_logged or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
         return True
     if len(new.isr) > 1:

@@ -21,7 +21,7 @@ from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.availability import Window
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, StateDecision
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
-from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
+from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import RANKS, Rank, Sighting, direct_sightings
 from reconstruct.time.intervals import Interval
@@ -56,6 +56,8 @@ class Occasions:
         known = list(facts)
         self.assignments = assignments
         self.cluster = cluster
+        #: whether the partition is a KRaft quorum's: then each change of it is a record.
+        self.is_of_quorum = any(f.kind == METADATA_PARTITION for f in known)
         self.moves = [
             f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
         ]

@@ -9,11 +9,12 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import (
+    ELIGIBLE_LEADER_REPLICAS_SINCE,
     LAST_ISR_MEMBER_KEPT_IF_CLEAN_SINCE,
     LAST_ISR_MEMBER_KEPT_SINCE,
 )
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.evidence import came_before
+from reconstruct.partitions.evidence import METADATA_PARTITION, came_before
 from reconstruct.partitions.rules.decided import all_sightings, states_by_version
 from reconstruct.partitions.sightings import Rank, Sighting
 from reconstruct.time.instants import utc
@@ -110,6 +111,7 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
     """R06: as written or decided.
 
     Up to 0.8.1 the last member leaves with the leader; 0.8.2 to 1.0 where unclean election is enabled; never since 1.1.
+    With ELR (KIP-966) the last members that left may lead all the same: whether the cluster has it is not asked here.
     """
     judged: set[int] = set()
     for sighting in case.sightings:
@@ -150,6 +152,8 @@ def _severity_of_empty(case: Case, sighting: Sighting) -> str | None:
     }
     if sighting.leader != NO_LEADER:
         return "error"
+    if sighting.fact.kind == METADATA_PARTITION and version.may_be_since(ELIGIBLE_LEADER_REPLICAS_SINCE):
+        return None
     setting = case.unclean_setting
     allowed = {
         "always": {True},

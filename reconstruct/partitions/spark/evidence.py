@@ -80,17 +80,18 @@ def partition_evidence(
     replication_events: DataFrame,
     controller_events: DataFrame,
     znodes: DataFrame,
+    metadata: DataFrame,
     incarnations: DataFrame,
 ) -> DataFrame:
-    """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`. Given are the typed events and
-    writes to znodes of the lake, or some of them."""
+    """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`. Given are the typed
+    events, writes to znodes and changes of the metadata log of the lake, or some of them."""
     logged = [
         _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), SourceKind.STATE_CHANGE_LOG),
         _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), SourceKind.SERVER_LOG),
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), SourceKind.CONTROLLER_LOG),
     ]
     placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
-    partitions = union([*logged, placed.where("partition_id IS NOT NULL")])
+    partitions = union([*logged, _from_metadata(metadata), placed.where("partition_id IS NOT NULL")])
     # what concerns a whole topic concerns each of its partitions
     of_topic = placed.where("partition_id IS NULL").drop("partition_id")
     topic = list(PARTITION_KEY[:3])
@@ -201,6 +202,36 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
             _placed(topics_gone, of_topic, kinds.ZNODE_TOPIC_DELETED),
             _placed(requested, of_topic, kinds.ZNODE_DELETION_REQUESTED),
         ]
+    )
+
+
+def _from_metadata(metadata: DataFrame) -> DataFrame:
+    """What each record of the metadata log made of a partition; the topic's id is its incarnation."""
+    state = F.from_json(
+        "state",
+        "leader int, leader_epoch int, isr array<int>, partition_epoch int, leader_recovery_state int,"
+        " replicas array<int>, adding_replicas array<int>, removing_replicas array<int>",
+    )
+    rows = metadata.where("subject_kind = 'partition'").withColumns(
+        {"topic_incarnation": F.col("subject"), "now": state}
+    )
+    names = ("leader", "leader_epoch", "isr", "partition_epoch", "leader_recovery_state", "replicas")
+    given = {name: F.col(f"now.{name}") for name in (*names, "adding_replicas", "removing_replicas")}
+    is_there = F.col("state").isNotNull()
+    return select_evidence(
+        rows,
+        PARTITION_KEY,
+        EVIDENCE_COLUMNS,
+        evidence_id=F.col("evidence")[0],
+        kind=F.when(is_there, kinds.METADATA_PARTITION).otherwise(kinds.METADATA_PARTITION_REMOVED),
+        at=F.unix_micros("changed_at"),
+        file=F.lit(SourceKind.METADATA_LOG),
+        offset=F.col("offset"),
+        source_kind=F.lit(SourceKind.METADATA_LOG),
+        controller_epoch=F.col("leader_epoch"),
+        state_controller_epoch=F.col("leader_epoch"),
+        inferred_from=F.col("inferred_from"),
+        **given,
     )
 
 

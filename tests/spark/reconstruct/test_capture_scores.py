@@ -341,7 +341,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     lake = measured.lake
     clusters = {history.cluster_id: history.view for history in cluster_histories(lake)}
     incarnations = stored_incarnations(lake.read(TABLES["silver.topic_incarnations"]))
-    kinds = ("state_change_events", "replication_events", "controller_events", "znode_changes")
+    kinds = ("state_change_events", "replication_events", "controller_events", "znode_changes", "metadata_changes")
     read = [lake.read(TABLES[f"silver.{kind}"]) for kind in kinds]
     partitions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     folded = [measured.clusters[given] for given in ALL]

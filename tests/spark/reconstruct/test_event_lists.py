@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.events import ZNODE_CHANGES
+from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.events.spark.step import controller_events
 
@@ -51,7 +51,7 @@ def rows(spark: Any) -> list[Any]:
         LOG_RECORDS.struct,
     ).withColumn("corrected_time", F.col("event_time"))
     incarnations = topic_incarnations(
-        records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES))
+        records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES))
     )
     return controller_events(records, incarnations).orderBy("event_id").collect()
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.events import ZNODE_CHANGES
+from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from ingest.shapes import match
 from reconstruct.cluster.spark.incarnations import topic_incarnations
@@ -146,7 +146,7 @@ class Judged:
 def judged(spark: Any) -> Judged:
     logged, files = records(spark)
     incarnations = topic_incarnations(
-        logged, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES))
+        logged, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES))
     )
     views = {name: view(name) for name in STORIES}
     requests = controller_requests(state_change_events(logged, incarnations), files, views).persist()

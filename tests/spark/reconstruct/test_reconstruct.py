@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
-from ingest.lake.tables.events import ZNODE_CHANGES
+from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
 from reconstruct.cluster.spark.incarnations import topic_incarnations
@@ -156,7 +156,8 @@ def records(spark: Any) -> Any:
 
 @pytest.fixture
 def incarnations(spark: Any, records: Any) -> Any:
-    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, INGESTED_FILES)))
+    given = (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)
+    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in given))
 
 
 def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:
@@ -182,11 +183,11 @@ def test_brokers_that_changed_are_those_the_event_is_about(records: Any, incarna
 
 
 def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations: Any) -> None:
-    no_znodes = spark.createDataFrame([], ZNODE_CHANGES.struct)
+    no_changes = [spark.createDataFrame([], spec.struct) for spec in (ZNODE_CHANGES, METADATA_CHANGES)]
     events = state_change_events(records, incarnations)
     none_logged = controller_events(records, incarnations)
     replication = events.where("false").select("*", F.lit(None).cast("array<int>").alias("old_isr"))
-    evidence = partition_evidence(events, replication, none_logged, no_znodes, incarnations)
+    evidence = partition_evidence(events, replication, none_logged, *no_changes, incarnations)
     view = {"c": ClusterView("c")}
     on_spark = rows_of_all_keys(PARTITION_FOLD, evidence, view).where("table_name <> 'kept.folded_keys'").collect()
     from reconstruct.partitions.timeline import fold_partition

@@ -1,0 +1,115 @@
+"""A recording of a real KRaft quorum to timelines: all that its metadata log decided, and nothing beside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES
+from ingest.run.pipeline import IngestOptions, ingest_paths
+from jobs.session.progress import silent
+from reconstruct.model.metadata_log.image import applied, replay
+from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
+from reconstruct.pipeline import reconstruct
+from tests.support.metadata_log import NODES, QUORUM, log_of
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("quorum") / "lake"
+    shutil.copytree(empty_lake_dir, folder)
+    lake = Lake(spark, str(folder))
+    ingest_paths(lake, [str(QUORUM)], IngestOptions(), silent)
+    reconstruct(lake, progress=silent)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def decided() -> dict[tuple[str, str, int], list[PartitionState]]:
+    """By topic, its id and partition, the states in their order, as the log replayed at once has them."""
+    found: dict[tuple[str, str, int], list[PartitionState]] = defaultdict(list)
+    image: Image = {}
+    names: dict[str, str] = {}
+    for record in max((log_of(node) for node in NODES), key=len):
+        for subject, state in applied(image, record).changes:
+            if isinstance(state, TopicState):
+                names[state.topic_id] = state.name
+            if subject.kind is Kind.PARTITION and isinstance(state, PartitionState):
+                found[names[subject.name], subject.name, subject.partition_id].append(state)
+        image = replay([record], image)
+    return found
+
+
+def rows(lake: Lake, name: str, *order: str) -> list[Any]:
+    return lake.read(TABLES[name]).orderBy(*order).collect()
+
+
+def by_partition(found: list[Any]) -> dict[tuple[str, str, int], list[Any]]:
+    parts: dict[tuple[str, str, int], list[Any]] = defaultdict(list)
+    for row in found:
+        parts[row["topic"], row["topic_incarnation"], row["partition_id"]].append(row)
+    return parts
+
+
+def test_leader_and_isr_are_every_state_that_the_log_decided(made: Lake, decided: Any) -> None:
+    found = by_partition(rows(made, "silver.leader_and_isr_timeline", "sequence"))
+    assert {
+        key: [(r["leader"], r["leader_epoch"], tuple(r["isr"]), r["partition_epoch"]) for r in of]
+        for key, of in found.items()
+    } == {key: [(s.leader, s.leader_epoch, s.isr, s.partition_epoch) for s in of] for key, of in decided.items()}
+    assert {row["inferred_from"] for of in found.values() for row in of} == {None}
+    assert {row["controller_epoch"] for of in found.values() for row in of} == {1, 3}
+
+
+def test_assignments_are_those_of_the_log(made: Lake, decided: Any) -> None:
+    found = by_partition(rows(made, "silver.assignment_timeline", "sequence"))
+    expected = {}
+    for key, states in decided.items():
+        assigned = [(s.replicas, s.adding_replicas, s.removing_replicas) for s in states]
+        expected[key] = [one for index, one in enumerate(assigned) if index == 0 or assigned[index - 1] != one]
+    given = {
+        key: [tuple(tuple(r[name] or ()) for name in ("replicas", "adding_replicas", "removing_replicas")) for r in of]
+        for key, of in found.items()
+    }
+    assert given == expected
+
+
+def test_each_topic_id_is_an_incarnation(made: Lake, decided: Any) -> None:
+    found = {(row["topic"], row["topic_incarnation"]) for row in rows(made, "silver.topic_incarnations", "topic")}
+    assert found == {key[:2] for key in decided}
+
+
+def test_controllers_and_brokers_are_those_of_the_quorum(made: Lake) -> None:
+    tenures = rows(made, "silver.controller_epoch_timeline", "controller_epoch")
+    assert [(row["controller_epoch"], row["controller_id"]) for row in tenures] == [(1, 1), (2, 3), (3, 2), (4, 1)]
+    live = rows(made, "silver.broker_liveness_timeline", "broker_id", "sequence")
+    assert [(row["broker_id"], row["end_reason"]) for row in live] == [
+        (1, "controlled_shutdown"),
+        (1, None),
+        (2, None),
+        (3, "registration_lost"),
+        (3, None),
+    ]
+
+
+def test_every_change_cites_the_record_that_made_it(made: Lake) -> None:
+    changes = rows(made, "silver.metadata_changes", "offset")
+    records = {row["record_id"]: row for row in rows(made, "bronze.metadata_records", "offset")}
+    assert len(changes) > 30
+    for row in changes:
+        (record,) = (records[one] for one in row["evidence"])
+        assert (record["offset"], record["leader_epoch"]) == (row["offset"], row["leader_epoch"])
+        assert (record["record_type"], record["appended_at"]) == (row["record_type"], row["changed_at"])
+        assert row["commitment"] == "committed"
+        assert row["state"] is None or json.loads(row["state"])
+
+
+def test_nothing_is_found_against_the_metadata_log(made: Lake) -> None:
+    found = rows(made, "gold.divergences", "divergence_id")
+    assert [(row["rule_id"], row["explanation"]) for row in found if row["severity"] != "info"] == []

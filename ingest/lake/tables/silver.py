@@ -45,7 +45,7 @@ CONTROLLER_EPOCH_TIMELINE: Final = _timeline(
 
 BROKER_LIVENESS_TIMELINE: Final = _timeline(
     "broker_liveness_timeline",
-    "one row per (broker, registration in /brokers/ids)",
+    "one row per (broker, registration in /brokers/ids; in a KRaft cluster, time that it was not fenced)",
     ("cluster_id", "broker_id", "sequence"),
     col("broker_id", "int", "Broker.", nullable=False),
     SEQUENCE,
@@ -53,7 +53,8 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
     col(
         "end_reason",
         "string",
-        "controlled_shutdown, registration_lost, registered_again; NULL while open or unknown.",
+        "controlled_shutdown, registration_lost (in a KRaft cluster: fenced, or unregistered), registered_again; NULL"
+        " while open or unknown.",
         vocabulary=("controlled_shutdown", "registration_lost", "registered_again"),
     ),
     col("ended_before", "timestamp", "Latest instant the registration can have ended; NULL while open."),
@@ -262,7 +263,11 @@ TOPIC_INCARNATIONS: Final = TableSpec(
         CLUSTER,
         col("topic", "string", "Topic.", nullable=False),
         col("topic_incarnation", "string", "Topic id, else creation zxid, else its first evidence.", nullable=False),
-        col("valid_from", "timestamp", "When it was created, UTC; NULL for the first of its name."),
+        col(
+            "valid_from",
+            "timestamp",
+            "When it was created, UTC; NULL for the first of its name, unless a metadata log has its record.",
+        ),
         col("valid_to", "timestamp", "When the next one was created, UTC; NULL for the last."),
         *PROVENANCE,
     ),

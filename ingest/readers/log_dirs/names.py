@@ -27,7 +27,8 @@ _SEGMENT: Final = re.compile(
 )
 #: The directory of the metadata log (``KafkaRaftServer.MetadataPartition``), and the names of its snapshots
 #: (``Snapshots``); ``bootstrap.checkpoint`` holds what a new cluster begins with.
-METADATA_DIRECTORY: Final = "__cluster_metadata-0"
+METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 _SNAPSHOT: Final = re.compile(r"^(?:\d{20}-\d{10}|bootstrap)\.checkpoint(?:\.deleted)?$")
 _PACKED: Final = re.compile(r"\.(?:gz|zst|xz|bz2)$")
 _INT64_END: Final = 1 << 63

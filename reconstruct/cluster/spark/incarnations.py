@@ -1,9 +1,9 @@
 """Incarnations of topics: a topic deleted and created again is another topic, and its epochs start again.
 
-By the creation of the topic's znode where snapshots or transactions tell it; else, and before the first and after the
-last of them, by the controller's log: a partition that becomes New when the topic was there before is a partition of
-another incarnation. No topic outlives its cluster: where that was created again in the same folders, its topics were
-too.
+By the creation of the topic's znode, or its record in the metadata log, where these tell it; else, and before the first
+and after the last of them, by the controller's log: a partition that becomes New when the topic was there before is a
+partition of another incarnation. No topic outlives its cluster: where that was created again in the same folders, its
+topics were too.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ REACTION_MS: Final = 30_000
 _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 _END: Final = datetime(9999, 12, 30, tzinfo=UTC)
 _FAR_PAST: Final = -(2**62)
+_STORED: Final = "stored"
 
 _COLUMNS: Final = {
     "cluster_id": "string",
@@ -42,17 +43,19 @@ _COLUMNS: Final = {
     "evidence_id": "string",
     "starts_at_us": "bigint",
     "ends_at_us": "bigint",
+    "created_at_us": "bigint",
     "is_last": "boolean",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A creation of a topic: by its znode (``name``: topic id or creation zxid), or by the controller's log."""
+    """A creation of a topic: as its znode or the metadata log stores it (``name``: topic id or creation zxid), or by
+    the controller's log."""
 
     at: int
     name: str
-    is_znode: bool
+    is_stored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +67,24 @@ class Recreation:
 
 
 def incarnations_of(
-    creations: Sequence[Creation], recreations: Sequence[Recreation] = (), znodes_end: int | None = None
+    creations: Sequence[Creation], recreations: Sequence[Recreation] = (), stored_until: int | None = None
 ) -> list[tuple[str, int]]:
     """(name, start) in order, the first from the beginning of time; ``creations`` in any order, instants in µs.
 
-    ``znodes_end`` is the last change of any znode that is known: after it, only the log tells of creations.
-    Between the first and the last znode that is known the log tells of creations only where it has more than fit them:
-    snapshots do not show a topic that was created and deleted between two of them.
+    ``stored_until`` is the last change of any znode, or of the metadata log, that is known: after it, only the
+    controller's log tells of creations. Between the first and the last that is known it tells of creations only where
+    it has more than fit them: snapshots do not show a topic that was created and deleted between two of them.
     No topic outlives its cluster: where that was created again, and nothing tells of the topic's own creation, another
     incarnation begins.
     """
-    znodes = sorted((c for c in creations if c.is_znode), key=lambda c: (c.at, c.name))
-    logged = sorted((c for c in creations if not c.is_znode), key=lambda c: (c.at, c.name))
-    unmatched = [c for c in logged if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for z in znodes)]
-    unlogged = [z for z in znodes if not any(0 <= c.at - z.at <= REACTION_MS * 1000 for c in logged)]
-    # where clocks differ, each of them may be one of the others; more are creations that no znode tells of
-    if znodes and len(unmatched) <= len(unlogged):
-        unmatched = [c for c in unmatched if c.at < znodes[0].at or (znodes_end is not None and c.at > znodes_end)]
-    starts = [*znodes, *unmatched]
+    stored = sorted((c for c in creations if c.is_stored), key=lambda c: (c.at, c.name))
+    logged = sorted((c for c in creations if not c.is_stored), key=lambda c: (c.at, c.name))
+    unmatched = [c for c in logged if not any(0 <= c.at - s.at <= REACTION_MS * 1000 for s in stored)]
+    unlogged = [s for s in stored if not any(0 <= c.at - s.at <= REACTION_MS * 1000 for c in logged)]
+    # where clocks differ, each of them may be one of the others; more are creations that are stored nowhere
+    if stored and len(unmatched) <= len(unlogged):
+        unmatched = [c for c in unmatched if c.at < stored[0].at or (stored_until is not None and c.at > stored_until)]
+    starts = [*stored, *unmatched]
     for recreation in recreations:
         since = recreation.at - REACTION_MS * 1000
         if not any(since <= start.at <= recreation.first.at for start in starts):
@@ -94,7 +97,8 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFram
     """``bronze.log_records``, ``silver.znode_changes``, ``silver.metadata_changes`` and ``bronze.ingested_files`` to
     the incarnations of topics.
 
-    Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it.
+    Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it. That of
+    the first begins with time: brokers' clocks may be behind. ``created_at`` is when the metadata log has it created.
     """
     written = znodes.where(
         F.col("path").rlike(TOPIC_PATTERN)
@@ -114,11 +118,11 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFram
             F.regexp_extract("path", TOPIC_PATTERN, 1).alias("topic"),
             F.unix_micros("at").alias("at"),
             F.coalesce("topic_id", F.col("czxid").cast("string")).alias("name"),
-            F.lit("znode").alias("kind"),
+            F.lit(_STORED).alias("kind"),
             "evidence_id",
         )
         .join(
-            F.broadcast(znodes.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("znodes_end"))),
+            F.broadcast(znodes.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("stored_until"))),
             "cluster_id",
         )
     )
@@ -133,28 +137,30 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFram
         "evidence_id",
         _instant("starts_at_us", _BEGINNING, "starts_at"),
         _instant("ends_at_us", _END, "ends_at"),
+        F.timestamp_micros("created_at_us").alias("created_at"),
         "is_last",
     )
 
 
 def _metadata_creations(metadata: DataFrame) -> DataFrame:
-    """A topic's first record, or the snapshot that first shows it. Its row has all columns of a creation by a znode."""
-    until = metadata.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("znodes_end"))
+    """A topic's record, or the snapshot that first shows it; only the record tells when it was created."""
+    until = metadata.groupBy("cluster_id").agg(F.unix_micros(F.max("changed_at")).alias("stored_until"))
     return (
         metadata.where("subject_kind = 'topic' AND state IS NOT NULL")
         .groupBy("cluster_id", "topic", F.col("subject").alias("name"))
         .agg(
             F.unix_micros(F.min("changed_at")).alias("at"),
             F.min_by(F.col("evidence")[0], "offset").alias("evidence_id"),
+            F.unix_micros(F.min(F.when(F.col("record_type").isNotNull(), F.col("changed_at")))).alias("created_at_us"),
         )
-        .withColumn("kind", F.lit("znode"))
+        .withColumn("kind", F.lit(_STORED))
         .join(F.broadcast(until), "cluster_id")
     )
 
 
 def incarnation_rows(incarnations: DataFrame) -> DataFrame:
     """What :func:`topic_incarnations` gives as ``silver.topic_incarnations``; no instant where it is not bounded."""
-    begins = F.when(F.col("starts_at") > F.lit(_BEGINNING), F.col("starts_at"))
+    begins = F.coalesce(F.when(F.col("starts_at") > F.lit(_BEGINNING), F.col("starts_at")), F.col("created_at"))
     return incarnations.select(
         "cluster_id",
         "topic",
@@ -168,13 +174,15 @@ def incarnation_rows(incarnations: DataFrame) -> DataFrame:
 
 
 def stored_incarnations(rows: DataFrame) -> DataFrame:
-    """``silver.topic_incarnations`` as :func:`topic_incarnations` gave it."""
+    """``silver.topic_incarnations`` with the spans that :func:`topic_incarnations` gave."""
+    of_name = Window.partitionBy("cluster_id", "topic").orderBy(F.col("valid_from").asc_nulls_first())
+    begins = F.when(F.row_number().over(of_name) == 1, F.lit(_BEGINNING)).otherwise(F.col("valid_from"))
     return rows.select(
         "cluster_id",
         "topic",
         "topic_incarnation",
         F.col("evidence")[0].alias("evidence_id"),
-        F.coalesce("valid_from", F.lit(_BEGINNING)).alias("starts_at"),
+        begins.alias("starts_at"),
         F.coalesce("valid_to", F.lit(_END)).alias("ends_at"),
         F.col("valid_to").isNull().alias("is_last"),
     )
@@ -274,7 +282,7 @@ def _instant(column: str, otherwise: datetime, name: str) -> Column:
 def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """The incarnations of one topic in order, from all facts about its creations; instants in µs, None unbounded."""
     facts = sorted(rows, key=lambda row: (row["at"], row["name"]))
-    creations = [Creation(row["at"], row["name"], True) for row in facts if row["kind"] == "znode"]
+    creations = [Creation(row["at"], row["name"], True) for row in facts if row["kind"] == _STORED]
     new = [row for row in facts if row["kind"].startswith("new:")]
     again: dict[int, Creation] = {}
     unlogged: set[str] = set()
@@ -289,15 +297,17 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         if row["kind"] == "again"
     ]
     logged = _logged_creations(first, again, creations, recreations)
-    ends = [row["znodes_end"] for row in facts if row["znodes_end"] is not None]
+    ends = [row["stored_until"] for row in facts if row["stored_until"] is not None]
     starts = incarnations_of([*creations, *logged], recreations, max(ends, default=None))
     shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
+    created = {row["name"]: row["created_at_us"] for row in rows if row["created_at_us"] is not None}
     for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
         yield {
             "topic_incarnation": name,
             "evidence_id": shown.get(name, name),
             "starts_at_us": None if start == _FAR_PAST else start,
             "ends_at_us": end,
+            "created_at_us": created.get(name),
             "is_last": end is None,
         }
 
@@ -305,7 +315,7 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 def _logged_creations(
     first: Creation | None,
     new: Mapping[int, Creation],
-    znodes: Sequence[Creation],
+    stored: Sequence[Creation],
     recreations: Sequence[Recreation],
 ) -> list[Creation]:
     """The creations that logs tell of; the oldest is named by the first record that names the topic.
@@ -319,7 +329,7 @@ def _logged_creations(
         return [*later, Creation(new[1].at, first.name, False)]
     if 1 in new:
         later.append(new[1])
-    if not znodes or _is_all_later(znodes, recreations):
+    if not stored or _is_all_later(stored, recreations):
         later.append(Creation(first.at, first.name, False))
     return later
 

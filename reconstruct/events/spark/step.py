@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import CONTROLLER_EVENTS, REPLICATION_EVENTS, STATE_CHANGE_EVENTS
+from ingest.readers.log_dirs.names import METADATA_TOPIC
 from ingest.shapes.partition_lists import ALIGNED, ALIGNED_LISTS
 from reconstruct.events.spark.fields import boolean_field, field_of_type, int_field, ints_field, text_field
 from reconstruct.events.spark.placing import with_incarnation
@@ -56,8 +57,10 @@ def replication_events(records: DataFrame, incarnations: DataFrame) -> DataFrame
 
 
 def named_partitions(records: DataFrame) -> DataFrame:
-    """Every (cluster, topic) that a matched record names, with its instant: what incarnations are made from."""
-    return _one_per_partition(records.where(F.col("shape_id").isNotNull())).where(F.col("topic").isNotNull())
+    """Every (cluster, topic) that a matched record names, with its instant: what incarnations are made from. The
+    metadata log of a quorum is a partition to brokers, but was never created as a topic."""
+    of_topics = F.col("topic").isNotNull() & (F.col("topic") != METADATA_TOPIC)
+    return _one_per_partition(records.where(F.col("shape_id").isNotNull())).where(of_topics)
 
 
 def _one_per_partition(records: DataFrame) -> DataFrame:

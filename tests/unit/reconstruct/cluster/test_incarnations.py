@@ -8,6 +8,7 @@ from reconstruct.cluster.spark.incarnations import REACTION_MS, Creation, incarn
 
 MINUTE = 60_000_000
 NEVER = 2**62
+STORED = "stored"
 
 
 def test_znodes_alone_part_the_time() -> None:
@@ -27,9 +28,9 @@ def test_creations_between_two_snapshots_are_told_by_the_log() -> None:
     znodes = [Creation(MINUTE, "z1", True), Creation(90 * MINUTE, "z2", True)]
     logged = [Creation(at * MINUTE, f"log{at}", False) for at in (20, 30, 40)]
     names = ["z1", "log20", "log30", "log40", "z2"]
-    assert [name for name, _ in incarnations_of([*znodes, *logged], znodes_end=90 * MINUTE)] == names
+    assert [name for name, _ in incarnations_of([*znodes, *logged], stored_until=90 * MINUTE)] == names
     # two that the log shows by another clock are those of the znodes
-    assert [name for name, _ in incarnations_of([*znodes, *logged[:2]], znodes_end=90 * MINUTE)] == ["z1", "z2"]
+    assert [name for name, _ in incarnations_of([*znodes, *logged[:2]], stored_until=90 * MINUTE)] == ["z1", "z2"]
 
 
 def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
@@ -38,7 +39,7 @@ def test_a_logged_creation_long_before_the_first_znode_is_another() -> None:
 
 
 def folded(
-    *rows: tuple[Any, ...], named_at: int = NEVER, znodes_end: int | None = None
+    *rows: tuple[Any, ...], named_at: int = NEVER, stored_until: int | None = None
 ) -> list[tuple[str, int | None]]:
     facts = [
         {
@@ -47,13 +48,14 @@ def folded(
             "kind": kind,
             "since": since or None,
             "named_at": min(at, named_at),
-            "znodes_end": znodes_end if kind == "znode" else None,
-            "evidence_id": f"znode of {name}" if kind == "znode" else None,
+            "stored_until": stored_until if kind == STORED else None,
+            "created_at_us": None,
+            "evidence_id": f"znode of {name}" if kind == STORED else None,
         }
         for at, name, kind, since in ((*row, 0)[:4] for row in rows)
     ]
     result = list(incarnation_spans(facts))
-    znodes = {name for _, name, kind, *_ in rows if kind == "znode"}
+    znodes = {name for _, name, kind, *_ in rows if kind == STORED}
     for row in result:
         name = row["topic_incarnation"]
         assert row["evidence_id"] == (f"znode of {name}" if name in znodes else name)
@@ -82,9 +84,9 @@ def test_a_partition_that_was_named_long_before_it_became_new_had_been_created_b
 
 
 def test_a_creation_after_the_last_change_of_a_znode_is_told_by_the_log_alone() -> None:
-    facts = ((5, "r0", "first"), (4, "77", "znode"), (9 * MINUTE, "r9", "new:0"))
-    assert folded(*facts, named_at=5, znodes_end=8 * MINUTE) == [("77", None), ("r9", 9 * MINUTE)]
-    assert folded(*facts, named_at=5, znodes_end=10 * MINUTE) == [("77", None)]
+    facts = ((5, "r0", "first"), (4, "77", STORED), (9 * MINUTE, "r9", "new:0"))
+    assert folded(*facts, named_at=5, stored_until=8 * MINUTE) == [("77", None), ("r9", 9 * MINUTE)]
+    assert folded(*facts, named_at=5, stored_until=10 * MINUTE) == [("77", None)]
 
 
 def test_partitions_added_later_are_of_the_same_incarnation() -> None:
@@ -92,12 +94,12 @@ def test_partitions_added_later_are_of_the_same_incarnation() -> None:
 
 
 def test_logs_that_begin_after_the_creation_belong_to_the_znode() -> None:
-    assert folded((5 * MINUTE, "r0", "first"), (MINUTE, "77", "znode")) == [("77", None)]
+    assert folded((5 * MINUTE, "r0", "first"), (MINUTE, "77", STORED)) == [("77", None)]
 
 
 def test_logs_that_begin_before_the_znode_was_created_again() -> None:
     assert folded(
-        (MINUTE, "r0", "first"), (MINUTE, "r0", "new:0"), (50 * MINUTE, "77", "znode"), (50 * MINUTE + 9, "r9", "new:0")
+        (MINUTE, "r0", "first"), (MINUTE, "r0", "new:0"), (50 * MINUTE, "77", STORED), (50 * MINUTE + 9, "r9", "new:0")
     ) == [("r0", None), ("77", 50 * MINUTE)]
 
 
@@ -111,7 +113,7 @@ def test_a_creation_that_is_known_is_the_one_of_the_cluster_created_again() -> N
         ("r0", None),
         ("r7", 70 * MINUTE),
     ]
-    assert folded((5, "r0", "first"), again, (70 * MINUTE - 9, "77", "znode")) == [
+    assert folded((5, "r0", "first"), again, (70 * MINUTE - 9, "77", STORED)) == [
         ("r0", None),
         ("77", 70 * MINUTE - 9),
     ]

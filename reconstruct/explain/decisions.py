@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.explain.story import Chapter, Section, clock, ids, section
+from reconstruct.explain.quorum import record_of, recorded
+from reconstruct.explain.states import (
+    STEP_US,
+    answered_within,
+    caches,
+    found_then,
+    learned,
+    state_text,
+    taken_over,
+    title_of,
+)
+from reconstruct.explain.story import Chapter, clock, ids, section
 from reconstruct.findings.verdicts import Finding
 from reconstruct.model.election_reasons import Reasoning, reasons
 from reconstruct.model.elections import Brokers, Elected, ElectionKind, PartitionView
@@ -17,7 +28,6 @@ from reconstruct.partitions.elections.inputs import NEW_PARTITION, ElectionInput
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.roles import Role
 from reconstruct.time.intervals import Interval
 
 _KINDS: Final = {
@@ -27,10 +37,6 @@ _KINDS: Final = {
     ElectionKind.PREFERRED_REPLICA: "a preferred election",
     ElectionKind.CONTROLLED_SHUTDOWN: "an election because the leader shuts down",
 }
-#: The steps of one procedure follow each other within this time.
-_STEP_US: Final = 1_000_000
-#: Requests of a decision, and what brokers did with them, within this time.
-_ANSWERED_US: Final = 30_000_000
 
 
 def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
@@ -40,7 +46,11 @@ def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
     for state, following in pairwise([*case.decided, None]):
         assert state is not None
         election = elections.get((state.value.leader_epoch, state.value.leader))
-        if election is not None and election.at == state.start:
+        election = election if election is not None and election.at == state.start else None
+        record = record_of(case, state)
+        if record is not None:
+            yield recorded(case, record, election, before, state, findings)
+        elif election is not None:
             yield _election(case, election, before, state, findings)
         else:
             yield _change(case, before, state, following, findings)
@@ -62,16 +72,16 @@ def _election(
         (
             section("What the controller had", _inputs(case, election, before)),
             section("What the rules give", _reasoning(election)),
-            section("What was decided", [_state(state.value), *_by_whom(case, election)]),
+            section("What was decided", [state_text(state.value), *_by_whom(case, election)]),
             section("What came of it", _who_received(case, state)),
-            _found(findings, state, {election.at, election.decision.at}),
+            found_then(findings, state, {election.at, election.decision.at}),
         ),
     )
 
 
 def _inputs(case: Case, election: JudgedElection, before: Interval[LeaderAndIsrState] | None) -> Iterator[str]:
     yield f"occasion         {_KINDS.get(election.kind, 'not known from the evidence')}"
-    yield f"state before     {_state(before.value) if before else 'none: the partition was new'}"
+    yield f"state before     {state_text(before.value) if before else 'none: the partition was new'}"
     inputs = election.inputs
     if inputs is None:
         yield "assignment       not known"
@@ -158,28 +168,15 @@ def _change(
     elected = following if following is not None and _is_step_before(state, following) else None
     return Chapter(
         state.start,
-        _title(old, new) + (", a step before the election" if elected else ""),
+        title_of(old, new) + (", a step before the election" if elected else ""),
         (
-            section("Before", [_state(old)] if old else ["nothing is known"]),
+            section("Before", [state_text(old)] if old else ["nothing is known"]),
             section("Why", _why(case, old, state, elected)),
-            section("What was decided", [_state(new)]),
-            section("What came of it", _learned(case, state)),
-            _found(findings, state, {state.start}),
+            section("What was decided", [state_text(new)]),
+            section("What came of it", learned(case, state)),
+            found_then(findings, state, {state.start}),
         ),
     )
-
-
-def _title(old: LeaderAndIsrState | None, new: LeaderAndIsrState) -> str:
-    if old is None:
-        return f"first known state, leader {new.leader}, leader epoch {new.leader_epoch}"
-    if new.leader == NO_LEADER:
-        return f"no leader, leader epoch {new.leader_epoch}"
-    gone, come = set(old.isr) - set(new.isr), set(new.isr) - set(old.isr)
-    if come and not gone:
-        return f"replica {ids(sorted(come))} joins the ISR"
-    if gone and not come:
-        return f"replica {ids(sorted(gone))} leaves the ISR"
-    return f"leader epoch {new.leader_epoch}, leader {new.leader}, ISR {ids(new.isr)}"
 
 
 def _is_step_before(state: Interval[LeaderAndIsrState], following: Interval[LeaderAndIsrState]) -> bool:
@@ -189,7 +186,7 @@ def _is_step_before(state: Interval[LeaderAndIsrState], following: Interval[Lead
         one.leader == NO_LEADER != other.leader
         and other.leader_epoch == one.leader_epoch + 1
         and other.controller_epoch == one.controller_epoch
-        and following.start - state.start <= _STEP_US
+        and following.start - state.start <= STEP_US
     )
 
 
@@ -234,17 +231,12 @@ def _is_deleted_then(case: Case, at: int) -> bool:
         if fact.kind == ZNODE_DELETION_REQUESTED
         or (fact.kind == EventType.REPLICA_STATE_CHANGE and fact.to_state == ReplicaState.DELETION_STARTED)
     ]
-    return any(began - _STEP_US <= at for began in started)
-
-
-def _state(state: LeaderAndIsrState) -> str:
-    version = "" if state.partition_epoch is None else f", partition epoch {state.partition_epoch}"
-    return f"leader {state.leader}, leader epoch {state.leader_epoch}, ISR {ids(state.isr)}{version}"
+    return any(began - STEP_US <= at for began in started)
 
 
 def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
     """To whom it was sent, and who acted, in the order of the brokers."""
-    since, until = _answered_within(state)
+    since, until = answered_within(state)
     epoch = state.value.leader_epoch
     sent: dict[int, int] = {}
     for fact in case.facts:
@@ -252,49 +244,11 @@ def _who_received(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[st
             for broker_id in fact.to_broker_ids or ():
                 sent.setdefault(broker_id, fact.at)
     acted: dict[int, str] = {}
-    for broker_id, role in _taken_over(state, case.roles):
+    for broker_id, role in taken_over(state, case.roles):
         acted.setdefault(broker_id, f"{role.value.role} at {clock(role.start)}")
     for broker_id in sorted({*sent, *acted}):
         sending = (
             f"told at {clock(sent[broker_id])}" if broker_id in sent else "told (the sending is not in the evidence)"
         )
         yield f"broker {broker_id}: {sending}, {acted.get(broker_id, 'no change of its role is logged')}"
-    yield from _caches({broker_id for broker_id, _ in _taken_over(state, case.caches)})
-
-
-def _learned(case: Case, state: Interval[LeaderAndIsrState]) -> Iterator[str]:
-    """Who learned of an ISR that no election made."""
-    cached = ((broker_id, role.value.isr) for broker_id, role in _taken_over(state, case.caches))
-    yield from _caches({broker_id for broker_id, isr in cached if isr is not None and set(isr) == set(state.value.isr)})
-
-
-def _answered_within(state: Interval[LeaderAndIsrState]) -> tuple[int, int]:
-    latest = state.start + _ANSWERED_US
-    return state.start - _STEP_US, min(state.end or latest, latest)
-
-
-def _taken_over(
-    state: Interval[LeaderAndIsrState], timelines: Mapping[int, Sequence[Interval[Role]]]
-) -> Iterator[tuple[int, Interval[Role]]]:
-    """Where brokers took over the leader epoch of the state, in time to be an answer to it: broker and interval."""
-    since, until = _answered_within(state)
-    for broker_id, timeline in timelines.items():
-        for role in timeline:
-            if role.value.leader_epoch == state.value.leader_epoch and since <= role.start <= until:
-                yield broker_id, role
-
-
-def _caches(brokers: Collection[int]) -> Iterator[str]:
-    if brokers:
-        yield f"metadata caches that took it over: brokers {ids(sorted(brokers))}"
-
-
-def _found(findings: Sequence[Finding], state: Interval[LeaderAndIsrState], instants: Collection[int]) -> Section:
-    """The findings of the decision, and those of the time in which it was in force and answered."""
-    _, until = _answered_within(state)
-    lines = [
-        f"{finding.rule_id} {finding.severity}: {finding.explanation}"
-        for finding in sorted(findings, key=lambda finding: finding.at)
-        if finding.at in instants or state.start <= finding.at < until
-    ]
-    return section("Findings", dict.fromkeys(lines))
+    yield from caches({broker_id for broker_id, _ in taken_over(state, case.caches)})

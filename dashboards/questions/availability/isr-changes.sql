@@ -1,6 +1,6 @@
 -- Who shrank each ISR, the leader for lag or the controller for a death, and how far behind was the follower?
 -- numbers: 3
--- needs: server_log, znodes
+-- needs: server_log, znodes, metadata_log
 -- read: removed and added are against the state before. lag_count_max and lag_ms_max are the most that the leader's
 --   lines print of that replica's departures in the same spell (gold.isr_flapping); NULL where they print
 --   none: before 2.2 no count, before 3.6 no time.

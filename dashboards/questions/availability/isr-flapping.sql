@@ -1,6 +1,6 @@
 -- Which ISRs flap most, which broker do they have in common, and with what period?
 -- numbers: 4
--- needs: server_log, znodes
+-- needs: server_log, znodes, metadata_log
 -- read: One row for each spell of departures and returns of one replica. broker_shrinks counts all departures of that
 --   broker in the cluster: one broker far above the others is the common factor, one leader in most rows may be.
 -- next: isr-changes, common-broker

@@ -1,6 +1,6 @@
 -- Which partitions had no leader, from when to when, and what ended it?
 -- numbers: 1
--- needs: znodes, state_change_log, controller_log
+-- needs: znodes, state_change_log, controller_log, metadata_log
 -- read: kind offline: no leader was registered; no_live_leader: one was, but it had died. It began between earliest
 --   and valid_from, at valid_from where earliest is NULL. A valid_to of NULL: it had not ended when the evidence
 --   ends.

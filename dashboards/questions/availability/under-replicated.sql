@@ -1,6 +1,6 @@
 -- Which partitions were under-replicated, at or under min.insync.replicas, and did the high watermark stall?
 -- numbers: 2
--- needs: server_properties, znodes
+-- needs: server_properties, znodes, metadata_log
 -- read: high_watermark: stalled where the leader's did not rise from begin to end of the interval, moved where it
 --   did, unknown where its bounds leave that open or the interval has not ended. Without records to append it stands
 --   still, too.

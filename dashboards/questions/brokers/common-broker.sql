@@ -1,6 +1,6 @@
 -- Which broker is the common factor?
 -- numbers: 4, 18
--- needs: znodes, server_log
+-- needs: znodes, server_log, metadata_log
 -- read: For each broker what it took part in. One that stands out in one column is where to look first;
 --   leaderships_lost counts the partitions that lost their leader with it.
 -- next: broker-lives, isr-flapping, findings

@@ -1,6 +1,6 @@
 -- How many partitions did each broker lead, and how many as the preferred leader, over time?
 -- numbers: 17
--- needs: znodes, state_change_log
+-- needs: znodes, state_change_log, metadata_log
 -- read: One row for each instant at which a broker's number of leaderships changed: the number from then on.
 -- next: non-preferred-leaders, elections
 WITH turns AS (

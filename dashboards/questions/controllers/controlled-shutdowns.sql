@@ -1,6 +1,6 @@
 -- Controlled shutdowns: which leaders moved, which did not, and how long did it take?
 -- numbers: 20
--- needs: controller_log, server_log, znodes
+-- needs: controller_log, server_log, znodes, metadata_log
 -- read: moved: partitions whose leader the shutdown moved away. left_behind: those that the broker still led when its
 --   registration ended, which then had no leader until the controller noticed.
 -- next: broker-lives, offline-partitions

@@ -1,6 +1,6 @@
 -- Who was controller when, and how long from the loss of one to what the next did?
 -- numbers: 8
--- needs: controller_log, znodes
+-- needs: controller_log, znodes, metadata_log
 -- read: without_controller_ms: nobody was registered. first_wrote_at: the first leader or ISR that it decided;
 --   first_acknowledged_by_all_at: when the last broker had answered its first request. steps: its take-over, with
 --   milliseconds since the first step.

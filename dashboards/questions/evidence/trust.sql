@@ -1,6 +1,6 @@
 -- How much of this can be trusted: gaps, levels, clocks, coverage?
 -- numbers: 25
--- needs: state_change_log, controller_log, server_log, znodes
+-- needs: state_change_log, controller_log, server_log, znodes, metadata_log
 -- read: covered: files that were read of one kind and broker, together, or a clock's segments; everything else is a
 --   hole, one row each: gap, too_coarse (nothing
 --   below level_floor), out_of_order, clock_set_back. A clock_offset says how far the broker's clock was ahead, at

@@ -1,6 +1,6 @@
 -- Which elections were there, of which kind, by which controller, and could another leader have come out?
 -- numbers: 5, 8
--- needs: controller_log, znodes
+-- needs: controller_log, znodes, metadata_log
 -- read: allowed_leaders: every leader that this version's election gives for what was known; with is_exact all inputs
 --   are known. observed_leader -1: nobody could be elected.
 -- next: unclean-elections, controllers, partition-story

@@ -1,6 +1,6 @@
 -- Who led each partition at an instant, and by whose decision?
 -- numbers: 24
--- needs: znodes, state_change_log
+-- needs: znodes, state_change_log, metadata_log
 -- give: at
 -- read: leader -1: nobody. since is when that state began; election_kind and controller_id tell of the election that
 --   made that leader, NULL where no line of a controller does. inferred_from NULL: observed.

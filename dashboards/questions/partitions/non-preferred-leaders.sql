@@ -1,6 +1,6 @@
 -- Which partitions were led by another than their preferred leader, and for how long?
 -- numbers: 17
--- needs: znodes, state_change_log
+-- needs: znodes, state_change_log, metadata_log
 -- read: preferred is the first of the assignment then. Many at once after a broker came back: nobody has run a
 --   preferred election.
 -- next: leaders-by-broker, elections

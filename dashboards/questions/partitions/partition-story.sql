@@ -1,9 +1,9 @@
 -- What is the whole story of one partition, in order, from every source?
 -- numbers: 24
--- needs: state_change_log, controller_log, server_log, znodes
+-- needs: state_change_log, controller_log, server_log, znodes, metadata_log
 -- give: topic, partition
 -- read: at is corrected by what is proven of each broker's clock. source: the log of a broker, a decided state, an
---   election, a finding. Lines at one instant stand in the order of their files.
+--   election, a finding, a record of a quorum's metadata log. Lines at one instant stand in the order of their files.
 -- next: leader-at, isr-changes, offsets-at
 WITH story AS (
   SELECT cluster_id, corrected_time AS at, 'state-change.log' AS source, broker_id, event_type AS what,
@@ -25,6 +25,12 @@ WITH story AS (
     evidence
   FROM silver.replication_events WHERE coalesce(:cluster, cluster_id) = cluster_id
   AND coalesce(:topic, topic) = topic AND coalesce(:partition, partition_id) = partition_id
+  UNION ALL
+  SELECT cluster_id, changed_at, 'metadata log', NULL, coalesce(record_type, 'snapshot'), coalesce(state, 'removed'),
+    concat('offset ', offset), NULL, inferred_from, evidence
+  FROM silver.metadata_changes WHERE coalesce(:cluster, cluster_id) = cluster_id
+  AND subject_kind = 'partition' AND coalesce(:topic, topic) = topic
+  AND coalesce(:partition, partition_id) = partition_id
   UNION ALL
   SELECT cluster_id, valid_from, 'decided', leader, coalesce(concat('written by ', written_by), 'decided'),
     concat('leader=', leader, ' leader_epoch=', leader_epoch, ' isr=', array_join(isr, ',')), NULL, NULL,

@@ -1,6 +1,6 @@
 -- Which reassignments ran, and which are stuck: since when, waiting for which replica?
 -- numbers: 14
--- needs: controller_log, znodes
+-- needs: controller_log, znodes, metadata_log
 -- read: waiting_for: assigned replicas that were not in the ISR when the interval ended, or at the end of the
 --   evidence. A valid_to of NULL: it had not ended.
 -- next: isr-changes, fetchers, partition-story

@@ -1,6 +1,6 @@
 -- Which topics were created again, and did folders of the old one stay?
 -- numbers: 16
--- needs: znodes
+-- needs: znodes, metadata_log
 -- read: One row for each incarnation of a name that had several. old_directories: partition directories whose
 --   partition.metadata states this incarnation's id though a later one exists (since 2.8), copied after its end.
 -- next: deletions

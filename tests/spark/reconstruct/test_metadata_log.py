@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestOptions, ingest_paths
+from jobs.ask.answer import rows_of
 from jobs.session.progress import silent
+from reconstruct.explain.explain import Span
+from reconstruct.explain.spark.step import Question, explain
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
 from reconstruct.pipeline import reconstruct
@@ -81,8 +85,13 @@ def test_assignments_are_those_of_the_log(made: Lake, decided: Any) -> None:
 
 
 def test_each_topic_id_is_an_incarnation(made: Lake, decided: Any) -> None:
-    found = {(row["topic"], row["topic_incarnation"]) for row in rows(made, "silver.topic_incarnations", "topic")}
-    assert found == {key[:2] for key in decided}
+    found = rows(made, "silver.topic_incarnations", "topic")
+    assert {(row["topic"], row["topic_incarnation"]) for row in found} == {key[:2] for key in decided}
+    created = {row["record_id"]: row for row in rows(made, "bronze.metadata_records", "offset")}
+    for row in found:
+        (record,) = (created[one] for one in row["evidence"])
+        assert (record["record_type"], record["appended_at"]) == ("TopicRecord", row["valid_from"])
+        assert row["inferred_from"] is None
 
 
 def test_controllers_and_brokers_are_those_of_the_quorum(made: Lake) -> None:
@@ -113,3 +122,32 @@ def test_every_change_cites_the_record_that_made_it(made: Lake) -> None:
 def test_nothing_is_found_against_the_metadata_log(made: Lake) -> None:
     found = rows(made, "gold.divergences", "divergence_id")
     assert [(row["rule_id"], row["explanation"]) for row in found if row["severity"] != "info"] == []
+
+
+def asked(lake: Lake, name: str, **given: Any) -> list[Any]:
+    question = questions()[name]
+    lake.register()
+    return rows_of(lake.spark, question, dict.fromkeys(question.parameters) | given).collect()
+
+
+def test_each_fencing_is_told_with_what_it_took_away(made: Lake) -> None:
+    found = {(row["broker_id"], row["what"]): row for row in asked(made, "fenced-brokers")}
+    fenced = found[3, "fenced"]
+    assert (fenced["leaders_lost"], fenced["isr_lost"]) == (1, 4)
+    assert {what for broker, what in found if broker == 2} == {"registered", "unfenced"}
+    assert {"asked to be shut down", "shut down"} <= {what for broker, what in found if broker == 1}
+
+
+def test_the_story_of_a_partition_has_its_records(made: Lake, decided: Any) -> None:
+    story = asked(made, "partition-story", topic="ledger", partition=0)
+    records = [row for row in story if row["source"] == "metadata log"]
+    (states,) = (of for key, of in decided.items() if (key[0], key[2]) == ("ledger", 0))
+    assert len(records) == len(states)
+    assert {row["what"] for row in records} == {"PartitionRecord", "PartitionChangeRecord"}
+
+
+def test_a_decision_is_explained_from_the_log(made: Lake, decided: Any) -> None:
+    at = 1_795_427_376_125_000  # 2026-11-23 09:49:36.125 UTC
+    told = explain(made, Question("ledger", 0, Span(at, at + 1)))
+    assert "leader 2 elected, leader epoch 1" in told
+    assert "Leader 1 was in controlled shutdown since 09:49:36.125." in told

@@ -117,6 +117,9 @@ class DivergenceType(StrEnum):
     METADATA_COPIES_DIFFER = "metadata_copies_differ", "R50"
     METADATA_RECORD_UNFIT = "metadata_record_unfit", "R51"
     METADATA_SNAPSHOT_DIFFERS = "metadata_snapshot_differs", "R52"
+    INACTIVE_BROKER_CHOSEN = "inactive_broker_chosen", "R53"
+    LEADER_NOT_ELIGIBLE = "leader_not_eligible", "R54"
+    ELR_OUT_OF_NOTHING = "elr_out_of_nothing", "R55"
 
 
 #: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says

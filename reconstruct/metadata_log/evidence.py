@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,13 +18,22 @@ from reconstruct.model.metadata_log.commitment import (
     lineage_of,
     without_effect,
 )
-from reconstruct.model.metadata_log.values import MetadataRecord
+from reconstruct.model.metadata_log.image import applied
+from reconstruct.model.metadata_log.values import BrokerState, MetadataRecord, State, Subject
 
 LEADER_CHANGE: Final = "LeaderChangeMessage"
 VOTERS: Final = "VotersRecord"
 KRAFT_VERSION: Final = "KRaftVersionRecord"
 #: Control records of the quorum, and those that bound transactions.
 OF_QUORUM: Final = (LEADER_CHANGE, VOTERS, KRAFT_VERSION)
+#: Those that tell whether a broker may lead.
+OF_BROKERS: Final = (
+    "RegisterBrokerRecord",
+    "UnregisterBrokerRecord",
+    "FenceBrokerRecord",
+    "UnfenceBrokerRecord",
+    "BrokerRegistrationChangeRecord",
+)
 OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
 
 
@@ -95,7 +105,7 @@ class ClusterLog:
     @property
     def of_quorum(self) -> ClusterLog:
         """The same without the rows that only the replay of what belongs to no topic needs."""
-        wanted = {*OF_QUORUM, *OF_TRANSACTIONS}
+        wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS}
         return replace(self, rows=tuple(row for row in self.rows if row.record_type in wanted or not row.fields))
 
     @cached_property
@@ -150,6 +160,45 @@ class ClusterLog:
         """Whether the record counts: the quorum follows it, and no transaction takes it back."""
         is_void = any(start <= row.offset and (end is None or row.offset < end) for start, end in self.void)
         return self.is_followed(row) and not is_void
+
+    @cached_property
+    def _activity(self) -> dict[int, list[tuple[int, bool]]] | None:
+        """By broker: from which offset on it was active, or was not. None where brokers migrate from ZooKeeper: what
+        they were chosen for was no choice of the quorum."""
+        found: dict[int, list[tuple[int, bool]]] = {}
+        of_brokers = [row for row in self.rows if row.record_type in OF_BROKERS]
+        for base, end in self.bases:
+            image: dict[Subject, State] = {}
+            source = self.base_snapshot(base)
+            shown = [
+                r for r in of_brokers if source is not None and (r.node_id, r.snapshot_end) == (source.node_id, base)
+            ]
+            logged = [r for r in of_brokers if r.snapshot_end is None and base <= r.offset < end and self.has_effect(r)]
+            places = [(base - 1, row) for row in shown] + [(row.offset, row) for row in in_log_order(logged)]
+            for offset, row in places:
+                for subject, state in applied(image, row.record).changes:
+                    image.pop(subject, None)
+                    if isinstance(state, BrokerState):
+                        if state.is_migrating:
+                            return None
+                        image[subject] = state
+                    is_active = isinstance(state, BrokerState) and not (
+                        state.is_fenced or state.is_in_controlled_shutdown
+                    )
+                    found.setdefault(int(subject.name), []).append((offset, is_active))
+        return found
+
+    def is_active_before(self, broker_id: int, offset: int) -> bool | None:
+        """Whether the broker was registered, not fenced and not shutting down by the records before an offset; None
+        where they do not tell."""
+        base = max((start for start, end in self.bases if start <= offset < end), default=None)
+        if base is None or self._activity is None:
+            return None
+        known = self._activity.get(broker_id, [])
+        last = bisect_left(known, (offset, False)) - 1
+        if last < 0 or known[last][0] < base - 1:
+            return False if base == 0 else None
+        return known[last][1]
 
     def base_snapshot(self, end: int) -> SnapshotFile | None:
         """The snapshot that a run of records goes on from."""

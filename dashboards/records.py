@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from dashboards.source import Source, grouped
-from ingest.lake.tables import TableSpec, bronze
-from ingest.lake.tables.bronze import SourceKind
+from dashboards.views import RECORD_TEXTS
+from ingest.lake.tables import TableSpec
 
 
 @dataclass(frozen=True)
@@ -27,50 +26,6 @@ class Record:
     text: str | None = None
 
 
-#: Of each bronze table that evidence may name: the source kind, the broker and the text of a record, as Spark SQL.
-_TEXTS: Final = (
-    (
-        bronze.LOG_RECORDS,
-        "source_kind",
-        "broker_id",
-        "concat('[', event_time_text, '] ', coalesce(log_level, ''), ' ', message,"
-        " coalesce(concat(' (', logger, ')'), ''), coalesce(concat('\\n', continuation), ''))",
-    ),
-    (
-        bronze.ZNODE_SNAPSHOTS,
-        f"'{SourceKind.ZNODE_SNAPSHOT}'",
-        "CAST(NULL AS INT)",
-        "concat_ws(' ', path, concat('version ', version), concat('mzxid ', mzxid), data)",
-    ),
-    (bronze.OFFSET_CHECKPOINTS, "source_kind", "broker_id", "concat_ws(' ', topic, partition_id, offset)"),
-    (
-        bronze.OFFSET_PROBES,
-        "source_kind",
-        "broker_id",
-        "concat_ws(' ', topic, partition_id, 'asked as', replica_id, 'offset', offset)",
-    ),
-    (
-        bronze.LEADER_EPOCH_CHECKPOINTS,
-        f"'{SourceKind.LEADER_EPOCH_CHECKPOINT}'",
-        "broker_id",
-        "concat_ws(' ', directory, 'epoch', leader_epoch, 'starts at', start_offset)",
-    ),
-    (
-        bronze.ZNODE_TRANSACTIONS,
-        f"'{SourceKind.ZNODE_TRANSACTION_LOG}'",
-        "CAST(NULL AS INT)",
-        "concat_ws(' ', concat('zxid ', zxid), operation, full_path, version, data)",
-    ),
-    (
-        bronze.LOG_SEGMENTS,
-        "source_kind",
-        "broker_id",
-        "concat_ws(' ', concat_ws('/', directory, file_name), 'next offset', next_offset)",
-    ),
-    (bronze.BROKER_CONFIGS, "source_kind", "broker_id", "concat(config_key, '=', config_value)"),
-)
-
-
 def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) -> dict[str, Record]:
     """The bronze records with these ids. ``quoted`` are wanted with their text, ``placed`` only with their place.
 
@@ -80,7 +35,7 @@ def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) 
     missing = with_text | set(placed)
     found: dict[str, Record] = {}
     # Nearly all evidence is log records: the other tables are opened only for what is not among them.
-    for tables in (_TEXTS[:1], _TEXTS[1:]):
+    for tables in (RECORD_TEXTS[:1], RECORD_TEXTS[1:]):
         if missing:
             rows = reduce(DataFrame.unionByName, [_texts(source, *table) for table in tables])
             found |= _resolve(source, rows, missing, with_text)
@@ -88,10 +43,9 @@ def records_by_id(source: Source, quoted: Iterable[str], placed: Iterable[str]) 
     return found
 
 
-def _texts(source: Source, spec: TableSpec, kind: str, broker: str, text: str) -> DataFrame:
+def _texts(source: Source, spec: TableSpec, columns: Iterable[str]) -> DataFrame:
     """The table's records as they would be read."""
-    named = (f"{kind} AS source_kind", f"{broker} AS broker_id", f"{text} AS text")
-    return source.read(spec).selectExpr("record_id", "source_file", "source_line", *named)
+    return source.read(spec).selectExpr("record_id", "source_file", "source_line", *columns)
 
 
 def _resolve(source: Source, rows: DataFrame, ids: set[str], with_text: set[str]) -> dict[str, Record]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from jobs.sql.text import statements_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dashboards.views import View
     from ingest.lake.tables import TableSpec
 
 #: Words of statements that list tables, or whose tables are named only while they run.
@@ -67,7 +68,9 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
 
 def open_lake(spark: SparkSession, root: str, statements: Sequence[str] | None = None) -> None:
-    """Name the tables of the lake that the statements may mean, without any all; nothing is made in it."""
+    """Name the tables of the lake, and views over them, that the statements may mean, without any all; nothing is made
+    in it."""
+    from dashboards.views import VIEWS, View
     from ingest.lake.delta import Lake
     from ingest.lake.tables import TABLES
 
@@ -76,15 +79,20 @@ def open_lake(spark: SparkSession, root: str, statements: Sequence[str] | None =
         raise UsageError(
             f"{root} holds no table of a lake: run `kafka-state-replay ingest PATH` first, or give --lake DIR"
         )
-    lake.register(_meant(TABLES.values(), statements))
+    meant = _meant([*TABLES.values(), *VIEWS.values()], statements)
+    views = [one for one in meant if isinstance(one, View) and all(map(lake.exists, one.tables))]
+    tables = [one for one in meant if not isinstance(one, View)] + [spec for view in views for spec in view.tables]
+    lake.register({spec.full_name: spec for spec in tables}.values())
+    for view in views:
+        spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
 
 
-def _meant(specs: Collection[TableSpec], statements: Sequence[str] | None) -> list[TableSpec]:
-    """The tables that the statements name; all of them where one may list tables, or make a name while it runs. To
-    name a table takes a quarter of a second."""
+def _meant(every: Sequence[TableSpec | View], statements: Sequence[str] | None) -> list[TableSpec | View]:
+    """The tables and views that the statements name; all of them where one may list tables, or make a name while it
+    runs. To name a table takes a quarter of a second."""
     text = " ".join(statements or ()).lower()
-    named = [spec for spec in specs if spec.name in text]
-    return list(specs) if not named or _ANY_TABLE.search(text) else named
+    named = [one for one in every if one.name in text]
+    return list(every) if not named or _ANY_TABLE.search(text) else named
 
 
 def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import jinja2
 
 from dashboards.questions.question import PARAMETERS, questions
+from dashboards.views import VIEWS
 from ingest.lake.tables import SCHEMAS, TABLES
 from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes import MEANINGS, SHAPES
@@ -124,6 +125,7 @@ def page(name: str) -> str:
         mechanisms=MECHANISMS,
         articles=_ARTICLES,
         questions=questions().values(),
+        views=VIEWS.values(),
         parameters=PARAMETERS,
     )
     return written.rstrip("\n") + "\n"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from dashboards.views import VIEWS
 from ingest.lake.tables import TABLES
 
 if TYPE_CHECKING:
@@ -212,7 +213,8 @@ def _refused_relation(node: Any, kind: str, names: frozenset[str]) -> str | None
     if len(name) == 3 and name[0] == "spark_catalog":
         del name[0]
     shown = ".".join(f"`{part}`" for part in parts)
-    return None if len(name) == 2 and ".".join(name) in TABLES else f"{shown}, which is no table of the lake,"
+    is_of_lake = len(name) == 2 and (".".join(name) in TABLES or ".".join(name) in VIEWS)
+    return None if is_of_lake else f"{shown}, which is no table of the lake,"
 
 
 def _scala(several: Any) -> Iterator[Any]:

@@ -10,7 +10,8 @@ import pytest
 
 from dashboards.questions.question import Question, questions
 from jobs.ask.answer import answer, rows_of
-from tests.support.lakes.offsets import OffsetLake
+from jobs.sql_job import open_lake
+from tests.support.lakes.offsets import WITH_PROBES, OffsetLake
 
 ALL = list(questions().values())
 #: An instant at which the capture `unclean-0.8.2.2` was at rest, before its leader died.
@@ -28,7 +29,7 @@ GIVEN: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def ask(offset_lake: OffsetLake):
-    offset_lake.lake.register()
+    open_lake(offset_lake.lake.spark, offset_lake.lake.root)
 
     def asked(name: str, **given: Any) -> list[Any]:
         question = questions()[name]
@@ -123,3 +124,33 @@ def test_an_answer_is_printed_with_what_is_not_known(offset_lake: OffsetLake, ca
     assert printed[0].startswith("| cluster_id | request_kind |")
     assert "evidence" not in printed[0]
     assert [one for one in report.problems if one.startswith("left open: ") and "holds nothing below INFO" in one]
+
+
+def test_the_lines_behind_a_finding_are_a_join_away(offset_lake: OffsetLake, ask):
+    lines = offset_lake.lake.spark.sql("""
+        SELECT d.divergence_id, size(d.evidence) AS ids, count(l.record_id) AS lines, min(l.text) AS text
+        FROM (SELECT *, explode(evidence) AS id FROM gold.divergences) d
+          LEFT JOIN bronze.evidence_lines l ON l.cluster_id = d.cluster_id AND l.record_id = d.id
+        GROUP BY ALL""").collect()
+    assert len(lines) > 5
+    assert [row for row in lines if row.lines != row.ids or not row.text] == []
+
+
+def test_a_replica_s_lag_is_bounded(offset_lake: OffsetLake, ask):
+    lags = offset_lake.lake.spark.sql(
+        f"SELECT * FROM silver.replica_lag WHERE cluster_id = '{WITH_PROBES}' AND topic = 'ledger' AND partition_id = 0"
+    ).collect()
+    assert {row.replica_id for row in lags} == {1, 2}
+    assert all(row.leader != row.replica_id for row in lags)
+    bounded = [row for row in lags if row.lag_lower is not None and row.lag_upper is not None]
+    assert bounded
+    assert all(0 <= row.lag_lower <= row.lag_upper for row in bounded)
+    assert max(row.lag_upper for row in bounded) > 0
+
+
+def test_the_preferred_leaders_share(offset_lake: OffsetLake, ask):
+    shares = offset_lake.lake.spark.sql(
+        "SELECT * FROM gold.preferred_share WHERE cluster_id = 'quiet-0.8.2.2' ORDER BY at"
+    ).collect()
+    assert shares[-1].preferred_share == 1
+    assert all(0 <= row.led_by_preferred <= row.led_partitions for row in shares)

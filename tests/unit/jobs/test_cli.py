@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dashboards.questions.question import questions
+from dashboards.views import VIEWS
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
 from jobs import cli, demo_job, ingest_job, reconstruct_job, sql_job
@@ -272,6 +273,7 @@ def test_findings_are_counted_by_severity():
     [
         (["SELECT 1 FROM silver.Znode_Changes"], ["znode_changes"]),
         (["USE gold", "SELECT * FROM divergences"], ["divergences"]),
+        (["SELECT * FROM bronze.evidence_lines"], ["evidence_lines"]),
         (["SHOW TABLES IN gold; SELECT * FROM divergences"], None),
         (["SELECT * FROM IDENTIFIER('gold.' || 'divergences')"], None),
         (["SELECT * FROM gold.no_such_table"], None),
@@ -279,8 +281,9 @@ def test_findings_are_counted_by_severity():
     ],
 )
 def test_sql_names_the_tables_that_statements_may_mean(statements, named):
-    found = [spec.name for spec in sql_job._meant(TABLES.values(), statements)]
-    assert found == (named or [spec.name for spec in TABLES.values()])
+    every = [*TABLES.values(), *VIEWS.values()]
+    found = [one.name for one in sql_job._meant(every, statements)]
+    assert found == (named or [one.name for one in every])
 
 
 @pytest.mark.parametrize(

@@ -228,15 +228,15 @@ def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warni
     written = {(row["cluster_id"], row["file_id"]) for row in rows}
     read = [entry for entry in planned if _is_read(entry)]
     outcomes = Counter(_outcome(entry, entry.key in written) for entry in planned)
+    files = [entry.owner.file for entry in planned]
+    others = Counter(not_of_kafka(file.names) or "" for file in files if file.status == NOT_OF_KAFKA)
     return IngestReport(
         files_new=outcomes["new"],
         files_grown=outcomes["grown"],
         files_known=outcomes["known"],
         files_not_read=outcomes["not_read"],
         files_rejected=outcomes["rejected"],
-        not_of_kafka=Counter(
-            not_of_kafka(file.names) or "" for entry in planned if (file := entry.owner.file).status == NOT_OF_KAFKA
-        ),
+        not_of_kafka=dict(others),
         files_ambiguous=sum(entry.owner.is_ambiguous for entry in read),
         records_read=sum(row["records_read_count"] for row in rows),
         records_kept=sum(row["records_kept_count"] for row in rows),

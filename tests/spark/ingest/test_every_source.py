@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -146,6 +148,7 @@ class TestTheFolder:
         report = ingested.report
         assert (report.files_rejected, report.files_not_read) == (status["rejected"], 2)
         assert report.passed_over == ".md 1"
+        assert json.loads(json.dumps(asdict(report)))["not_of_kafka"] == {".md": 1}
         assert report.files_known == len(COPIES)
         assert len(report.clusters) == 1
         assert len({row["cluster_id"] for row in ingested.files}) == 1

@@ -53,7 +53,6 @@ _BROKER: Final = (
 )
 
 #: A log's directory, ``t-0``, also with the suffix of a deleted, future or stray one.
-_log_name: Final = searched(r"\A(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?\Z")
 
 KINDS: Final[Mapping[str, Kind]] = {
     # plain values
@@ -116,8 +115,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "out_of_sync": Kind(r"\(brokerId: .*?\)", value=values.out_of_sync),
     # kinds that give fields of their own
     "speaker": Kind(SPEAKER, fields=server_values.speaker),
-    "log_name": Kind(r"[\w.-]+", fields=_log_name),
-    "some_log_name": Kind(r"\S+?", fields=_log_name),
+    "log_name": Kind(r"[\w.-]+", fields=server_values.log_name),
+    "some_log_name": Kind(r"\S+?", fields=server_values.log_name),
     "log_object": Kind(r"\w+\(.*?\)|[\w.-]+", fields=server_values.log_object),
     # New: {epoch:5, offset:10}, Current: {epoch:4, offset:3} for Partition: t-0; EpochEntry(epoch=5, startOffset=10)
     "epoch_change": Kind(

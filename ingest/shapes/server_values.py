@@ -63,7 +63,22 @@ def log_object(text: str) -> Fields:
     identity = fields.get("topic_id")
     if identity is not None:
         fields["topic_id"] = topic_id(identity) or identity
-    return fields
+    return {**fields, **_out_of_use(text)}
+
+
+_log_name: Final = searched(r"\A(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)(?:\.[0-9a-f]+-(?:delete|future|stray))?\Z")
+_renamed: Final = re.compile(r"-\d+\.[0-9a-f]+-(delete|future|stray)(?:[,)]|\Z)", re.ASCII)
+
+
+def log_name(text: str) -> Fields:
+    """``t-0``, the name of a log's directory, or what it was renamed to: ``t-0.8c6929e28d24-delete``."""
+    return {**_log_name(text), **_out_of_use(text)}
+
+
+def _out_of_use(directory: str) -> Fields:
+    """``is_future`` of a copy that is not in use yet, ``is_deleted`` of a log that is not any more."""
+    renamed = _renamed.search(directory)
+    return {} if renamed is None else {"is_future" if renamed[1] == "future" else "is_deleted": "true"}
 
 
 _NAMED_OFFSET: Final = re.compile(r"offset[=:] ?(-?\d+)|(-?\d+)", re.ASCII)

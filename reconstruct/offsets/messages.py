@@ -102,6 +102,11 @@ def _cause_of_cut(fields: Mapping[str, str], offset: int | None) -> TruncationCa
     return TruncationCause.HIGH_WATERMARK if offset is None and "fetch_offset" in fields else None
 
 
+def _is_deleted(fields: Mapping[str, str]) -> bool:
+    """Whether it is of a log that waits for its deletion under another name: what it held says nothing any more."""
+    return fields.get("is_deleted") == "true"
+
+
 def _is_of_copy(fields: Mapping[str, str]) -> bool:
     """Whether it is of a copy that moves between the directories of one broker, not of the replica."""
     return fields.get("is_future") == "true"
@@ -121,7 +126,7 @@ def printed_offsets(
             listed = words(fields.get(name))[index:] if name in ALIGNED else [fields.get(name)]
             offset = number(listed[0]) if listed else None
             is_default = event_type == EventType.HIGH_WATERMARK_INITIALISED and offset == 0
-            if offset is None or is_default or _is_of_copy(fields):
+            if offset is None or is_default or _is_of_copy(fields) or _is_deleted(fields):
                 continue
             offset += name == "last_offset"
             yield (

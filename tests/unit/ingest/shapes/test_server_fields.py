@@ -92,6 +92,35 @@ SERVER_LOG = [
         },
     ),
     (
+        "kafka.log.LogManager",
+        "Completed load of Log(dir=/data/kafka-logs/audit.log_v2-0.594b057ef0854c799bf39d88745c4253-delete, topicId="
+        "r_6mYbqpTyyMfh858-4UBw, topic=audit.log_v2, partition=0, highWatermark=0, lastStableOffset=0, logStartOffset=0"
+        ", logEndOffset=0) with 1 segments, local-log-start-offset 0 and log-end-offset 0 in 17ms (3/10 completed in"
+        " /data/kafka-logs)",
+        "log_loaded",
+        {
+            "topic": "audit.log_v2",
+            "partition_id": "0",
+            "topic_id": "r_6mYbqpTyyMfh858-4UBw",
+            "is_deleted": "true",
+            "log_dir": "/data/kafka-logs",
+            "high_watermark": "0",
+            "log_start_offset": "0",
+            "local_log_start_offset": "0",
+            "log_end_offset": "0",
+            "n_segments": "1",
+            "n_loaded": "3",
+            "n_to_load": "10",
+            "elapsed_ms": "17",
+        },
+    ),
+    (
+        "kafka.log.Log",
+        "Completed load of log orders-4.594b057ef0854c799bf39d88745c4253-future with log end offset 12",
+        "log_loaded",
+        {**TP, "is_future": "true", "log_end_offset": "12"},
+    ),
+    (
         "kafka.log.Log",
         "Truncating log orders-4 to offset 1510.",
         "log_truncated",

@@ -210,3 +210,11 @@ def test_why_a_log_is_cut_is_read_from_its_lines() -> None:
         assert matched is not None, text
         events = [event for _, event in logged_replica_events(3, 1, "x", matched.event_type, matched.fields)]
         assert [event.cause for event in events] == [cause], text
+
+
+@pytest.mark.parametrize(
+    ("renamed", "ends"), [("", [7]), (".0af3-delete", []), (".0af3-stray", []), (".0af3-future", [])]
+)
+def test_a_log_that_is_not_in_use_says_nothing_of_the_replica(renamed: str, ends: list[int]) -> None:
+    text = f"Completed load of log orders-4{renamed} with log end offset 7"
+    assert [offset for *_, kind, offset in printed(text, "kafka.log.Log") if kind == oe.LOG_END_OFFSET] == ends

@@ -83,6 +83,7 @@ class LineKind(StrEnum):
     DIRECTORY_FAILED = "log directory failed"
     DIRECTORY_CREATED = "log directory created"
     NO_META_PROPERTIES = "no meta.properties"
+    QUORUM = "leader of the quorum"  # offset: the quorum's epoch
 
 
 #: By event type: what the line says, and the field that holds its offset.
@@ -103,12 +104,14 @@ LINE_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
     EventType.LOG_DIR_FAILED: (LineKind.DIRECTORY_FAILED, ""),
     EventType.LOG_DIR_CREATED: (LineKind.DIRECTORY_CREATED, ""),
     EventType.META_PROPERTIES_MISSING: (LineKind.NO_META_PROPERTIES, ""),
+    EventType.QUORUM_STATE_CHANGED: (LineKind.QUORUM, "quorum_epoch"),
 }
 _OF_REPLICAS: Final = frozenset(LineKind) - {
     LineKind.UNREADABLE,
     LineKind.DIRECTORY_FAILED,
     LineKind.DIRECTORY_CREATED,
     LineKind.NO_META_PROPERTIES,
+    LineKind.QUORUM,
 }
 _PATHS: Final = ("log_dir", "file", "path", "log_dirs")
 
@@ -154,7 +157,8 @@ class BrokerCheckpoints:
     broker may leave its high watermark file unwritten without losing its session; None where its settings are not
     known. ``known_until`` is the last instant of which anything of the cluster is known: undated copies are taken to be
     of then. ``clock_slack_us`` is by how much the clock of its lines and starts may still be off that of the copies,
-    ``decided_slack_us`` by how much that of assignments and proven high watermarks may.
+    ``decided_slack_us`` by how much that of assignments and proven high watermarks may. ``is_set_back``: times in one
+    of its logs jump back, so that its lines need not have been written in the order of their times.
     """
 
     broker_id: int
@@ -171,6 +175,7 @@ class BrokerCheckpoints:
     known_until: int = 0
     clock_slack_us: int = 0
     decided_slack_us: int = 0
+    is_set_back: bool = False
 
 
 def lines_of(
@@ -187,10 +192,14 @@ def lines_of(
     kind, name = LINE_KINDS.get(event_type if is_known else cause_type, (None, ""))
     if kind is None or (not is_known and kind in _OF_REPLICAS):
         return
-    path = next((fields[field_name] for field_name in _PATHS if field_name in fields), "")
-    if kind not in _OF_REPLICAS:
-        yield BrokerLine(at, kind, None, None, path, cause, evidence_id)
+    if kind is LineKind.QUORUM and "quorum_leader" not in fields:
         return
+    if kind is LineKind.LOADED and fields.get("is_deleted") == "true":
+        return
+    path = next((fields[field_name] for field_name in _PATHS if field_name in fields), "")
     offset = number(fields.get(name))
+    if kind not in _OF_REPLICAS:
+        yield BrokerLine(at, kind, None, offset, path, cause, evidence_id)
+        return
     for topic, partition_id in partitions_of(fields):
         yield BrokerLine(at, kind, (topic, incarnation, partition_id), offset, path, cause, evidence_id)

@@ -23,7 +23,7 @@ from typing import Final
 
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS
 from reconstruct.checkpoints.entries import judge_entries
-from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints
+from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints, LineKind
 from reconstruct.checkpoints.files import absences_of, judge_absences, judge_damage
 from reconstruct.checkpoints.stale import judge_stale
 from reconstruct.checkpoints.starts import judge_starts
@@ -44,7 +44,8 @@ def comparable_parts(evidence: BrokerCheckpoints) -> list[BrokerCheckpoints]:
 
     A line is of its broker's clock, a copy of the capturer's, an assignment and a proven high watermark of whichever
     shows it first (:mod:`reconstruct.offsets.clocks`). Where the broker's clock may be off, no order of lines and
-    copies is proven: each kind is then judged by itself, as if the other had not been given.
+    copies is proven: each kind is then judged by itself, as if the other had not been given. Where it was set back
+    besides, no order of lines is proven either: of them those count that say by themselves what is wrong.
     """
     if evidence.decided_slack_us >= UNBOUNDED_US:
         evidence = replace(evidence, assigned={}, proven={}, decided_slack_us=0)
@@ -53,6 +54,9 @@ def comparable_parts(evidence: BrokerCheckpoints) -> list[BrokerCheckpoints]:
     # a file is stale only where no line tells of a new leader or a truncation: without lines none is
     copies = replace(evidence, lines=(), starts=(), covered=(), sessions=())
     lines = replace(evidence, copies=(), entries=(), assigned={}, proven={}, sessions=())
+    if evidence.is_set_back:
+        alone = [line for line in evidence.lines if line.kind in (LineKind.UNREADABLE, LineKind.DIRECTORY_FAILED)]
+        lines = replace(lines, lines=alone, starts=(), covered=())
     return [copies, lines]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, LineKind, Replica
+from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerLine, LineKind, Replica
 from reconstruct.checkpoints.restart_effects import FILE_NAMES, describe_restart, named, restart_with
 from reconstruct.checkpoints.verdicts import RULE, CheckpointVerdicts
 from reconstruct.checkpoints.view import BrokerView
@@ -110,9 +111,10 @@ def _judge_wiped(view: BrokerView, start: int, previous: StatesBefore, out: Chec
         effects = describe_restart(view, start, offsets)
         signs = view.lines_in(start, end, LineKind.DIRECTORY_CREATED, LineKind.NO_META_PROPERTIES)
         why = ", ".join(dict.fromkeys(line.kind.value for line in signs))
+        anew = _quorum_anew(view, start)
         out.report(
             DivergenceType.LOG_DIRECTORY_WIPED,
-            "error" if _surely_stayed(view, start, previous, emptied) else "warning",
+            "error" if not anew and _surely_stayed(view, start, previous, emptied) else "warning",
             start,
             f"logs that hold what they held: {named(replicas, offsets)}",
             f"{len(emptied)} of {len(replicas)} replicas begin at offset 0, none with a record",
@@ -120,11 +122,17 @@ def _judge_wiped(view: BrokerView, start: int, previous: StatesBefore, out: Chec
             f" started at {utc(start)} with empty logs{f' ({why})' if why else ''}: its log directory was lost."
             " Kafka never empties a log that it goes on serving. Until it has fetched everything again, no record below"
             " those offsets may be counted as held by this broker: as a leader it would lose them all."
-            + (f" What the start did: {effects.text}." if effects.text else ""),
+            + (f" What the start did: {effects.text}." if effects.text else "")
+            + (
+                f" But the epochs of its quorum fell from {anew[0].offset} to {anew[1].offset} ({utc(anew[1].at)}),"
+                " which they do in no cluster: it was formatted anew, for another."
+                if anew
+                else ""
+            ),
             [
                 *(previous[r].evidence_id for r in replicas[:4]),
                 *(evidence[r] for r in emptied[:2]),
-                *(line.evidence_id for line in signs[:2]),
+                *(line.evidence_id for line in (*signs[:2], *anew)),
                 *effects.evidence,
             ],
             replicas,
@@ -132,6 +140,15 @@ def _judge_wiped(view: BrokerView, start: int, previous: StatesBefore, out: Chec
         out.reported |= {(replica, start) for replica in replicas}
         wiped |= set(replicas)
     return frozenset(wiped)
+
+
+def _quorum_anew(view: BrokerView, start: int) -> tuple[()] | tuple[BrokerLine, BrokerLine]:
+    """The lines of a KRaft node between which the epoch of its quorum's leader fell, at this start; it prints the
+    second before it starts its broker."""
+    before = max((at for at, _ in view.starts if at < start), default=0)
+    told = view.lines_in(0, view.next_start(start), LineKind.QUORUM)
+    falls = [(one, other) for one, other in pairwise(told) if (other.offset or 0) < (one.offset or 0)]
+    return next((fall for fall in falls if before < fall[1].at), ())
 
 
 def _surely_stayed(view: BrokerView, start: int, previous: StatesBefore, replicas: Sequence[Replica]) -> bool:

@@ -58,7 +58,6 @@ NOT_READ: Final[Mapping[str, tuple[str, ...]]] = {
         EventType.QUORUM_HIGH_WATERMARK,
         EventType.QUORUM_LEADER_CHANGED,
         EventType.QUORUM_MAJORITY_LOST,
-        EventType.QUORUM_STATE_CHANGED,
         EventType.QUORUM_VOTE,
         EventType.QUORUM_VOTERS,
         EventType.RAFT_CLIENT_SHUTDOWN,

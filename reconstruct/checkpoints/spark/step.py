@@ -94,6 +94,7 @@ def _checkpoints_of(rows: Sequence[Row], broker_id: int, context: OffsetContext)
         max((row["known_until"] or 0 for row in rows_of_kind(CheckpointCopy, rows)), default=0),
         context.clocks.slack_us(broker_id),
         context.clocks.slack_us(DECISIONS),
+        broker_id in context.view.set_back,
     )
 
 

@@ -39,6 +39,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "data-removed-while-running": [("warning", "checkpoint_missing")],
     # a log directory that was removed twice, under two clusters and then under one
     "log-directory-made-twice": [("error", "log_directory_wiped")],
+    # a node of KRaft whose storage was formatted anew for another cluster, in a file that names none
+    "formatted-anew": [("warning", "log_directory_wiped")],
     # the Thai calendar: 2565 is 2022
     "buddhist-years": [],
 }

@@ -462,6 +462,34 @@ def test_a_log_that_may_have_been_deleted_and_made_anew_is_a_warning() -> None:
     assert told(replace(seen, assigned={})) == [("log_directory_wiped", "warning", 5)]
 
 
+@pytest.mark.parametrize(("epochs", "severity"), [((3, 1), "warning"), ((3, 4), "error"), ((3,), "error")])
+def test_a_node_whose_quorum_begins_again_was_formatted_for_another_cluster(
+    epochs: Sequence[int], severity: str
+) -> None:
+    led = [
+        line
+        for at, epoch in zip((1, START - 1), epochs, strict=False)
+        for line in lines_of(
+            at,
+            f"quorum{epoch}",
+            "quorum_state_changed",
+            {"quorum_state": "Leader", "quorum_epoch": str(epoch), "quorum_leader": "1", "step": "completed"},
+        )
+    ]
+    (finding,) = findings(broker(every_second(rising(5)), [*wiped(), *led], [START]))
+    assert (finding.divergence_type, finding.severity) == ("log_directory_wiped", severity)
+    assert ({"quorum3", "quorum1"} <= set(finding.evidence)) == (severity == "warning")
+    assert ("fell from 3 to 1" in finding.explanation) == (severity == "warning")
+
+
+def test_a_clock_that_was_set_back_orders_no_lines() -> None:
+    unreadable = BrokerLine(3, LineKind.UNREADABLE, None, None, "/data/replication-offset-checkpoint", "x", "bad")
+    seen = replace(broker({}, [loaded(1, 9), *wiped(), unreadable], [START]), clock_slack_us=EVER)
+    kinds = [f.divergence_type for f in findings(seen)]
+    assert sorted(kinds) == ["checkpoint_malformed", "log_directory_wiped"]
+    assert [f.divergence_type for f in findings(replace(seen, is_set_back=True))] == ["checkpoint_malformed"]
+
+
 def test_a_directory_with_one_log_left_was_not_wiped_but_a_log_lacks_what_was_committed() -> None:
     found = findings(broker(every_second(rising(5)), wiped(end_of_u=60)[1:], [START]))
     assert "log_directory_wiped" not in [f.divergence_type for f in found]

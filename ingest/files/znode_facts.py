@@ -236,7 +236,8 @@ class JsonSnapshotFacts:
             entry = json.loads(line)
             path = entry["path"]
             if self._captured_at is None:
-                self._captured_at = int(entry["captured_at"])
+                captured_at = int(entry["captured_at"])
+                self._captured_at = captured_at if micros(captured_at) is not None else None
             if path.endswith("/brokers/ids"):
                 self._cluster.named(path)
             elif path.endswith("/brokers"):

@@ -15,7 +15,7 @@ CHECKPOINT_NAMES: Final = {
 
 #: What is added to a member's name that its archive has given before.
 _AGAIN: Final = re.compile(r"#\d+\Z")
-_BROKER: Final = re.compile(r"^broker[-_]?(\d+)$")
+_BROKER: Final = re.compile(r"^broker[-_]?(\d{1,10})$")
 _MILLISECONDS: Final = re.compile(r"^(\d{12,14})(?:\.jsonl)?(?:\.gz)?$")
 _PARTITION: Final = re.compile(r"^(?P<topic>[A-Za-z0-9._\-]{1,249})-(?P<partition>\d+)$")
 _RENAMED: Final = re.compile(
@@ -42,7 +42,7 @@ def segments(location: str, member: str | None = None) -> tuple[str, ...]:
 def broker_id(name: str) -> int | None:
     """The broker that a folder named ``broker-N`` belongs to."""
     found = _BROKER.match(name)
-    return int(found.group(1)) if found else None
+    return int(found.group(1)) if found is not None and int(found.group(1)) < _INT32_END else None
 
 
 def captured_at_ms(names: Sequence[str]) -> int | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ingest.shapes.values import fitting
+
 Quirk = Callable[[dict[str, str], str], dict[str, str]]
 
 
@@ -15,18 +17,21 @@ def swapped_epoch_and_correlation_id(fields: dict[str, str], message: str) -> di
     """0.8.0 prints correlation id and controller epoch of a stale LeaderAndIsr request in each other's place.
 
     0.8.1 prints the same text with the values right. The request was refused since its epoch is below the known one,
-    which tells the two apart but where both numbers are below it: then neither is given.
+    which tells the two apart but where both numbers are below it, or one needs more than 32 bits: then neither is
+    given.
     """
-    known = int(fields["known_controller_epoch"])
-    printed_epoch, printed_correlation = int(fields["request_controller_epoch"]), int(fields["correlation_id"])
-    if printed_epoch < known <= printed_correlation:
-        return fields
-    if printed_correlation < known <= printed_epoch:
-        return {
-            **fields,
-            "request_controller_epoch": fields["correlation_id"],
-            "correlation_id": fields["request_controller_epoch"],
-        }
+    known, printed_epoch, printed_correlation = (
+        fitting(fields[name], 31) for name in ("known_controller_epoch", "request_controller_epoch", "correlation_id")
+    )
+    if known is not None and printed_epoch is not None and printed_correlation is not None:
+        if printed_epoch < known <= printed_correlation:
+            return fields
+        if printed_correlation < known <= printed_epoch:
+            return {
+                **fields,
+                "request_controller_epoch": fields["correlation_id"],
+                "correlation_id": fields["request_controller_epoch"],
+            }
     return {name: value for name, value in fields.items() if name not in ("request_controller_epoch", "correlation_id")}
 
 

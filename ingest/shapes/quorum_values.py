@@ -49,4 +49,4 @@ def vote_request(text: str) -> Fields:
 def snapshot(text: str) -> str | None:
     """``00000000000000000044-0000000003`` and ``OffsetAndEpoch(offset=44, epoch=3)`` become the first."""
     found = _OFFSET_AND_EPOCH.search(text)
-    return text if found is None else f"{int(found[1]):020}-{int(found[2]):010}"
+    return text if found is None else f"{found[1].zfill(20)}-{found[2].zfill(10)}"

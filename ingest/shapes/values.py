@@ -33,6 +33,18 @@ _NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
 _UUID_IN_OPTION: Final = re.compile(r"Some\(([\w-]+)\)", re.ASCII)
 
 
+#: Characters of the longest number that Kafka prints: the twenty digits of a segment's name, and a sign.
+_LONGEST_NUMBER: Final = 21
+
+
+def fitting(text: str, bits: int) -> int | None:
+    """The number that digits, behind a sign or not, spell; None where it needs more bits, beside its sign."""
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    number = int(text)
+    return number if -(1 << bits) <= number < 1 << bits else None
+
+
 def ids(text: str) -> str:
     """``1,2``, ``[1, 2]``, ``List(1, 2)``, ``HashSet(1, 2)`` become ``1,2``, in the order printed."""
     return ",".join(_NUMBER.findall(text))

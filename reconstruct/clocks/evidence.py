@@ -157,7 +157,7 @@ class Mark:
 def log_marks(fact: LogFact) -> Iterator[Mark]:
     """The marks that a log record leaves; none where it does not say whose clock it shows."""
     speaker = fact.fields.get("broker_id" if fact.event_type in _HANDLED else "controller_id")
-    clock = fact.broker_id if fact.broker_id is not None else number(speaker)
+    clock = fact.broker_id if fact.broker_id is not None else number(speaker, 31)
     if clock is None:
         return
     for rule, key, is_earlier in (*_of_states(fact), *_of_requests(fact), *_of_isr(fact, clock), *_of_control(fact)):

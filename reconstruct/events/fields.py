@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ingest.shapes.values import fitting
+
 #: A topic and the number of one of its partitions.
 Partition = tuple[str, int]
 
@@ -16,9 +18,10 @@ def fields_of(pairs: Iterable[tuple[str, str | None]] | None) -> dict[str, str]:
     return {name: value for name, value in pairs or () if value is not None}
 
 
-def number(text: str | None) -> int | None:
-    """A number without sign; None for any other text, which damaged lines may hold, and for none."""
-    return int(text) if text is not None and text.isdecimal() else None
+def number(text: str | None, bits: int = 63) -> int | None:
+    """A number without sign; None for any other text, which damaged lines may hold, for a number that needs more bits,
+    and for none."""
+    return fitting(text, bits) if text is not None and text.isdecimal() else None
 
 
 def words(text: str | None) -> list[str]:
@@ -27,11 +30,15 @@ def words(text: str | None) -> list[str]:
 
 
 def partitions_of(fields: Mapping[str, str]) -> list[Partition]:
-    """The partitions that a record is about, in its order: its own, else those it lists (``topic_partitions``)."""
+    """The partitions that a record is about, in its order: its own, else those it lists (``topic_partitions``). None at
+    all where one has no number of 32 bits: what else a list says is of its partitions by their place."""
     if "topic" in fields and "partition_id" in fields:
-        return [(fields["topic"], int(fields["partition_id"]))]
-    names = (name.rsplit("-", 1) for name in words(fields.get("topic_partitions")) if name)
-    return [(topic, int(partition_id)) for topic, partition_id in names]
+        named = [(fields["topic"], number(fields["partition_id"], 31))]
+    else:
+        parts = (name.rpartition("-") for name in words(fields.get("topic_partitions")) if name)
+        named = [(topic, number(partition_id, 31)) for topic, _, partition_id in parts]
+    found = [(topic, partition_id) for topic, partition_id in named if partition_id is not None]
+    return found if len(found) == len(named) else []
 
 
 def partition_name(fields: Mapping[str, str]) -> str | None:

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.events.fields import number
 from reconstruct.partitions.assignment import Assignment
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
@@ -132,7 +133,7 @@ def _behind(fact: Evidence, replica: int) -> tuple[int | None, int | None] | Non
         name, *rest = text.split(":")
         if name != str(replica):
             continue
-        end_offset, caught_up_ms = (int(part) if part.isdecimal() else None for part in [*rest, "", ""][:2])
+        end_offset, caught_up_ms = (number(part) for part in [*rest, "", ""][:2])
         count = None if end_offset is None or fact.log_end_offset is None else fact.log_end_offset - end_offset
         lag_ms = None if not caught_up_ms else fact.at // 1000 - caught_up_ms
         return count, lag_ms if lag_ms is not None and lag_ms >= 0 else None

@@ -74,7 +74,8 @@ def _base_offsets(fields: Mapping[str, str]) -> tuple[int, ...]:
             return (own,)
     found = [base for name in _TEXTS for base in _IN_TEXT.findall(fields.get(name, ""))]
     found = found or _LISTED.findall(fields.get("deletable", ""))
-    return tuple(dict.fromkeys(int(base) for base in found))
+    bases = (number(base) for base in found)
+    return tuple(dict.fromkeys(base for base in bases if base is not None))
 
 
 def _reason(fields: Mapping[str, str]) -> DeletionReason | None:

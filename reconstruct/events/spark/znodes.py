@@ -41,7 +41,7 @@ def _hidden_writes() -> Column:
     """Writes between this one and the last one known, of the same znode, that nothing shows."""
     own = Window.partitionBy(*_ZNODE, "change").orderBy("mzxid")
     before = F.coalesce(F.lag("version").over(own), F.when(F.col("czxid") != UNKNOWN_CZXID, F.lit(-1)))
-    hidden = F.col("version") - before - F.coalesce("writes_count", F.lit(1))
+    hidden = F.try_subtract(F.try_subtract(F.col("version"), before), F.coalesce("writes_count", F.lit(1)))
     return F.when((F.col("change") == "written") & hidden.isNotNull(), F.greatest(hidden, F.lit(0)))
 
 
@@ -53,7 +53,7 @@ def _brokers_of_sessions(snapshots: DataFrame, transactions: DataFrame) -> DataF
     owned = created.select("cluster_id", "path", "session_id").unionAll(
         shown.select("cluster_id", "path", F.col("ephemeral_owner").alias("session_id"))
     )
-    registered = owned.withColumn("broker", F.regexp_extract("path", BROKER_PATTERN, 1).cast("int"))
+    registered = owned.withColumn("broker", F.regexp_extract("path", BROKER_PATTERN, 1).try_cast("int"))
     return (
         registered.groupBy("cluster_id", "session_id")
         .agg(F.min("broker").alias("written_by_broker_id"), F.count_distinct("broker").alias("brokers_count"))

@@ -175,7 +175,7 @@ def _clocks(segments: DataFrame) -> DataFrame:
 def _session_spans(snapshots: DataFrame) -> DataFrame:
     """From the first to the last snapshot that shows a broker registered by one session."""
     at = F.unix_micros("captured_at")
-    broker = F.regexp_extract("path", BROKER_PATTERN, 1).cast("int")
+    broker = F.regexp_extract("path", BROKER_PATTERN, 1).try_cast("int")
     registered = snapshots.where(F.col("path").rlike(BROKER_PATTERN) & (F.col("ephemeral_owner") != 0))
     return registered.groupBy("cluster_id", broker.alias("broker_id"), "ephemeral_owner").agg(
         F.min(at).alias("first_us"), F.max(at).alias("last_us")

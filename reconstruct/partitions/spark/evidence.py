@@ -149,7 +149,7 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
     states = written.where(F.col("path").rlike(PARTITION_STATE_PATTERN)).select(
         "*",
         F.regexp_extract("path", PARTITION_STATE_PATTERN, 1).alias("topic"),
-        F.regexp_extract("path", PARTITION_STATE_PATTERN, 2).cast("int").alias("partition_id"),
+        F.regexp_extract("path", PARTITION_STATE_PATTERN, 2).try_cast("int").alias("partition_id"),
         F.from_json(
             "data",
             "controller_epoch int, leader int, leader_epoch int, isr array<int>, leader_recovery_state int",
@@ -238,7 +238,7 @@ def _from_metadata(metadata: DataFrame) -> DataFrame:
 def _placed(rows: DataFrame, partition_id: Column, kind: str, /, **given: Column) -> DataFrame:
     """Evidence of one kind from writes to znodes; ``partition_id`` NULL for what concerns a whole topic."""
     return select_evidence(
-        rows.withColumn("partition_id", partition_id.cast("int")),
+        rows.withColumn("partition_id", partition_id.try_cast("int")),
         ("cluster_id", "topic", "partition_id"),
         EVIDENCE_COLUMNS,
         evidence_id=F.col("evidence")[0],

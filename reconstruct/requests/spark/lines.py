@@ -72,7 +72,7 @@ def received_requests(state_changes: DataFrame, files: DataFrame, unordered: Dat
 
 def _broker_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     event, step = F.col("event_type"), F.col("step")
-    batch = F.coalesce(int_field("n_partitions"), int_field("n_added") + int_field("n_deleted"))
+    batch = F.coalesce(int_field("n_partitions"), F.try_add(int_field("n_added"), int_field("n_deleted")))
     lines = state_changes.where(
         event.isin(*BROKER_LINES) & F.col("correlation_id").isNotNull() & F.col("controller_id").isNotNull()
     ).withColumn("step", _by_event_type({event_type: step for event_type, (_, step) in BROKER_LINES.items()}))
@@ -243,7 +243,7 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: Dat
     batch = F.coalesce(
         int_field("n_partitions"),
         int_field("n_replicas"),
-        int_field("n_become_leader") + int_field("n_become_follower"),
+        F.try_add(int_field("n_become_leader"), int_field("n_become_follower")),
     )
     of_controller = F.col("controller_id").isNotNull() & F.col("controller_epoch").isNotNull()
     lines = state_changes.where(

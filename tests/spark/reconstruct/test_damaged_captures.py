@@ -39,6 +39,7 @@ _SHARE: Final = (
     "log cut in a line",
     "hour missing",
     "TRACE lines removed",
+    "numbers that no column holds",
     "requests edited",
     "wrong time zone",
     "last snapshot names another leader",
@@ -158,6 +159,11 @@ def below(metric: str, bound: float) -> Report:
     return Report(f"{metric} < {bound}", lambda told: any(value < bound for value in told.metrics[metric]))
 
 
+def read_whole() -> Report:
+    """Nothing is rejected, and what was covered is said: lines that nobody can mean stop nothing."""
+    return Report("all is kept, and the coverage is told", lambda told: bool(told.coverage) and not told.rejected)
+
+
 def unknown_logger(logger: str) -> Report:
     return Report(f"messages of {logger} that no shape knows", lambda told: _has(told.templates, {"logger": logger}))
 
@@ -214,6 +220,7 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
         finding("R22", "caches_disagree", "error", 2),
         finding("R24", "cache_never_decided", "error", 2),
     ),
+    "numbers that no column holds": (read_whole(),),
     "log of another broker in its place": (limit("missing", "state_change_log", 3),),
     "gzip with bytes missing": (rejected("server_log", "the gzip data is damaged here"),),
     "gzip cut": (rejected("server_log", "the gzip data is cut off here"),),

@@ -152,6 +152,34 @@ def _isr(*members: int) -> Callable[[dict[str, Any], dict[str, Any]], None]:
     return lambda row, state: state.update(isr=list(members))
 
 
+#: No column holds it, and no broker means it.
+_ABSURD: Final = b"99999999999999999999"
+_MESSAGE: Final = re.compile(rb"(?<=\] [A-Z]{4} )|(?<=\] [A-Z]{5} )")
+
+
+def _beside_absurd_lines(lines: list[bytes]) -> list[bytes]:
+    """Beside each line that is one of a log's own: the same with all numbers absurd, and with all but the speaker's."""
+    made = []
+    for line in lines:
+        made.append(line)
+        begin = _MESSAGE.search(line)
+        if begin is not None:
+            head, message = line[: begin.end()], line[begin.end() :]
+            speaker, bracket, rest = message.rpartition(b"] ")
+            made += [
+                head + re.sub(rb"\d+", _ABSURD, message),
+                head + speaker + bracket + re.sub(rb"\d+", _ABSURD, rest),
+            ]
+    return made
+
+
+def _beside_absurd_znodes(lines: list[bytes]) -> list[bytes]:
+    """Beside the znodes those of a partition and a broker that no column holds; in each assignment such a partition."""
+    own = [re.sub(rb'(partitions\\":\{)', rb"\g<1>\\" + b'"' + _ABSURD + rb'\\":[1],', line) for line in lines]
+    absurd = (re.sub(rb'(/partitions/|/brokers/ids/)\d+(?=[/"])', rb"\g<1>" + _ABSURD, line) for line in lines)
+    return [*own, *(line for line in absurd if line not in lines)]
+
+
 def _lines_of_another(capture: Path) -> None:
     shutil.copyfile(capture / STATE_CHANGES.format(2), capture / STATE_CHANGES.format(3))
 
@@ -229,6 +257,18 @@ KINDS: Final = (
         _replace(b"leader=1, leaderEpoch=0", b"leader=3, leaderEpoch=0"),
     ),
     _log("lines shuffled", FAILOVER, STATE_CHANGES.format(1), _shuffled),
+    _kind(
+        "numbers that no column holds",
+        QUIET,
+        (STATE_CHANGES.format(1), STATE_CHANGES.format(2), SERVER_LOG.format(2), *_SNAPSHOTS),
+        in_order(
+            *(
+                edit_lines(log, _beside_absurd_lines)
+                for log in (STATE_CHANGES.format(1), STATE_CHANGES.format(2), SERVER_LOG.format(2))
+            ),
+            edit_last_snapshot(_beside_absurd_znodes),
+        ),
+    ),
     _kind("log of another broker in its place", QUIET, STATE_CHANGES.format(3), _lines_of_another),
     # logs: packed
     _kind(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs.command.execution import main
 from jobs.command.job import FAILED, Common, Job, RunReport, ShowProgress, UsageError, ready_lake_of, require_lake
+from jobs.session.printable import printable
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     span = Span(to_micros(params.at), to_micros(params.until))
     question = Question(params.topic, params.partition_id, span, params.cluster_id)
     try:
-        print(explain(ready_lake_of(spark, params.lake), question))
+        print(printable(explain(ready_lake_of(spark, params.lake), question), kept="\n"))
     except NothingKnown as error:
         return RunReport(problems=(str(error),), exit_code=FAILED)
     return RunReport()

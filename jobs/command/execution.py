@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import json
 import os
 import platform
+import re
+import shutil
 import sys
 import threading
 import traceback
@@ -16,6 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jobs.command.job import (
@@ -33,6 +37,7 @@ from jobs.command.job import (
 )
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
+from jobs.session.printable import printable
 from jobs.session.progress import Progress
 from jobs.session.session import SessionError, build_session, default_log_file
 from jobs.session.short_runs import config_for
@@ -43,6 +48,13 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 #: Packages whose versions a run is told by.
 _PACKAGES: Final = ("kafka-state-replay", "pyspark", "delta-spark", "great-expectations", "pyarrow")
+#: What the system says where there is no room on a disk, or no more of a user's share.
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+#: The same as Java and Python put it into an error's text; a log's own line of that kind is not behind such a name.
+_SAYS_NO_ROOM: Final = re.compile(
+    rf"(?:IOException|FileSystemException|FileNotFoundException|OSError)\b[^\n]*"
+    rf"(?:{'|'.join(re.escape(os.strerror(number)) for number in _NO_ROOM)})"
+)
 EXIT_CODES: Final = (
     "exit codes: 0 done; 1 failed, or nothing recognised; 2 wrong option, path or SQL; 3 a quality gate failed;"
     " 4 another job writes the lake"
@@ -67,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         job, common, params = parsed(options)
     except UsageError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        print(f"{PROGRAM}: {printable(str(error))}", file=sys.stderr)
         return WRONG_USE
     return execute(job, common, params)
 
@@ -224,10 +236,10 @@ def _session(job: Job[P], common: Common, log_file: Path, params: P) -> tuple[Sp
 def _print(report: RunReport, common: Common) -> None:
     if not common.quiet:
         for line in report.summary:
-            print(line)
+            print(printable(line, kept="\n"))
     sys.stdout.flush()
     for line in report.problems:
-        print(f"{PROGRAM}: {line}", file=sys.stderr)
+        print(f"{PROGRAM}: {printable(line)}", file=sys.stderr)
 
 
 def _failure(sentence: str, code: int) -> RunReport:
@@ -239,11 +251,33 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
     if exit_code is not None:
         return _failure(str(error), exit_code)
     if common.verbose:
-        traceback.print_exc()
+        print(printable(traceback.format_exc(), kept="\n\t"), end="", file=sys.stderr)
+    if _is_of_a_full_disk(error):
+        return _failure(_room(common, has_spark=log_file is not None), FAILED)
     first = (str(error).strip().splitlines() or [""])[0]
     where = f"; Spark's log is {log_file}" if log_file else ""
     hint = "" if common.verbose else "; -v shows where"
     return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
+
+
+def _is_of_a_full_disk(error: Exception) -> bool:
+    """Whether this process, Java or a worker of Spark's found no room: the last two say so in their error's text alone,
+    wrapped once for each thread that it passed."""
+    return (isinstance(error, OSError) and error.errno in _NO_ROOM) or _SAYS_NO_ROOM.search(str(error)) is not None
+
+
+def _room(common: Common, has_spark: bool) -> str:
+    """What to do about a full disk, and how much room there is now that Spark's own files have gone."""
+    folders = {"the lake": common.lake, "Spark's temporary files": os.environ.get("SPARK_LOCAL_DIRS", gettempdir())}
+    free = []
+    for what, folder in folders.items() if has_spark else ():
+        with contextlib.suppress(OSError):
+            free.append(f"{shutil.disk_usage(folder).free >> 20} MiB for {what} ({folder})")
+    now = f" (free now: {', '.join(free)})" if free else ""
+    return (
+        f"a disk is full{now}: make room and give the same command again; what was written by halves is not read, and"
+        " no table holds half of a write"
+    )
 
 
 def _exit_code_of(error: Exception) -> int | None:

@@ -8,6 +8,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
+from jobs.session.printable import printable
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -59,9 +61,9 @@ class Progress:
             self._end_stage()
             if not stage:
                 return
-            self._stage, self._began = stage, time.monotonic()
+            self._stage, self._began = printable(stage), time.monotonic()
             self._last_line = self._began
-            self._write(f"\r\x1b[K{stage} ..." if self._redraws else self._line(stage))
+            self._write(f"\r\x1b[K{self._stage} ..." if self._redraws else self._line(self._stage))
 
     def watch(self, spark: SparkSession) -> None:
         """Show this session's tasks from now on."""

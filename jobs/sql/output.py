@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from jobs.session.printable import printable
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
@@ -52,9 +54,9 @@ def write_csv(rows: DataFrame, out: TextIO) -> int:
 
 def write_table(rows: DataFrame, out: TextIO) -> int:
     """Columns side by side for people; the number of rows."""
-    columns = rows.columns
+    columns = [printable(name) for name in rows.columns]
     to_right = [_is_number(field.dataType) for field in rows.schema.fields]
-    lines = (tuple(_printable(value) for value in row) for row in _as_text(rows))
+    lines = (tuple("NULL" if value is None else printable(value) for value in row) for row in _as_text(rows))
     sample = list(itertools.islice(lines, _SAMPLED_ROWS))
     widths = [max(len(cell) for cell in cells) for cells in zip(columns, *sample, strict=True)]
 
@@ -76,7 +78,7 @@ def write_table(rows: DataFrame, out: TextIO) -> int:
 
 def write_markdown(rows: DataFrame, out: TextIO) -> int:
     """A table of Markdown, text as text; the number of rows."""
-    out.write("| " + " | ".join(rows.columns) + " |\n|" + " --- |" * len(rows.columns) + "\n")
+    out.write("| " + " | ".join(map(printable, rows.columns)) + " |\n|" + " --- |" * len(rows.columns) + "\n")
     count = 0
     for row in _as_text(rows):
         out.write("| " + " | ".join(_in_markdown(value) for value in row) + " |\n")
@@ -145,12 +147,5 @@ def _in_markdown(value: str | None) -> str:
     """The value as text of a cell: what Markdown and HTML would read as more than text is escaped."""
     if value is None:
         return ""
-    escaped = re.sub(r"[\\`*_{}\[\]()#+!|~]", r"\\\g<0>", _printable(value))
+    escaped = re.sub(r"[\\`*_{}\[\]()#+!|~]", r"\\\g<0>", printable(value))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _printable(value: str | None) -> str:
-    """One line of visible characters: a log's text may hold line ends and escape sequences."""
-    if value is None:
-        return "NULL"
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match.group()):02x}", value.replace("\n", "\\n"))

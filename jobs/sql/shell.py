@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from jobs.command.job import UsageError
 from jobs.session.caches import cache_dir
+from jobs.session.printable import printable
 from jobs.sql.answer import answer
 from jobs.sql.text import split_statements, statements_of
 
@@ -54,7 +55,7 @@ def _answer_or_say(spark: SparkSession, statement: str, style: str) -> None:
         count = answer(spark, statement, style)
         print(f"({count} row{'' if count == 1 else 's'})", file=sys.stderr)
     except UsageError as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
     except KeyboardInterrupt:
         spark.sparkContext.cancelAllJobs()
         print("interrupted", file=sys.stderr)

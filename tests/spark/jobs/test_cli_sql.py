@@ -112,3 +112,8 @@ def test_without_a_terminal_the_shell_reads_standard_input(ask, monkeypatch):
 def test_a_folder_that_is_no_lake(spark, tmp_path, capsys):
     assert cli.main(["sql", "--lake", str(tmp_path), "-q", "SELECT 1"]) == 2
     assert "holds no table of a lake" in capsys.readouterr().err
+
+
+def test_a_column_s_name_controls_no_terminal(ask):
+    _, out, _ = ask("SELECT 1 AS `\x1b[31mred`")
+    assert out.splitlines()[0] == "\\x1b[31mred"

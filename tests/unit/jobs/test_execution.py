@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from types import SimpleNamespace
 
@@ -60,6 +61,69 @@ def test_an_error_is_one_line_and_an_exit_code(capsys, error, code, words):
     captured = capsys.readouterr()
     assert words in captured.err
     assert captured.err.count("\n") == 1
+
+
+NO_ROOM = [
+    OSError(errno.ENOSPC, "No space left on device", "/lake/x.parquet"),
+    OSError(errno.EDQUOT, "Disk quota exceeded"),
+    RuntimeError(
+        "An error occurred while calling o7.parquet.\n: org.apache.spark.SparkException: Job aborted\n"
+        "Caused by: java.io.IOException: No space left on device\n\tat sun.nio"
+    ),
+    RuntimeError("java.nio.file.FileSystemException: /lake/_delta_log/0.json: No space left on device"),
+    RuntimeError("java.io.FileNotFoundException: /tmp/blockmgr/0c/shuffle.data (No space left on device)"),
+    RuntimeError(
+        "PythonException: Traceback\n  File x\nOSError: [Errno 28] Error writing bytes to file. Detail: "
+        "[errno 28] No space left on device"
+    ),
+]
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("error", NO_ROOM)
+def test_a_full_disk_is_told_with_the_room_that_there_is(capsys, tmp_path, error):
+    def run(*_):
+        raise error
+
+    assert execution.execute(fake_job(run), job.Common(str(tmp_path), quiet=True), None) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("kafka-state-replay: a disk is full (free now: ")
+    assert f"MiB for the lake ({tmp_path})" in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_line_of_a_log_about_a_full_disk_is_not_our_disk(capsys):
+    def run(*_):
+        raise ValueError("cannot cast 'No space left on device' to int")
+
+    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
+    assert "failed with ValueError" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_nothing_of_others_controls_the_terminal(capsys):
+    def run(spark, params, progress):
+        progress("reading \x1b]0;owned\x07.log")
+        return job.RunReport(("a topic \x1b[31m\u202e\rgone", "two\nlines"), ("cluster \x9b2J of \udcff",), 1)
+
+    execution.execute(fake_job(run), job.Common("lake"), None)
+    captured = capsys.readouterr()
+    assert captured.out == "a topic \\x1b[31m\\u202e\\rgone\ntwo\nlines\n"
+    assert "reading \\x1b]0;owned\\x07.log\n" in captured.err
+    assert captured.err.endswith("kafka-state-replay: cluster \\x9b2J of \\udcff\n")
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("verbose", [False, True])
+def test_an_error_that_quotes_others_controls_no_terminal(capsys, verbose):
+    def run(*_):
+        raise ValueError("'\x1b[2J' is no number")
+
+    execution.execute(fake_job(run), job.Common("lake", quiet=True, verbose=verbose), None)
+    told = capsys.readouterr().err
+    assert "\\x1b[2J" in told
+    assert "\x1b" not in told
 
 
 class TestShortRuns:

@@ -38,7 +38,8 @@ def select_evidence(
     """The key and every column of ``columns`` (:func:`evidence_columns`), as ``given``; the others are NULL.
 
     A text that is given is an SQL expression. ``of`` is the dataclass of the rows, where there are several: a field of
-    it that is not given is the rows' column of its name, if they have one.
+    it that is not given is the rows' column of its name, if they have one. A text that its column cannot hold, a number
+    of more bits for example, is NULL.
     """
     made = {name: F.expr(column) if isinstance(column, str) else column for name, column in given.items()}
     if of is not None:
@@ -46,7 +47,8 @@ def select_evidence(
         made = own | made | {KIND: F.lit(of.__name__)}
     nothing = F.lit(None)
     return rows.select(
-        *key, *(made.get(name, nothing).cast(type_).alias(name) for name, type_ in columns.items() if name not in key)
+        *key,
+        *(made.get(name, nothing).try_cast(type_).alias(name) for name, type_ in columns.items() if name not in key),
     )
 
 

@@ -213,7 +213,7 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
             registered,
             ("cluster_id",),
             _BROKER_COLUMNS,
-            broker_id=F.regexp_extract("path", BROKER_PATTERN, 1),
+            broker_id=F.regexp_extract("path", BROKER_PATTERN, 1).try_cast("int"),
             kind="CASE WHEN change = 'written' THEN 'registered' ELSE 'unregistered' END",
             **{name: name for name in ("at", "evidence_id", "czxid", "at_upper")},
         )
@@ -226,8 +226,9 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
     entry = F.explode(F.split(text_field("broker_epochs"), ",")).alias("entry")
     parts = epochs.select(*_TOLD, _speaker(), entry).withColumn("parts", F.split("entry", ":"))
     listed = parts.where(F.size("parts") == 2)
-    facts.append(_told(listed, "epoch_listed", broker_id=F.col("parts")[0], czxid=F.col("parts")[1]))
-    return union(facts)
+    broker_id, epoch = F.col("parts")[0].try_cast("int"), F.col("parts")[1].try_cast("bigint")
+    facts.append(_told(listed, "epoch_listed", broker_id=broker_id, czxid=epoch))
+    return union(facts).where("broker_id IS NOT NULL")
 
 
 def _told(lines: DataFrame, kind: str, **given: Column | str) -> DataFrame:
@@ -343,9 +344,11 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
         config[MIN_ISR].try_cast("int").alias("min_isr"),
         config[UNCLEAN].try_cast("boolean").alias("unclean"),
     )
+    is_one = F.col("of_broker").rlike("^[0-9]")
     topics = (
         written.where("topic IS NOT NULL OR of_broker IS NOT NULL")
-        .withColumn("broker_id", F.coalesce(F.col("of_broker").try_cast("int"), F.lit(EVERY_BROKER)))
+        .withColumn("broker_id", F.when(is_one, F.col("of_broker").try_cast("int")).otherwise(F.lit(EVERY_BROKER)))
+        .where("broker_id IS NOT NULL")
         .orderBy("cluster_id", "at")
     )
     brokers = (

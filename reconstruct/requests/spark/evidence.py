@@ -61,7 +61,8 @@ def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Ma
     """
     unordered = _unordered_logs(state_changes.sparkSession, clusters)
     received = _with_accepted_before(received_requests(state_changes, files, unordered), clusters)
-    sent = sent_requests(state_changes, files, unordered).select("*", F.explode("to_broker_ids").alias("to_broker_id"))
+    to_each = F.explode("to_broker_ids").alias("to_broker_id")
+    sent = sent_requests(state_changes, files, unordered).select("*", to_each).where("to_broker_id IS NOT NULL")
     requests = _requests(match_marks(_marks_of(sent, received)))
     whole = _with_late_sendings(_with_answers(requests, _answers(state_changes)))
     return _numbered(whole).select(*REQUEST_COLUMNS)

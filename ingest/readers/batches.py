@@ -11,6 +11,7 @@ from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import REJECTED_RECORDS
 from ingest.lake.tables.types import arrow_schema, arrow_type
 from ingest.readers.identity import record_ids
+from ingest.readers.secrets import masked_text
 from ingest.readers.work import RAW_BYTES, Kept, Place, Rejected, WorkItem
 
 #: Filled in by the driver: our clock, the same for all rows of a run.
@@ -81,11 +82,11 @@ def kept_batches(
 
 
 def rejected_batches(item: WorkItem, rows: Iterable[Rejected]) -> Iterator[pa.RecordBatch]:
-    """Batches of ``bronze.rejected_records``."""
+    """Batches of ``bronze.rejected_records``: what is not read may hold secrets all the same."""
     for group in _groups(rows):
         columns = place_columns(item, [row.place for row in group])
-        columns["reason"] = [row.reason for row in group]
-        columns["raw"] = [row.place.data[:RAW_BYTES].decode("utf-8", "replace") for row in group]
+        columns["reason"] = [masked_text(row.reason) for row in group]
+        columns["raw"] = [masked_text(row.place.data[:RAW_BYTES].decode("utf-8", "replace")) for row in group]
         yield batch(REJECTED_RECORDS, item, columns, len(group))
 
 

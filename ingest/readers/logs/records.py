@@ -23,6 +23,7 @@ from ingest.readers.logs.layouts import Reading, reading
 from ingest.readers.logs.runs import Run
 from ingest.readers.logs.times import NO_CALENDAR, LogClock, date_in_name
 from ingest.readers.logs.writers import record_kind
+from ingest.readers.secrets import masked_lines, masked_texts
 from ingest.readers.work import Place, Rejected, WorkItem
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class _Rows:
         rejected: list[Rejected] = []
         lengths = list(map(len, run.texts))
         offsets = list(accumulate(lengths[:-1], initial=run.offset))
-        messages = run.messages
+        messages = masked_texts(run.messages)
         if not all(map(str.isascii, messages)):
             messages = [text.encode("latin-1").decode("utf-8", "replace") for text in messages]
         columns: dict[str, Sequence[Any]] = {
@@ -185,8 +186,9 @@ class _Rows:
         if micros is None:
             return clock.problem(time_text)
         parts = self._how.layout.message_of(header, record.content)
-        message, logger = _text(parts.text) or "", _text(parts.logger)
-        continuation = _text(b"\n".join(parts.continuation)) if parts.continuation else None
+        logger = _text(parts.logger)
+        more = _text(b"\n".join(parts.continuation)) if parts.continuation else None
+        message, continuation = masked_lines(_text(parts.text) or "", more)
         kind = self._kind(logger, message)
         level = header.group("level")
         printed = self._levels.get(level)

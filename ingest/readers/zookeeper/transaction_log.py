@@ -71,6 +71,7 @@ def _rows(frame: Frame, chroot: str) -> Iterator[Kept | Rejected]:
 
 def _values(operation: Operation, chroot: str) -> dict[str, Any]:
     is_create = operation.op is Op.CREATE
+    path = below_chroot(operation.path, chroot)
     return {
         "zxid": operation.zxid,
         "ordinal": operation.ordinal,
@@ -78,9 +79,9 @@ def _values(operation: Operation, chroot: str) -> dict[str, Any]:
         "session_id": operation.session,
         "cxid": operation.cxid,
         "operation": operation.op.value,
-        "path": below_chroot(operation.path, chroot),
+        "path": path,
         "full_path": operation.path,
-        "data": masked_znode(operation.path, text(operation.data)),
+        "data": masked_znode(path, text(operation.data)),
         "version": operation.version,
         "is_ephemeral": operation.ephemeral if is_create else None,
         "ttl_ms": operation.ttl_ms,

@@ -76,6 +76,11 @@ REJECTED_RECORDS: Final = record_table(
     "rejected_records",
     "one row per record, or file, that could not be read",
     col("reason", "string", "What is wrong with it, in one sentence.", nullable=False),
-    col("raw", "string", "The record's text, at most 64 KiB of it; damaged bytes as U+FFFD.", nullable=False),
+    col(
+        "raw",
+        "string",
+        "The record's text, at most 64 KiB of it; damaged bytes as U+FFFD, secrets as '[hidden]'.",
+        nullable=False,
+    ),
     version=3,
 )

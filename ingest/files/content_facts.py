@@ -21,7 +21,7 @@ from ingest.readers.metadata_log.framing import BatchFramer
 
 #: In a description of the cluster; within a text of JSON the quotes would be escaped.
 _DESCRIBED_CLUSTER: Final = re.compile(rb'"cluster_id"\s{0,8}:\s{0,8}"([A-Za-z0-9_.\-]{1,64})"')
-_CLUSTER_KEY: Final = re.compile(rb"^\s*cluster\.id\s*[=:]\s*(\S+)\s*$", re.MULTILINE)
+_CLUSTER_KEY: Final = re.compile(rb"^[ \t]*cluster\.id[ \t]*[=:][ \t]*(\S++)\s*?$", re.MULTILINE)
 _SENT_AT: Final = re.compile(rb'"sent_at"\s{0,8}:\s{0,8}(\d{12,14})(?=[.,}\s])')
 #: More bytes than either takes: what may be cut by the end of a block.
 _OVERLAP: Final = 128

@@ -58,7 +58,7 @@ _BROKERS_CLIENT: Final = re.compile(rb"\[Controller id=\d+, targetBrokerId=")
 _ZOOKEEPER_LOGGER: Final = re.compile(rb"org\.apache\.zookeeper\.")
 #: In JSON or XML: a log that is not read as it is.
 _LOG_IN_MARKUP: Final = re.compile(rb'"(?:level|message|@timestamp|logger|loggerName)"\s*:|<log4j:event|<Event ')
-_CONFIGURED_ID: Final = re.compile(rb"^\s*(?:broker|node)\.id\s*[=:]\s*(\d+)\s*$", re.MULTILINE)
+_CONFIGURED_ID: Final = re.compile(rb"^[ \t]*(?:broker|node)\.id[ \t]*[=:][ \t]*(\d++)\s*?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ _HEAD: Final = re.compile(
 #: The first word of a log identifier.
 _SPEAKER_WORD: Final = re.compile(r"\[[A-Za-z]+|Partition (?=\[[^\]]*\] on broker )", re.ASCII)
 
+_BLANKS: Final = " \t\n\r\f\v"
+
 #: A text with fewer letters than this is recognised only in its own class: others may print the same.
 _LETTERS_THAT_TELL: Final = 24
 
@@ -69,6 +71,7 @@ class Matcher:
 
     def match(self, logger: str | None, message: str) -> Match | None:
         """The first shape, most literal first, that the message has; one of the record's own class where two fit."""
+        message = message.rstrip(_BLANKS)
         head = _HEAD.match(message)
         if head is None:
             return None

@@ -19,6 +19,9 @@ _LONGEST_REMEMBERED_LIST: Final = 1024
 
 _PLACEHOLDER: Final = re.compile(r"\{\{|\}\}|\{(?:(?P<field>\w*):)?(?P<kind>\w+)\}", re.ASCII)
 
+#: Of a longer message not every end of every placeholder is tried: that takes time with a power of its length.
+_LONG_MESSAGE: Final = 512
+
 #: Stands for a placeholder in the skeleton of a pattern; no message holds it.
 HOLE: Final = "\0"
 #: The same for the log identifier, which a message may lack.
@@ -39,6 +42,9 @@ class CompiledPattern:
     """
 
     regex: re.Pattern[str]
+    #: The same for a long message, in time that grows as its length: each placeholder ends where what follows it stands
+    #: first, and no other end is tried.
+    linear: str
     names: tuple[str, ...]
     groups: tuple[int, ...]
     conversions: tuple[tuple[int, Callable[[str], Fields]], ...]
@@ -46,11 +52,12 @@ class CompiledPattern:
     literal_length: int
 
     def fields(self, message: str) -> dict[str, str] | None:
-        """The fields of the message, or ``None`` where it is of another shape.
+        """The fields of the message, or ``None`` where it is of another shape; blanks at its end are none of it.
 
         What the text itself says goes before what a struct inside it says.
         """
-        found = self.regex.fullmatch(message)
+        regex = self.regex if len(message) <= _LONG_MESSAGE else _compiled(self.linear)
+        found = regex.fullmatch(message)
         if found is None:
             return None
         # Written for speed: this runs once per log record.
@@ -75,7 +82,8 @@ class _Builder:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.regex: list[str] = []
+        #: What stands before the first placeholder, then each placeholder with what follows it.
+        self.regex = [""]
         self.skeleton: list[str] = []
         self.names: list[str] = []
         self.groups: list[int] = []
@@ -83,7 +91,7 @@ class _Builder:
         self._group_count = 0
 
     def literal(self, text: str) -> None:
-        self.regex.append(re.escape(text))
+        self.regex[-1] += re.escape(text)
         self.skeleton.append(text)
 
     def placeholder(self, name: str | None, kind_name: str) -> None:
@@ -110,6 +118,16 @@ class _Builder:
         else:
             self.regex.append(f"({kind.regex})")
             self._plain(name)
+
+    def linear(self) -> str:
+        """See :attr:`CompiledPattern.linear`. A lazy placeholder that nothing stands behind ends with the next one."""
+        parts: list[str] = []
+        for part in self.regex:
+            if parts and parts[-1].endswith("?)"):
+                parts[-1] += part
+            else:
+                parts.append(part)
+        return "".join(f"(?>{part})" for part in parts[:-1]) + parts[-1]
 
     def _plain(self, name: str) -> None:
         self._group_count += 1
@@ -138,13 +156,19 @@ def compile_pattern(pattern: str) -> CompiledPattern:
     builder.literal(pattern[position:].rstrip())
     skeleton = "".join(builder.skeleton)
     return CompiledPattern(
-        regex=re.compile("".join(builder.regex) + r"\s*", re.ASCII | re.DOTALL),
+        regex=_compiled("".join(builder.regex)),
+        linear=builder.linear(),
         names=tuple(builder.names),
         groups=tuple(builder.groups),
         conversions=tuple(builder.conversions),
         skeleton=skeleton,
         literal_length=sum(character.isalnum() for character in skeleton),
     )
+
+
+@lru_cache(maxsize=4096)
+def _compiled(regex: str) -> re.Pattern[str]:
+    return re.compile(regex, re.ASCII | re.DOTALL)
 
 
 def _value(name: str, value: Callable[[str], str | None]) -> Callable[[str], Fields]:

@@ -47,8 +47,8 @@ _LOG_OBJECT_NAMES: Final = {
     "logStartOffset": "log_start_offset",
     "logEndOffset": "log_end_offset",
 }
-_LOG_OBJECT_VALUE: Final = re.compile(r"(\w+)=([^,)]*)", re.ASCII)
-_log_object_dir: Final = searched(r"dir=.*?/(?P<topic>[\w.-]+)-(?P<partition_id>\d+)[,)]")
+_LOG_OBJECT_VALUE: Final = re.compile(r"\b(\w++)=([^,)]*)", re.ASCII)
+_log_object_dir: Final = searched(r"dir=[^\n]{0,4096}?/(?P<topic>[\w.-]+)-(?P<partition_id>\d+)[,)]")
 
 
 def log_object(text: str) -> Fields:
@@ -115,7 +115,7 @@ def added_fetchers(text: str) -> Fields:
     return fields
 
 
-_PAIR: Final = re.compile(r"\(?(-?\d+)(?: -> |,)(-?\d+)\)?", re.ASCII)
+_PAIR: Final = re.compile(r"\(?((?<!\d)-?\d++)(?: -> |,)(-?\d+)\)?", re.ASCII)
 
 
 def broker_epochs(text: str) -> str:

@@ -73,7 +73,7 @@ def leader_and_isr_json(text: str) -> Fields:
 
 
 _BROKER_STATE: Final = re.compile(r"BrokerState\(brokerId=(\d+), brokerEpoch=-?\d+\)", re.ASCII)
-_NAMED_VALUE: Final = re.compile(r"(\w+)=(\[[^\]]*\]|\w+\([^)]*\)|'[^']*'|[\d,]*(?=, \w+=|\)\Z)|[^,()]*)", re.ASCII)
+_NAMED_VALUE: Final = re.compile(r"\b(\w++)=(\[[^\]]*\]|\w+\([^)]*\)|'[^']*'|[\d,]*(?=, \w+=|\)\Z)|[^,()]*)", re.ASCII)
 
 #: Kafka's name inside the text -> ours. Names that are not here are left out.
 _STRUCT_NAMES: Final = {

@@ -31,7 +31,7 @@ _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|[A-Za-z][\w-]*(?
 _ID: Final = re.compile(
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\w*[a-fx])[0-9a-f]{7,}|(?=[\w-]*[A-Z])[\w-]{22}", re.ASCII
 )
-_PARTITION: Final = re.compile(r"[\w.-]*[A-Za-z_.][\w.-]*-\d+", re.ASCII)
+_PARTITION: Final = re.compile(r"(?=[\d-]*[A-Za-z_.])[\w.-]*-\d+", re.ASCII)
 #: Threads are named as partitions are; their name is worth keeping.
 _THREAD: Final = re.compile(r"thread|handler|reaper|manager|worker|kafkaapi", re.ASCII | re.IGNORECASE)
 

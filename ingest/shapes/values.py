@@ -70,7 +70,7 @@ _BROKER: Final = re.compile(
 )
 _BROKER_IN_LIST: Final = re.compile(
     r"id:(-?\d+),host:|Node\((-?\d+),|\(id: (-?\d+) rack: |BrokerEndPoint\((?:id=)?(-?\d+),"
-    r"|(-?\d+) : \(?EndPoint|Broker\(id=(-?\d+)",
+    r"|((?<!\d)-?\d++) : \(?EndPoint|Broker\(id=(-?\d+)",
     re.ASCII,
 )
 

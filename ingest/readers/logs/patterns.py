@@ -180,7 +180,7 @@ TEXT_LAYOUTS: Final[Sequence[Layout]] = (
     _layout("level_thread_at_end", _BARE + _LEVEL + rb" +", tail=LOGGER_AND_THREAD_AT_END),
     _layout(
         "level_first_logger",
-        rb"\[? *" + _LEVEL + rb" *\]? +\[?" + _TIME + rb"\]? +(?:" + _THREAD + rb" +)?" + _LOGGER + _BEHIND,
+        rb"\[? *" + _LEVEL + rb"(?: *\])? +\[?" + _TIME + rb"\]? +(?:" + _THREAD + rb" +)?" + _LOGGER + _BEHIND,
     ),
-    _layout("level_first", rb"\[? *" + _LEVEL + rb" *\]? +\[?" + _TIME + rb"\]? +", tail=LOGGER_AT_END),
+    _layout("level_first", rb"\[? *" + _LEVEL + rb"(?: *\])? +\[?" + _TIME + rb"\]? +", tail=LOGGER_AT_END),
 )

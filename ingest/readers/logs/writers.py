@@ -39,7 +39,7 @@ MAX_BROKER_ID: Final = (1 << 31) - 1
 _LONGEST_ID: Final = 20
 #: The broker that speaks, in the identifier its messages begin with.
 _OWN_ID: Final = re.compile(
-    rb"\[[^\]]*?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
+    rb"\[[^\]]{0,300}?(?:\b(?:id|controllerId|broker|brokerId|replicaId|nodeId)="
     rb"|(?:Kafka Server|Controller|[Bb]roker|on controller|Topic Deletion Manager|GroupCoordinator) "
     rb"|KafkaApi-|Controller-)(\d+)[^\]]*\]"
     rb"|(?:Controller|Broker|Error on broker) (\d+) |Partition \[[^\]]+\] on broker (\d+): "

@@ -21,6 +21,9 @@ _JSON_OPTIONS: Final = {
     "timestampFormat": TIMESTAMP_FORMAT,
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+#: What spreadsheets begin a formula with, or skip before one.
+_FORMULA: Final = re.compile(r"\s*[=+\-@|\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 #: Rows that a table's column widths are taken from; later rows may be wider and are printed whole all the same.
 _SAMPLED_ROWS: Final = 200
 
@@ -42,14 +45,27 @@ def write_json(rows: DataFrame, out: TextIO) -> int:
 
 
 def write_csv(rows: DataFrame, out: TextIO) -> int:
-    """A header and the rows; null is an empty field, arrays and maps are JSON; the number of rows."""
+    """A header and the rows; null is an empty field, arrays and maps are JSON; the number of rows.
+
+    Text that a spreadsheet would take for a formula has a quote before it (:func:`no_formula`)."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(rows.columns)
+    writer.writerow(map(no_formula, rows.columns))
+    is_number = [_is_number(field.dataType) for field in rows.schema.fields]
     count = 0
     for row in _as_text(rows):
-        writer.writerow("" if value is None else value for value in row)
+        cells = zip(row, is_number, strict=True)
+        writer.writerow("" if value is None else value if number else no_formula(value) for value, number in cells)
         count += 1
     return count
+
+
+def no_formula(text: str) -> str:
+    """The text with a quote before what a spreadsheet would run; a number of any kind is none of that.
+
+    >>> no_formula("=HYPERLINK(A1)"), no_formula("-1"), no_formula("a=b")
+    ("'=HYPERLINK(A1)", '-1', 'a=b')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def write_table(rows: DataFrame, out: TextIO) -> int:

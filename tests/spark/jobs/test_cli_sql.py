@@ -55,6 +55,13 @@ def test_json_holds_every_row_in_order(ask):
     assert [row["id"] for row in json.loads(out)] == list(range(2999, -1, -1))
 
 
+def test_csv_runs_nothing_in_a_spreadsheet(ask):
+    _, out, _ = ask(
+        "SELECT '=cmd|calc' AS `=x`, '@a' AS b, -1 AS c, '-1' AS d, ' +1+2' AS e, 'a=b' AS f", "--format", "csv"
+    )
+    assert out == "'=x,b,c,d,e,f\n'=cmd|calc,'@a,-1,-1,' +1+2,a=b\n"
+
+
 def test_csv_reads_back(ask):
     _, out, _ = ask(EVERY_KIND, "--format", "csv")
     header, row = csv.reader(io.StringIO(out))

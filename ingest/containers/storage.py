@@ -121,6 +121,8 @@ def _list_local(path: str, location: str) -> Iterator[ListedFile]:
                 yield ListedFile(full, relative, problem)
             elif os.path.isfile(full):
                 yield ListedFile(full, relative, state=_local_state(full))
+            elif os.path.exists(full):
+                yield ListedFile(full, relative, "a device, pipe or socket: not opened")
     for error in denied:
         if error.filename is not None and os.path.abspath(error.filename) == location:
             raise StorageError(f"no permission to read {path}: run as a user who may, or give another path")

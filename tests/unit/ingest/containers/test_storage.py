@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +30,22 @@ def test_links_are_not_followed_out_of_the_tree(tmp_path: Path) -> None:
     assert found["sub/real.log"] is None
     assert set(found) == {"sub/real.log", "file.log", "folder", "gone"}
     assert "leads out of the folder" in str(found["file.log"])
+
+
+def test_pipes_and_sockets_are_told_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "server.log")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        found = {file.source_file: file.problem for file in list_files(str(tmp_path))}
+    assert found == dict.fromkeys(("server.log", "s"), "a device, pipe or socket: not opened")
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "self").symlink_to(tmp_path / "self")
+    (tmp_path / "a.log").write_bytes(LINE)
+    assert {file.source_file for file in list_files(str(tmp_path))} >= {"a.log"}
+    assert len(list_files(str(tmp_path))) <= 3
 
 
 def test_paths_that_cannot_be_used_are_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
 
@@ -69,3 +70,17 @@ def test_majors_that_must_not_move(package, major):
 
 def test_the_ivy_that_fetches_the_jars_comes_with_pyspark():
     assert list((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+
+
+def test_what_is_vendored_has_its_version_and_licence_told():
+    folder = ROOT / "checks" / "data_docs_assets"
+    rows = re.findall(
+        r"^\| (`.+?) \| (\S+) \| (\S+) \| (.+) \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    patterns = [pattern for files, *_ in rows for pattern in re.findall(r"`(.+?)`", files)]
+    files = [path.name for path in folder.rglob("*") if path.is_file() and path.name != "README.md"]
+    assert files
+    assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    notice = (ROOT / "NOTICE").read_text("utf-8")
+    assert [package for _, package, version, _ in rows if f"{package} {version}" not in notice] == []
+    assert all(licence.split(" ")[0] in notice for *_, licence in rows)

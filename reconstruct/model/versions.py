@@ -74,7 +74,7 @@ def v(*parts: int) -> KafkaVersion:
 
 #: The oldest and the newest release that the program knows.
 OLDEST: Final = v(0, 8, 0)
-NEWEST: Final = v(4, 0)
+NEWEST: Final = v(4, 3)
 #: The first level of metadata.version of each release (org.apache.kafka.server.common.MetadataVersion): a broker
 #: registers the highest level that it supports, which is the last of its release.
 FIRST_METADATA_LEVELS: Final[Mapping[int, KafkaVersion]] = {

@@ -1,4 +1,4 @@
-"""The rules by which a quorum's controller chooses leaders and replicas in sync: R53, R54, R55.
+"""The rules by which a quorum's controller chooses leaders and replicas in sync: R53 to R56.
 
 Each record is judged with the partition's state before it, and with what the records before it made of the brokers.
 Where the record marks the leader as recovering it was elected uncleanly: any broker may have been (KIP-704), up to 4.0
@@ -37,6 +37,7 @@ def judge_choices(
     judge_chosen_brokers(before, after, row, log, verdicts)
     judge_clean_leader(before, after, row, verdicts)
     judge_eligible_replicas(before, after, row, verdicts)
+    judge_first_replica(before, after, row, log, verdicts)
 
 
 def _is_elected(before: PartitionState | None, after: PartitionState) -> bool:
@@ -114,6 +115,60 @@ def judge_eligible_replicas(
         verdicts.kept("R55")
 
 
+def judge_first_replica(
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
+) -> None:
+    """R56: of the replicas that may lead, the first assigned one does; of a new partition, the first of its ISR.
+
+    The order of the assignment decides a preferred election too. One from the ELR cannot be judged: the record that
+    fences the old leader comes behind it.
+    """
+    if not _is_elected(before, after) or after.leader_recovery_state == _RECOVERING:
+        return
+    earlier = _earlier_in_order(before, after)
+    may_lead = [
+        _may_lead(one, before, row, log) if before else log.is_active_before(one, row.offset) for one in earlier or ()
+    ]
+    if earlier is None or None in may_lead:
+        verdicts.unjudged("R56")
+    elif True not in may_lead:
+        verdicts.kept("R56")
+    else:
+        first = earlier[may_lead.index(True)]
+        verdicts.broken(
+            Divergence(DivergenceType.LATER_REPLICA_ELECTED, "error", row.at, broker_id=after.leader).explained(
+                f"leader {first}, the first of the assigned replicas {list(after.replicas)} that may lead",
+                f"leader {after.leader}",
+                f"The {_place(row)} elects leader {after.leader}: replica {first} comes before it in the assignment"
+                f" {list(after.replicas)}, is in the ISR {list(after.isr)} and was active.",
+                (row.evidence_id,),
+            )
+        )
+
+
+def _earlier_in_order(before: PartitionState | None, after: PartitionState) -> list[int] | None:
+    """The replicas in sync before the leader, in the order that decides; None where that order is not known."""
+    if after.leader not in after.isr or after.leader not in after.replicas:
+        return None
+    if before is None:
+        return list(after.isr[: after.isr.index(after.leader)])
+    if after.leader not in before.isr:
+        return None
+    return [one for one in after.replicas[: after.replicas.index(after.leader)] if one in after.isr]
+
+
+def _may_lead(broker_id: int, before: PartitionState, row: LogRow, log: ClusterLog) -> bool | None:
+    """Whether it is active, and the directory of its replica online (KIP-858); None where that is not certain."""
+    is_active = log.is_active_before(broker_id, row.offset)
+    if not is_active or not before.directories:
+        return is_active
+    if broker_id not in before.replicas or len(before.directories) != len(before.replicas):
+        return None
+    _, state = log.broker_before(broker_id, row.offset)
+    directory = before.directories[before.replicas.index(broker_id)]
+    return True if state is not None and directory in state.log_dirs else None
+
+
 _NEEDS: Final = (EvidenceKind.METADATA_LOG,)
 #: Their judges are called where the log is replayed.
 RULES: Final = (
@@ -140,5 +195,13 @@ RULES: Final = (
         METADATA_CHANGES.full_name,
         needs=_NEEDS,
         judges=(judge_eligible_replicas,),
+    ),
+    Rule(
+        "R56",
+        "of the replicas that may lead, a quorum's controller elects the first assigned one",
+        "org.apache.kafka.controller.PartitionChangeBuilder since 3.3; KIP-858",
+        METADATA_CHANGES.full_name,
+        needs=_NEEDS,
+        judges=(judge_first_replica,),
     ),
 )

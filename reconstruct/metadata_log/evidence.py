@@ -162,10 +162,10 @@ class ClusterLog:
         return self.is_followed(row) and not is_void
 
     @cached_property
-    def _activity(self) -> dict[int, list[tuple[int, bool]]] | None:
-        """By broker: from which offset on it was active, or was not. None where brokers migrate from ZooKeeper: what
-        they were chosen for was no choice of the quorum."""
-        found: dict[int, list[tuple[int, bool]]] = {}
+    def _registrations(self) -> dict[int, list[tuple[int, BrokerState | None]]] | None:
+        """By broker: from which offset on it was what. None where brokers migrate from ZooKeeper: what they were chosen
+        for was no choice of the quorum."""
+        found: dict[int, list[tuple[int, BrokerState | None]]] = {}
         of_brokers = [row for row in self.rows if row.record_type in OF_BROKERS]
         for base, end in self.bases:
             image: dict[Subject, State] = {}
@@ -178,27 +178,32 @@ class ClusterLog:
             for offset, row in places:
                 for subject, state in applied(image, row.record).changes:
                     image.pop(subject, None)
-                    if isinstance(state, BrokerState):
-                        if state.is_migrating:
+                    known = state if isinstance(state, BrokerState) else None
+                    if known is not None:
+                        image[subject] = known
+                        if known.is_migrating:
                             return None
-                        image[subject] = state
-                    is_active = isinstance(state, BrokerState) and not (
-                        state.is_fenced or state.is_in_controlled_shutdown
-                    )
-                    found.setdefault(int(subject.name), []).append((offset, is_active))
+                    found.setdefault(int(subject.name), []).append((offset, known))
         return found
+
+    def broker_before(self, broker_id: int, offset: int) -> tuple[bool, BrokerState | None]:
+        """Whether the records before an offset tell of the broker, and its registration; None where it has none."""
+        base = max((start for start, end in self.bases if start <= offset < end), default=None)
+        if base is None or self._registrations is None:
+            return False, None
+        known = self._registrations.get(broker_id, [])
+        last = bisect_left(known, offset, key=lambda one: one[0]) - 1
+        if last < 0 or known[last][0] < base - 1:
+            return base == 0, None
+        return True, known[last][1]
 
     def is_active_before(self, broker_id: int, offset: int) -> bool | None:
         """Whether the broker was registered, not fenced and not shutting down by the records before an offset; None
         where they do not tell."""
-        base = max((start for start, end in self.bases if start <= offset < end), default=None)
-        if base is None or self._activity is None:
-            return None
-        known = self._activity.get(broker_id, [])
-        last = bisect_left(known, (offset, False)) - 1
-        if last < 0 or known[last][0] < base - 1:
-            return False if base == 0 else None
-        return known[last][1]
+        is_told, state = self.broker_before(broker_id, offset)
+        if state is None:
+            return False if is_told else None
+        return not (state.is_fenced or state.is_in_controlled_shutdown)
 
     def base_snapshot(self, end: int) -> SnapshotFile | None:
         """The snapshot that a run of records goes on from."""

@@ -57,6 +57,18 @@ def leader_from_outside(fields: Fields, before: Any, after: PartitionState, inac
     return fields | {"leader": chosen[0], "isr": [chosen[0]]} if chosen else None
 
 
+def later_replica_elected(fields: Fields, before: Any, after: PartitionState, inactive: Sequence[int]) -> Fields | None:
+    """Another member of the ISR than the first assigned one."""
+    is_elected = before is None or after.leader not in (before.leader, -1)
+    known = after.isr if before is None else before.isr
+    chosen = [
+        one for one in after.replicas if one in after.isr and one in known and one not in (after.leader, *inactive)
+    ]
+    if not is_elected or not chosen or after.leader_recovery_state or after.leader not in known:
+        return None
+    return fields | {"leader": chosen[-1]}
+
+
 def elr_out_of_nothing(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
     return fields | {"eligibleLeaderReplicas": [STRANGER]}
 
@@ -71,6 +83,7 @@ PARTITION_PLANTS: Final[dict[str, tuple[Plant, str]]] = {
     "a fenced broker leads": (inactive_broker_leads, "R53"),
     "a fenced broker joins the ISR": (inactive_broker_joins, "R53"),
     "a leader from outside of the ISR": (leader_from_outside, "R54"),
+    "a later replica leads": (later_replica_elected, "R56"),
     "an ELR out of nothing": (elr_out_of_nothing, "R55"),
     "an ELR inside the ISR": (elr_in_the_isr, "R55"),
 }

@@ -1,6 +1,7 @@
-"""Scenarios on clusters without ZooKeeper: what is recorded of them is what the nodes have, and what they log is known.
+"""Scenarios on clusters without ZooKeeper: what is recorded of them is what the nodes have, what they log is known, and
+the timelines are what the quorum decided: each state of each partition, none beside, and nobody is accused.
 
-What it means is not measured here yet: the truth to hold it against is each node's metadata log.
+The truth is each node's whole metadata log, as it was when the cluster had ended.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -18,7 +20,13 @@ from ingest.shapes import match
 from jobs.lab.machines.releases import KRAFT_RELEASES
 from jobs.lab.play import Played
 from jobs.lab.scenarios.catalogue import SCENARIOS
+from reconstruct.metadata_log.timeline import replay_rows
+from reconstruct.model.metadata_log.image import applied, replay
+from reconstruct.model.metadata_log.values import Image, PartitionState
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from tests.cluster.conftest import Player
+from tests.support.kraft_partitions import history_of
+from tests.support.metadata_log import cluster_log, log_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -29,6 +37,8 @@ OF_KRAFT: Final = re.compile(
 )
 LEAST_KNOWN: Final = 0.98
 LINE: Final = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$]+)\)", re.ASCII)
+#: What a scenario is played for.
+BROUGHT_ABOUT: Final = {("unclean-election", "R08")}
 #: The quorum has another leader, in a later epoch, at their end.
 CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage")
 
@@ -48,7 +58,7 @@ def test_what_was_captured_is_what_the_nodes_have(scenario: str, version: str, p
 
 def problems(played: Played) -> list[str]:
     """Everything that is not as it must be."""
-    return [*not_as_copied(played), *not_of_the_quorum(played), *not_known(played)]
+    return [*not_as_copied(played), *not_of_the_quorum(played), *not_known(played), *not_as_decided(played)]
 
 
 def not_as_copied(played: Played) -> list[str]:
@@ -97,6 +107,52 @@ def not_known(played: Played) -> list[str]:
                 unknown.append(f"no shape is known of {line}")
     known = counts[True] / max(1, counts.total())
     return unknown + ([] if known >= LEAST_KNOWN else [f"only {known:.1%} of {counts.total()} lines have a shape"])
+
+
+def not_as_decided(played: Played) -> list[str]:
+    """Of the part of the log that was captured: states of partitions that are missing, or were never decided; and
+    findings, but those of a loss that the scenario brings about."""
+    nodes, written = nodes_of(played.capture), [log_of(node) for node in nodes_of(played.truth)]
+    whole = max((records for records in written if records and records[0].offset == 0), key=len, default=None)
+    captured = max((record.offset for node in nodes for record in log_of(node)), default=-1)
+    cluster, cases = history_of(nodes)
+    ours = {
+        (topic_id, partition_id, *_values(span.value))
+        for (_, topic_id, partition_id), case in cases.items()
+        for span in case.decided
+    }
+    found = [] if ours else ["the cluster decided nothing"]
+    if whole is not None:
+        theirs: set[tuple[Any, ...]] = set()
+        image: Image = {}
+        for record in whole:
+            made = applied(image, record).changes
+            if record.offset <= captured:
+                theirs |= {
+                    (subject.name, subject.partition_id, *_values(state))
+                    for subject, state in made
+                    if isinstance(state, PartitionState)
+                }
+            image = replay([record], image)
+        found += [f"missing: {state}" for state in sorted(theirs - ours)]
+        found += [f"never decided: {state}" for state in sorted(ours - theirs)]
+    log, topics = cluster_log(nodes)
+    replayed = [replay_rows(log.rows, log), *(replay_rows(rows, log.of_quorum) for rows in topics.values())]
+    verdicts = [cluster.verdicts, *(case.verdicts for case in cases.values()), *(one.verdicts for one in replayed)]
+    return found + [
+        f"{finding.rule_id}: {finding.explanation}"
+        for one in verdicts
+        for finding in one.findings
+        if finding.severity != "info" and (played.scenario.name, finding.rule_id) not in BROUGHT_ABOUT
+    ]
+
+
+def _values(state: PartitionState | LeaderAndIsrState) -> tuple[Any, ...]:
+    return state.leader, state.leader_epoch, state.isr, state.partition_epoch
+
+
+def nodes_of(folder: Path) -> list[Path]:
+    return sorted(path.parent for path in folder.glob(f"broker-*/{METADATA_DIRECTORY}"))
 
 
 def described(played: Played, kind: str) -> list[dict[str, Any]]:

@@ -35,7 +35,8 @@ class Solved:
     """Constraints between segments of clocks, free of contradictions with ``slack_us`` added to each.
 
     ``edges`` are the tightest; ``all_edges`` all that could be placed; ``dropped`` the indices of the pairs found
-    wrong; ``spans`` the printed time, ``[from, to)``, of each segment of each clock.
+    wrong; ``spans`` the printed time, ``[from, to)``, of each segment of each clock; ``disputed`` the clocks of
+    which one was set, and nothing says which.
     """
 
     all_edges: list[Edge] = field(default_factory=list)
@@ -43,6 +44,7 @@ class Solved:
     spans: dict[int, dict[Node, Span]] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
     slack_us: int = 0
+    disputed: set[int] = field(default_factory=set)
 
     @property
     def nodes(self) -> set[Node]:
@@ -93,7 +95,25 @@ def solve_segments(pairs: Sequence[Pair], reference: int) -> Solved:
     anchor = reference if reference in members else _busiest(pairs, members)
     for clock in reversed(aside):
         _bring_back(clock, pairs, solved, (anchor, 0))
+    solved.disputed = _disputed(solved, (anchor, 0), reference)
     return solved
+
+
+def _disputed(solved: Solved, anchor: Node, reference: int) -> set[int]:
+    """Clocks of which one was set, and nothing but the other tells of that time: either may have been."""
+    heard: dict[Node, set[int]] = {}
+    for edge in solved.all_edges:
+        if edge.index not in solved.dropped:
+            heard.setdefault(edge.earlier, set()).add(edge.later[0])
+            heard.setdefault(edge.later, set()).add(edge.earlier[0])
+    found: set[int] = set()
+    right = set(solved.agreeing(anchor))
+    for clock, spans in solved.spans.items():
+        wrong = [node for node in spans if len(spans) > 1 and node not in right]
+        for others in (heard.get(node, set()) for node in wrong):
+            if len(others) == 1 and reference not in others:
+                found |= {clock, *others}
+    return found
 
 
 def _unlikeliness(clock: int, pairs: Sequence[Pair], members: set[int], reference: int) -> tuple[int, int, int, int]:

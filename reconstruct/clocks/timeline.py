@@ -61,7 +61,8 @@ class ClockSegment:
 
     Segments of a broker are numbered in the order of time. Where a clock was set back, two segments cover the same
     printed times, and only the order of the records in their file tells them apart. ``reference`` is
-    :data:`ZOOKEEPER`, or the broker that offsets are relative to. A bound of None: nothing proves one.
+    :data:`ZOOKEEPER`, or the broker that offsets are relative to. A bound of None: nothing proves one. ``is_disputed``:
+    this clock was set, or another one was: of that time nothing but these two tells.
     """
 
     broker_id: int
@@ -75,6 +76,7 @@ class ClockSegment:
     reference: int
     zone_offset_minutes: int | None
     verdict: str
+    is_disputed: bool = False
 
 
 def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> list[ClockSegment]:
@@ -110,6 +112,7 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
                     reference[0],
                     zone,
                     _verdict(least, most, zone, *counts),
+                    broker_id in solved.disputed,
                 )
             )
     return result

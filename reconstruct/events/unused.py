@@ -124,7 +124,6 @@ NOT_READ: Final[Mapping[str, tuple[str, ...]]] = {
         EventType.PREFERRED_ELECTION_REQUESTED,
         EventType.TOPIC_DELETION_REQUESTED,
         EventType.BROKER_DEREGISTERED,
-        EventType.BROKER_REGISTRATION_RENEWED,
         EventType.BROKER_REGISTRATION_UPDATED,
         EventType.BROKER_UPDATED,
         EventType.BROKER_WATCH_REGISTERED,

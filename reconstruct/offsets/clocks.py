@@ -57,17 +57,23 @@ class OffsetClocks:
 
 
 def remaining_us(
-    offset_lower_ms: int | None, offset_upper_ms: int | None, correction_us: int | None, verdict: str
+    offset_lower_ms: int | None,
+    offset_upper_ms: int | None,
+    correction_us: int | None,
+    verdict: str,
+    *,
+    is_disputed: bool = False,
 ) -> int:
     """What one segment of a broker's clock may still be off by after its correction; :data:`UNBOUNDED_US` where a bound
-    is missing or the evidence contradicts itself.
+    is missing, the evidence contradicts itself, or it fits this clock's being set as well as another's.
 
     >>> remaining_us(-3, 40, None, "agrees")
     40000
     >>> remaining_us(-60_010, -59_990, -60_000_000, "skewed")
     10000
     """
-    if offset_lower_ms is None or offset_upper_ms is None or verdict in ("unbounded", "unknown"):
+    is_unknown = is_disputed or verdict in ("unbounded", "unknown")
+    if offset_lower_ms is None or offset_upper_ms is None or is_unknown:
         return UNBOUNDED_US
     corrected = correction_us or 0
     return max(abs(1000 * offset_lower_ms - corrected), abs(1000 * offset_upper_ms - corrected))

@@ -6,11 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
 from reconstruct.offsets.bound_steps import EVER_AFTER, interval_at
-from reconstruct.offsets.evidence import BOUNDS, OffsetBounds
+from reconstruct.offsets.evidence import BOUNDS, OffsetBounds, OffsetEvidence
+from reconstruct.offsets.timeline import bound_offsets
 
 _LOWER: Final = tuple(lower for lower, _ in BOUNDS.values())
 _UPPER: Final = tuple(upper for _, upper in BOUNDS.values() if upper is not None)
+
+
+def bounds_of_versions(evidence: OffsetEvidence, versions: VersionRange) -> list[OffsetBounds]:
+    """What holds by the rules of every version that the cluster may be of."""
+    bounds = bound_offsets(evidence, versions.high)
+    since = HIGH_WATERMARK_KEPT_IN_LOG_SINCE  # the one gate that the bounds ask for
+    if versions.may_be_before(since) and versions.may_be_since(since):
+        return widest_bounds(bounds, bound_offsets(evidence, versions.low))
+    return bounds
 
 
 def widest_bounds(one: Sequence[OffsetBounds], other: Sequence[OffsetBounds]) -> list[OffsetBounds]:

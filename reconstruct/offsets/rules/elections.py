@@ -67,7 +67,7 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
             issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
         elif _kept_running(case, loss):
             severity = "error"
-    elif loss.cause == UNCLEAN_ELECTION and case.view.unclean_election_allowed(case.topic, loss.event_at) is False:
+    elif loss.cause == UNCLEAN_ELECTION and _is_forbidden(case, loss.event_at):
         severity = "error"
     upper = "" if loss.lost_count_upper is None else f", at most {loss.lost_count_upper}"
     how = _HOW.get(loss.cause, "It was in the ISR: a clean election.")
@@ -80,6 +80,12 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
         names(loss.evidence),
         known_issue=issue,
     )
+
+
+def _is_forbidden(case: OffsetCase, at: int) -> bool:
+    """Whether no unclean election was allowed: a setting of brokers is the topic's only where its own are known."""
+    is_known = case.topic in {**case.view.settings.topics, **case.view.unclean_election}
+    return is_known and case.view.unclean_election_allowed(case.topic, at) is False
 
 
 def _kept_running(case: OffsetCase, loss: OffsetLoss) -> bool:

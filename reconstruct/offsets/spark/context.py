@@ -5,7 +5,7 @@ It grows with the files of server.log, the registrations of brokers and their se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import SourceKind
+from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
 from reconstruct.model.versions import TRUNCATION_ON_FETCH_PROTOCOL, KafkaVersion
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
-from reconstruct.offsets.evidence import CheckpointSchedule
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, CheckpointSchedule
 
 Span = tuple[int, int]
 
@@ -28,6 +29,8 @@ Span = tuple[int, int]
 JOINED_WITHIN_US: Final = 60_000_000
 #: A broker registers within this of its process's first line: a later registration is of a process not in the log.
 REGISTERED_WITHIN_US: Final = 60_000_000
+#: What a broker logs whose session expired: it registers itself again without a start.
+REGISTERS_AGAIN: Final = (EventType.SESSION_EXPIRED, EventType.BROKER_REGISTRATION_RENEWED)
 #: ZooKeeper expires a session at the next tick after its timeout.
 NOTICED_AFTER_US: Final = 4_000_000
 _INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
@@ -94,6 +97,9 @@ def offset_contexts(
         files, sessions, settings, *timed = (found.get(cluster_id, ()) for found in rows)
         clocks = uncertain_clocks(row for segments_of in timed for row in segments_of)
         lived = _spans_by_broker(sessions)
+        expired: dict[int, list[int]] = {}
+        for row in files:
+            expired.setdefault(row["broker_id"], []).extend(row["expired_us"])
         schedules = {
             row["broker_id"]: CheckpointSchedule(
                 1000 * (row["interval_ms"] or _INTERVAL_DEFAULT_MS),
@@ -103,7 +109,12 @@ def offset_contexts(
             for row in settings
         }
         covered = {
-            broker: covered_spans(of_broker, [i.start for i in view.liveness.get(broker, ())], clocks.slack_us(broker))
+            broker: covered_spans(
+                of_broker,
+                [interval.start for interval in view.liveness.get(broker, ())],
+                clocks.slack_us(broker),
+                [*(at for at, _ in view.process_starts.get(broker, ())), *expired.get(broker, ())],
+            )
             for broker, of_broker in _spans_by_broker(files).items()
         }
         lag_times = {row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS) for row in settings}
@@ -137,17 +148,22 @@ def uncertain_clocks(segments: Iterable[Mapping[str, Any]]) -> OffsetClocks:
     """The clocks of one cluster, from rows with the columns of a segment; of a clock that was set, the worst counts."""
     result: dict[int, int] = {}
     for row in segments:
-        remaining = remaining_us(row["offset_lower_ms"], row["offset_upper_ms"], row["correction_us"], row["verdict"])
+        bounds = row["offset_lower_ms"], row["offset_upper_ms"]
+        remaining = remaining_us(*bounds, row["correction_us"], row["verdict"], is_disputed=row["is_disputed"])
         result[row["broker_id"]] = max(remaining, result.get(row["broker_id"], 0))
     return OffsetClocks(result)
 
 
-def covered_spans(files: Iterable[Span], registrations: Iterable[int], slack_us: int = 0) -> list[Span]:
+def covered_spans(
+    files: Iterable[Span], registrations: Collection[int], slack_us: int = 0, told: Iterable[int] = ()
+) -> list[Span]:
     """When a broker's server.log is complete, from the first and last instants of its files.
 
     The newest file is the one still written: what it does not say did not happen. That fails where the broker
-    registered itself later than the file's end, as only a process does whose lines are missing: then it ends there.
-    ``slack_us`` is by how much the clock of its lines may be off that of the registrations.
+    registered itself later than the file's end, as only a process does whose lines are missing: then it ends there. And
+    where it registered itself, and nothing that it logs (``told``: its starts, and that its session expired) tells why:
+    lines of a start are missing just before. ``slack_us`` is by how much the clock of its lines may be off that of the
+    registrations.
     """
     merged: list[Span] = []
     for first, last in sorted(files):
@@ -157,19 +173,36 @@ def covered_spans(files: Iterable[Span], registrations: Iterable[int], slack_us:
             merged.append((first, last))
     if merged and all(at + slack_us <= merged[-1][1] + REGISTERED_WITHIN_US for at in registrations):
         merged[-1] = (merged[-1][0], EVER_AFTER)
+    waiting = sorted(told)
+    for at in sorted(registrations):
+        by = at + slack_us + LINE_TO_ACT_US
+        of_this, waiting = [one for one in waiting if one <= by], [one for one in waiting if one > by]
+        if not of_this:
+            hole = at - REGISTERED_WITHIN_US - slack_us, at + slack_us
+            merged = [part for span in merged for part in _without(span, *hole)]
     return merged
+
+
+def _without(span: Span, hole_start: int, hole_end: int) -> list[Span]:
+    first, last = span
+    if last <= hole_start or hole_end <= first:
+        return [span]
+    return [part for part in ((first, hole_start), (hole_end, last)) if part[0] < part[1]]
 
 
 def _log_spans(replication_events: DataFrame) -> DataFrame:
     at = F.unix_micros("corrected_time")
     named = replication_events.where("broker_id IS NOT NULL")
     return named.groupBy("cluster_id", "broker_id", "file_id").agg(
-        F.min(at).alias("first_us"), F.max(at).alias("last_us")
+        F.min(at).alias("first_us"),
+        F.max(at).alias("last_us"),
+        F.collect_set(F.when(F.col("event_type").isin(*REGISTERS_AGAIN), at)).alias("expired_us"),
     )
 
 
 def _clocks(segments: DataFrame) -> DataFrame:
-    return segments.select("cluster_id", "broker_id", "offset_lower_ms", "offset_upper_ms", "correction_us", "verdict")
+    bounds = ("offset_lower_ms", "offset_upper_ms", "correction_us", "verdict", "is_disputed")
+    return segments.select("cluster_id", "broker_id", *bounds)
 
 
 def _session_spans(snapshots: DataFrame) -> DataFrame:

@@ -21,12 +21,10 @@ from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_ro
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     LOG_END_OFFSET,
     DecidedState,
-    OffsetBounds,
     OffsetEvidence,
     OffsetObservation,
     ReplicaEvent,
@@ -36,9 +34,8 @@ from reconstruct.offsets.fetch_offsets import with_fetch_offsets
 from reconstruct.offsets.losses import UNCLEAN_ELECTION, OffsetLoss, find_losses, weighed_elections
 from reconstruct.offsets.rules import IsrMove, OffsetCase, judge_offsets
 from reconstruct.offsets.spark.context import OffsetContext
-from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.offsets.truncations import find_truncations
-from reconstruct.offsets.widest_bounds import widest_bounds
+from reconstruct.offsets.widest_bounds import bounds_of_versions
 from reconstruct.segments.evidence import LogChange, LogChangeKind, SegmentEvidence, SegmentFiles
 from reconstruct.segments.lines import SegmentLine, segment_act
 from reconstruct.segments.log_ends import log_ends
@@ -98,9 +95,11 @@ def offset_rows(rows: Sequence[Row], context: OffsetContext) -> Iterator[dict[st
     evidence = _evidence(rows, context)
     # what is shown rests on clocks that nothing speaks against; what anybody is accused of does not
     shown = replace(evidence, clocks=context.clocks.assuming_unbounded_exact())
-    bounds = _bounds(shown, context.view)
+    bounds = bounds_of_versions(shown, context.view.version)
     losses = find_losses(shown, bounds)
-    proven = weighed_elections(evidence, bounds if shown.clocks == evidence.clocks else _bounds(evidence, context.view))
+    is_shown = shown.clocks == evidence.clocks
+    sure_bounds = bounds if is_shown else bounds_of_versions(evidence, context.view.version)
+    proven = weighed_elections(evidence, sure_bounds)
     sure = [loss for loss in proven if loss.may_have_lost]
     verdicts = Verdicts()
     judge_offsets(_case(topic, rows, context, evidence, sure), verdicts)
@@ -146,15 +145,6 @@ def _segments(rows: Sequence[Row], evidence: OffsetEvidence) -> SegmentEvidence:
     slack = {file.replica_id: evidence.clocks.slack_us(file.replica_id) for file in files}
     acts = [act for act in map(segment_act, values_of(SegmentLine, rows)) if act is not None]
     return SegmentEvidence(files, acts, changes, slack)
-
-
-def _bounds(evidence: OffsetEvidence, view: ClusterView) -> list[OffsetBounds]:
-    """What holds by the rules of every version that the cluster may be of."""
-    bounds = bound_offsets(evidence, view.version.high)
-    since = HIGH_WATERMARK_KEPT_IN_LOG_SINCE  # the one gate that the bounds ask for
-    if view.version.may_be_before(since) and view.version.may_be_since(since):
-        return widest_bounds(bounds, bound_offsets(evidence, view.version.low))
-    return bounds
 
 
 def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:

@@ -261,14 +261,14 @@ def test_a_file_that_may_be_missing_ends_what_the_log_covers() -> None:
     second = 1_000_000
     rotated = [(0, 10 * second), (15 * second, 20 * second)]
     assert covered_spans(rotated, []) == [(0, EVER_AFTER)]
-    assert covered_spans([*rotated, (500 * second, 600 * second)], [1 * second]) == [
+    assert covered_spans([*rotated, (500 * second, 600 * second)], [1 * second], told=[0]) == [
         (0, 20 * second),
         (500 * second, EVER_AFTER),
     ]
 
 
 def test_a_process_of_which_the_log_has_no_line_ends_what_it_covers() -> None:
-    assert covered_spans([(0, 10_000_000)], [1_000_000, 300_000_000]) == [(0, 10_000_000)]
+    assert covered_spans([(0, 10_000_000)], [1_000_000, 300_000_000], told=[0]) == [(0, 10_000_000)]
 
 
 def test_the_hull_of_two_bounds_claims_what_both_prove() -> None:

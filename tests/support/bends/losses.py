@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Final
 from reconstruct.findings.verdicts import Finding
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.corrected import corrected, later
-from tests.support.evidence.partitions import Partition, PlainCapture, plain_capture
+from tests.support.evidence.partitions import Partition, plain_capture
 
 MOST_LINES: Final = 1_000
 _TIME: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
@@ -36,6 +36,7 @@ _STEPS_S: Final = (3, 60, 600, 3_600, 7_200, 86_400, 172_800, 604_800)
 #: The partition (None: the cluster), rule, type, broker and replica of a finding.
 Accusation = tuple[Partition | None, str, str, int | None, int | None]
 Loss = Callable[[CaptureText, Random], tuple[str, CaptureText]]
+Said = tuple[Partition | None, Finding]
 
 
 @dataclass(frozen=True)
@@ -55,32 +56,42 @@ class FalseError:
         return f"{self.capture} try {self.number}: {self.loss}: {name} of {where}: {self.finding.explanation}"
 
 
-def accusations(capture: PlainCapture) -> Iterator[tuple[Accusation, Partition | None, Finding]]:
-    """The errors of a capture."""
-    found: list[tuple[Partition | None, Finding]] = [(None, finding) for finding in capture.cluster.verdicts.findings]
-    found += capture.findings()
-    for partition, finding in found:
+@dataclass(frozen=True)
+class Trial:
+    """What is lost, each loss with its share of the tries; and what is said of a capture's text, as it is read."""
+
+    losses: Mapping[Loss, float]
+    said: Callable[[CaptureText], Iterable[Said]]
+
+
+def errors_of(said: Iterable[Said]) -> Iterator[tuple[Accusation, Partition | None, Finding]]:
+    """The errors among what is said."""
+    for partition, finding in said:
         if finding.severity == "error":
             key = (partition, finding.rule_id, str(finding.divergence_type), finding.broker_id, finding.replica_id)
             yield key, partition, finding
 
 
-def loss_of(name: str, text: CaptureText, number: int) -> tuple[Loss, str, CaptureText]:
+def loss_of(name: str, text: CaptureText, number: int, losses: Mapping[Loss, float]) -> tuple[Loss, str, CaptureText]:
     """What a try loses: its kind, its words, what is left."""
     chance = Random(f"{name} {number}")
-    (loss,) = chance.choices(list(LOSSES), list(LOSSES.values()))
+    (loss,) = chance.choices(list(losses), list(losses.values()))
     return loss, *loss(text, chance)
 
 
-def tried(name: str, text: CaptureText, numbers: range, tries: Counter[str] | None = None) -> list[FalseError]:
-    """The false errors of these tries of one capture; each is counted in ``tries`` by its kind."""
-    known = Counter(key for key, _, _ in accusations(plain_capture(corrected(text))))
+def tried(
+    name: str, text: CaptureText, numbers: range, tries: Counter[str] | None = None, trial: Trial | None = None
+) -> list[FalseError]:
+    """The false errors of these tries of one capture; each is counted in ``tries`` by its kind. Judged are the rules of
+    partitions, controllers and brokers, or what ``trial`` says."""
+    trial = OF_PARTITIONS if trial is None else trial
+    known = Counter(key for key, _, _ in errors_of(trial.said(text)))
     found = []
     for number in numbers:
-        loss, said, lost = loss_of(name, text, number)
+        loss, said, lost = loss_of(name, text, number, trial.losses)
         if tries is not None:
             tries[loss.__name__] += 1
-        for key, partition, finding in accusations(plain_capture(corrected(lost))):
+        for key, partition, finding in errors_of(trial.said(lost)):
             if key not in known:
                 found.append(FalseError(name, number, loss.__name__, said, partition, finding))
     return found
@@ -104,7 +115,11 @@ def _with(text: CaptureText, changed: Mapping[str, Lines]) -> CaptureText:
 def lost_lines(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     """A block of neighbouring lines; of a server.log seldom, as most of its lines tell of no state."""
     kinds = chance.choice(("state-change", "state-change", "state-change", "controller", "controller", "server"))
-    name = chance.choice([name for name in text.named("/logs/", kinds) if text.files[name]])
+    return lost_block(text, chance.choice([name for name in text.named("/logs/", kinds) if text.files[name]]), chance)
+
+
+def lost_block(text: CaptureText, name: str, chance: Random) -> tuple[str, CaptureText]:
+    """A block of neighbouring lines of the log ``name``."""
     lines = text.files[name]
     many = min(round(MOST_LINES ** chance.random()), len(lines))
     first = chance.randrange(len(lines) - many + 1)
@@ -228,7 +243,22 @@ LOSSES: Final[Mapping[Loss, float]] = {
 }
 
 
-def main() -> int:
+def _said_of_partitions(text: CaptureText) -> Iterator[Said]:
+    capture = plain_capture(corrected(text))
+    yield from ((None, finding) for finding in capture.cluster.verdicts.findings)
+    yield from capture.findings()
+
+
+#: The rules about partitions, controllers and brokers, of logs, znodes and settings.
+OF_PARTITIONS: Final = Trial(LOSSES, _said_of_partitions)
+
+
+def _of_partitions(folder: Path) -> tuple[CaptureText, Trial]:
+    return CaptureText.read(folder), OF_PARTITIONS
+
+
+def main(read: Callable[[Path], tuple[CaptureText, Trial]] = _of_partitions) -> int:
+    """``read`` gives a capture's text, and what is lost of it and judged."""
     folder = Path(sys.argv[1])
     tries, first = (int(given) for given in (*sys.argv[2:4], *("1000", "0")[len(sys.argv) - 2 :]))
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
@@ -236,7 +266,8 @@ def main() -> int:
     found: list[FalseError] = []
     counts: Counter[str] = Counter()
     for name in names:
-        errors = tried(name, CaptureText.read(folder / name), range(first, first + each), counts)
+        text, trial = read(folder / name)
+        errors = tried(name, text, range(first, first + each), counts, trial)
         print(f"{name}: {each} losses, {len(errors)} false errors", *errors, sep="\n", flush=True)
         found += errors
     print("| loss | tries | with a false error | false errors |", "|---|---|---|---|", sep="\n")

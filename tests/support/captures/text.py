@@ -46,8 +46,9 @@ class CaptureText:
         object.__setattr__(self, "files", whole)
 
     @staticmethod
-    def read(folder: Path) -> CaptureText:
-        found = sorted(path for pattern in _READ for path in folder.glob(pattern))
+    def read(folder: Path, also: Sequence[str] = ()) -> CaptureText:
+        """What is read of a capture, and the files of the patterns ``also``."""
+        found = sorted(path for pattern in (*_READ, *also) for path in folder.glob(pattern))
         return CaptureText({str(path.relative_to(folder)): _lines(path.read_bytes()) for path in found})
 
     def named(self, *parts: str) -> list[str]:
@@ -75,4 +76,4 @@ class CaptureText:
         for name, lines in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join(lines) + "\n")
+            path.write_text("".join(f"{line}\n" for line in lines))

@@ -37,7 +37,7 @@ Files = dict[tuple[str, str, int], bytes | None]
 
 
 def checkpoint_files(broker: Path) -> Files:
-    """Every copy of a broker of a capture."""
+    """Every copy of a broker of a capture that says when it was made."""
     return {
         ("checkpoints", path.parent.name, int(path.name)): path.read_bytes()
         for path in sorted(broker.glob("checkpoints/*/*"))
@@ -83,7 +83,8 @@ def broker_lines(broker: Path) -> tuple[list[BrokerLine], list[tuple[int, str]],
     lines: list[BrokerLine] = []
     starts: list[tuple[int, str]] = []
     first = None
-    text = (broker / "logs" / "server.log").read_text(errors="replace").splitlines()
+    log = broker / "logs" / "server.log"
+    text = log.read_text(errors="replace").splitlines() if log.exists() else []
     for number, line in enumerate(text, 1):
         header = _HEADER.match(line)
         if header is None:

@@ -67,9 +67,10 @@ def _marks_of(name: str, lines: Lines) -> Sequence[Mark]:
     return tuple(mark for fact in with_announcements(facts) for mark in log_marks(fact))
 
 
-def corrected(text: CaptureText) -> CaptureText:
-    """With each broker's times as the program corrects them, to the millisecond; itself where it corrects none."""
-    segments = solved(text)
+def corrected(text: CaptureText, segments: Sequence[ClockSegment] | None = None) -> CaptureText:
+    """With each broker's times as the program corrects them, to the millisecond; itself where it corrects none.
+    ``segments`` are its clocks, where they are known already."""
+    segments = solved(text) if segments is None else segments
     wrong = {segment.broker_id for segment in segments if correction_us(segment)}
     files = dict(text.files)
     for broker in wrong:

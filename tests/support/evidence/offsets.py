@@ -11,12 +11,12 @@ from typing import Final
 from ingest.shapes import match
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
-from reconstruct.model.versions import KafkaVersion, VersionRange
+from reconstruct.model.versions import VersionRange
 from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
 from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
-from reconstruct.offsets.timeline import bound_offsets
+from reconstruct.offsets.widest_bounds import bounds_of_versions
 from tests.support.captures.text import printed_at
 from tests.support.truth.offsets import (
     RIGHT,
@@ -62,12 +62,18 @@ def judged_unbent(capture: Path, *, with_probes: bool, known: Known | None = Non
 
 
 def judged_of(
-    capture: Path, found: CaptureEvidence, known: Known | None = None, bounds: BoundsByPartition | None = None
+    capture: Path,
+    found: CaptureEvidence,
+    known: Known | None = None,
+    bounds: BoundsByPartition | None = None,
+    view: ClusterView | None = None,
 ) -> list[tuple[Partition, Finding]]:
-    """As :func:`judged`, of evidence that was read already, and of its bounds where they are there."""
+    """As :func:`judged`, of evidence that was read already, and of its bounds where they are there; ``view`` is what
+    is known of the cluster, if not of which version it is."""
     settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
     min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
-    view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
+    if view is None:
+        view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
     lag_times = {broker: 1000 * int(given["replica.lag.time.max.ms"]) for broker, given in settings.items()}
     lag_messages = {broker: int(given.get("replica.lag.max.messages", 4000)) for broker, given in settings.items()}
     moves = _isr_moves(capture)
@@ -78,7 +84,7 @@ def judged_of(
         findings = (
             before[1]
             if before is not None and before[0] == inputs
-            else _judge(partition[0], inputs, found.version, None if bounds is None else bounds[partition])
+            else _judge(partition[0], inputs, None if bounds is None else bounds[partition])
         )
         if known is not None:
             known.setdefault(partition, (inputs, findings))
@@ -86,9 +92,10 @@ def judged_of(
     return result
 
 
-def _judge(topic: str, inputs: Inputs, version: KafkaVersion, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
+def _judge(topic: str, inputs: Inputs, bounds: Sequence[OffsetBounds] | None) -> list[Finding]:
     evidence = inputs.evidence
-    losses = find_losses(evidence, bound_offsets(evidence, version) if bounds is None else bounds)
+    known = bounds_of_versions(evidence, inputs.view.version) if bounds is None else bounds
+    losses = find_losses(evidence, known)
     decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
     case = OffsetCase(
         topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, inputs.lag_messages, decided
@@ -111,7 +118,8 @@ def _isr_moves(capture: Path) -> dict[Partition, list[IsrMove]]:
     result: dict[Partition, list[IsrMove]] = {}
     for broker in _brokers(capture):
         log = capture / f"broker-{broker}" / "logs" / "server.log"
-        for number, text in enumerate(log.read_text(errors="replace").splitlines(), 1):
+        written = log.read_text(errors="replace").splitlines() if log.exists() else ()
+        for number, text in enumerate(written, 1):
             for partition, move in _moves_of(broker, f"broker-{broker}/logs/server.log:{number}", text):
                 result.setdefault(partition, []).append(move)
     return result

@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ingest.shapes import match
+from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
@@ -40,12 +41,15 @@ from reconstruct.offsets.evidence import (
 )
 from reconstruct.offsets.fetch_offsets import with_fetch_offsets
 from reconstruct.offsets.messages import logged_replica_events, printed_offsets
+from reconstruct.offsets.spark.context import REGISTERS_AGAIN, covered_spans
 from reconstruct.offsets.timeline import bound_offsets
 from reconstruct.partitions.leader_and_isr import reconstruct_leader_and_isr
 from tests.support.captures.text import printed_at
-from tests.support.evidence.partitions import plain_evidence
+from tests.support.evidence.partitions import plain_capture, plain_evidence
 
 Partition = tuple[str, int]
+#: Time, where, event type, fields.
+PrintedLine = tuple[int, str, str, Mapping[str, str]]
 _HEADER: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
 _KINDS: Final = {
     "replication-offset-checkpoint": oe.HIGH_WATERMARK,
@@ -84,10 +88,10 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     """Everything but the probes, unless asked for them too; ``clocks`` are taken as given."""
     version = KafkaVersion.parse(capture.name.removesuffix("-info"))
     assert version is not None, f"{capture.name} does not end in a version"
+    view = plain_capture(capture).view
     observations: dict[Partition, list[OffsetObservation]] = {}
     events: dict[Partition, list[ReplicaEvent]] = {}
     covered: dict[int, list[tuple[int, int]]] = {}
-    starts: dict[int, list[int]] = {}
     for broker in sorted(capture.glob("broker-*")):
         broker_id = int(broker.name.removeprefix("broker-"))
         for file, kind in _KINDS.items():
@@ -96,8 +100,7 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
         for partition, observation in _epoch_checkpoints(broker, broker_id):
             observations.setdefault(partition, []).append(observation)
         lines = list(_lines(broker))
-        covered[broker_id] = [(lines[0][0], EVER_AFTER)]
-        starts[broker_id] = [at for at, _, kind, _ in lines if kind == "broker_server_starting"]
+        covered[broker_id] = covered_by(broker, lines, view, clocks)
         for at, evidence_id, kind, fields in lines:
             for partition, event in logged_replica_events(broker_id, at, evidence_id, kind, fields):
                 events.setdefault(partition, []).append(event)
@@ -119,19 +122,35 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     decided = _decided(capture, version)
     found = CaptureEvidence(version)
     for partition in sorted(observations.keys() | events.keys()):
-        began = [ReplicaEvent(b, ReplicaEventKind.STARTED, at) for b, instants in starts.items() for at in instants]
+        began = [
+            ReplicaEvent(b, ReplicaEventKind.STARTED, at)
+            for b, starts in view.process_starts.items()
+            for at, _ in starts
+        ]
         evidence = OffsetEvidence(
             observations.get(partition, []),
             events.get(partition, []) + began,
             decided.get(partition, []),
             covered,
-            _schedules(capture),
+            schedules(capture),
             clocks,
         )
-        found.partitions[partition] = with_fetch_offsets(
-            evidence, VersionRange.exactly(version), dict.fromkeys(covered, True)
-        )
+        found.partitions[partition] = with_fetch_offsets(evidence, view.version, dict.fromkeys(covered, True))
     return found
+
+
+def covered_by(
+    broker: Path, lines: Iterable[PrintedLine], view: ClusterView, clocks: OffsetClocks
+) -> Sequence[tuple[int, int]]:
+    """When what its server.log does not say did not happen; never, where there is none."""
+    own = [(at, kind) for at, place, kind, _ in lines if "/logs/server.log:" in place]
+    printed = [at for at, _ in own]
+    broker_id = int(broker.name.removeprefix("broker-"))
+    registrations = [interval.start for interval in view.liveness.get(broker_id, ())]
+    spans = [(min(printed), max(printed))] if printed else []
+    told = [at for at, _ in view.process_starts.get(broker_id, ())]
+    told += [at for at, kind in own if kind in REGISTERS_AGAIN]
+    return covered_spans(spans, registrations, clocks.slack_us(broker_id), told)
 
 
 def _longest_round(broker: Path, rounds: Sequence[int]) -> int:
@@ -183,7 +202,7 @@ def _entries(content: bytes) -> tuple[tuple[str, int, int], ...]:
 
 
 def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, OffsetObservation]]:
-    for path in sorted((broker / "leader-epoch-checkpoint").glob("*")):
+    for path in sorted(broker.glob("**/leader-epoch-checkpoint/*")):
         topic, number = path.name.rsplit("-", 1)
         if not number.isdigit():
             continue  # a directory that waits for its deletion
@@ -198,12 +217,13 @@ def _epoch_checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition
                     0,
                     leader_epoch=int(epoch),
                     source="leader_epoch_checkpoint",
-                    evidence_id=f"{broker.name}/leader-epoch-checkpoint/{path.name}",
+                    evidence_id=str(path.relative_to(broker.parent)),
+                    copy=str(path.relative_to(broker.parent)),
                 ),
             )
 
 
-def _lines(broker: Path) -> Iterator[tuple[int, str, str, Mapping[str, str]]]:
+def _lines(broker: Path) -> Iterator[PrintedLine]:
     """The recognised lines of a broker's logs: time, where, event type, fields; in the order of time."""
     found = [
         (at, f"{broker.name}/logs/{log.name}:{number}", event_type, fields)
@@ -228,7 +248,7 @@ def _lines_of(log: str, content: bytes) -> tuple[tuple[int, int, str, Mapping[st
 
 
 @cache
-def _schedules(capture: Path) -> dict[int, CheckpointSchedule]:
+def schedules(capture: Path) -> dict[int, CheckpointSchedule]:
     """By broker: its settings, and from the znode snapshots the spans of each of its sessions."""
     seen: dict[tuple[int, int], list[int]] = {}
     for snapshot in sorted(capture.glob("znodes/*.jsonl")):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.bends.losses import FalseError, accusations, set_from, tried
+from tests.support.bends.losses import OF_PARTITIONS, FalseError, errors_of, set_from, tried
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
-from tests.support.evidence.corrected import corrected
-from tests.support.evidence.partitions import plain_capture
 
 TRIES, MANY_TRIES = 8, 850
 #: Losses that once accused: lines of a controller.log that told that a broker was gone, and of a controller's own
@@ -42,5 +40,5 @@ def test_a_request_that_a_clock_set_meanwhile_shows_as_received_later_was_sent(u
     lines = set_.files[log]
     assert "LeaderAndIsr request LeaderAndIsrPartitionState(topicName='orders', partitionIndex=3" in lines[104]
     lost = CaptureText({**set_.files, log: (*lines[:104], *lines[105:])})
-    known = {key for key, _, _ in accusations(plain_capture(corrected(text)))}
-    assert [key for key, _, _ in accusations(plain_capture(corrected(lost))) if key not in known] == []
+    known = {key for key, _, _ in errors_of(OF_PARTITIONS.said(text))}
+    assert [key for key, _, _ in errors_of(OF_PARTITIONS.said(lost)) if key not in known] == []

@@ -155,12 +155,25 @@ def test_a_clock_that_was_set_has_two_segments(jump_s: int, broker_id: int, has_
     assert holds(before, 0)
     assert not holds(after, 0)
     assert holds(after, jump_s * 1000)
+    assert not any(segment.is_disputed for segment in segments)
     for other in {1, 2, 3, 4} - {broker_id}:
         (steady,) = of(segments, other)
         assert steady.verdict == "agrees"
     if jump_s > 0:
         assert segment_at((before, after), middle - 10 * SECOND) == before
         assert segment_at((before, after), middle + (jump_s + 10) * SECOND) == after
+
+
+def test_where_one_of_two_clocks_was_set_and_nothing_else_is_heard_of_them_both_are_disputed() -> None:
+    middle = START + 200 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return 3600 * SECOND if clock == 2 and at >= middle else 0
+
+    before = [pair for pair in events(offset, (ZOOKEEPER, 1, 2, 3)) if max(pair.earlier_us, pair.later_us) < middle]
+    after = [pair for pair in events(offset, (1, 2)) if min(pair.earlier_us, pair.later_us) >= middle]
+    segments = solve_clocks([*before, *after])
+    assert {segment.broker_id for segment in segments if segment.is_disputed} == {1, 2}
 
 
 def test_an_hour_that_was_printed_twice_is_told_apart_by_the_order_in_the_file() -> None:

@@ -53,6 +53,7 @@ def segment(broker: int, verdict: str, lower: int | None, upper: int | None, cor
         "offset_lower_ms": lower,
         "offset_upper_ms": upper,
         "correction_us": correction,
+        "is_disputed": False,
     }
 
 
@@ -85,6 +86,11 @@ def test_of_a_clock_that_was_set_the_least_known_segment_counts() -> None:
     assert clocks == OffsetClocks({1: 200_000, 2: 9_000})
 
 
+def test_nothing_is_known_of_a_clock_that_was_set_as_likely_as_another() -> None:
+    clocks = uncertain_clocks([segment(1, "agrees", -3, 3), segment(2, "agrees", -9, 9) | {"is_disputed": True}])
+    assert clocks == OffsetClocks({1: 3_000, 2: UNBOUNDED_US})
+
+
 def test_two_clocks_are_as_far_apart_as_both_are_uncertain_and_one_clock_is_not() -> None:
     clocks = OffsetClocks({1: 2 * S, 2: 3 * S, 3: NEGLIGIBLE_US})
     assert clocks.between_us(1, 2) == 5 * S
@@ -98,8 +104,17 @@ def test_two_clocks_are_as_far_apart_as_both_are_uncertain_and_one_clock_is_not(
 
 def test_a_registration_that_may_be_later_than_the_log_ends_what_it_covers() -> None:
     files, registered = [(0, 100 * S)], [150 * S]
-    assert covered_spans(files, registered) == [(0, EVER_AFTER)]
-    assert covered_spans(files, registered, 20 * S) == [(0, 100 * S)]
+    assert covered_spans(files, registered, told=[99 * S]) == [(0, EVER_AFTER)]
+    assert covered_spans(files, registered, 20 * S, [99 * S]) == [(0, 100 * S)]
+
+
+def test_a_registration_without_a_start_before_it_is_a_hole_in_the_log() -> None:
+    files, registered = [(0, 500 * S)], [2 * S, 300 * S]
+    assert covered_spans(files, registered, told=[1 * S, 290 * S]) == [(0, EVER_AFTER)]
+    assert covered_spans(files, registered, told=[1 * S]) == [(0, 240 * S), (300 * S, EVER_AFTER)]
+    assert covered_spans(files, registered, 5 * S, [1 * S]) == [(0, 235 * S), (305 * S, EVER_AFTER)]
+    assert covered_spans(files, registered, told=[290 * S]) == [(2 * S, EVER_AFTER)]
+    assert covered_spans(files, [2 * S, 30 * S], told=[1 * S]) == [(30 * S, EVER_AFTER)]
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import CANNOT_BE_JUDGED, Verdicts
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
@@ -214,8 +215,10 @@ def test_a_loss_is_as_bad_as_its_cause(
     verdicts = verdicts_of(replace(judged, evidence=replace(judged.evidence, decided=states)))
     assert [(f.severity, f.known_issue) for f in verdicts.findings] == [expected]
     forbids = replace(judged.view, broker_unclean_election=False)
-    verdicts = verdicts_of(replace(judged, view=forbids, evidence=replace(judged.evidence, decided=states)))
-    assert cause != UNCLEAN_ELECTION or [f.severity for f in verdicts.findings] == ["error"]
+    own = SettingsOverTime({judged.topic: [SettingChange(0, is_first=True)]})
+    for view, severity in ((forbids, "warning"), (replace(forbids, settings=own), "error")):
+        verdicts = verdicts_of(replace(judged, view=view, evidence=replace(judged.evidence, decided=states)))
+        assert cause != UNCLEAN_ELECTION or [f.severity for f in verdicts.findings] == [severity]
 
 
 def test_an_election_that_may_have_lost_something_is_not_judged() -> None:

@@ -4,7 +4,7 @@
 -- read: without_controller_ms: nobody was registered. first_wrote_at: the first leader or ISR that it decided;
 --   first_acknowledged_by_all_at: when the last broker had answered its first request. steps: its take-over, with
 --   milliseconds since the first step.
--- next: zombie-controllers, controller-trouble, propagation
+-- next: zombie-controllers, controller-trouble, propagation, quorum
 WITH wrote AS (
   SELECT cluster_id, controller_epoch, min(valid_from) AS first_wrote_at
   FROM silver.leader_and_isr_timeline WHERE written_by = 'controller' GROUP BY ALL

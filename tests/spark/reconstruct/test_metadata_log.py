@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,12 @@ def test_a_decision_is_explained_from_the_log(made: Lake, decided: Any) -> None:
     told = explain(made, Question("ledger", 0, Span(at, at + 1)))
     assert "leader 2 elected, leader epoch 1" in told
     assert "Leader 1 was in controlled shutdown since 09:49:36.125." in told
+
+
+def test_who_led_the_quorum_by_whose_votes(made: Lake) -> None:
+    led = asked(made, "quorum")
+    assert [(row["epoch"], row["leader"]) for row in led] == [(1, 1), (2, 3), (3, 2), (4, 1)]
+    assert {tuple(row["voters"]) for row in led} == {(1, 2, 3)}
+    assert all(row["leader"] in row["granted_by"] and len(row["granted_by"]) >= 2 for row in led)
+    assert [row["epochs_without_leader"] for row in led] == [None, 0, 0, 0]
+    assert all(one["ended_at"] == after["elected_at"] for one, after in pairwise(led))

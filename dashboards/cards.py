@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dashboards.section import Section
-from dashboards.sections import availability, findings
+from dashboards.sections import availability, findings, incidents
 from dashboards.sections.coverage import attribution, certainty, files, limits, rejected, unrecognised
 from dashboards.sections.offsets import offsets
 from dashboards.sections.timelines import (
@@ -21,6 +21,7 @@ from dashboards.sections.timelines import (
 )
 
 CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
+    "incidents": (incidents.SECTION,),
     "findings": (findings.SECTION,),
     "timelines": (
         trouble.SECTION,

@@ -10,6 +10,7 @@ from typing import Final
 
 from dashboards import overview, words
 from dashboards.gather import ReportData, gather
+from dashboards.postmortem import postmortem
 from dashboards.render import render
 from dashboards.section import Cluster
 from dashboards.sections import findings
@@ -64,18 +65,28 @@ def write_report(
     return _written(ReportFile(str(page), data, title))
 
 
+def write_postmortem(
+    lake: Lake, out_dir: str, *, title: str | None = None, progress: Callable[[str], None]
+) -> ReportFile:
+    """Write ``OUT_DIR/postmortem.md``, the draft of a postmortem, from the lake as it is; as :func:`write_report`."""
+    page = Path(out_dir) / "postmortem.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    data = gather(lake, progress)
+    return _written(ReportFile(str(page), data, title), postmortem)
+
+
 def add_checks(lake: Lake, report: ReportFile) -> ReportFile:
     """Write the same page again with what the latest run of the checks found."""
     return _written(replace(report, data=replace(report.data, checks=latest_checks(Source(lake, report.data.limits)))))
 
 
-def _written(report: ReportFile) -> ReportFile:
+def _written(report: ReportFile, render: Callable[[ReportData, str], str] = render) -> ReportFile:
     """The report, written as it is now, with a link to the Data Docs where they are there by now."""
     data, page = report.data, Path(report.path)
     docs = f"{DATA_DOCS}/index.html"
     if data.checks.verdicts and (page.parent / docs).is_file():
         data = replace(data, checks=replace(data.checks, docs=docs))
-    draft = page.with_name(f".index.html.{os.getpid()}")
+    draft = page.with_name(f".{page.name}.{os.getpid()}")
     try:
         draft.write_text(render(data, report.title or _title(data)), encoding="utf-8")
         draft.replace(page)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_MARKUP: Final = re.compile(r"[\\`*_\[\]#|~]|^[-+]")
 INFERRED_WORDS: Final[Mapping[str, str]] = {
     "znode_snapshot": "from znode snapshots: the write happened between two of them",
     "unlogged_transition": "a step that this version, or this log level, does not log",
@@ -82,6 +83,16 @@ def visible(text: Any) -> str:
     return _HIDDEN.sub(
         lambda m: f"\\u{ord(m.group()):04x}" if ord(m.group()) > 255 else f"\\x{ord(m.group()):02x}", str(text)
     )
+
+
+def markdown(text: Any) -> str:
+    r"""The text in one line, of which neither Markdown nor HTML inside of it makes more than text.
+
+    >>> markdown("a|b <b>\n# c")
+    'a\\|b &lt;b&gt; \\# c'
+    """
+    escaped = _MARKUP.sub(r"\\\g<0>", visible(" ".join(str(text).split())))
+    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def partition(topic: str | None, partition_id: int | None) -> str:

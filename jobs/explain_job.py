@@ -1,4 +1,5 @@
-"""``explain --topic T --partition P --at TIME``: the model's reasoning for one decision, inputs first."""
+"""``explain --topic T --partition P --at TIME``: the model's reasoning for one decision, inputs first; ``explain
+--incident ID``: an incident's events, each with the lines that show it."""
 
 from __future__ import annotations
 
@@ -23,6 +24,14 @@ _SECONDS: Final = re.compile(r"\d\d:\d\d:\d\d")
 
 
 @dataclass(frozen=True)
+class IncidentParams:
+    """``incident_id`` may be the begin of the id."""
+
+    lake: str
+    incident_id: str
+
+
+@dataclass(frozen=True)
 class Params:
     """``at`` and ``until`` bound the instants that the time given may mean, UTC."""
 
@@ -35,19 +44,33 @@ class Params:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--topic", required=True, metavar="T", help="topic")
-    parser.add_argument("--partition", required=True, type=int, metavar="P", help="number of the partition")
+    parser.add_argument("--topic", metavar="T", help="topic")
+    parser.add_argument("--partition", type=int, metavar="P", help="number of the partition")
     parser.add_argument(
         "--at",
-        required=True,
         metavar="TIME",
         help="2026-11-21T03:28:06.155, UTC unless it names an offset; a time without seconds is the whole minute",
     )
     parser.add_argument("--cluster", metavar="ID", help="cluster, where several have that topic")
+    parser.add_argument(
+        "--incident", metavar="ID", help="instead of them: an incident_id, or its begin, of gold.incidents"
+    )
 
 
-def to_params(options: argparse.Namespace, common: Common) -> Params:
+def to_params(options: argparse.Namespace, common: Common) -> Params | IncidentParams:
     require_lake(common)
+    of_decision = {f"--{name}": getattr(options, name) for name in ("topic", "partition", "at")}
+    missing = [option for option, value in of_decision.items() if value is None]
+    if options.incident is not None:
+        if len(missing) < len(of_decision):
+            raise UsageError("give --incident ID, or --topic T --partition P --at TIME")
+        if not re.fullmatch(r"[0-9a-f]{4,32}", options.incident):
+            raise UsageError(
+                f"--incident {options.incident!r}: give an incident_id, or the first four digits of one or more"
+            )
+        return IncidentParams(common.lake, options.incident)
+    if missing:
+        raise UsageError(f"{', '.join(missing)} not given: give --topic T --partition P --at TIME, or --incident ID")
     if options.partition < 0:
         raise UsageError(f"--partition {options.partition}: partitions are numbered from 0")
     at, until = span_of(options.at)
@@ -73,7 +96,9 @@ def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:
     return aware, aware + width
 
 
-def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
+def run(spark: SparkSession, params: Params | IncidentParams, progress: ShowProgress = silent) -> RunReport:
+    if isinstance(params, IncidentParams):
+        return _incident(spark, params, progress)
     from reconstruct.explain.explain import Span
     from reconstruct.explain.spark.step import NothingKnown, Question, explain
     from reconstruct.time.instants import to_micros
@@ -88,7 +113,23 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     return RunReport()
 
 
-JOB: Final = Job("explain", "say why one decision of the controller came out as it did", add_arguments, to_params, run)
+def _incident(spark: SparkSession, params: IncidentParams, progress: ShowProgress) -> RunReport:
+    from dashboards.incident import incident_text
+
+    progress("what is known of the incident")
+    text, problem = incident_text(ready_lake_of(spark, params.lake), params.incident_id)
+    if text:
+        print(text)
+    return RunReport(problems=(problem,), exit_code=FAILED) if problem else RunReport()
+
+
+JOB: Final = Job(
+    "explain",
+    "say why one decision of the controller came out as it did, or what an incident was",
+    add_arguments,
+    to_params,
+    run,
+)
 
 
 if __name__ == "__main__":

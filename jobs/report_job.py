@@ -1,4 +1,4 @@
-"""``report --out DIR``: the self-contained HTML report, written as ``DIR/index.html``."""
+"""``report --out DIR``: the self-contained HTML report, ``DIR/index.html``; or a postmortem's draft as Markdown."""
 
 from __future__ import annotations
 
@@ -27,25 +27,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Params:
-    """``title``: the report's heading; None lets the report name the cluster and the time."""
+    """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: html or
+    markdown."""
 
     lake: str
     out_dir: str
     title: str | None = None
+    format: str = "html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
     parser.add_argument("--title", metavar="TEXT", help="heading of the report")
+    formats = "html: the report, DIR/index.html (default); markdown: the draft of a postmortem, DIR/postmortem.md"
+    parser.add_argument("--format", choices=("html", "markdown"), default="html", help=formats)
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    return Params(common.lake, output_folder(options.out, "--out", common), options.title)
+    return Params(common.lake, output_folder(options.out, "--out", common), options.title, options.format)
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    report = write(ready_lake_of(spark, params.lake), params.out_dir, params.title, progress)
+    lake = ready_lake_of(spark, params.lake)
+    made = write if params.format == "html" else write_postmortem
+    report = made(lake, params.out_dir, params.title, progress)
     return RunReport((*report.summary, report_line(report)))
 
 
@@ -54,6 +60,13 @@ def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress, *,
 
     suit_session_to(lake)
     return write_report(lake, out_dir, title=title, progress=progress, before_checks=before_checks)
+
+
+def write_postmortem(lake: Any, out_dir: str, title: str | None, progress: ShowProgress) -> Any:
+    from dashboards import report
+
+    suit_session_to(lake)
+    return report.write_postmortem(lake, out_dir, title=title, progress=progress)
 
 
 def add_checks(lake: Any, report: Any) -> Any:

@@ -29,6 +29,7 @@ from ingest.lake.tables.gold import (
     LEADER_ELECTIONS,
     PROPAGATION_DELAYS,
 )
+from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
@@ -50,6 +51,8 @@ from reconstruct.events.spark.step import controller_events, replication_events,
 from reconstruct.events.spark.unrecognised import unrecognised_templates
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.incidents.spark.effects import EFFECT_TABLES, effects
+from reconstruct.incidents.spark.step import incidents
 from reconstruct.metadata_log.spark.step import metadata_histories, other_changes, topic_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
@@ -241,6 +244,10 @@ def publish_gold(run: Run) -> None:
     divergences = run.stage.keep(second_look(found, dated, *others), "findings")
     run.gold.offer(DIVERGENCES, divergences)
     run.gold.offer(FINDING_HISTORY, finding_history(run.lake, run.stage, divergences, run.last))
+    found = effects(*(run.gold.read(spec) for spec in EFFECT_TABLES))
+    happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
+    for spec in (INCIDENTS, INCIDENT_EVENTS):
+        run.gold.offer(spec, rows_of(happened, spec))
     run.refused = run.gold.publish(run.audit)
 
 

@@ -58,6 +58,10 @@ class Publication:
         self._rows[spec.full_name] = given = self._lake.conformed(rows, spec)
         self._writes[spec.full_name] = write or (lambda: self._lake.overwrite(given, spec))
 
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The rows offered, else the table as it is."""
+        return Candidate(self._lake, self._rows).read(spec)
+
     def publish(self, audit: Audit) -> tuple[str, ...]:
         """Replace the tables, a commit each, or none of them; return why not, sentence by sentence.
 

@@ -21,7 +21,8 @@ Window = tuple[int, int | None, tuple[str, ...]]
 class Unavailability:
     """``kind`` held from ``start`` to ``end`` (None while it lasts), microseconds since the epoch.
 
-    It may have begun as early as ``valid_from_lower``; None where ``start`` is exact.
+    It may have begun as early as ``valid_from_lower``; None where ``start`` is exact. ``brokers`` are those that were
+    missing when it began.
     """
 
     kind: str
@@ -32,6 +33,11 @@ class Unavailability:
     evidence: tuple[str, ...]
     valid_from_lower: int | None = None
     inferred_from: str | None = None
+    brokers: tuple[int, ...] = ()
+
+
+#: Why something is not as it should be, and which brokers are missing.
+_Reason = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,14 @@ class _Moment:
     assignment: Assignment | None
     leader_is_live: bool | None
     min_isr: int | None
+    last_leader: int
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Replicas that are not in the ISR; none where the state or the assignment is not known."""
+        if self.state is None or self.assignment is None:
+            return ()
+        return tuple(replica for replica in self.assignment.target if replica not in self.state.value.isr)
 
 
 def availability(
@@ -102,47 +116,52 @@ def _moment(
     min_isr = cluster.min_isr(topic, leader, at, at)
     if min_isr is not None and assignment is not None:
         min_isr = min(min_isr, len(assignment.value.replicas))
-    return _Moment(at, state, assignment.value if assignment else None, is_live, min_isr)
+    last = leader
+    if state is not None and leader == NO_LEADER:
+        led = (i.value.leader for i in reversed(decided) if i.start <= at and i.value.leader != NO_LEADER)
+        last = next(led, NO_LEADER)
+    return _Moment(at, state, assignment.value if assignment else None, is_live, min_isr, last)
 
 
-def _offline(moment: _Moment) -> str | None:
+def _offline(moment: _Moment) -> _Reason | None:
     if moment.state is None:
         return None
     leader = moment.state.value.leader
     if leader == NO_LEADER:
-        return f"no leader was decided (leader epoch {moment.state.value.leader_epoch})"
-    return f"leader {leader} lost its registration" if moment.leader_is_live is False else None
+        last = () if moment.last_leader == NO_LEADER else (moment.last_leader,)
+        gone = tuple(sorted({*moment.state.value.isr, *last}))
+        return f"no leader was decided (leader epoch {moment.state.value.leader_epoch})", gone
+    return (f"leader {leader} lost its registration", (leader,)) if moment.leader_is_live is False else None
 
 
-def _under_replicated(moment: _Moment) -> str | None:
+def _under_replicated(moment: _Moment) -> _Reason | None:
     if moment.state is None or moment.assignment is None:
         return None
-    missing = [replica for replica in moment.assignment.target if replica not in moment.state.value.isr]
-    if len(moment.state.value.isr) >= len(moment.assignment.target) or not missing:
+    if len(moment.state.value.isr) >= len(moment.assignment.target) or not moment.missing:
         return None
-    return f"replica {', '.join(map(str, missing))} not in the ISR"
+    return f"replica {', '.join(map(str, moment.missing))} not in the ISR", moment.missing
 
 
-def _at_min_isr(moment: _Moment) -> str | None:
+def _at_min_isr(moment: _Moment) -> _Reason | None:
     if moment.state is None or moment.min_isr is None or len(moment.state.value.isr) != moment.min_isr:
         return None
-    return f"ISR of {moment.min_isr}, min.insync.replicas {moment.min_isr}"
+    return f"ISR of {moment.min_isr}, min.insync.replicas {moment.min_isr}", moment.missing
 
 
-def _under_min_isr(moment: _Moment) -> str | None:
+def _under_min_isr(moment: _Moment) -> _Reason | None:
     if moment.state is None or moment.min_isr is None or len(moment.state.value.isr) >= moment.min_isr:
         return None
-    return f"ISR of {len(moment.state.value.isr)}, min.insync.replicas {moment.min_isr}"
+    return f"ISR of {len(moment.state.value.isr)}, min.insync.replicas {moment.min_isr}", moment.missing
 
 
-def _non_preferred(moment: _Moment) -> str | None:
+def _non_preferred(moment: _Moment) -> _Reason | None:
     if moment.state is None or moment.assignment is None or not moment.assignment.replicas:
         return None
     leader, preferred = moment.state.value.leader, moment.assignment.replicas[0]
-    return None if leader in (NO_LEADER, preferred) else f"leader {leader}, preferred {preferred}"
+    return None if leader in (NO_LEADER, preferred) else (f"leader {leader}, preferred {preferred}", (preferred,))
 
 
-_KINDS: Final[dict[str, Callable[[_Moment], str | None]]] = {
+_KINDS: Final[dict[str, Callable[[_Moment], _Reason | None]]] = {
     "offline": _offline,
     "under_replicated": _under_replicated,
     "at_min_isr": _at_min_isr,
@@ -151,9 +170,9 @@ _KINDS: Final[dict[str, Callable[[_Moment], str | None]]] = {
 }
 
 
-def _spans(kind: str, moments: Sequence[_Moment], why: Callable[[_Moment], str | None]) -> list[Unavailability]:
+def _spans(kind: str, moments: Sequence[_Moment], why: Callable[[_Moment], _Reason | None]) -> list[Unavailability]:
     spans: list[Unavailability] = []
-    opened: tuple[_Moment, str] | None = None
+    opened: tuple[_Moment, _Reason] | None = None
     for moment in moments:
         reason = why(moment)
         if reason is not None and opened is None:
@@ -166,18 +185,18 @@ def _spans(kind: str, moments: Sequence[_Moment], why: Callable[[_Moment], str |
     return spans
 
 
-def _span(kind: str, opened: tuple[_Moment, str], closed: _Moment | None) -> Unavailability:
-    start, reason = opened
+def _span(kind: str, opened: tuple[_Moment, _Reason], closed: _Moment | None) -> Unavailability:
+    start, (reason, brokers) = opened
     evidence = start.state.evidence[:2] if start.state else ()
     if closed is None:
-        return Unavailability(kind, start.at, None, reason, None, evidence)
+        return Unavailability(kind, start.at, None, reason, None, evidence, brokers=brokers)
     if closed.state is None:
         by = "the partition was deleted"
     else:
         state = closed.state.value
         by = f"leader {state.leader} at leader epoch {state.leader_epoch}, ISR {','.join(map(str, state.isr))}"
         evidence = (*evidence, *(e for e in closed.state.evidence[:1] if e not in evidence))
-    return Unavailability(kind, start.at, closed.at, reason, by, evidence)
+    return Unavailability(kind, start.at, closed.at, reason, by, evidence, brokers=brokers)
 
 
 def _without_live_leader(
@@ -233,9 +252,8 @@ def _leaderless(
         opened = f"leader {leader} lost its registration; it may have stopped serving at {utc(lower)} already"
     else:
         opened = f"leader {leader} stopped serving; its last sign of life is of {utc(departure.served_until)}"
-    return Unavailability(
-        "no_live_leader", start, end, opened, by, (*departure.evidence, *evidence), lower, "effect_logged"
-    )
+    of = (*departure.evidence, *evidence)
+    return Unavailability("no_live_leader", start, end, opened, by, of, lower, "effect_logged", (leader,))
 
 
 def _taken_over(

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.lake.tables.shared import CLUSTER, INTERVAL, INTERVAL_ORDER, PARTITION, PARTITION_KEY, PROVENANCE, SEQUENCE
+from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
+from ingest.lake.tables.shared import (
+    CLUSTER,
+    HARMS,
+    INTERVAL,
+    INTERVAL_ORDER,
+    PARTITION,
+    PARTITION_KEY,
+    PROVENANCE,
+    SEQUENCE,
+)
 from ingest.lake.tables.spec import TableSpec, col
 
-HARMS: Final = ("records_lost", "replicas_differ", "two_leaders", "unavailable", "possible", "none")
 SEVERITIES: Final = ("error", "warning", "info")
 AVAILABILITY_KINDS: Final = (
     "offline",  # no leader was decided, or the one that was had lost its registration
@@ -90,10 +99,17 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
         ),
         col("opened_by", "string", "What began it, in words."),
         col("closed_by", "string", "What ended it, in words; NULL while open."),
+        col(
+            "brokers",
+            "array<int>",
+            "Brokers that were missing when it began: the leader that was gone, replicas that were not in the ISR, the"
+            " preferred leader; of a partition without a leader the last one and the last ISR.",
+            nullable=False,
+        ),
         *PROVENANCE,
     ),
     constraints=INTERVAL_ORDER | {"begin_order": "valid_from_lower IS NULL OR valid_from_lower <= valid_from"},
-    version=2,
+    version=3,
 )
 
 ELECTION_KINDS: Final = (
@@ -463,6 +479,8 @@ FINDING_HISTORY: Final = TableSpec(
 )
 
 GOLD_TABLES: Final = (
+    INCIDENTS,
+    INCIDENT_EVENTS,
     DIVERGENCES,
     FINDING_HISTORY,
     AVAILABILITY_INTERVALS,

@@ -32,6 +32,9 @@ INFERRED_FROM: Final = (
     "replication_rules",  # sightings of offsets, carried to other instants and replicas by the rules of replication
 )
 
+#: What is proven of the harm that was done, the worst first.
+HARMS: Final = ("records_lost", "replicas_differ", "two_leaders", "unavailable", "possible", "none")
+
 OFFSET_KINDS: Final = (
     "high_watermark",
     "log_end_offset",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dashboards.incident import incident_text
 from dashboards.questions.question import Question, questions
 from jobs.ask.answer import answer, rows_of
 from jobs.sql_job import open_lake
@@ -154,3 +155,49 @@ def test_the_preferred_leaders_share(offset_lake: OffsetLake, ask):
     ).collect()
     assert shares[-1].preferred_share == 1
     assert all(0 <= row.led_by_preferred <= row.led_partitions for row in shares)
+
+
+def test_an_incident_is_a_broker_s_absence_and_all_that_followed(ask):
+    worst = ask("incidents", cluster="unclean-0.8.2.2")[0]
+    lost = ask("unclean-elections", cluster="unclean-0.8.2.2")
+    assert (worst.harm, worst.cause, worst.confidence) == ("records_lost", "broker_died", "observed")
+    # the leader died while its follower was away, and that was elected
+    assert worst.brokers == sorted({one.previous_leader for one in lost} | {one.leader for one in lost})
+    assert worst.lost_count_lower == sum(one.lost_count_lower for one in lost)
+    assert worst.lost_count_upper == sum(one.lost_count_upper for one in lost)
+    assert worst.unclean_elections_count == len(lost) > 1
+    kinds = [
+        row.event_kind
+        for row in ask("incident-events", cluster="unclean-0.8.2.2")
+        if row.incident_id == worst.incident_id
+    ]
+    assert kinds[0] == "broker_died"
+    assert {"unclean_election", "records_lost", "no_live_leader", "broker_returned"} <= set(kinds)
+
+
+def test_every_effect_is_in_one_incident_and_in_one_only(offset_lake: OffsetLake, ask):
+    spark = offset_lake.lake.spark
+    in_incidents = """SELECT cluster_id, event_kind AS kind, sum(rows_count) AS effects FROM gold.incident_events
+        WHERE event_kind IN ('offline', 'no_live_leader', 'under_min_isr', 'under_replicated', 'finding', 'two_leaders')
+        GROUP BY ALL"""
+    effects = """SELECT cluster_id, kind, count(*) AS effects FROM (
+        SELECT cluster_id, kind FROM gold.availability_intervals
+          WHERE kind IN ('offline', 'no_live_leader', 'under_min_isr', 'under_replicated')
+        UNION ALL SELECT cluster_id, 'finding' FROM gold.divergences WHERE severity <> 'info'
+        UNION ALL SELECT cluster_id, 'two_leaders' FROM gold.leadership_overlaps) GROUP BY ALL"""
+    rows = {tuple(row) for row in spark.sql(in_incidents).collect()}
+    assert {kind for _, kind, _ in rows} >= {"no_live_leader", "under_replicated", "finding"}
+    assert rows == {tuple(row) for row in spark.sql(effects).collect()}
+    apart = spark.sql(
+        "SELECT * FROM gold.incident_events LEFT ANTI JOIN gold.incidents USING (cluster_id, incident_id)"
+    )
+    assert apart.isEmpty()
+
+
+def test_an_incident_is_explained_by_its_records(offset_lake: OffsetLake, ask):
+    worst = ask("incidents", cluster="unclean-0.8.2.2")[0]
+    text, problem = incident_text(offset_lake.lake, worst.incident_id[:12])
+    assert problem == ""
+    assert worst.summary in text
+    assert "broker-" in text.splitlines()[4]  # the file of the record that shows the first event
+    assert incident_text(offset_lake.lake, "ffffffff")[0] == ""

@@ -27,6 +27,7 @@ def spans(spark, *given):
             "sequence": sequence,
             "valid_from": at(begin),
             "valid_to": at(end),
+            "brokers": [],
             "evidence": evidence,
         }
         for kind, sequence, begin, end, evidence in given

@@ -1,0 +1,67 @@
+"""The draft of a postmortem in Markdown, of the same data as the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from typing import Final
+
+from jinja2 import Environment, StrictUndefined
+
+from dashboards import overview, words
+from dashboards.gather import ReportData
+from dashboards.section import Cluster
+from dashboards.sections import findings, incidents
+from dashboards.sections.coverage import limits
+
+#: By kind of event, what the evidence leaves to ask of people and of other systems.
+_QUESTIONS: Final = (
+    (("records_lost", "records_perhaps_lost"), "Whose records were lost, and can their producers send them again?"),
+    (("records_lost", "unclean_election"), "Is unclean.leader.election.enable meant to be on for these topics?"),
+    (("uncommitted_records_cut",), "Which producers write with acks=1 or acks=0, and do they know what that means?"),
+    (("under_min_isr",), "Which producers write with acks=all, and did they try again until they succeeded?"),
+    (("no_live_leader", "offline"), "How long did clients wait or fail, by their own metrics?"),
+    (("broker_died", "broker_halted"), "What do the operating system, the JVM and the hardware say of that time?"),
+    (
+        ("session_expired", "broker_lost"),
+        "Was the broker paused (garbage collection, disk), or cut off by the network?",
+    ),
+    (("under_replicated",), "Had the replicas room to catch up: disk, network, num.replica.fetchers?"),
+)
+
+
+def postmortem(data: ReportData, title: str) -> str:
+    """The draft; the same data gives the same text. Text of logs is text in it: nothing of it is Markdown or HTML."""
+    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "md": words.markdown,
+        "instant": words.instant,
+        "duration": words.duration,
+        "named": words.named,
+    }
+    template = resources.files("dashboards").joinpath("postmortem.md.j2").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        data=data,
+        title=title,
+        count=words.count,
+        incidents=incidents.SECTION,
+        findings=findings.SECTION,
+        summary=_summary,
+        timeline=_timeline,
+        limits_of=lambda cluster: limits.view(cluster, cluster.of(limits.SECTION)),
+        questions_left=_questions_left,
+    )
+
+
+def _summary(cluster: Cluster) -> Sequence[str]:
+    said = (cluster.of(findings.SECTION).harm, overview.losses(cluster), *overview.verdict(cluster))
+    return [sentence for sentence in said if sentence]
+
+
+def _timeline(shown: Iterable[incidents.Incident]) -> list[incidents.Event]:
+    return sorted((event for incident in shown for event in incident.events), key=lambda event: event.from_ms)
+
+
+def _questions_left(shown: Iterable[incidents.Incident]) -> list[str]:
+    happened = {event.event_kind for event in _timeline(shown)}
+    return [question for kinds, question in _QUESTIONS if happened & set(kinds)]

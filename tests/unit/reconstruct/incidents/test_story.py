@@ -1,0 +1,110 @@
+"""Incidents in rows and words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconstruct.incidents.causes import Absence
+from reconstruct.incidents.story import Effects, Successor, Totals, events_of, incident_of
+
+SECOND = 1_000_000
+DIED = Absence(2, 100 * SECOND, 97 * SECOND, 141 * SECOND, "broker_died", True, ("died",))
+
+
+def effects(
+    kind: str, start: int, end: int, rows: int = 1, partitions: int = 1, lost: tuple[int, int | None] = (0, 0)
+) -> Effects:
+    ends = (start * SECOND, end * SECOND, False)
+    return Effects(kind, 2, *ends, rows, partitions, *lost, (2,), ("orders-0",), (), (), (kind,))
+
+
+OUTAGE = effects("no_live_leader", 100, 106, 12, 12)
+ELECTIONS = effects("election", 106, 106, 9, 9)
+UNCLEAN = effects("unclean_election", 106, 106, 3, 3)
+LOSS = effects("records_lost", 106, 106, lost=(240, 260))
+BEHIND = effects("under_replicated", 106, 150, 14, 14)
+ALL = (OUTAGE, ELECTIONS, UNCLEAN, LOSS, BEHIND)
+TOTALS = Totals(14, 12, 48_100_000, 0)
+
+
+def test_the_death_of_a_broker_and_what_followed():
+    incident = incident_of([DIED], ALL, TOTALS)
+    assert (incident.cause, incident.confidence, incident.brokers, incident.harm) == (
+        "broker_died",
+        "observed",
+        (2,),
+        "records_lost",
+    )
+    assert (incident.valid_from_lower, incident.start, incident.end) == (97 * SECOND, 100 * SECOND, 150 * SECOND)
+    assert (incident.elections_count, incident.unclean_elections_count) == (12, 3)
+    assert (incident.lost_count_lower, incident.lost_count_upper) == (240, 260)
+    assert incident.summary == (
+        "Broker 2 died at 1970-01-01 00:01:40.000 UTC (last sign of life 1970-01-01 00:01:37.000 UTC), and was back"
+        " after 41.0 s. 12 partitions had no live leader, 48.1 s together. 12 elections of another leader, 3 to a"
+        " replica outside of the ISR. Committed records lost: 240 to 260. Over at 1970-01-01 00:02:30.000 UTC."
+    )
+    assert incident.evidence == (
+        "died",
+        "no_live_leader",
+        "election",
+        "unclean_election",
+        "records_lost",
+        "under_replicated",
+    )
+
+
+def test_what_has_not_ended_is_not_over_and_has_no_length():
+    lasting = replace(OUTAGE, is_open=True)
+    incident = incident_of([replace(DIED, end=None)], [lasting], TOTALS)
+    assert (incident.end, incident.unavailable_ms) == (None, None)
+    assert incident.summary.endswith("not all have one again. Not over where the evidence ends.")
+    # the broker is back, and a replica is still missing
+    assert incident_of([DIED], [replace(BEHIND, is_open=True)], TOTALS).end is None
+
+
+def test_a_loss_without_a_bound_is_said_so():
+    unbounded = replace(LOSS, event_kind="records_perhaps_lost", count_lower=0, count_upper=None)
+    incident = incident_of([DIED], [LOSS, unbounded], TOTALS)
+    assert (incident.lost_count_lower, incident.lost_count_upper) == (240, None)
+    assert "Committed records lost: at least 240." in incident.summary
+
+
+def test_without_a_broker_that_was_away_nothing_is_made_up():
+    incident = incident_of([], [replace(BEHIND, broker_id=None, brokers=(2, 3))], Totals(14))
+    assert (incident.cause, incident.confidence, incident.brokers, incident.harm) == (
+        "replicas_behind",
+        "unknown",
+        (2, 3),
+        "none",
+    )
+    found = replace(
+        effects("finding", 100, 100, 2, 0), broker_id=None, harms=("replicas_differ",), names=("R36 replica diverged",)
+    )
+    incident = incident_of([], [found], Totals())
+    assert (incident.cause, incident.findings_count, incident.harm) == ("rule_broken", 2, "replicas_differ")
+    assert [event.description for event in events_of([], [], [found])] == ["2 findings: R36 replica diverged"]
+
+
+def test_an_absence_that_did_nothing_is_an_incident_of_no_harm():
+    incident = incident_of([DIED], [], Totals())
+    assert (incident.harm, incident.end) == ("none", 141 * SECOND)
+    assert "no partition that it did anything to" in incident.summary
+
+
+def test_events_are_in_order_the_cause_before_what_it_did_at_the_same_instant():
+    new = Successor(2, 3, 7, 101 * SECOND, ("elected",))
+    events = events_of([DIED], [new], ALL)
+    assert [event.event_kind for event in events] == [
+        "broker_died",
+        "no_live_leader",
+        "controller_elected",
+        "election",
+        "unclean_election",
+        "records_lost",
+        "under_replicated",
+        "broker_returned",
+    ]
+    assert {event.event_kind: event.description for event in events}["records_lost"] == (
+        "240 to 260 committed records of 1 partition lost"
+    )
+    assert [event.began_at for event in events] == sorted(event.began_at for event in events)

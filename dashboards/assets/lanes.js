@@ -121,7 +121,7 @@ function band(context, x, y, width, height, colour, inferred) {
   context.setLineDash([]);
 }
 
-/** A finding's sign: a diamond for an error, a triangle for a warning, a dot for a note; red where harm is proven. */
+/** A finding's sign: a diamond for an error, a triangle for a warning, a dot for an info; red where harm is proven. */
 function sign(context, x, { severity, proves_harm }, colours) {
   context.fillStyle = proves_harm ? colours.error : severity === "error" ? colours.broken : colours[severity];
   context.strokeStyle = colours.surface;

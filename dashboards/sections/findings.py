@@ -17,7 +17,7 @@ from dashboards.source import Source, by_cluster, ms, narrowed, together, top, t
 from ingest.lake.tables import gold, quality
 from reconstruct.rule_book import RULES
 
-_SEVERITY_WORDS: Final = {"error": ("error", "errors"), "warning": ("warning", "warnings"), "info": ("note", "notes")}
+_SEVERITY_WORDS: Final = {"error": ("error", "errors"), "warning": ("warning", "warnings"), "info": ("info", "info")}
 #: Harm that the evidence proves, the worst first, in the words of the verdict and of a badge.
 PROVEN_HARM: Final[Mapping[str, tuple[str, str]]] = {
     "records_lost": ("committed records were lost", "records lost"),
@@ -187,7 +187,7 @@ def verdict(counts: Sequence[FindingCount], judged: bool, rules: Sequence[RuleVe
 
 
 def _by_severity(counts: Sequence[FindingCount]) -> str:
-    """``1 error, 2 warnings and 1 note``"""
+    """``1 error, 2 warnings and 1 info``"""
     numbers = {word: sum(row.findings for row in counts if row.severity == word) for word in _SEVERITY_WORDS}
     return words.listing(words.count(number, *_SEVERITY_WORDS[word]) for word, number in numbers.items() if number)
 

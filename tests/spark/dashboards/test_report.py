@@ -81,7 +81,7 @@ def test_what_the_terminal_shows(pages):
         "4 partitions of 2 topics",
         "2 controller tenures",
         "2 partitions of 4 had no registered leader",
-        "3 findings (1 error, 1 warning and 1 note)",
+        "3 findings (1 error, 1 warning and 1 info)",
         "error R08 at 2026-11-21 10:04:12.310, ledger-0:",
         "Not checked",
     ):

@@ -62,7 +62,7 @@ def count(severity, findings):
 
 def test_findings_are_counted_by_severity_and_rule():
     rows = [count("error", 2), count("info", 1)]
-    assert findings.verdict(rows, True) == "3 findings (2 errors and 1 note): R08 unclean election (3)."
+    assert findings.verdict(rows, True) == "3 findings (2 errors and 1 info): R08 unclean election (3)."
 
 
 def test_no_finding_is_not_the_same_as_nothing_judged():

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from dashboards.words import markdown
 from jobs.session.printable import printable
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def write_markdown(rows: DataFrame, out: TextIO) -> int:
     out.write("| " + " | ".join(map(printable, rows.columns)) + " |\n|" + " --- |" * len(rows.columns) + "\n")
     count = 0
     for row in _as_text(rows):
-        out.write("| " + " | ".join(_in_markdown(value) for value in row) + " |\n")
+        out.write("| " + " | ".join("" if value is None else markdown(printable(value)) for value in row) + " |\n")
         count += 1
     return count
 
@@ -157,11 +158,3 @@ def _is_number(kind: DataType) -> bool:
     from pyspark.sql import types as T
 
     return isinstance(kind, T.NumericType)
-
-
-def _in_markdown(value: str | None) -> str:
-    """The value as text of a cell: what Markdown and HTML would read as more than text is escaped."""
-    if value is None:
-        return ""
-    escaped = re.sub(r"[\\`*_{}\[\]()#+!|~]", r"\\\g<0>", printable(value))
-    return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

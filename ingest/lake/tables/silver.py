@@ -63,9 +63,9 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
         "ended_as",
         "string",
         "How it ended, by the broker's own logs. clean_stop: it shut down in order; stop_not_finished: it died while"
-        " it did; session_expired: it lived on, paused or cut off from ZooKeeper; crash: its process died; halted: it"
-        " ended itself over an error. NULL while open, or where they do not tell. A broker of a ZooKeeper cluster"
-        " is never fenced.",
+        " it did; session_expired: it lived on, paused or cut off from ZooKeeper, or from its quorum; crash: its"
+        " process died; halted: it ended itself over an error. NULL while open, or where they do not tell."
+        " A broker of a ZooKeeper cluster is never fenced.",
         vocabulary=("clean_stop", "stop_not_finished", "session_expired", "crash", "halted"),
     ),
     col(

@@ -16,6 +16,7 @@ from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, TakeOverLine
+from reconstruct.cluster.process_starts import StartStep, process_starts
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
@@ -47,7 +48,6 @@ _BROKER_EVENTS: Final = (
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
 _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
 ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED)
-_PROCESS_STARTS: Final = (EventType.BROKER_SERVER_STARTING,)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
@@ -71,7 +71,6 @@ def gather(
     def of(row: Row) -> ClusterFacts:
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
-    starts = replication_events.where(F.col("event_type").isin(*_PROCESS_STARTS) & F.col("broker_id").isNotNull())
     versions, shapes, controllers, brokers, lists, started, settings, spans, set_back, taken_over = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
@@ -79,7 +78,7 @@ def gather(
             _controller_facts(state_changes, controller_events, stated_ids(replication_events, files), znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
-            starts.select("cluster_id", "broker_id", _at("corrected_time"), "record_id"),
+            _start_lines(replication_events),
             _settings(znodes, configs),
             _log_spans(state_changes),
             _set_back(replication_events),
@@ -106,8 +105,12 @@ def gather(
         of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
     for row in (*set_back, *(row for row in spans if row["jumps_back"])):
         of(row).set_back.add(row["broker_id"])
+    start_lines: dict[str, list[tuple[int, int, StartStep, str]]] = {}
     for row in started:
-        of(row).process_starts.append((row["broker_id"], row["at"], row["record_id"]))
+        line = (row["broker_id"], row["at"], StartStep(row["step"]), row["record_id"])
+        start_lines.setdefault(str(row["cluster_id"]), []).append(line)
+    for cluster_id, lines in start_lines.items():
+        facts.setdefault(cluster_id, ClusterFacts()).process_starts = process_starts(lines)
     for row in settings:
         _set(of(row), row)
     return facts
@@ -297,6 +300,25 @@ def _take_over_lines(controller_events: DataFrame) -> DataFrame:
             (F.col("is_listing") + F.col("partitions")).alias("found_partitions_count"),
             (F.col("is_listing") + F.col("offline")).alias("found_offline_count"),
         )
+    )
+
+
+def _start_lines(events: DataFrame) -> DataFrame:
+    """The lines that tell of the start of a process, each with its :class:`StartStep`."""
+    event_type = F.col("event_type")
+    step = (
+        F.when(
+            (event_type == EventType.CONTROLLER_SERVER_CHANGED) & (text_field("step") == "starting"),
+            StartStep.CONTROLLER_STARTING.value,
+        )
+        .when(
+            (event_type == EventType.BROKER_STATE_CHANGED) & (text_field("to_state") == "STARTING"),
+            StartStep.BROKER_LEAVES_SHUTDOWN.value,
+        )
+        .when(event_type == EventType.BROKER_SERVER_STARTING, StartStep.BROKER_STARTING.value)
+    )
+    return events.select("cluster_id", "broker_id", _at("corrected_time"), step.alias("step"), "record_id").where(
+        "step IS NOT NULL AND broker_id IS NOT NULL"
     )
 
 

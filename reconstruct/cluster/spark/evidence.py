@@ -312,7 +312,7 @@ def _start_lines(events: DataFrame) -> DataFrame:
             StartStep.CONTROLLER_STARTING.value,
         )
         .when(
-            (event_type == EventType.BROKER_STATE_CHANGED) & (text_field("to_state") == "STARTING"),
+            (event_type == EventType.BROKER_STATE_CHANGED) & (text_field("from_state") == "SHUTDOWN"),
             StartStep.BROKER_LEAVES_SHUTDOWN.value,
         )
         .when(event_type == EventType.BROKER_SERVER_STARTING, StartStep.BROKER_STARTING.value)

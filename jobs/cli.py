@@ -17,6 +17,7 @@ from jobs import (
     ingest_job,
     lab_job,
     maintain_job,
+    merge_job,
     reconstruct_job,
     report_job,
     run_job,
@@ -36,6 +37,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     ask_job.JOB,
     explain_job.JOB,
     sql_job.JOB,
+    merge_job.JOB,
     maintain_job.JOB,
     lab_job.JOB,
 )

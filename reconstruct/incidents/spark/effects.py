@@ -143,17 +143,16 @@ def with_causes(found: DataFrame, absences: Mapping[str, Sequence[Absence]]) -> 
 
 def with_sessions(caused: DataFrame) -> DataFrame:
     """Effects without a cause get one: those of a kind that are no more than a minute apart have the same."""
-    nameless = caused.where(F.col("cause").isNull()).withColumn(
-        "group", F.when(F.col("event_kind") == "finding", "rule_broken").otherwise("replicas_behind")
-    )
-    order = Window.partitionBy("cluster_id", "group").orderBy("at", "topic", "partition_id", "event_kind")
+    kind = F.when(F.col("event_kind") == "finding", "rule_broken").otherwise("replicas_behind")
+    order = Window.partitionBy("cluster_id", "series").orderBy("at", "topic", "partition_id", "event_kind")
     forever = F.lit(2**62)
     until = F.when(F.col("is_open"), forever).otherwise(F.coalesce("until", "at"))
     before = F.max(until).over(order.rowsBetween(Window.unboundedPreceding, -1))
-    begins = nameless.withColumn("begins", F.when(before.isNull() | (F.col("at") > before + CONNECTED_US), F.col("at")))
-    session = F.max("begins").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    named = begins.withColumn("cause", F.concat_ws("@", "group", session)).drop("group", "begins")
-    return caused.where(F.col("cause").isNotNull()).unionByName(named)
+    begins = F.when(before.isNull() | (F.col("at") > before + CONNECTED_US), F.col("at"))
+    begun = F.max("begins").over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    session = F.concat_ws("@", "series", begun)
+    rows = caused.withColumn("series", F.coalesce("cause", kind)).withColumn("begins", begins)
+    return rows.withColumn("cause", F.coalesce("cause", session)).drop("series", "begins")
 
 
 def unavailable_us(of_incidents: DataFrame) -> Column:

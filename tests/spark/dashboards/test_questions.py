@@ -12,7 +12,7 @@ from dashboards.incident import incident_text
 from dashboards.questions.question import Question, questions
 from jobs.ask.answer import answer, rows_of
 from jobs.sql_job import open_lake
-from tests.support.lakes.offsets import WITH_PROBES, OffsetLake
+from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
 
 ALL = list(questions().values())
 #: An instant at which the capture `unclean-0.8.2.2` was at rest, before its leader died.
@@ -201,3 +201,19 @@ def test_an_incident_is_explained_by_its_records(offset_lake: OffsetLake, ask):
     assert worst.summary in text
     assert "broker-" in text.splitlines()[4]  # the file of the record that shows the first event
     assert incident_text(offset_lake.lake, "ffffffff")[0] == ""
+
+
+def test_what_a_stop_would_have_done_is_what_it_then_did(offset_lake: OffsetLake, ask):
+    # half a second before broker 1 of each was killed
+    killed = datetime(2026, 11, 21, 3, 27, 39, tzinfo=UTC)
+    would = ask("would-restart", cluster="unclean-0.8.2.2", broker=1, at=killed)
+    assert {row.effect for row in would} == {"offline"}
+    outages = ask("offline-partitions", cluster="unclean-0.8.2.2")
+    did = {(row.topic, row.partition_id) for row in outages if row.kind == "offline" and row.valid_from > AT}
+    assert {(row.topic, row.partition_id) for row in would} == did
+    killed = datetime(2026, 11, 21, 3, 30, 35, 500_000, tzinfo=UTC)
+    would = ask("would-restart", cluster=BENT, broker=1, at=killed)
+    elected = ask("elections", cluster=BENT)
+    did = {(row.topic, row.partition_id, row.leader) for row in elected if row.previous_leader == 1}
+    assert {(row.topic, row.partition_id, row.next_leader) for row in would if row.effect == "new_leader"} == did
+    assert {row.effect for row in would} == {"new_leader", "fewer_replicas"}

@@ -1,0 +1,52 @@
+-- What if this broker had stopped at an instant: which partitions would have gone offline, or refused writes?
+-- numbers: 2, 20, 22
+-- needs: znodes, state_change_log, metadata_log
+-- give: broker, at
+-- read: One row per partition that it had a replica of. offline: no other replica of the ISR was there, so nobody would
+--   lead but by an unclean election, which loses unclean_lost_lower to unclean_lost_upper committed records at worst.
+--   refuses_writes: the ISR had no replica to spare for min.insync.replicas, so producers with acks=all would be refused
+--   (where it is known: gold.availability_intervals). new_leader: another of the ISR would lead, next_leader where it is
+--   known; records that the leader had not replicated yet, clean_lost_upper at most, would be lost to producers with
+--   acks=1. fewer_replicas, none: only that. Brokers that were away then count as away; a controlled shutdown waits
+--   for the new leaders, and loses nothing of clean_lost_upper.
+-- next: leader-at, offsets-at, incidents
+WITH live AS (
+  SELECT cluster_id, collect_set(broker_id) AS brokers
+  FROM silver.broker_liveness_timeline
+  WHERE valid_from <= :at AND coalesce(valid_to > :at, TRUE)
+  GROUP BY cluster_id
+), states AS (
+  SELECT s.*, CAST(:broker AS INT) AS stopped, a.replicas,
+    filter(s.isr, b -> b <> CAST(:broker AS INT) AND coalesce(array_contains(l.brokers, b), TRUE)) AS others
+  FROM silver.leader_and_isr_timeline s
+    JOIN silver.assignment_timeline a ON a.cluster_id = s.cluster_id AND a.topic = s.topic
+      AND a.topic_incarnation = s.topic_incarnation AND a.partition_id = s.partition_id
+      AND a.valid_from <= :at AND coalesce(a.valid_to > :at, TRUE)
+    LEFT JOIN live l ON l.cluster_id = s.cluster_id
+  WHERE s.valid_from <= :at AND coalesce(s.valid_to > :at, TRUE)
+    AND coalesce(:cluster, s.cluster_id) = s.cluster_id AND coalesce(:topic, s.topic) = s.topic
+    AND array_contains(a.replicas, CAST(:broker AS INT))
+), judged AS (
+  SELECT s.*, CASE
+      WHEN s.leader < 0 THEN 'none'
+      WHEN size(s.others) = 0 AND array_contains(s.isr, s.stopped) THEN 'offline'
+      WHEN array_contains(s.isr, s.stopped) AND count(m.kind) > 0 THEN 'refuses_writes'
+      WHEN s.leader = s.stopped THEN 'new_leader'
+      WHEN array_contains(s.isr, s.stopped) THEN 'fewer_replicas'
+      ELSE 'none' END AS effect
+  FROM states s LEFT JOIN gold.availability_intervals m ON m.cluster_id = s.cluster_id AND m.topic = s.topic
+    AND m.topic_incarnation = s.topic_incarnation AND m.partition_id = s.partition_id
+    AND m.kind IN ('at_min_isr', 'under_min_isr') AND m.valid_from <= :at AND coalesce(m.valid_to > :at, TRUE)
+  GROUP BY ALL
+)
+SELECT j.cluster_id, j.topic, j.partition_id, j.effect, j.leader, j.isr, j.replicas, j.others AS left_in_isr,
+  CASE WHEN j.effect <> 'offline' AND j.leader = j.stopped THEN r.next_leader END AS next_leader,
+  CASE WHEN j.leader = j.stopped AND j.effect <> 'offline' THEN r.clean_lost_upper END AS clean_lost_upper,
+  CASE WHEN j.effect = 'offline' THEN r.unclean_lost_lower END AS unclean_lost_lower,
+  CASE WHEN j.effect = 'offline' THEN r.unclean_lost_upper END AS unclean_lost_upper,
+  j.inferred_from, j.evidence
+FROM judged j LEFT JOIN gold.records_at_risk r ON r.cluster_id = j.cluster_id AND r.topic = j.topic
+  AND r.topic_incarnation = j.topic_incarnation AND r.partition_id = j.partition_id
+  AND r.valid_from <= :at AND coalesce(r.valid_to > :at, TRUE)
+ORDER BY cluster_id, array_position(array('fewer_replicas', 'new_leader', 'refuses_writes', 'offline'), j.effect) DESC,
+  topic, partition_id

@@ -59,6 +59,8 @@ _CLOSING: Final = ",;)]}\"'"
 _NO_VALUE: Final = re.compile(r"null|none|true|false|\**|\W?(?:hidden|redacted|masked)\W?", re.IGNORECASE)
 #: Kafka's requests name their own kind so: ``apiKey=UPDATE_METADATA``, ``"requestApiKey":2``.
 _KAFKA_API: Final = re.compile(r"\w*[aA]piKey=(?:\d{1,3}|[A-Z_]+)", re.ASCII)
+#: Kafka prints what it knows of a partition behind its name: ``tokens-0=PartitionState(leader=1, ...``.
+_OF_PARTITION: Final = re.compile(r"[\w.\-]+-\d+=\w*\(\w+=", re.ASCII)
 
 #: Secrets that are known by their form, each behind what a text with one has in small letters; what is kept of a secret
 #: is the first group.
@@ -197,7 +199,8 @@ def _value_behind(text: str, named: re.Match[str]) -> tuple[int, int] | None:
             end = rest.end()
         end = begin + len(text[begin:end].rstrip(" \t" + _CLOSING))
     value = text[begin:end]
-    is_none = not value or _NO_VALUE.fullmatch(value) or _KAFKA_API.fullmatch(f"{named['name']}={value}")
+    whole = f"{named['name']}={value}"
+    is_none = not value or _NO_VALUE.fullmatch(value) or _KAFKA_API.fullmatch(whole) or _OF_PARTITION.match(whole)
     return None if is_none else (begin, end)
 
 

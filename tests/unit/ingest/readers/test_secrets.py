@@ -97,6 +97,7 @@ def test_a_secret_in_a_text_is_hidden_and_nothing_is_hidden_twice(text: str) -> 
         "ssl.keystore.location = /etc/kafka/k.jks",
         '{"requestApiKey":2,"requestApiKeyName":"LIST_OFFSETS"}',
         "RequestHeader(apiKey=UPDATE_METADATA, apiVersion=8)",
+        "partitionStates={tokens-0=PartitionState(leader=1, isr=[1]), password-resets-1=(offset=5)}",
         "listeners = PLAINTEXT://host:9092, voters 1@host:9093",
         "PEM -----BEGIN CERTIFICATE-----",
     ],

@@ -8,6 +8,7 @@ that call Java, and whatever a later Spark adds.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -214,7 +215,14 @@ def _refused_relation(node: Any, kind: str, names: frozenset[str]) -> str | None
         del name[0]
     shown = ".".join(f"`{part}`" for part in parts)
     is_of_lake = len(name) == 2 and (".".join(name) in TABLES or ".".join(name) in VIEWS)
-    return None if is_of_lake else f"{shown}, which is no table of the lake,"
+    return None if is_of_lake else f"{shown}, which is no table of the lake{_meant(name[-1])},"
+
+
+def _meant(name: str) -> str:
+    """The tables and views with that name, or nearly that, in another schema perhaps, as a question."""
+    known = {full_name.partition(".")[2]: full_name for full_name in (*TABLES, *VIEWS)}
+    near = difflib.get_close_matches(name, known, n=3)
+    return f" (did you mean {' or '.join(known[one] for one in near)}?)" if near else ""
 
 
 def _scala(several: Any) -> Iterator[Any]:

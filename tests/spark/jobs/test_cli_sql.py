@@ -86,6 +86,8 @@ def test_tables_are_named_by_schema(ask):
     [
         ("SELECT nope FROM gold.divergences", "`nope` cannot be resolved"),
         ("SELECT * FROM gold.nope", "`gold`.`nope`, which is no table of the lake"),
+        ("SELECT * FROM divergences", "no table of the lake (did you mean gold.divergences?)"),
+        ("SELECT * FROM gold.replica_lg", "(did you mean silver.replica_lag?)"),
         ("SELECT 1 +", "Syntax error"),
         ("SELECT 1 / (id - 1) FROM range(3)", "Division by zero"),
         ("SELECT CAST(concat('x', id) AS INT) FROM range(3)", "cannot be cast"),

@@ -12,6 +12,7 @@ from dashboards.section import Section
 from dashboards.source import Source, by_cluster, grouped, ms, spanned, top, with_total
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from ingest.lake.tables.shared import HARMS
+from reconstruct.incidents.story import count_range
 
 _SHOWN: Final = 20
 
@@ -49,10 +50,7 @@ class Incident:
     @property
     def lost(self) -> str:
         """How many committed records were lost; empty where none were."""
-        lower, upper = self.lost_count_lower, self.lost_count_upper
-        if upper is None:
-            return f"at least {lower:,}"
-        return "" if not upper else f"{lower:,}" if lower == upper else f"{lower:,} to {upper:,}"
+        return "" if self.lost_count_upper == 0 else count_range(self.lost_count_lower, self.lost_count_upper)
 
 
 def gather(source: Source) -> Mapping[str, tuple[Incident, ...]]:

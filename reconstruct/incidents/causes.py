@@ -39,8 +39,10 @@ _CAUSES: Final = {
 class Absence:
     """A broker that was away from ``start`` to ``end`` (None: it has not come back), µs since the epoch.
 
-    What it did may begin at ``start_lower``: its last sign of life, or its request to be shut down. ``is_explained``:
-    its own logs, or those of others, tell how it went.
+    By ``start`` it was gone; ``is_exact`` where it went just then. What that did may begin at ``start_lower``: its last
+    sign of life, or its request to be shut down. ``is_explained``: its own logs, or those of others, tell how it went.
+    ``return_evidence`` shows that it came back at ``end``; without any the cluster was created again then, and it had
+    not.
     """
 
     broker_id: int
@@ -50,6 +52,9 @@ class Absence:
     cause: str
     is_explained: bool
     evidence: tuple[str, ...]
+    return_evidence: tuple[str, ...] = ()
+    is_exact: bool = True
+    inferred_from: str | None = None
 
     @property
     def key(self) -> str:
@@ -61,8 +66,10 @@ def absences(
     registrations: Mapping[int, Sequence[RegistrationSpan]],
     ends: Mapping[int, Sequence[RegistrationEnd]],
     departures: Mapping[int, Sequence[Departure]],
+    recreations: Sequence[int] = (),
 ) -> list[Absence]:
-    """All absences of a cluster's brokers, in order of their begin."""
+    """All absences of a cluster's brokers, in order of their begin; none lasts beyond one of ``recreations``, when the
+    cluster was created again in the same folders."""
     found = []
     for broker_id, spans in registrations.items():
         for span, end, after in zip_longest(spans, ends[broker_id], spans[1:]):
@@ -71,21 +78,29 @@ def absences(
             gone = next((d for d in departures.get(broker_id, ()) if d.unregistered_by == span.interval.end), None)
             start = span.interval.end
             lower = start if span.ended_after is None else min(start, span.ended_after)
+            is_exact, inferred_from = lower == start, span.interval.inferred_from
             if gone is not None:
-                start = start if gone.gone_by is None else min(start, gone.gone_by)
+                if gone.gone_by is not None and gone.gone_by < start:
+                    start, is_exact, inferred_from = gone.gone_by, False, "effect_logged"
                 lower = min(start, gone.served_until)
             if end.shutdown_began_at is not None:
                 lower = min(lower, end.shutdown_began_at)
+            back = () if after is None else after.interval.evidence[:1]
+            ended = None if after is None else after.interval.start
+            anew = next((at for at in recreations if at >= span.interval.end and (ended is None or at <= ended)), None)
             unexplained = "broker_stopped" if span.interval.value.end_reason == "controlled_shutdown" else "broker_lost"
             found.append(
                 Absence(
                     broker_id,
                     start,
                     lower,
-                    None if after is None else after.interval.start,
+                    ended if anew is None else anew,
                     _CAUSES.get(end.ended_as or "", unexplained),
                     end.ended_as is not None or unexplained == "broker_stopped",
                     (*(() if gone is None else gone.evidence), *span.interval.evidence)[:2],
+                    back if anew is None else (),
+                    is_exact,
+                    inferred_from,
                 )
             )
     return sorted(found, key=lambda absence: (absence.start, absence.broker_id))

@@ -12,33 +12,33 @@ from reconstruct.incidents.causes import Absence
 from reconstruct.time.instants import utc
 
 _WENT: Final = {
-    "broker_died": "died at {at}",
-    "broker_halted": "ended itself over an error at {at}",
-    "session_expired": "lost its session at {at}, though it lived on",
-    "broker_stopped": "was stopped at {at}",
-    "broker_lost": "lost its registration at {at}",
+    "broker_died": "died {when}",
+    "broker_halted": "ended itself over an error {when}",
+    "session_expired": "lost its session {when}, though it lived on",
+    "broker_stopped": "was stopped {when}",
+    "broker_lost": "lost its registration {when}",
 }
 #: Kinds of effects in words: what so many partitions, elections or findings did.
 _EFFECTS: Final = {
     "no_live_leader": "{partitions} had no live leader",
-    "offline": "{partitions} offline",
-    "under_min_isr": "{partitions} under min.insync.replicas: producers with acks=all were refused",
+    "offline": "{partitions} without a registered leader",
+    "under_min_isr": "{partitions} under min.insync.replicas: producers with acks=all would be refused",
     "under_replicated": "{partitions} under-replicated",
     "election": "{rows} of {partitions} to another leader of the ISR",
     "unclean_election": "{rows} of {partitions} to a leader outside of the ISR",
-    "two_leaders": "{partitions} had two leaders",
+    "two_leaders": "a deposed leader of {partitions} went on while another led",
     "records_lost": "{records} committed records of {partitions} lost",
     "records_perhaps_lost": "{records} committed records of {partitions} may be lost",
     "uncommitted_records_cut": "{records} records of {partitions} cut that were not committed yet",
     "finding": "{rows}: {names}",
 }
 _ROWS: Final = {"election": "election", "unclean_election": "election", "finding": "finding"}
-#: The harm of an effect, where its finding says none.
+#: The harm that each effect of a kind may be, or is, if it is not said of the effects themselves.
 _HARM: Final = {
     "records_lost": "records_lost",
-    "two_leaders": "two_leaders",
-    "no_live_leader": "unavailable",
-    "offline": "unavailable",
+    "two_leaders": "possible",
+    "no_live_leader": "possible",
+    "offline": "possible",
     "records_perhaps_lost": "possible",
     "under_min_isr": "possible",
     "uncommitted_records_cut": "possible",
@@ -51,7 +51,7 @@ class Effects:
 
     ``broker_id`` is the cause's, ``brokers`` those that the effects name. ``partitions`` are the first ten of
     ``partitions_count``. ``count_lower`` and ``count_upper`` count records; None: not bounded. ``harms`` are those that
-    findings prove, ``names`` what findings are about.
+    are proven, ``names`` what findings are about. ``inferred_from`` is None where all of them were observed.
     """
 
     event_kind: str
@@ -68,6 +68,7 @@ class Effects:
     harms: tuple[str, ...]
     names: tuple[str, ...]
     evidence: tuple[str, ...]
+    inferred_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class Event:
     rows_count: int = 1
     partitions_count: int = 0
     partitions: tuple[str, ...] = ()
+    inferred_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +127,25 @@ class Incident:
     findings_count: int
     summary: str
     evidence: tuple[str, ...]
+    inferred_from: str | None
 
 
 def events_of(absences: Iterable[Absence], successors: Iterable[Successor], effects: Iterable[Effects]) -> list[Event]:
     """The events of an incident in their order."""
     events = []
     for away in absences:
-        events.append(Event(away.start, away.end, away.cause, away.broker_id, _went(away), away.evidence))
-        if away.end is not None:
+        went = Event(away.start, away.end, away.cause, away.broker_id, _went(away), away.evidence)
+        events.append(replace(went, inferred_from=away.inferred_from))
+        if away.end is not None and away.return_evidence:
             back = f"broker {away.broker_id} was registered again after {_seconds(away.end - away.start)}"
-            events.append(Event(away.end, away.end, "broker_returned", away.broker_id, back, away.evidence))
+            events.append(Event(away.end, away.end, "broker_returned", away.broker_id, back, away.return_evidence))
     for new in successors:
         words = f"broker {new.controller_id} became controller, epoch {new.controller_epoch}"
         at = new.elected_at
         events.append(Event(at, at, "controller_elected", new.broker_id, words, new.evidence))
     for one in effects:
         until = None if one.is_open else one.end
-        counts = (one.rows_count, one.partitions_count, one.partitions)
+        counts = (one.rows_count, one.partitions_count, one.partitions, one.inferred_from)
         events.append(Event(one.start, until, one.event_kind, one.broker_id, _effect(one), one.evidence, *counts))
     order = INCIDENT_EVENT_KINDS.index
     return sorted(events, key=lambda event: (event.began_at, order(event.event_kind), event.broker_id or -1))
@@ -154,11 +158,12 @@ def incident_of(absences: Sequence[Absence], effects: Sequence[Effects], totals:
     lower = min([away.start_lower for away in absences] + [start])
     findings = [one for one in effects if one.event_kind == "finding"]
     harms = {_HARM[one.event_kind] for one in effects if one.event_kind in _HARM}
-    harms |= {harm for one in findings for harm in one.harms}
+    harms |= {harm for one in effects for harm in one.harms}
     by_kind = {kind: [one for one in effects if one.event_kind == kind] for kind in _EFFECTS}
     losses = [*by_kind["records_lost"], *by_kind["records_perhaps_lost"]]
     without = [*by_kind["no_live_leader"], *by_kind["offline"]]
     named = {away.broker_id for away in absences} or {broker for one in effects for broker in one.brokers}
+    inferred = [away.inferred_from for away in absences] + [one.inferred_from for one in effects]
     shown = [away.evidence for away in absences] + [one.evidence for one in effects]
     unclean = sum(one.rows_count for one in by_kind["unclean_election"])
     incident = Incident(
@@ -177,6 +182,7 @@ def incident_of(absences: Sequence[Absence], effects: Sequence[Effects], totals:
         findings_count=sum(one.rows_count for one in findings),
         summary="",
         evidence=tuple(dict.fromkeys(record for records in shown for record in records))[:10],
+        inferred_from=next(filter(None, inferred), None),
     )
     return _with_summary(incident, absences, totals)
 
@@ -193,9 +199,11 @@ def _with_summary(incident: Incident, absences: Sequence[Absence], totals: Total
             f"Partitions lost replicas or leaders, those of broker {brokers}, and no broker was seen to be away."
         )
     if totals.unavailable_partitions_count:
-        how_long = "" if incident.unavailable_ms is None else f", {_seconds(incident.unavailable_ms * 1000)} together"
-        still = "; not all have one again" if incident.unavailable_ms is None else ""
-        said.append(f"{_count(totals.unavailable_partitions_count, 'partition')} had no live leader{how_long}{still}.")
+        without = f"{_count(totals.unavailable_partitions_count, 'partition')} had no live or no registered leader"
+        lasted = None if incident.unavailable_ms is None else _seconds(incident.unavailable_ms * 1000)
+        said.append(
+            f"{without}; not all have one again." if lasted is None else f"{without}, at least {lasted} together."
+        )
     if totals.under_min_isr_partitions_count:
         said.append(f"{_count(totals.under_min_isr_partitions_count, 'partition')} under min.insync.replicas.")
     if incident.elections_count:
@@ -203,7 +211,8 @@ def _with_summary(incident: Incident, absences: Sequence[Absence], totals: Total
         outside = f", {unclean} to a replica outside of the ISR" if unclean else ""
         said.append(f"{_count(incident.elections_count, 'election')} of another leader{outside}.")
     if incident.lost_count_lower or incident.lost_count_upper != 0:
-        said.append(f"Committed records lost: {_range(incident.lost_count_lower, incident.lost_count_upper)}.")
+        are = "lost" if incident.lost_count_lower else "that may be lost"
+        said.append(f"Committed records {are}: {count_range(incident.lost_count_lower, incident.lost_count_upper)}.")
     if incident.findings_count:
         said.append(f"{_count(incident.findings_count, 'finding')} beside it.")
     if not totals.partitions_count and not incident.findings_count:
@@ -213,21 +222,25 @@ def _with_summary(incident: Incident, absences: Sequence[Absence], totals: Total
 
 
 def _went(away: Absence) -> str:
+    when = f"at {utc(away.start)}" if away.is_exact else f"by {utc(away.start)}"
     is_earlier = away.start_lower < away.start and away.cause != "broker_stopped"
-    silent = "silent since" if away.cause == "session_expired" else "last sign of life"
-    seen = f" ({silent} {utc(away.start_lower)})" if is_earlier else ""
-    return f"broker {away.broker_id} {_WENT[away.cause].format(at=utc(away.start))}{seen}"
+    seen = f" (last sign of life {utc(away.start_lower)})" if is_earlier else ""
+    return f"broker {away.broker_id} {_WENT[away.cause].format(when=when)}{seen}"
 
 
 def _returned(away: Absence) -> str:
-    return ", and has not come back" if away.end is None else f", and was back after {_seconds(away.end - away.start)}"
+    if away.end is None:
+        return ", and has not come back"
+    if not away.return_evidence:
+        return f", and had not come back when the cluster was created again ({utc(away.end)})"
+    return f", and was back after {_seconds(away.end - away.start)}"
 
 
 def _effect(one: Effects) -> str:
     return _EFFECTS[one.event_kind].format(
         partitions=_count(one.partitions_count, "partition"),
         rows=_count(one.rows_count, _ROWS.get(one.event_kind, "interval")),
-        records=_range(one.count_lower, one.count_upper),
+        records=count_range(one.count_lower, one.count_upper),
         names=", ".join(one.names),
     )
 
@@ -240,9 +253,12 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _range(lower: int, upper: int | None) -> str:
+def count_range(lower: int, upper: int | None) -> str:
+    """So many, at least and at most; None: not bounded."""
     if upper is None:
-        return f"at least {lower:,}"
+        return f"at least {lower:,}" if lower else "nobody knows how many"
+    if lower == 0 < upper:
+        return f"at most {upper:,}"
     return f"{lower:,}" if lower == upper else f"{lower:,} to {upper:,}"
 
 

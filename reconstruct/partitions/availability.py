@@ -14,6 +14,8 @@ from reconstruct.partitions.roles import LEADER, Role
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval, as_of
 
+#: How the reason begins of a partition that has no leader by decision, and not only none that is registered.
+NO_LEADER_DECIDED: Final = "no leader was decided"
 Window = tuple[int, int | None, tuple[str, ...]]
 
 
@@ -130,7 +132,7 @@ def _offline(moment: _Moment) -> _Reason | None:
     if leader == NO_LEADER:
         last = () if moment.last_leader == NO_LEADER else (moment.last_leader,)
         gone = tuple(sorted({*moment.state.value.isr, *last}))
-        return f"no leader was decided (leader epoch {moment.state.value.leader_epoch})", gone
+        return f"{NO_LEADER_DECIDED} (leader epoch {moment.state.value.leader_epoch})", gone
     return (f"leader {leader} lost its registration", (leader,)) if moment.leader_is_live is False else None
 
 

@@ -60,11 +60,13 @@ INCIDENTS: Final = TableSpec(
         ),
         col("harm", "string", "The worst that is proven, or possible.", nullable=False, vocabulary=HARMS),
         col("partitions_count", "int", "Partitions that anything happened to.", nullable=False),
-        col("unavailable_partitions_count", "int", "Of these: without a live leader for a time.", nullable=False),
+        col(
+            "unavailable_partitions_count", "int", "Of these: without a live, or a registered, leader.", nullable=False
+        ),
         col(
             "unavailable_ms",
             "bigint",
-            "How long, the times of all partitions together; NULL where one is still without.",
+            "How long at least, the times of all partitions together; NULL where one is still without.",
         ),
         col("under_min_isr_partitions_count", "int", "Partitions under min.insync.replicas.", nullable=False),
         col("elections_count", "int", "Leaders that changed, unclean elections included.", nullable=False),

@@ -19,6 +19,7 @@ from ingest.lake.tables.gold import (
 )
 from reconstruct.engine.folds import map_rows
 from reconstruct.incidents.causes import CONNECTED_US, Absence, causes_of
+from reconstruct.partitions.availability import NO_LEADER_DECIDED
 
 #: What :func:`effects` reads, in the order of its arguments.
 EFFECT_TABLES: Final = (
@@ -38,7 +39,7 @@ _EFFECT: Final = {
     **dict.fromkeys(("at", "at_lower", "until"), "bigint"),
     "is_open": "boolean",
     **dict.fromkeys(("count_lower", "count_upper"), "bigint"),
-    **dict.fromkeys(("harm", "name"), "string"),
+    **dict.fromkeys(("harm", "name", "inferred_from"), "string"),
     "evidence": "array<string>",
 }
 #: With its cause: the key and the broker of an absence, and the keys of all that it connects.
@@ -61,6 +62,9 @@ def effects(
     """All effects, from the tables of gold of those names (:data:`EFFECT_TABLES`)."""
     lost = F.col("lost_count_lower") > 0
     last_led = F.when(F.col("previous_leader") >= 0, F.array("previous_leader")).otherwise(F.col("previous_isr"))
+    lasted = F.col("valid_to").isNull() | (F.col("valid_to") > F.col("valid_from"))
+    # a leader that only lost its registration may have gone on serving
+    had_none = (F.col("kind") == "no_live_leader") | F.col("opened_by").startswith(NO_LEADER_DECIDED)
     # who is elected uncleanly had left the ISR before
     elected = F.array(F.when(F.col("is_unclean"), F.col("observed_leader")))
     parts = (
@@ -71,6 +75,7 @@ def effects(
             at_lower=F.unix_micros("valid_from_lower"),
             until=F.unix_micros("valid_to"),
             is_open=F.col("valid_to").isNull(),
+            harm=F.when(F.col("kind").isin(*OUTAGES) & lasted & had_none, "unavailable"),
         ),
         _effects(
             elections.where(~F.col("election_kind").isin(*_ORDERED) & (F.col("observed_leader") >= 0)),

@@ -25,7 +25,9 @@ _COLUMNS: Final = evidence_columns(Absence, Successor, Effects, Totals)
 def incidents(found: DataFrame, histories: Sequence[ClusterHistory], stage: Staging) -> DataFrame:
     """Rows of both tables, of all effects (:func:`~reconstruct.incidents.spark.effects.effects`)."""
     away = {
-        history.cluster_id: absences(history.registrations, history.ends, history.view.departures)
+        history.cluster_id: absences(
+            history.registrations, history.ends, history.view.departures, history.view.recreations
+        )
         for history in histories
     }
     caused = stage.keep(with_sessions(with_causes(found, away)), "effects_with_causes")
@@ -94,6 +96,7 @@ def _effects(of_incidents: DataFrame) -> DataFrame:
         F.slice(F.filter(names, lambda name: name != ""), 1, 10).alias("partitions"),
         F.sort_array(F.collect_set("harm")).alias("harms"),
         F.sort_array(F.collect_set("name")).alias("names"),
+        F.min("inferred_from").alias("inferred_from"),
         F.min_by("evidence", F.struct("at", "topic", "partition_id", "evidence")).alias("evidence"),
     )
     return select_evidence(rows, _KEY, _COLUMNS, Effects)

@@ -194,6 +194,18 @@ def test_every_effect_is_in_one_incident_and_in_one_only(offset_lake: OffsetLake
     assert apart.isEmpty()
 
 
+def test_of_an_incident_only_what_is_proven_is_its_harm(offset_lake: OffsetLake):
+    unavailable = offset_lake.lake.spark.sql("""SELECT i.incident_id, i.harm, e.event_kind, e.inferred_from
+        FROM gold.incidents i JOIN gold.incident_events e USING (cluster_id, incident_id)""").collect()
+    kinds: dict[str, set[str]] = {}
+    for row in unavailable:
+        kinds.setdefault(row.harm, set()).add(row.event_kind)
+    assert "two_leaders" not in kinds and "two_leaders" in kinds["possible"]
+    assert "no_live_leader" in kinds["unavailable"] | kinds["records_lost"]
+    # what somebody else's log or the next request showed is no observation
+    assert {row.inferred_from for row in unavailable if row.event_kind == "no_live_leader"} - {None}
+
+
 def test_an_incident_is_explained_by_its_records(offset_lake: OffsetLake, ask):
     worst = ask("incidents", cluster="unclean-0.8.2.2")[0]
     text, problem = incident_text(offset_lake.lake, worst.incident_id[:12])

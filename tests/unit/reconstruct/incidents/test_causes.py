@@ -30,6 +30,8 @@ def test_a_broker_is_away_between_its_registrations():
     died, stopped = absences(registrations, ends, {2: [gone]})
     assert (died.start_lower, died.start, died.end) == (93 * SECOND, 95 * SECOND, 140 * SECOND)
     assert (died.cause, died.is_explained, died.evidence) == ("broker_died", True, ("died", "r10"))
+    # gone by then, and not just then: inferred of what others logged
+    assert (died.is_exact, died.inferred_from, died.return_evidence) == (False, "effect_logged", ("r140",))
     # what a controlled shutdown does begins before the registration ends
     assert (stopped.start_lower, stopped.start, stopped.end) == (195 * SECOND, 200 * SECOND, 230 * SECOND)
     assert stopped.cause == "broker_stopped"
@@ -38,6 +40,19 @@ def test_a_broker_is_away_between_its_registrations():
 def test_an_end_that_nothing_explains_is_a_lost_registration_without_an_end():
     (lost,) = absences({1: [registered(0, 50)]}, {1: [RegistrationEnd()]}, {})
     assert (lost.cause, lost.is_explained, lost.end) == ("broker_lost", False, None)
+    assert (lost.is_exact, lost.inferred_from, lost.return_evidence) == (True, None, ())
+
+
+def test_no_absence_lasts_beyond_the_cluster_that_it_is_of():
+    registrations = {1: [registered(0, 50), registered(90, 120), registered(125, None)], 2: [registered(0, 40)]}
+    ends = {1: [RegistrationEnd(), RegistrationEnd(), RegistrationEnd()], 2: [RegistrationEnd()]}
+    found = absences(registrations, ends, {}, [80 * SECOND])
+    # broker 1 is registered in the new cluster at 90, and was away from that for five seconds
+    assert [(one.broker_id, one.start, one.end, one.return_evidence) for one in found] == [
+        (2, 40 * SECOND, 80 * SECOND, ()),
+        (1, 50 * SECOND, 80 * SECOND, ()),
+        (1, 120 * SECOND, 125 * SECOND, ("r125",)),
+    ]
 
 
 @pytest.mark.parametrize(

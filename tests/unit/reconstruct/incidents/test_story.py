@@ -8,7 +8,9 @@ from reconstruct.incidents.causes import Absence
 from reconstruct.incidents.story import Effects, Successor, Totals, events_of, incident_of
 
 SECOND = 1_000_000
-DIED = Absence(2, 100 * SECOND, 97 * SECOND, 141 * SECOND, "broker_died", True, ("died",))
+DIED = Absence(
+    2, 100 * SECOND, 97 * SECOND, 141 * SECOND, "broker_died", True, ("died",), ("back",), False, "effect_logged"
+)
 
 
 def effects(
@@ -18,7 +20,7 @@ def effects(
     return Effects(kind, 2, *ends, rows, partitions, *lost, (2,), ("orders-0",), (), (), (kind,))
 
 
-OUTAGE = effects("no_live_leader", 100, 106, 12, 12)
+OUTAGE = replace(effects("no_live_leader", 100, 106, 12, 12), harms=("unavailable",))
 ELECTIONS = effects("election", 106, 106, 9, 9)
 UNCLEAN = effects("unclean_election", 106, 106, 3, 3)
 LOSS = effects("records_lost", 106, 106, lost=(240, 260))
@@ -39,9 +41,10 @@ def test_the_death_of_a_broker_and_what_followed():
     assert (incident.elections_count, incident.unclean_elections_count) == (12, 3)
     assert (incident.lost_count_lower, incident.lost_count_upper) == (240, 260)
     assert incident.summary == (
-        "Broker 2 died at 1970-01-01 00:01:40.000 UTC (last sign of life 1970-01-01 00:01:37.000 UTC), and was back"
-        " after 41.0 s. 12 partitions had no live leader, 48.1 s together. 12 elections of another leader, 3 to a"
-        " replica outside of the ISR. Committed records lost: 240 to 260. Over at 1970-01-01 00:02:30.000 UTC."
+        "Broker 2 died by 1970-01-01 00:01:40.000 UTC (last sign of life 1970-01-01 00:01:37.000 UTC), and was back"
+        " after 41.0 s. 12 partitions had no live or no registered leader, at least 48.1 s together. 12 elections of"
+        " another leader, 3 to a replica outside of the ISR. Committed records lost: 240 to 260. Over at"
+        " 1970-01-01 00:02:30.000 UTC."
     )
     assert incident.evidence == (
         "died",
@@ -67,6 +70,39 @@ def test_a_loss_without_a_bound_is_said_so():
     incident = incident_of([DIED], [LOSS, unbounded], TOTALS)
     assert (incident.lost_count_lower, incident.lost_count_upper) == (240, None)
     assert "Committed records lost: at least 240." in incident.summary
+    incident = incident_of([DIED], [replace(unbounded, count_upper=3)], TOTALS)
+    assert "Committed records that may be lost: at most 3." in incident.summary
+
+
+def test_only_what_is_proven_is_a_harm():
+    # a leader that lost its session may have gone on serving, and a deposed one that went on need not have lost any
+    expired = Absence(2, 100 * SECOND, 100 * SECOND, 141 * SECOND, "session_expired", True, (), ("back",))
+    outage, both = effects("offline", 100, 106), effects("two_leaders", 100, 106)
+    assert incident_of([expired], [outage, both], TOTALS).harm == "possible"
+    assert incident_of([expired], [replace(outage, harms=("unavailable",))], TOTALS).harm == "unavailable"
+
+
+def test_what_was_inferred_of_a_part_is_said_of_the_event_and_of_the_whole():
+    exact = replace(DIED, start_lower=DIED.start, is_exact=True, inferred_from=None)
+    assert incident_of([exact], [ELECTIONS], TOTALS).inferred_from is None
+    assert incident_of([DIED], [ELECTIONS], TOTALS).inferred_from == "effect_logged"
+    behind = replace(BEHIND, inferred_from="next_request")
+    assert incident_of([exact], [ELECTIONS, behind], TOTALS).inferred_from == "next_request"
+    inferred = {event.event_kind: event.inferred_from for event in events_of([DIED], [], [ELECTIONS, behind])}
+    assert inferred == {
+        "broker_died": "effect_logged",
+        "election": None,
+        "under_replicated": "next_request",
+        "broker_returned": None,
+    }
+
+
+def test_a_return_is_shown_by_its_own_evidence_and_a_cluster_made_anew_is_none():
+    back = [event for event in events_of([DIED], [], []) if event.event_kind == "broker_returned"]
+    assert [(event.began_at, event.evidence) for event in back] == [(141 * SECOND, ("back",))]
+    anew = replace(DIED, return_evidence=())
+    assert [event.event_kind for event in events_of([anew], [], [])] == ["broker_died"]
+    assert "had not come back when the cluster was created again" in incident_of([anew], [], Totals()).summary
 
 
 def test_without_a_broker_that_was_away_nothing_is_made_up():

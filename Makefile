@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
 CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs --durations=10
 # More for pytest: make test PYTEST_ARGS="-k session"
@@ -30,7 +30,7 @@ endef
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
 
-.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock docs clean
+.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock sbom docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -48,9 +48,9 @@ $(STAMP): pyproject.toml requirements.lock
 	fi
 	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
 	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day.
-	@$(PIP) --requirement <(grep -E '^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==' requirements.lock)
-	@$(PIP) --no-build-isolation --requirement requirements.lock
-	@$(PIP) --no-build-isolation --editable .
+	@$(PIP) --require-hashes --requirement <(awk '/^[^ #]/ { builds = /^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/ } builds' requirements.lock)
+	@$(PIP) --require-hashes --requirement requirements.lock
+	@$(PIP) --editable .
 	@touch $@
 
 demo: env ## the whole pipeline on the real capture that ships here; ends with a summary and the report's place
@@ -99,14 +99,23 @@ table-hashes: env ## a hash of each table's rows over all captures: the same bef
 docs: env ## write docs/tables.md from the table specs, docs/transitions.md from the model's tables, docs/rules.md from the rules, docs/event-types.md from the message shapes
 	$(BIN)/python -m jobs.docs
 
-# The newest versions inside pyproject.toml's ranges, resolved in an environment of their own.
+# The newest versions inside pyproject.toml's ranges, one set for every Python, Linux and macOS, with the hashes of all
+# files of each release. colorama is wanted on Windows only.
 lock: ## resolve pyproject.toml anew into requirements.lock
 	rm -rf .cache/lock
 	$${PYTHON:-python3.11} -m venv .cache/lock
-	.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
-	{ sed '/^[^#]/,$$d' requirements.lock; .cache/lock/bin/python -m pip freeze --all --exclude pip --exclude kafka-state-replay; } > .cache/requirements.lock
+	.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	{ sed '/^[^#]/,$$d' requirements.lock; .cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --extra dev --generate-hashes \
+	  --no-emit-package colorama --no-emit-index-url --no-annotate --no-header pyproject.toml; } > .cache/requirements.lock
 	mv .cache/requirements.lock requirements.lock
 	rm -rf .cache/lock
+
+sbom: env ## list what is installed, fetched and vendored, with licences: .cache/sbom/sbom.cdx.json (CycloneDX)
+	rm -rf .cache/sbom
+	$(BIN)/python -m venv .cache/sbom
+	.cache/sbom/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0
+	.cache/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-file .cache/sbom/packages.json $(BIN)/python
+	.cache/sbom/bin/python -m tests.bill_of_materials .cache/sbom/packages.json .cache/sbom/sbom.cdx.json
 
 clean: ## remove what the targets above made, but not .venv
 	rm -rf .cache dist build report lake spark-warehouse

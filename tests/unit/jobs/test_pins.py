@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from packaging.requirements import Requirement
 
-from jobs.session.pinned_jars import DELTA_JARS
+from jobs.session import pinned_jars
+from jobs.session.pinned_jars import DELTA_JARS, JarsMissing, file_name, local_jars
 from tests import ROOT
 
 
@@ -21,8 +23,9 @@ def normal(name: str) -> str:
 
 def locked() -> dict[str, str]:
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
-    return {normal(name): version for name, version in pairs}
+    pins = (Requirement(line.removesuffix(" \\")) for line in lines if "==" in line)
+    here = (pin for pin in pins if pin.marker is None or pin.marker.evaluate())
+    return {normal(pin.name): str(pin.specifier).removeprefix("==") for pin in here}
 
 
 def test_installed_versions_are_the_locked_ones():
@@ -33,6 +36,12 @@ def test_installed_versions_are_the_locked_ones():
         if installed.get(name) != version
     }
     assert differing == {}, "run make env"
+
+
+def test_the_lock_holds_pins_and_hashes_and_nothing_else():
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pin, digest = r"[\w.-]+==\S+(?: ; [^\\\n]+)?", r" \\\n    --hash=sha256:[0-9a-f]{64}"
+    assert re.fullmatch(rf"(?:#.*\n)+(?:{pin}(?:{digest})+\n)+", text), "run make lock"
 
 
 def test_every_declared_dependency_is_locked():
@@ -61,6 +70,21 @@ def test_delta_jars_are_of_the_version_and_spark_that_are_installed():
         f"io.delta:delta-spark_{spark}_2.13:{metadata.version('delta-spark')}",
         f"io.delta:delta-storage:{metadata.version('delta-spark')}",
     }
+
+
+def test_a_jar_of_other_bytes_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (coordinate, *_), fetched = DELTA_JARS, []
+
+    def fetch(java: str, pinned: object, folder: Path, listed: str) -> None:
+        fetched.append(folder)
+        (folder / file_name(coordinate)).write_bytes(b"another jar")
+
+    monkeypatch.setattr(pinned_jars, "_download", fetch)
+    (tmp_path / file_name(coordinate)).write_bytes(b"left by somebody")
+    with pytest.raises(JarsMissing, match="is not the file that this version was made with"):
+        local_jars("java", {coordinate: DELTA_JARS[coordinate]}, tmp_path, "the jar")
+    assert fetched == [tmp_path]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("package", "major"), [("pandas", "2"), ("pyspark", "4")])

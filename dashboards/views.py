@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dashboards.questions.question import questions
 from ingest.lake.tables import TABLES, TableSpec, bronze
 from ingest.lake.tables.bronze import SourceKind
 
@@ -92,7 +93,8 @@ SELECT *, led_by_preferred / nullif(led_partitions, 0) AS preferred_share FROM s
 
 @dataclass(frozen=True)
 class View:
-    """A named query over tables; ``grain`` says what one row of it is, ``meaning`` what the columns are."""
+    """A named query over tables; ``grain`` says what one row of it is, or what it answers, ``meaning`` what the columns
+    are."""
 
     full_name: str
     grain: str
@@ -135,5 +137,20 @@ VIEWS: Final[Mapping[str, View]] = {
             " (led_by_preferred), and the share.",
             _PREFERRED_SHARE,
         ),
+    )
+}
+#: Where saved questions are views: each that can be asked without a parameter, - in its name written _.
+QUESTIONS_SCHEMA: Final = "questions"
+QUESTION_VIEWS: Final[Mapping[str, View]] = {
+    view.full_name: view
+    for view in (
+        View(
+            f"{QUESTIONS_SCHEMA}.{question.name.replace('-', '_')}",
+            question.title,
+            question.read,
+            question.sql_of_all,
+        )
+        for question in questions().values()
+        if not question.give
     )
 }

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from collections.abc import Sequence
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jobs.command.execution import main
 from jobs.command.job import Common, Job, RunReport, ShowProgress, UsageError, require_lake
+from jobs.session.printable import printable
 from jobs.session.progress import silent
 from jobs.sql.answer import answer
 from jobs.sql.text import statements_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from dashboards.views import View
-    from ingest.lake.tables import TableSpec
-
-#: Words of statements that list tables, or whose tables are named only while they run.
-_ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute)\b")
 
 
 @dataclass(frozen=True)
@@ -51,48 +45,37 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     """Print what the statements give; raise :class:`UsageError` at the first that is wrong or would do more than
     read."""
+    from jobs.sql.names import LakeNames
     from jobs.sql.read_only import reading_only
 
     progress("naming the lake's tables")
-    open_lake(spark, params.lake, params.statements)
+    names = LakeNames(spark, params.lake)
+    if params.statements is not None:
+        names.name(params.statements)
     progress("")
     with reading_only(spark):
         if params.statements is None:
             from jobs.sql.shell import interact
 
-            interact(spark, params.format)
+            interact(spark, names, params.format)
         else:
-            for statement in params.statements:
-                answer(spark, statement, params.format, progress)
+            for number, statement in enumerate(params.statements, 1):
+                _answer_one_of(spark, params, number, statement, progress)
     return RunReport()
 
 
-def open_lake(spark: SparkSession, root: str, statements: Sequence[str] | None = None) -> None:
-    """Name the tables of the lake, and views over them, that the statements may mean, without any all; nothing is made
-    in it."""
-    from dashboards.views import VIEWS, View
-    from ingest.lake.delta import Lake
-    from ingest.lake.tables import TABLES
-
-    lake = Lake(spark, root)
-    if not any(lake.exists(spec) for spec in TABLES.values()):
-        raise UsageError(
-            f"{root} holds no table of a lake: run `kafka-state-replay ingest PATH` first, or give --lake DIR"
-        )
-    meant = _meant([*TABLES.values(), *VIEWS.values()], statements)
-    views = [one for one in meant if isinstance(one, View) and all(map(lake.exists, one.tables))]
-    tables = [one for one in meant if not isinstance(one, View)] + [spec for view in views for spec in view.tables]
-    lake.register({spec.full_name: spec for spec in tables}.values())
-    for view in views:
-        spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
-
-
-def _meant(every: Sequence[TableSpec | View], statements: Sequence[str] | None) -> list[TableSpec | View]:
-    """The tables and views that the statements name; all of them where one may list tables, or make a name while it
-    runs. To name a table takes a quarter of a second."""
-    text = " ".join(statements or ()).lower()
-    named = [one for one in every if one.name in text]
-    return list(every) if not named or _ANY_TABLE.search(text) else named
+def _answer_one_of(spark: SparkSession, params: Params, number: int, statement: str, progress: ShowProgress) -> None:
+    """The answer to one statement, below its number and begin where it is one of several."""
+    count = len(params.statements or ())
+    label = f"statement {number} of {count}: {printable(textwrap.shorten(statement, 80, placeholder=' ...'))}"
+    if count > 1 and params.format in ("table", "markdown"):
+        print(f"{'' if number == 1 else chr(10)}-- {label}\n")
+    try:
+        answer(spark, statement, params.format, progress)
+    except UsageError as error:
+        if count > 1:
+            raise UsageError(f"{label}: {error}") from error
+        raise
 
 
 def _statements(options: argparse.Namespace) -> tuple[str, ...] | None:

@@ -26,6 +26,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "at": "the instant asked about",
 }
 TIMES: Final = ("from", "to", "at")
+_TYPES: Final = {"partition": "INT", "broker": "INT", **dict.fromkeys(TIMES, "TIMESTAMP")}
 _HERE: Final = Path(__file__).parent
 _COMMENT: Final = re.compile(r"^-- ?(.*)$")
 _FIELD: Final = re.compile(r"^(numbers|needs|give|read|next): (.*)$")
@@ -46,6 +47,11 @@ class Question:
     next: tuple[str, ...]
     sql: str
     parameters: tuple[str, ...]
+
+    @property
+    def sql_of_all(self) -> str:
+        """The query with no parameter given: of all clusters, topics, brokers and times."""
+        return _MARKER.sub(lambda marker: f"CAST(NULL AS {_TYPES.get(marker[1], 'STRING')})", self.sql)
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobs.command.job import RunReport, ShowProgress
 from jobs.session.progress import silent
-from jobs.sql_job import open_lake
+from jobs.sql.names import LakeNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ def answer(
     from jobs.sql.output import WRITERS
 
     progress("naming the lake's tables")
-    open_lake(spark, lake_root, (question.sql,))
+    LakeNames(spark, lake_root).name((question.sql,))
     progress(question.title)
     rows = rows_of(spark, question, given)
     if not with_evidence and _EVIDENCE in rows.columns:

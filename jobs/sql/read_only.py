@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from dashboards.views import VIEWS
-from ingest.lake.tables import TABLES
+from jobs.sql.catalog import RELATIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -214,14 +213,14 @@ def _refused_relation(node: Any, kind: str, names: frozenset[str]) -> str | None
     if len(name) == 3 and name[0] == "spark_catalog":
         del name[0]
     shown = ".".join(f"`{part}`" for part in parts)
-    is_of_lake = len(name) == 2 and (".".join(name) in TABLES or ".".join(name) in VIEWS)
+    is_of_lake = len(name) == 2 and ".".join(name) in RELATIONS
     return None if is_of_lake else f"{shown}, which is no table of the lake{_meant(name[-1])},"
 
 
 def _meant(name: str) -> str:
     """The tables and views with that name, or nearly that, in another schema perhaps, as a question."""
-    known = {full_name.partition(".")[2]: full_name for full_name in (*TABLES, *VIEWS)}
-    near = difflib.get_close_matches(name, known, n=3)
+    known = {full_name.partition(".")[2]: full_name for full_name in reversed(RELATIONS)}
+    near = [name] if name in known else difflib.get_close_matches(name, known, n=3)
     return f" (did you mean {' or '.join(known[one] for one in near)}?)" if near else ""
 
 

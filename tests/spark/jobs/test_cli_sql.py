@@ -113,6 +113,18 @@ def test_a_file_s_statements_are_run_in_order(ask, tmp_path):
     assert ask("-f", str(tmp_path / "two.sql"), "--format", "csv") == (0, "one\n1\ntwo\n;\n", "")
 
 
+def test_of_several_statements_each_answer_is_labelled_and_the_wrong_one_named(ask, tmp_path):
+    file = tmp_path / "three.sql"
+    file.write_text("SELECT 1 AS one; SELECT\n 2 AS two; SELECT 1 / 'x'; SELECT 3", encoding="utf-8")
+    code, out, err = ask("-f", str(file))
+    assert out.startswith(
+        "-- statement 1 of 4: SELECT 1 AS one\n\none\n---\n  1\n\n-- statement 2 of 4: SELECT 2 AS two"
+    )
+    assert code == 2
+    assert "statement 3 of 4: SELECT 1 / 'x': [" in err
+    assert "SELECT 3" not in out
+
+
 def test_without_a_terminal_the_shell_reads_standard_input(ask, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one;\nSELECT 2 AS two\n"))
     assert ask("--format", "csv") == (0, "one\n1\ntwo\n2\n", "")

@@ -12,16 +12,17 @@ from datetime import UTC, datetime
 import pytest
 
 from dashboards.questions.question import questions
-from dashboards.views import VIEWS
+from dashboards.views import QUESTION_VIEWS, VIEWS
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
-from jobs import cli, demo_job, ingest_job, reconstruct_job, sql_job
+from jobs import cli, demo_job, ingest_job, reconstruct_job
 from jobs.command import job
 from jobs.session import java
 from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
 from jobs.session.progress import Progress
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
+from jobs.sql.names import meant_by
 from jobs.sql.text import split_statements
 
 
@@ -274,16 +275,21 @@ def test_findings_are_counted_by_severity():
         (["SELECT 1 FROM silver.Znode_Changes"], ["znode_changes"]),
         (["USE gold", "SELECT * FROM divergences"], ["divergences"]),
         (["SELECT * FROM bronze.evidence_lines"], ["evidence_lines"]),
-        (["SHOW TABLES IN gold; SELECT * FROM divergences"], None),
-        (["SELECT * FROM IDENTIFIER('gold.' || 'divergences')"], None),
-        (["SELECT * FROM gold.no_such_table"], None),
-        (None, None),
+        (["SELECT * FROM questions.elections"], ["elections"]),
+        (["SELECT * FROM `gold`.`incidents`"], ["incidents"]),
+        (["SELECT 1"], []),
     ],
 )
 def test_sql_names_the_tables_that_statements_may_mean(statements, named):
-    every = [*TABLES.values(), *VIEWS.values()]
-    found = [one.name for one in sql_job._meant(every, statements)]
-    assert found == (named or [one.name for one in every])
+    assert [one.name for one in meant_by(statements)] == named
+
+
+def test_sql_names_every_table_where_a_statement_may_list_them_or_make_a_name():
+    every = [*TABLES, *VIEWS]
+    for statement in ("SHOW TABLES IN gold; SELECT * FROM divergences", "SELECT * FROM IDENTIFIER('gold.' || 'x')"):
+        assert [one.full_name for one in meant_by([statement])] == every
+    assert [one.full_name for one in meant_by(["SHOW TABLES IN questions"])] == [*every, *QUESTION_VIEWS]
+    assert [one.full_name for one in meant_by(None)] == [*every, *QUESTION_VIEWS]
 
 
 @pytest.mark.parametrize(

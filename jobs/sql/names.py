@@ -1,0 +1,55 @@
+"""The names of a lake's tables and views in a session: those that statements mean, as naming one takes a quarter of a
+second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from dashboards.views import QUESTION_VIEWS, QUESTIONS_SCHEMA, VIEWS, View
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES, TableSpec
+from jobs.command.job import PROGRAM, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Words of statements that list tables, or whose tables are named only while they run.
+_ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute|schema|database|namespace)\b")
+
+
+class LakeNames:
+    """What of one lake SQL can name. The lake must hold a table; :class:`UsageError` where it holds none."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._spark, self._lake = spark, Lake(spark, root)
+        self._named: set[str] = set()
+        if not any(self._lake.exists(spec) for spec in TABLES.values()):
+            raise UsageError(f"{root} holds no table of a lake: run `{PROGRAM} ingest PATH` first, or give --lake DIR")
+
+    def name(self, statements: Sequence[str] | None = None) -> None:
+        """Name the tables and views that the statements may mean, without any all; nothing is made in the lake."""
+        meant = [one for one in meant_by(statements) if one.full_name not in self._named]
+        views = [one for one in meant if isinstance(one, View) and all(map(self._lake.exists, one.tables))]
+        tables = [one for one in meant if not isinstance(one, View)] + [spec for view in views for spec in view.tables]
+        self._lake.register({spec.full_name: spec for spec in tables if spec.full_name not in self._named}.values())
+        if any(view.full_name in QUESTION_VIEWS for view in views):
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {QUESTIONS_SCHEMA}")
+        for view in views:
+            self._spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
+        self._named.update([spec.full_name for spec in tables] + [view.full_name for view in views])
+
+
+def meant_by(statements: Iterable[str] | None) -> list[TableSpec | View]:
+    """The tables and views that the statements name; all of them where one may list tables, or make a name while it
+    runs. A question's view has a name that a table may have, too: it takes its schema."""
+    every: list[TableSpec | View] = [*TABLES.values(), *VIEWS.values()]
+    if statements is None:
+        return [*every, *QUESTION_VIEWS.values()]
+    text = " ".join(statements).lower().replace("`", "")
+    asked = [one for one in QUESTION_VIEWS.values() if one.full_name in text]
+    named = [one for one in every if one.name in text]
+    if _ANY_TABLE.search(text):
+        return [*every, *(QUESTION_VIEWS.values() if QUESTIONS_SCHEMA in text else ())]
+    return [*named, *asked]

@@ -9,6 +9,7 @@ from typing import Final
 from ingest.containers import snappy, storage, tar_archives, zip_archives
 from ingest.containers.compression import Decompressed, codec_of
 from ingest.containers.entries import Entry
+from ingest.containers.limits import TOO_MANY, TOO_MUCH, Allowance
 from ingest.containers.storage import ByteStream
 from ingest.containers.streams import Empty, Peekable
 from ingest.containers.tar_archives import BLOCK, is_tar
@@ -62,16 +63,17 @@ def contents(location: str, offset: int = 0) -> Iterator[Content]:
     raw = storage.open_stream(location, offset)
     try:
         outer = Peekable(raw)
+        walk = _Walk(Allowance(storage.size_bytes(location)))
         if offset or location.lower().endswith(_PACKAGES):
             yield Content(None, "none", outer)
         elif zip_archives.is_zip(outer.peek(8)):
             file = storage.open_seekable(location)
             try:
-                yield from _Walk().members(zip_archives.entries(file), None, "zip", 1)
+                yield from walk.members(zip_archives.entries(file), None, "zip", 1, 0)
             finally:
                 storage.close(file)
         else:
-            yield from _Walk().contents(outer, None, "none", 1)
+            yield from walk.contents(outer, None, "none", 1, 0)
     finally:
         storage.close(raw)
 
@@ -79,12 +81,13 @@ def contents(location: str, offset: int = 0) -> Iterator[Content]:
 class _Walk:
     """One pass over a file; it remembers the names of members, to tell equal ones apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         self._names: dict[str, int] = {}
+        self._allowance = allowance
 
-    def contents(self, stream: Peekable, name: str | None, packed: str, archive: int) -> Iterator[Content]:
+    def contents(self, stream: Peekable, name: str | None, packed: str, archive: int, layer: int) -> Iterator[Content]:
         """What one file or member holds. ``packed`` is what it stands in, ``archive`` how many archives there are
-        around it if it is one, itself included."""
+        around it if it is one, itself included, ``layer`` how many layers it was unpacked from."""
         compression = None
         layers = 0
         while True:
@@ -98,7 +101,9 @@ class _Walk:
             if layers > MAX_LAYERS:
                 yield self._content(name, packed if name else compression, Empty(), TOO_MANY_LAYERS)
                 return
-            stream = Peekable(Decompressed(stream, codec) if codec else snappy.SnappyStream(stream))
+            unpacked: ByteStream = Decompressed(stream, codec) if codec else snappy.SnappyStream(stream)
+            stream = Peekable(self._allowance.limited(unpacked, layer))
+            layer += 1
         head = stream.peek(BLOCK)
         found = None if (name or "").lower().endswith(_PACKAGES) else _archive(stream, head, compression)
         if found is None:
@@ -108,19 +113,28 @@ class _Walk:
         elif archive > MAX_ARCHIVES:
             yield self._content(name, packed, Empty(), TOO_DEEP)
         else:
-            yield from self.members(found[0], name, found[1], archive)
+            yield from self.members(found[0], name, found[1], archive, layer)
 
-    def members(self, entries: Iterator[Entry], name: str | None, packed: str, archive: int) -> Iterator[Content]:
+    def members(
+        self, entries: Iterator[Entry], name: str | None, packed: str, archive: int, layer: int
+    ) -> Iterator[Content]:
         """The members of an archive, those of archives inside it in their places."""
         for entry in entries:
             if entry.name is None:
                 yield self._content(name, packed, Empty(), entry.problem)
                 continue
             member = entry.name if name is None else f"{name}!{entry.name}"
+            if not self._allowance.admits(member):
+                yield self._content(name, packed, Empty(), TOO_MANY)
+                return
             if entry.problem is not None:
                 yield self._content(member, packed, entry.stream, entry.problem)
-            else:
-                yield from self.contents(Peekable(entry.stream), member, packed, archive + 1)
+                continue
+            stream = Peekable(self._allowance.limited(entry.stream, layer))
+            yield from self.contents(stream, member, packed, archive + 1, layer + 1)
+            if self._allowance.left(layer) <= 0:  # to look for the next entry might mean to read on
+                yield self._content(name, packed, Empty(), TOO_MUCH)
+                return
 
     def _content(self, member: str | None, compression: str, stream: ByteStream, problem: str | None) -> Content:
         if member is None:

@@ -11,10 +11,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from pyarrow import fs
 
+#: What any file may unpack to; one of which :data:`MAX_RATIO` times its size is more, to that. Of a file with holes the
+#: size is that of its data.
+FREE_BYTES: Final = 8 << 30
+#: Logs shrink to a fiftieth, with xz to a hundredth.
+MAX_RATIO: Final = 1000
+HOLE: Final = (
+    f"a sparse file of more than {FREE_BYTES >> 30} GiB and more than {MAX_RATIO} times its data: not read; copy what"
+    " it holds into a file without holes"
+)
 _URI = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]+)://")
 
 
@@ -95,6 +104,14 @@ def open_seekable(location: str) -> SeekableStream:
     return cast(SeekableStream, system.open_input_file(inner))
 
 
+def size_bytes(location: str) -> int:
+    """The file's size; ``OSError`` where it is gone."""
+    if is_local(location):
+        return os.stat(location).st_size
+    system, inner = fs.FileSystem.from_uri(location)
+    return int(system.get_file_info(inner).size or 0)
+
+
 def close(stream: ByteStream) -> None:
     """Close what can be closed."""
     closing = getattr(stream, "close", None)
@@ -106,7 +123,8 @@ def _list_local(path: str, location: str) -> Iterator[ListedFile]:
     if not os.path.exists(location):
         raise StorageError(f"{path} does not exist: give the path of a log, or of a folder of logs")
     if os.path.isfile(location):
-        yield ListedFile(location, _printable(os.path.basename(location)), state=_local_state(location))
+        name = _printable(os.path.basename(location))
+        yield ListedFile(location, name, _hole_problem(location), _local_state(location))
         return
     root = os.path.realpath(location)
     denied: list[OSError] = []
@@ -120,7 +138,7 @@ def _list_local(path: str, location: str) -> Iterator[ListedFile]:
                     continue
                 yield ListedFile(full, relative, problem)
             elif os.path.isfile(full):
-                yield ListedFile(full, relative, state=_local_state(full))
+                yield ListedFile(full, relative, _hole_problem(full), _local_state(full))
             elif os.path.exists(full):
                 yield ListedFile(full, relative, "a device, pipe or socket: not opened")
     for error in denied:
@@ -137,6 +155,16 @@ def _local_state(location: str) -> str:
     except OSError:  # gone since it was listed: reading it will say so
         return ""
     return f"{found.st_size}@{found.st_mtime_ns}"
+
+
+def _hole_problem(full: str) -> str | None:
+    """Why a file that is nearly nothing but a hole is not read: its zeros would be work without end."""
+    try:
+        found = os.stat(full)
+    except OSError:
+        return None
+    is_hole = found.st_size > max(FREE_BYTES, MAX_RATIO * found.st_blocks * 512)
+    return HOLE if is_hole else None
 
 
 def _remote_state(info: fs.FileInfo) -> str:

@@ -213,6 +213,8 @@ def _open(items: list[WorkItem]) -> Iterator[tuple[WorkItem, ByteStream]]:
                 if wanted is not None:
                     skip(content.stream, wanted.offset)
                     yield wanted, content.stream
+                if not members:  # what follows may be work without end
+                    break
 
 
 def _item_bins(items: Sequence[WorkItem], spark: SparkSession) -> list[list[WorkItem]]:

@@ -102,46 +102,60 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
         for s in roles:
             if s.leader == role.leader:
                 followed.setdefault(s.replica_id, []).append(s)
+        known_by: dict[tuple[int, int], _KnownOfMember] = {}
         for state in evidence.decided:
             if state.leader != role.leader:
                 began = max(began, min(later(state.end, slack), role.end))
                 continue
             start, until = max(state.valid_from + slack, began), min(earlier(state.end, slack), role.end)
+            if start >= until:
+                continue
             for member in set(state.isr) - {role.leader}:
-                fetched = followed.get(member, [])
+                if (member, began) not in known_by:
+                    drops = facts.drops.get((member, oe.LOG_END_OFFSET), ())
+                    known_by[member, began] = _KnownOfMember(drops, followed.get(member, ()), began, committed)
+                known_at = known_by[member, began].at
                 for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
-                    since = _heard_of_since(facts, fetched, member, began, fact.at)
-                    known = interval_at(committed, since) if since is not None else None
+                    known = known_at(fact.at)
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
-                if start >= until:
-                    continue
                 if member not in log_ends:
                     log_ends[member] = facts.upper_of((member, oe.LOG_END_OFFSET))
                 log_end = log_ends[member]
                 for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
-                    since = _heard_of_since(facts, fetched, member, began, instant)
-                    known, limit = (
-                        (interval_at(committed, since) if since is not None else None),
-                        interval_at(log_end, instant),
-                    )
+                    known, limit = known_at(instant), interval_at(log_end, instant)
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
                         facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
 
 
-def _heard_of_since(facts: Facts, followed: Sequence[RoleSpan], member: int, began: int, instant: int) -> int | None:
-    """Since when, before ``instant``, what the leader knows of a member's log is what the member has.
+class _KnownOfMember:
+    """What the leader had committed at most when what it knows of a member's log began to be what the member has.
 
     That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
     something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
-    until it fetches again (KIP-101); None where that is not proven. ``followed`` are its spans under this leader.
+    until it fetches again (KIP-101), and where that is not proven nothing is known. ``followed`` are its spans under
+    this leader.
     """
-    drops = [drop for drop in facts.drops.get((member, oe.LOG_END_OFFSET), ()) if drop.start <= instant]
-    since = max([began, *(drop.end for drop in drops)])
-    lost = max(
-        (d.end for d in drops if any(began <= s.begun < d.start - 2 * LINE_TO_ACT_US for s in followed)), default=None
-    )
-    if lost is not None:
-        since = max(since, min((s.proven_from for s in followed if s.proven_from > lost), default=EVER_AFTER))
-    return since if since < instant else None
+
+    def __init__(
+        self, drops: Sequence[Drop], followed: Sequence[RoleSpan], began: int, committed: Sequence[Step]
+    ) -> None:
+        ordered = sorted(drops, key=lambda drop: drop.start)
+        self._starts = [drop.start for drop in ordered]
+        since, lost = began, None
+        self._sinces = [since]
+        for drop in ordered:
+            since = max(since, drop.end)
+            if any(began <= span.begun < drop.start - 2 * LINE_TO_ACT_US for span in followed):
+                lost = drop.end if lost is None else max(lost, drop.end)
+            fetched_again = (
+                began if lost is None else min((s.proven_from for s in followed if s.proven_from > lost), default=None)
+            )
+            self._sinces.append(EVER_AFTER if fetched_again is None else max(since, fetched_again))
+        self._committed = [interval_at(committed, since) for since in self._sinces]
+
+    def at(self, instant: int) -> Step | None:
+        """None where that is not proven, or nothing bounded what was committed then."""
+        index = bisect_right(self._starts, instant)
+        return self._committed[index] if self._sinces[index] < instant else None

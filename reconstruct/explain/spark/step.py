@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import (
     CONTROLLER_EVENTS,
@@ -55,8 +56,21 @@ class Question:
     cluster_id: str | None = None
 
 
+class _OneCluster(PinnedLake):
+    """The lake as if it held one cluster."""
+
+    def __init__(self, lake: Lake, cluster_id: str) -> None:
+        super().__init__(lake)
+        self._cluster_id = cluster_id
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The cluster's rows of a table."""
+        return super().read(spec).where(F.col("cluster_id") == self._cluster_id)
+
+
 def explain(lake: Lake, question: Question) -> str:
     """The explanation as text. Raises :class:`NothingKnown`."""
+    lake = PinnedLake(lake)
     incarnations = _incarnations(lake, question)
     clusters = sorted({row["cluster_id"] for row in incarnations}) or _describing(lake, question)
     if len(clusters) > 1:
@@ -70,7 +84,7 @@ def explain(lake: Lake, question: Question) -> str:
     description = described(span.start, span.end, answers, missed)
     rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
     if rows:
-        views = {history.cluster_id: history.view for history in cluster_histories(lake)}
+        views = {history.cluster_id: history.view for history in cluster_histories(_OneCluster(lake, cluster_id))}
         refused = _refusals_of_no_partition(lake, question, cluster_id)
         found = _findings(lake, question, cluster_id, _incarnation(incarnations, question))
         return explanation(heading, history_of(rows, views), span, refused, description, found)

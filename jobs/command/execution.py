@@ -35,6 +35,7 @@ from jobs.command.job import (
     common_of,
     lake_of,
 )
+from jobs.command.lost_files import lost_file
 from jobs.session.java import JavaMissing
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.printable import printable
@@ -254,6 +255,9 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
         print(printable(traceback.format_exc(), kept="\n\t"), end="", file=sys.stderr)
     if _is_of_a_full_disk(error):
         return _failure(_room(common, has_spark=log_file is not None), FAILED)
+    lost = lost_file(error)
+    if lost is not None:
+        return _failure(lost, FAILED)
     first = (str(error).strip().splitlines() or [""])[0]
     where = f"; Spark's log is {log_file}" if log_file else ""
     hint = "" if common.verbose else "; -v shows where"

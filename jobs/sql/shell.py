@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jobs.command.job import UsageError
+from jobs.command.lost_files import lost_file
 from jobs.session.caches import cache_dir
 from jobs.session.printable import printable
 from jobs.sql import catalog
@@ -86,6 +87,11 @@ def _answer_or_say(spark: SparkSession, names: LakeNames, statement: str, style:
         print(f"({count} row{'' if count == 1 else 's'})", file=sys.stderr)
     except UsageError as error:
         print(printable(str(error)), file=sys.stderr)
+    except Exception as error:
+        told = lost_file(error)
+        if told is None:
+            raise
+        print(printable(told), file=sys.stderr)
     except KeyboardInterrupt:
         spark.sparkContext.cancelAllJobs()
         print("interrupted", file=sys.stderr)

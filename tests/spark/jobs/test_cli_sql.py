@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -138,3 +140,27 @@ def test_a_folder_that_is_no_lake(spark, tmp_path, capsys):
 def test_a_column_s_name_controls_no_terminal(ask):
     _, out, _ = ask("SELECT 1 AS `\x1b[31mred`")
     assert out.splitlines()[0] == "\\x1b[31mred"
+
+
+def test_a_file_that_vanishes_is_told_in_one_sentence(spark, ask, lake, capsys):
+    from ingest.lake.tables import TABLES
+    from jobs.sql.names import LakeNames
+    from jobs.sql.shell import _answer_or_say
+
+    folder = Path(lake.path(TABLES["gold.divergences"]))
+    shutil.rmtree(folder)
+    spark.range(3).write.format("delta").save(str(folder))
+    (whole, *_) = sorted(folder.glob("*.parquet"))
+    whole.write_bytes(whole.read_bytes()[:-9])
+    code, _, err = ask("SELECT * FROM gold.divergences ORDER BY id")
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith(f"kafka-state-replay: {whole} cannot be read, it is cut or damaged: put it back")
+
+    whole.unlink()
+    for statement in ("SELECT * FROM gold.divergences", "SELECT count(id + 1) FROM gold.divergences"):
+        code, _, err = ask(statement)
+        assert (code, err.count("\n")) == (1, 1)
+        assert err.startswith(f"kafka-state-replay: {whole} is gone: where another job was tidying the lake")
+
+    _answer_or_say(spark, LakeNames(spark, lake.root), "SELECT * FROM gold.divergences", "csv")
+    assert capsys.readouterr().err.startswith(f"{whole} is gone: ")

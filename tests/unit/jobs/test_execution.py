@@ -102,6 +102,21 @@ def test_a_line_of_a_log_about_a_full_disk_is_not_our_disk(capsys):
 
 
 @pytest.mark.usefixtures("no_spark")
+def test_a_lost_file_of_the_lake_is_named(capsys):
+    def run(*_):
+        raise RuntimeError(
+            "An error occurred while calling o7.next.\n: org.apache.spark.SparkException: Job aborted: "
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:///the%20lake/part-0.c000.parquet."
+            " File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001\n\tat x"
+        )
+
+    assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("kafka-state-replay: /the lake/part-0.c000.parquet is gone: ")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
 def test_nothing_of_others_controls_the_terminal(capsys):
     def run(spark, params, progress):
         progress("reading \x1b]0;owned\x07.log")

@@ -100,13 +100,13 @@ docs: env ## write docs/tables.md from the table specs, docs/transitions.md from
 	$(BIN)/python -m jobs.docs
 
 # The newest versions inside pyproject.toml's ranges, one set for every Python, Linux and macOS, with the hashes of all
-# files of each release. colorama is wanted on Windows only.
+# files of each release. colorama and pywin32 are wanted on Windows only.
 lock: ## resolve pyproject.toml anew into requirements.lock
 	rm -rf .cache/lock
 	$${PYTHON:-python3.11} -m venv .cache/lock
 	.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
-	{ sed '/^[^#]/,$$d' requirements.lock; .cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --extra dev --generate-hashes \
-	  --no-emit-package colorama --no-emit-index-url --no-annotate --no-header pyproject.toml; } > .cache/requirements.lock
+	{ sed '/^[^#]/,$$d' requirements.lock; .cache/lock/bin/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --extra dev --extra mcp --generate-hashes \
+	  --no-emit-package colorama --no-emit-package pywin32 --no-emit-index-url --no-annotate --no-header pyproject.toml; } > .cache/requirements.lock
 	mv .cache/requirements.lock requirements.lock
 	rm -rf .cache/lock
 

@@ -53,23 +53,30 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         if options.name is not None:
             raise UsageError("give NAME or --list, not both")
         return Params(common.lake, None, {})
-    question = _question(options.name)
-    given = {name: _value(name, getattr(options, f"given_{name}")) for name in PARAMETERS}
+    question = question_named(options.name)
+    given = {name: getattr(options, f"given_{name}") for name in PARAMETERS}
+    bound = bound_to(question, given, may_lack=options.show)
+    if not options.show:
+        require_lake(common)
+    return Params(common.lake, question, bound, options.format, options.evidence, options.show)
+
+
+def bound_to(question: Question, given: Mapping[str, Any], *, may_lack: bool = False) -> Mapping[str, Any]:
+    """A value, or None, for each parameter of the question: of a time the first instant that it may mean.
+    :class:`UsageError` where one is given that it does not know, or one that it needs is missing and may not be."""
     named = {name: value for name, value in given.items() if value is not None}
-    for name in () if options.show else question.give:
-        if name not in named:
+    for name in question.give:
+        if name not in named and not may_lack:
             raise UsageError(f"{question.name} needs --{name}: {PARAMETERS[name]}")
     for name in named:
         if name not in question.parameters:
             takes = ", ".join(f"--{parameter}" for parameter in question.parameters)
             raise UsageError(f"{question.name} knows no --{name}: it takes {takes}")
-    if not options.show:
-        require_lake(common)
-    bound = {name: named.get(name) for name in question.parameters}
-    return Params(common.lake, question, bound, options.format, options.evidence, options.show)
+    return {name: _value(name, named.get(name)) for name in question.parameters}
 
 
-def _question(name: str) -> Question:
+def question_named(name: str) -> Question:
+    """The question; :class:`UsageError` with the nearest names where there is none."""
     found = questions().get(name)
     if found is None:
         near = difflib.get_close_matches(name, questions(), n=3, cutoff=0.5)
@@ -79,7 +86,6 @@ def _question(name: str) -> Question:
 
 
 def _value(name: str, given: Any) -> Any:
-    """The option's value: of a time the first instant that it may mean."""
     return span_of(given, f"--{name}")[0] if name in TIMES and given is not None else given
 
 

@@ -15,8 +15,8 @@ from jobs import (
     demo_job,
     explain_job,
     ingest_job,
-    lab_job,
     maintain_job,
+    mcp_job,
     merge_job,
     reconstruct_job,
     report_job,
@@ -25,6 +25,7 @@ from jobs import (
 )
 from jobs.command.execution import EXIT_CODES, declare, parsed, run
 from jobs.command.job import PROGRAM, Common, Job
+from jobs.lab import job as lab
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
@@ -38,8 +39,9 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     explain_job.JOB,
     sql_job.JOB,
     merge_job.JOB,
+    mcp_job.JOB,
     maintain_job.JOB,
-    lab_job.JOB,
+    lab.JOB,
 )
 
 _DESCRIPTION: Final = (

@@ -30,6 +30,12 @@ class IncidentParams:
     lake: str
     incident_id: str
 
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[0-9a-f]{4,32}", self.incident_id):
+            raise UsageError(
+                f"incident {self.incident_id!r}: give an incident_id, or the first four digits of one or more"
+            )
+
 
 @dataclass(frozen=True)
 class Params:
@@ -41,6 +47,13 @@ class Params:
     at: datetime
     until: datetime
     cluster_id: str | None = None
+
+    @classmethod
+    def of(cls, lake: str, topic: str, partition_id: int, at: str, cluster_id: str | None = None) -> Params:
+        """Of a time as people write it (:func:`span_of`)."""
+        if partition_id < 0:
+            raise UsageError(f"partition {partition_id}: partitions are numbered from 0")
+        return cls(lake, topic, partition_id, *span_of(at), cluster_id)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,17 +77,10 @@ def to_params(options: argparse.Namespace, common: Common) -> Params | IncidentP
     if options.incident is not None:
         if len(missing) < len(of_decision):
             raise UsageError("give --incident ID, or --topic T --partition P --at TIME")
-        if not re.fullmatch(r"[0-9a-f]{4,32}", options.incident):
-            raise UsageError(
-                f"--incident {options.incident!r}: give an incident_id, or the first four digits of one or more"
-            )
         return IncidentParams(common.lake, options.incident)
     if missing:
         raise UsageError(f"{', '.join(missing)} not given: give --topic T --partition P --at TIME, or --incident ID")
-    if options.partition < 0:
-        raise UsageError(f"--partition {options.partition}: partitions are numbered from 0")
-    at, until = span_of(options.at)
-    return Params(common.lake, options.topic, options.partition, at, until, options.cluster)
+    return Params.of(common.lake, options.topic, options.partition, options.at, options.cluster)
 
 
 def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:
@@ -97,30 +103,29 @@ def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:
 
 
 def run(spark: SparkSession, params: Params | IncidentParams, progress: ShowProgress = silent) -> RunReport:
+    progress(f"what is known of the {'incident' if isinstance(params, IncidentParams) else 'partition'}")
+    text, problem = explained(spark, params)
+    if text:
+        print(text)
+    return RunReport(problems=(problem,), exit_code=FAILED) if problem else RunReport()
+
+
+def explained(spark: SparkSession, params: Params | IncidentParams) -> tuple[str, str]:
+    """The explanation, and why there is none, in a sentence: one of both is empty."""
+    lake = ready_lake_of(spark, params.lake)
     if isinstance(params, IncidentParams):
-        return _incident(spark, params, progress)
+        from dashboards.incident import incident_text
+
+        return incident_text(lake, params.incident_id)
     from reconstruct.explain.explain import Span
     from reconstruct.explain.spark.step import NothingKnown, Question, explain
     from reconstruct.time.instants import to_micros
 
-    progress("what is known of the partition")
     span = Span(to_micros(params.at), to_micros(params.until))
-    question = Question(params.topic, params.partition_id, span, params.cluster_id)
     try:
-        print(printable(explain(ready_lake_of(spark, params.lake), question), kept="\n"))
+        return printable(explain(lake, Question(params.topic, params.partition_id, span, params.cluster_id)), "\n"), ""
     except NothingKnown as error:
-        return RunReport(problems=(str(error),), exit_code=FAILED)
-    return RunReport()
-
-
-def _incident(spark: SparkSession, params: IncidentParams, progress: ShowProgress) -> RunReport:
-    from dashboards.incident import incident_text
-
-    progress("what is known of the incident")
-    text, problem = incident_text(ready_lake_of(spark, params.lake), params.incident_id)
-    if text:
-        print(text)
-    return RunReport(problems=(problem,), exit_code=FAILED) if problem else RunReport()
+        return "", str(error)
 
 
 JOB: Final = Job(

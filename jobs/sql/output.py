@@ -31,18 +31,23 @@ _SAMPLED_ROWS: Final = 200
 
 def write_json(rows: DataFrame, out: TextIO) -> int:
     """One array of objects, one object a line, with every column, nulls included; the number of rows."""
-    from pyspark.sql import functions as F
-
-    names = unique_names(rows.columns)
-    renamed = rows.toDF(*names)
-    objects = renamed.select(F.to_json(F.struct(*(_column(name) for name in names)), _JSON_OPTIONS).alias("row"))
     count = 0
-    for (text,) in objects.toLocalIterator(prefetchPartitions=True):
+    for text in json_objects(rows):
         out.write(",\n" if count else "[\n")
         out.write(text)
         count += 1
     out.write("\n]\n" if count else "[]\n")
     return count
+
+
+def json_objects(rows: DataFrame) -> Iterator[str]:
+    """Each row as an object of JSON, made by Spark, as they come."""
+    from pyspark.sql import functions as F
+
+    names = unique_names(rows.columns)
+    renamed = rows.toDF(*names)
+    objects = renamed.select(F.to_json(F.struct(*(_column(name) for name in names)), _JSON_OPTIONS).alias("row"))
+    return (text for (text,) in objects.toLocalIterator(prefetchPartitions=True))
 
 
 def write_csv(rows: DataFrame, out: TextIO) -> int:

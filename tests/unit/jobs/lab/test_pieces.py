@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs import cli, lab_job
+from jobs import cli
 from jobs.command.job import WRONG_USE
 from jobs.lab.events import Events
+from jobs.lab.job import Params
 from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings
 from jobs.lab.machines.ports import LOOPBACK, free_ports
@@ -178,7 +179,7 @@ def test_the_page_lists_every_scenario() -> None:
 def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KAFKA_STATE_REPLAY_LAKE", raising=False)
     params = cli.parse(["lab", "zombie", "--version", "0.8.2.2", "--level", "INFO", "--no-open"])[2]
-    assert params == lab_job.Params(
+    assert params == Params(
         "zombie", "0.8.2.2", "INFO", False, str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
     assert cli.parse(["lab", "kill", "--version", "3.9.1-kraft", "--separate-controllers"])[2].is_separate

@@ -25,7 +25,7 @@ class ProcessTree:
 
     def cpu_seconds(self) -> float:
         """The time of all that live, and of those that ended."""
-        return sum(ticks for ticks, _ in _tree()) / _TICKS
+        return cpu_seconds()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -34,6 +34,11 @@ class ProcessTree:
     def _watch(self) -> None:
         while not self._stopping.wait(_EVERY_S):
             self.peak_bytes = max(self.peak_bytes, sum(pages for _, pages in _tree()) * _PAGE)
+
+
+def cpu_seconds() -> float:
+    """What this process and all below it have spent so far."""
+    return sum(ticks for ticks, _ in _tree()) / _TICKS
 
 
 def _tree() -> Iterator[tuple[int, int]]:

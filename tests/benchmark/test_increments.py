@@ -1,5 +1,5 @@
-"""What an increment costs beside making everything anew, in seconds of the processors' time: one cluster, some thousand
-partitions, and a day later one in a hundred more.
+"""What an increment costs beside making everything anew, in seconds of the processors' time and stage by stage: one
+cluster, some thousand partitions, and a day later one in a hundred more.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "100"))
 
 
 def program(lake: Path, *command: str) -> tuple[Cost, dict[str, Any]]:
-    """A command of the program: what it costs, and what it says of itself."""
+    """A command of the program: what it costs, and what it says of itself; its stages by the processors' time."""
     told = lake.with_name("told.json")
-    cost = cost_of([sys.executable, "-m", "jobs.cli", *command, "--lake", str(lake), "--json", str(told)])
-    return cost, json.loads(told.read_text(encoding="utf-8"))
+    counted = [sys.executable, "-m", "tests.benchmark.stage_costs", *command]
+    cost = cost_of([*counted, "--lake", str(lake), "--json", str(told)])
+    of_stages = json.loads(cost.out.splitlines()[-1])
+    return cost, json.loads(told.read_text(encoding="utf-8")) | {"stages": of_stages}
 
 
 def test_an_increment_of_a_hundredth_and_a_run_with_nothing_new(tmp_path: Path, capsys: Any) -> None:
@@ -45,8 +47,8 @@ def test_an_increment_of_a_hundredth_and_a_run_with_nothing_new(tmp_path: Path, 
         for name, (cost, told) in costs.items():
             how = told.get("reconstruct", {}).get("how", "")
             print(f"{name:20} {cost.busy_s:8.1f} s of the processors, {cost.lasted_s:8.1f} s by the clock  {how}")
-            for stage in told.get("stages", ()):
-                print(f"    {stage}")
+            for stage, busy_s in told["stages"].items():
+                print(f"    {stage:60} {busy_s:8.1f} s")
     assert costs["nothing new"][1]["reconstruct"]["how"] == "nothing is new since run 1"
     rows = [costs[name][1]["reconstruct"]["rows"] for name in ("increment of 1 %", "--full")]
     assert rows[0] == rows[1]

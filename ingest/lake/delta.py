@@ -23,6 +23,7 @@ from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
 from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
+from ingest.lake.tables.types import spark_type
 
 _Each = TypeVar("_Each")
 _Result = TypeVar("_Result")
@@ -165,10 +166,14 @@ class Lake:
     @staticmethod
     def conformed(rows: DataFrame, spec: TableSpec) -> DataFrame:
         """The rows with the table's columns in its order and types; raises :class:`ValueError` where one is missing."""
-        missing = [name for name in spec.column_names if name not in rows.columns]
+        given = {field.name: field.dataType for field in rows.schema.fields}
+        missing = [name for name in spec.column_names if name not in given]
         if missing:
             raise ValueError(f"rows for {spec.full_name} lack {', '.join(missing)}")
-        return rows.select(*(_cast(spec, name) for name in spec.column_names))
+        wanted = {column.name: spark_type(column.type) for column in spec.columns}
+        if list(given.items()) == list(wanted.items()):
+            return rows  # each step of a plan has Spark go through all of it
+        return rows.select(*(name if given[name] == type_ else _cast(spec, name) for name, type_ in wanted.items()))
 
 
 class PinnedLake(Lake):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from jobs.session.session import suit_to_size
+from jobs.session.planning import suit_to_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

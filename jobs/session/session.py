@@ -23,6 +23,7 @@ from jobs.session.caches import CACHE_VARIABLE, cache_dir
 from jobs.session.class_archive import java_option
 from jobs.session.java import JavaMissing, find_java
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
+from jobs.session.planning import PLANNED_ONCE, is_local
 from jobs.session.short_runs import JAVA_OPTIONS
 
 if TYPE_CHECKING:
@@ -71,23 +72,6 @@ LOCAL_CONFIG: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-#: For a small lake: expressions are interpreted, since to compile them takes longer than to run them; plans are made
-#: once, since to make them anew after each stage takes longer than the stage; and small files are read by one task.
-PLANNED_ONCE: Final[Mapping[str, str]] = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.files.minPartitionNum": "1",
-}
-#: For more text than :data:`SMALL_LAKE_BYTES`.
-PLANNED_WITH_CARE: Final[Mapping[str, str]] = {
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.codegen.factoryMode": "FALLBACK",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.files.minPartitionNum": str(max(os.cpu_count() or 1, 1)),
-}
-#: Above this much text, compiled expressions and adaptive plans win back what they cost.
-SMALL_LAKE_BYTES: Final = 24 << 20
 _KEPT_LOG_FILES: Final = 20
 
 
@@ -138,7 +122,7 @@ def build_session(
         settings["spark.driver.extraJavaOptions"] = f"{settings['spark.driver.extraJavaOptions']} {archived}".rstrip()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if _is_local(settings["spark.master"]):
+    if is_local(settings["spark.master"]):
         os.environ["TZ"] = "UTC"
         time.tzset()
     builder = SparkSession.builder.appName(app_name)
@@ -150,13 +134,6 @@ def build_session(
             return builder.getOrCreate()
     except Exception as error:
         raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
-
-
-def suit_to_size(spark: SparkSession, text_bytes: int) -> None:
-    """Plan in the way that is faster for a lake of so much text; on a local master only."""
-    if _is_local(spark.conf.get("spark.master", "") or ""):
-        for name, value in (PLANNED_ONCE if text_bytes < SMALL_LAKE_BYTES else PLANNED_WITH_CARE).items():
-            spark.conf.set(name, value)
 
 
 def default_log_file() -> Path:
@@ -187,7 +164,7 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
     """Everything given to a Java that we start ourselves."""
     chosen = master or config.get("spark.master") or "local[*]"
     settings = {"spark.master": chosen, **COMMON_CONFIG}
-    if _is_local(chosen):
+    if is_local(chosen):
         warehouse = tempfile.mkdtemp(prefix="kafka-state-replay-warehouse-")
         atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
         settings |= {**LOCAL_CONFIG, **PLANNED_ONCE}
@@ -198,10 +175,6 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
             "spark.sql.warehouse.dir": warehouse,
         }
     return settings | dict(config)
-
-
-def _is_local(master: str) -> bool:
-    return master.startswith("local")
 
 
 def _take_over(session: SparkSession, config: Mapping[str, str]) -> SparkSession:
@@ -227,7 +200,7 @@ def _under_spark_submit(app_name: str, master: str | None, config: Mapping[str, 
     wanted = {"spark.app.name": app_name, **COMMON_CONFIG, **config}
     if master:
         wanted["spark.master"] = master
-    if _is_local(submitted.get("spark.master", master or "local[*]") or ""):
+    if is_local(submitted.get("spark.master", master or "local[*]") or ""):
         wanted = {"spark.sql.shuffle.partitions": "4", **LOCAL_CONFIG, **wanted}
     builder = SparkSession.builder
     for name, value in wanted.items():

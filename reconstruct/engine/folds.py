@@ -59,7 +59,15 @@ def evidence_columns(*kinds: type, **beside: str) -> dict[str, str]:
 
 def union(parts: Iterable[DataFrame]) -> DataFrame:
     """All rows, columns by name; a column that a part lacks is NULL in its rows."""
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    held = list(parts)
+    while len(held) > 1:
+        # two by two, since Spark goes through all of a plan at each of its steps
+        held = [reduce(_both, held[at : at + 2]) for at in range(0, len(held), 2)]
+    return held[0]
+
+
+def _both(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 def table_columns(*specs: TableSpec) -> dict[str, str]:

@@ -9,6 +9,7 @@ import sys
 
 from pyspark.sql import functions as F
 
+from jobs.session.planning import LEFT_OUT
 from jobs.session.session import build_session
 
 
@@ -59,3 +60,9 @@ def test_what_a_name_of_java_means_is_asked_once(spark):
 
 def test_a_session_that_exists_is_taken_over(spark):
     assert build_session(master="local[1]") is spark
+
+
+def test_rules_that_plans_of_small_lakes_go_without_are_still_named_so(spark):
+    is_there = spark._jvm.org.apache.spark.util.Utils.classIsLoadable
+    assert spark.conf.get("spark.sql.optimizer.excludedRules") == ",".join(LEFT_OUT)
+    assert [name for name in LEFT_OUT if not is_there(name) and not is_there(f"{name}$")] == []

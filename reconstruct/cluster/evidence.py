@@ -132,8 +132,8 @@ class ClusterFacts:
     fetcher_counts: dict[int, int] = field(default_factory=dict)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
-    #: the brokers in whose state-change log or server log times jump back.
-    set_back: set[int] = field(default_factory=set)
+    #: the brokers in whose state-change log or server log times jump back, and by how much at the most, µs.
+    set_back: dict[int, int] = field(default_factory=dict)
     #: the highest levels of metadata.version that brokers of a KRaft cluster registered.
     metadata_levels: set[int] = field(default_factory=set)
     stated_versions: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ _SLACK_US: Final = 5_000_000
 #: The fields that note by which broker, topic or record they are asked.
 _BY_KEY: Final = (
     *("liveness", "departures", "min_insync_replicas", "broker_min_insync_replicas", "unclean_election"),
-    *("fetcher_counts", "process_starts", "shutdown_requests", "shutdown_controllers", "logs"),
+    *("fetcher_counts", "process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back"),
 )
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
@@ -149,8 +149,9 @@ class ClusterView:
     logs: Mapping[int, tuple[LogSpan, ...]] = field(default_factory=dict)
     #: brokers whose state-change log is proven to lack lines: what it does not say proves nothing.
     lossy_logs: frozenset[int] = frozenset()
-    #: brokers in one of whose logs times jump back: the clock was set, and may be corrected in one log only.
-    set_back: frozenset[int] = frozenset()
+    #: brokers in one of whose logs corrected times jump back, by how much at the most, µs: the clock was set, and is
+    #: corrected in one log or for one time only.
+    set_back: Mapping[int, int] = field(default_factory=dict)
     #: the controllers' lists of live brokers, in their order.
     live_views: tuple[LiveView, ...] = ()
     #: where questions are noted, and the view that answers them.
@@ -161,7 +162,6 @@ class ClusterView:
         by_key: dict[str, Any] = {name: NotedMap(getattr(self, name), name, asked) for name in _BY_KEY}
         others: dict[str, Any] = {
             "lossy_logs": NotedSet(self.lossy_logs, "lossy_logs", asked),
-            "set_back": NotedSet(self.set_back, "set_back", asked),
             "live_views": NotedSequence(self.live_views, "live_views", asked),
         }
         return replace(self, noted=(asked, self), **by_key, **others)

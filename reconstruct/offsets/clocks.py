@@ -51,6 +51,12 @@ class OffsetClocks:
         """Whether anything that ``clock`` timed can be compared with other clocks."""
         return self.slack_us(clock) < UNBOUNDED_US
 
+    def set_back(self, by_us: Mapping[int, int]) -> OffsetClocks:
+        """The same where times jump back by so much in a broker's log, corrected: on one side of the jump they are
+        wrong by that, whatever was proven of the other."""
+        worst = {broker: max(by, self.uncertainty_us.get(broker, 0)) for broker, by in by_us.items()}
+        return OffsetClocks({**self.uncertainty_us, **worst})
+
     def assuming_unbounded_exact(self) -> OffsetClocks:
         """The same, but a clock that nothing bounds counts as exact: what is shown of it is right if its clock is."""
         return OffsetClocks({clock: us for clock, us in self.uncertainty_us.items() if us < UNBOUNDED_US})

@@ -102,12 +102,18 @@ class ReplicaEventKind(StrEnum):
     TRUNCATED = "truncated"
     TRUNCATION_DECIDED = "truncation_decided"
     DELETED = "deleted"
+    #: the broker says that it lowered the high watermark, as a cut and a first fetch from a new leader do (since 2.4).
+    LOWERED = "high_watermark_lowered"
+
+
+#: What may have cost a replica records, or tells that something did.
+MAY_HAVE_LOST: Final = (ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED, ReplicaEventKind.LOWERED)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaEvent:
-    """One such act at its line's time: ``offset`` and ``cause`` of a truncation, ``leader`` for FOLLOWS; None: not
-    known."""
+    """One such act at its line's time: ``offset`` and ``cause`` of a truncation, ``offset`` the high watermark for
+    LOWERED, ``leader`` for FOLLOWS; None: not known."""
 
     replica_id: int
     kind: ReplicaEventKind

@@ -50,6 +50,8 @@ REPLICA_EVENTS: Final[Mapping[str, ReplicaEventKind]] = {
     EventType.LOG_DELETED: ReplicaEventKind.DELETED,
     EventType.LOG_CREATED: ReplicaEventKind.DELETED,
     EventType.STOP_REPLICA_HANDLED: ReplicaEventKind.DELETED,
+    # Log.updateHighWatermarkMetadata
+    EventType.HIGH_WATERMARK_DECREASED: ReplicaEventKind.LOWERED,
 }
 
 
@@ -65,6 +67,8 @@ def logged_replica_events(
     is_cut = kind in (ReplicaEventKind.TRUNCATED, ReplicaEventKind.TRUNCATION_DECIDED)
     offset = number(fields.get("offset")) if is_cut else None
     cause = _cause_of_cut(fields, offset) if is_cut else None
+    if kind is ReplicaEventKind.LOWERED:
+        offset = number(fields.get("high_watermark"))
     if kind is ReplicaEventKind.TRUNCATED and offset is None and cause is not None:
         kind = ReplicaEventKind.TRUNCATION_DECIDED  # 2.1 to 3.0 name the high watermark only; what is cut follows
     is_follower = event_type == EventType.LEADER_EPOCH_STARTED and fields.get("role") != "leader"

@@ -2,7 +2,8 @@
 
 A high watermark falls in three cases only. A start sets it to the checkpoint's. A follower's first fetch from a new
 leader sets it to min(that leader's, own log end), which may be lower. From 2.4 on, a truncation below it takes it
-along. A log end offset falls by a truncation, and by what recovery drops at a start.
+along. A broker warns of each such fall since then, so that it is known where the lines of its cause are missing. A log
+end offset falls by a truncation, and by what recovery drops at a start.
 
 The first fetch is not logged. It is *proven* by two high watermarks of one span of following, both written after its
 begin, the second higher: only a fetch raises a follower's high watermark. Until then the high watermark may still fall,
@@ -23,6 +24,7 @@ from reconstruct.offsets.bound_steps import EVER_AFTER, EVER_BEFORE, Drop
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import (
     LINE_TO_ACT_US,
+    LINE_TO_VALUE_US,
     DecidedState,
     OffsetEvidence,
     ReplicaEvent,
@@ -173,6 +175,8 @@ def drops_of(
     for replica in replicas:
         common, cuts = _common_drops(evidence, replica), evidence.events_of(replica, ReplicaEventKind.TRUNCATED)
         of_log = [*common, *(_cut_drop(evidence, cut) for cut in cuts)]
+        if is_kept_in_log:
+            of_log += [_told_drop(evidence, event) for event in _lowered_untold(evidence, replica, cuts)]
         of_follower = [
             _first_fetch_drop(evidence, role, roles, floors, cuts) for role in roles if role.follows(replica)
         ]
@@ -204,6 +208,22 @@ def _first_fetch_drop(
 def _cut_drop(evidence: OffsetEvidence, cut: ReplicaEvent) -> Drop:
     slack = evidence.clocks.slack_us(cut.replica_id)
     return Drop(cut.at - slack, cut.at + LINE_TO_ACT_US + slack, cut.offset, slack_us=slack)
+
+
+def _lowered_untold(evidence: OffsetEvidence, replica: int, cuts: Sequence[ReplicaEvent]) -> list[ReplicaEvent]:
+    """Warnings of a high watermark that fell, without a line of a cut just before that tells why."""
+    return [
+        event
+        for event in evidence.events_of(replica, ReplicaEventKind.LOWERED)
+        if not any(cut.at <= event.at <= cut.at + LINE_TO_ACT_US for cut in cuts)
+    ]
+
+
+def _told_drop(evidence: OffsetEvidence, lowered: ReplicaEvent) -> Drop:
+    """A high watermark that fell, and a log that may have been cut for that, to no less, just before the line."""
+    slack = evidence.clocks.slack_us(lowered.replica_id)
+    ends = lowered.at - LINE_TO_VALUE_US - slack, lowered.at + LINE_TO_VALUE_US + slack
+    return Drop(*ends, lowered.offset, slack_us=slack)
 
 
 def _first_proof(roles: Sequence[RoleSpan], role: RoleSpan) -> RoleSpan:

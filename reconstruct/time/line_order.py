@@ -32,6 +32,11 @@ def is_in_order(lines: int, jumps_back: int, far_jumps_back: int) -> bool:
     return are_overtaken and far_jumps_back <= _CLOCK_JUMPS
 
 
+def most_back(instants: Iterable[int]) -> int:
+    """By how much, µs, an instant is earlier than the one before it, in the order of their lines; at the most."""
+    return max((earlier - later for earlier, later in pairwise(instants)), default=0)
+
+
 def jumps_back(instants: Iterable[int], by: int = JUMP_BACK_US) -> int:
     """How many instants, µs, in the order of their lines, are more than ``by`` earlier than the one before."""
     return sum(later < earlier - by for earlier, later in pairwise(instants))

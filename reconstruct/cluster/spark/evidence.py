@@ -24,7 +24,7 @@ from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, speaker, text_field
-from reconstruct.events.spark.line_order import jump_counts, with_jumps
+from reconstruct.events.spark.line_order import jump_counts, most_back, with_jumps
 from reconstruct.model.states import PartitionState
 from reconstruct.model.znode_paths import (
     BROKER_CONFIG_PATTERN,
@@ -104,7 +104,8 @@ def gather(
     for row in taken_over:
         of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
     for row in (*set_back, *(row for row in spans if row["jumps_back"])):
-        of(row).set_back.add(row["broker_id"])
+        jumps = of(row).set_back
+        jumps[row["broker_id"]] = max(row["most_back_us"], jumps.get(row["broker_id"], 0))
     start_lines: dict[str, list[tuple[int, int, StartStep, str]]] = {}
     for row in started:
         line = (row["broker_id"], row["at"], StartStep(row["step"]), row["record_id"])
@@ -182,6 +183,7 @@ def _log_spans(state_changes: DataFrame) -> DataFrame:
             F.max("at").alias("end"),
             F.count("*").alias("lines"),
             *jump_counts(),
+            most_back(),
             _level_floor(),
         )
         .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
@@ -189,11 +191,12 @@ def _log_spans(state_changes: DataFrame) -> DataFrame:
 
 
 def _set_back(replication_events: DataFrame) -> DataFrame:
-    """The brokers in one of whose server logs the times of what is read jump back."""
+    """The brokers in one of whose server logs the times of what is read jump back, and by how much at the most."""
     log = ("cluster_id", "broker_id", "file_id")
     lines = replication_events.select(*log, "byte_offset", _at("corrected_time"))
     jumps = with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
-    return jumps.where(F.col("back_us") > JUMP_BACK_US).select("cluster_id", "broker_id").distinct()
+    by_broker = jumps.groupBy("cluster_id", "broker_id").agg(most_back())
+    return by_broker.where(F.col("most_back_us") > JUMP_BACK_US)
 
 
 def _log_span(row: Row) -> LogSpan:

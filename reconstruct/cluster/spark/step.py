@@ -71,7 +71,7 @@ class ClusterHistory:
                 if f.kind == "shutdown_requested" and f.controller_id is not None
             },
             logs=_by_broker(facts.log_spans),
-            set_back=frozenset(facts.set_back),
+            set_back=facts.set_back,
             live_views=tuple(facts.live_views),
         )
         self.take_overs = take_overs(self.tenures, facts.take_over_lines)

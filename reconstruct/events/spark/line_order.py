@@ -30,6 +30,11 @@ def jump_counts() -> list[Column]:
     ]
 
 
+def most_back() -> Column:
+    """By how much the times of a group of what :func:`with_jumps` gives jump back at the most, µs: ``most_back_us``."""
+    return F.max(_BACK).alias("most_back_us")
+
+
 def jumps_of_files(records: DataFrame) -> DataFrame:
     """Grain: one row per (cluster, log file) of a known broker any of whose times jump back: how often, and of the
     first and the last time that they jump far the time jumped to and the time jumped from, in ``set_back``.

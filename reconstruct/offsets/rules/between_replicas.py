@@ -11,7 +11,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE, TRUNCATION_BY_LEADER_EPOCH_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS, earlier
-from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState, ReplicaEventKind
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, MAY_HAVE_LOST, DecidedState, ReplicaEventKind
 from reconstruct.offsets.rules.case import Extreme, IsrMoveKind, OffsetCase, names
 from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
@@ -141,7 +141,7 @@ def _how_bad(case: OffsetCase, since: int, replica_id: int, value: TimedOffset) 
             "Before 2.1 successive elections could leave that behind.",
             known_issue("KAFKA-7128", case.version),
         )
-    lost = case.events_of(replica_id, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
+    lost = case.events_of(replica_id, *MAY_HAVE_LOST)
     slack = LINE_TO_ACT_US + case.clocks.between_us(replica_id, DECISIONS)
     if not case.is_covered(replica_id, since, value.latest, DECISIONS) or any(
         since - slack <= event.at <= value.latest + slack for event in lost

@@ -18,6 +18,7 @@ _EXPLANATIONS: Final = {
     ReplicaEventKind.STARTED: "its broker started ({at}), with what its checkpoint held, 0 without an entry",
     ReplicaEventKind.TRUNCATED: "its log was cut to {offset} ({at})",
     ReplicaEventKind.FOLLOWS: "it began to follow leader {leader} ({at}), whose high watermark it takes",
+    ReplicaEventKind.LOWERED: "its broker says so ({at}), as it does where it cuts a log or fetches from a new leader",
 }
 
 
@@ -60,6 +61,19 @@ def _judge_fall(
                 f" {value.offset} after {utc(value.earliest)}. Its broker's log, which is complete there, shows no"
                 " start, no truncation and no change of its leader between.",
                 names(known.evidence, before.evidence, value.evidence),
+            )
+        )
+    elif causes and all(cause.kind is ReplicaEventKind.LOWERED for cause in causes):
+        verdicts.broken(
+            Divergence.of_replica(
+                DivergenceType.HIGH_WATERMARK_DECREASED, "warning", value.earliest, replica_id
+            ).explained(
+                f"high watermark {before.offset} or higher",
+                f"high watermark {value.offset}",
+                f"Replica {replica_id}'s high watermark went back from {before.offset} to {value.offset} between"
+                f" {utc(before.latest)} and {utc(value.latest)}, and its broker says so ({utc(causes[0].at)}). No line"
+                " tells of a start, a truncation or a new leader: what tells why is missing.",
+                names(before.evidence, value.evidence, (cause.evidence_id for cause in causes)),
             )
         )
     elif causes:

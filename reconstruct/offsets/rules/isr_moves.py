@@ -20,6 +20,7 @@ from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import (
     LINE_TO_ACT_US,
     LINE_TO_VALUE_US,
+    MAY_HAVE_LOST,
     OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
@@ -78,7 +79,7 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
     if high_watermark <= end_offset:
         verdicts.kept("R34")
         return
-    lost = case.events_of(move.member, ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED)
+    lost = case.events_of(move.member, *MAY_HAVE_LOST)
     since = max((e.at for e in case.events_of(move.leader, ReplicaEventKind.LEADS) if e.at <= move.at), default=None)
     slack = case.clocks.between_us(move.member, move.leader)
     is_proven = (

@@ -95,7 +95,7 @@ def offset_contexts(
     result = {}
     for cluster_id, view in views.items():
         files, sessions, settings, *timed = (found.get(cluster_id, ()) for found in rows)
-        clocks = uncertain_clocks(row for segments_of in timed for row in segments_of)
+        clocks = uncertain_clocks(row for segments_of in timed for row in segments_of).set_back(view.set_back)
         lived = _spans_by_broker(sessions)
         expired: dict[int, list[int]] = {}
         for row in files:

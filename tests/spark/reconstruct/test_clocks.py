@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from reconstruct.clocks.spark.evidence import causal_pairs
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
+from reconstruct.cluster.spark import evidence as cluster_evidence
 from reconstruct.time.instants import to_datetime
 from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.clocks.test_clocks import capture_facts, log_marks, pair_up, znode_marks
@@ -104,3 +105,24 @@ def test_times_are_corrected_and_an_hour_printed_twice_keeps_its_order(spark: An
     assert result.columns == [*frame.columns, "corrected_time"]
     found = result.select(((F.unix_micros("corrected_time") - start_us) / hour_us).alias("hours")).collect()
     assert [round(row["hours"], 2) for row in found] == [0.0, 0.5, 0.9, 1.5, 2.2, 2.5, 3.2]
+
+
+def test_by_how_much_the_times_of_a_broker_jump_back_at_the_most_is_known(spark: Any) -> None:
+    seconds = {("f", 1): 0, ("f", 2): 7_203, ("f", 3): 3, ("g", 1): 4, ("g", 2): 1, ("h", 1): 5, ("h", 2): 4.5}
+    of_file = {"f": 1, "g": 1, "h": 2}
+    frame = spark.createDataFrame(
+        [
+            ("c", of_file[file], file, offset, START + timedelta(seconds=after), f"{file}{offset}:0", "INFO", {})
+            for (file, offset), after in seconds.items()
+        ],
+        "cluster_id string, broker_id int, file_id string, byte_offset bigint, corrected_time timestamp,"
+        " event_id string, log_level string, fields map<string,string>",
+    )
+    found = cluster_evidence._set_back(frame).collect()
+    assert [tuple(row) for row in found] == [("c", 1, 7_200_000_000)]
+    spans = cluster_evidence._log_spans(frame).orderBy("file_id").collect()
+    assert [(row["jumps_back"], row["most_back_us"]) for row in spans] == [
+        (1, 7_200_000_000),
+        (1, 3_000_000),
+        (0, 500_000),
+    ]

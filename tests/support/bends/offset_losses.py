@@ -123,11 +123,13 @@ class Judged:
         """Every finding, with its partition; no error where the second look finds another explanation."""
         segments = solved(text)
         known = uncertain_clocks({**asdict(one), "correction_us": correction_us(one)} for one in segments)
+        shown = corrected(text, segments)
         # what is negligible is nothing: so most of a capture stays as it was
         clocks = OffsetClocks({broker: known.slack_us(broker) for broker in known.uncertainty_us})
+        clocks = clocks.set_back(plain_capture(shown).view.set_back)
         with TemporaryDirectory() as folder:
             capture = Path(folder) / self._name
-            corrected(text, segments).write(capture)
+            shown.write(capture)
             for partition, finding in self._found(capture, clocks):
                 yield partition, _looked_at_again(finding)
 

@@ -25,7 +25,7 @@ from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSI
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan
-from reconstruct.time.line_order import FAR_BACK_US, is_in_order, jumps_back
+from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back, most_back
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.lines import Line, ids, integer, lines_of
 from tests.support.evidence.znodes import Write
@@ -58,7 +58,7 @@ def plain_cluster(
         facts.life_signs += of_log.life_signs
         facts.take_over_lines += of_log.take_over_lines
         facts.log_spans += of_log.log_spans
-        facts.set_back |= of_log.set_back
+        facts.set_back |= {b: max(by, facts.set_back.get(b, 0)) for b, by in of_log.set_back.items()}
         facts.process_starts += of_log.process_starts
         facts.stated_versions += of_log.stated_versions
         facts.shapes |= of_log.shapes
@@ -86,8 +86,8 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
             facts.shapes.add(line.shape_id)
     for kind in ("state_change_log", "server_log"):
         own = [line for line in lines if line.source_kind == kind]
-        if jumps_back(line.at for line in own):
-            facts.set_back |= {int(line.fields.get("broker_id", line.broker_id)) for line in own}
+        if (by := most_back(line.at for line in own)) > JUMP_BACK_US:
+            facts.set_back |= {int(line.fields.get("broker_id", line.broker_id)): by for line in own}
     return facts
 
 

@@ -13,13 +13,17 @@ from tests.support.captures.text import CaptureText
 TRIES, MANY_TRIES = 1, 200
 #: Losses that once accused: clocks of which nothing but one other broker tells that they were set, or that were set
 #: back; a start that is missing, and all that is left of it is a log loaded that waited for its deletion, or that the
-#: broker registered itself again; all snapshots, so that a topic's own settings are not known.
+#: broker registered itself again; all snapshots, so that a topic's own settings are not known. And a clock set soon
+#: after a start, so that what was proven of it later was taken for the start too, or set and right again with nothing
+#: to prove either; the lines of a cut, but for the warning that its high watermark fell.
 _ONCE_ACCUSED = {
     "checkpoints-1.1.1": (11,),
+    "failover-0.8.2.2": (20033,),
+    "lifecycle-0.8.2.2": (10049,),
     "lifecycle-1.1.1": (21,),
     "lifecycle-3.9.1": (15,),
-    "unclean-0.8.2.2": (16,),
-    "unclean-3.9.1-info": (13, 37, 53),
+    "unclean-0.8.2.2": (16, 10006, 20024),
+    "unclean-3.9.1-info": (13, 37, 53, 10006, 10018, 20013),
 }
 
 

@@ -60,3 +60,8 @@ def test_a_fall_that_a_wrong_clock_would_explain_accuses_nobody(uncertain_us: in
 
 def test_bounds_are_shown_as_if_a_clock_that_nothing_bounds_were_right() -> None:
     assert made_of(UNBOUNDED_US)[0] == made_of(0)[0] != []
+
+
+def test_a_clock_is_as_uncertain_as_its_corrected_times_jump_back() -> None:
+    clocks = OffsetClocks({1: 20_000, 3: UNBOUNDED_US}).set_back({1: 7_200 * S, 2: 2 * S, 3: S})
+    assert clocks.uncertainty_us == {1: 7_200 * S, 2: 2 * S, 3: UNBOUNDED_US}

@@ -76,6 +76,22 @@ def test_one_that_falls_at_a_start_is_told_with_its_cause() -> None:
     assert "start" in verdicts.findings[0].evidence
 
 
+def test_one_that_its_broker_tells_of_without_a_cause_is_no_error() -> None:
+    told = ReplicaEvent(1, ReplicaEventKind.LOWERED, 6 * SECOND, 7, evidence_id="non-monotonic")
+    (finding,) = verdicts_of(case(*HIGH_FALLS, events=[told])).findings
+    assert (finding.divergence_type, finding.severity) == ("high_watermark_decreased", "warning")
+    assert "non-monotonic" in finding.evidence
+    both = verdicts_of(case(*HIGH_FALLS, events=[told, started(1, 6)])).findings
+    assert [(f.divergence_type, f.severity) for f in both] == [("high_watermark_rolled_back", "info")]
+
+
+def test_a_high_watermark_that_fell_tells_that_the_log_may_have_been_cut() -> None:
+    above = (seen(1, oe.HIGH_WATERMARK, 10, 5), seen(1, oe.LOG_END_OFFSET, 8, 8))
+    assert ("high_watermark_above_log_end", "error") in said(case(*above))
+    told = ReplicaEvent(1, ReplicaEventKind.LOWERED, 6 * SECOND, 7, evidence_id="non-monotonic")
+    assert said(case(*above, events=[told])) == []
+
+
 def test_one_that_may_have_risen_is_not_judged() -> None:
     overlapping = (seen(1, oe.HIGH_WATERMARK, 10, 5, lasts=4), seen(1, oe.HIGH_WATERMARK, 7, 8))
     assert said(case(*overlapping)) == []

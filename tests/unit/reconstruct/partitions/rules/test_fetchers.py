@@ -117,7 +117,7 @@ def test_the_logs_of_a_broker_whose_clock_was_set_back_have_no_order() -> None:
     # its server.log is an hour early: by its times it fetches from the leader of epoch 1 before it is told of any
     early = [replace(fact, at=fact.at - 3600 * SECOND) for fact in ADDED[2:]]
     assert types(judged(*TOLD, *early)) == [("fetched_from_wrong_leader", "error")]
-    case = judged(*TOLD, *early, view=ClusterView("c", VERSION, set_back=frozenset({2})))
+    case = judged(*TOLD, *early, view=ClusterView("c", VERSION, set_back={2: 3_600_000_000}))
     assert r26(case) == {CANNOT_BE_JUDGED: 1}
 
 

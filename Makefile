@@ -16,7 +16,7 @@ STAMP := $(VENV)/.made-from-lock
 # with about half of the work: UNIT_FIRST beside ruff, mypy and the other units, TEST_BESIDE beside all other tests.
 UNIT_FIRST := tests/unit/bends tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
 TEST_BESIDE := $(patsubst %,tests/spark/ingest/test_%.py,every_source ingest_pipeline pinned) \
-  tests/spark/reconstruct/test_capture_scores.py tests/unit
+  tests/spark/reconstruct/test_capture_scores.py tests/spark/checks/test_metrics.py tests/spark/wild tests/unit
 # What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \

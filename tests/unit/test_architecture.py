@@ -14,7 +14,7 @@ import pytest
 from tests import ROOT
 
 #: Each may import itself and those before it.
-LAYERS = ("ingest", "reconstruct", "checks", "dashboards", "jobs")
+LAYERS = ("ingest", "reconstruct", "checks", "dashboards", "jobs", "kafka_state_replay")
 #: Packages whose parts must not need each other in a circle.
 PACKAGES_OF_ROOMS = ("ingest", "reconstruct", "reconstruct/partitions", "ingest/readers", "ingest/capture", "jobs")
 MOST_FILES = 15

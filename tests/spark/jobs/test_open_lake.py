@@ -1,0 +1,64 @@
+"""The lake in Python: what a notebook asks, and the example notebook itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kafka_state_replay import OpenLake, UsageError, open_lake
+from tests import ROOT
+from tests.support.lakes.offsets import OffsetLake
+
+
+@pytest.fixture
+def lake(offset_lake: OffsetLake) -> OpenLake:
+    return open_lake(offset_lake.lake.root, offset_lake.lake.spark)
+
+
+def test_tables_questions_and_statements_are_dataframes(lake):
+    assert {"gold.incidents", "silver.replica_lag", "questions.elections"} <= set(lake.tables())
+    elections = lake.ask("elections", cluster="unclean-0.8.2.2", from_="2026-11-21")
+    counted = lake.sql(
+        "SELECT count(*) AS n FROM gold.leader_elections WHERE cluster_id = :cluster", cluster="unclean-0.8.2.2"
+    )
+    assert elections.count() == counted.collect()[0].n > 0
+    assert lake.table("questions.elections").where("cluster_id = 'unclean-0.8.2.2'").count() == elections.count()
+    assert "leader_epoch" in lake.describe("silver.leader_and_isr_timeline")
+    assert lake.questions()["incidents"].endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda lake: lake.table("gold.nothing"), "there is no table or view"),
+        (lambda lake: lake.ask("election"), "did you mean elections"),
+        (lambda lake: lake.ask("partition-story"), "needs --topic"),
+        (lambda lake: lake.explain("ledger", 0, "noon"), "is no time"),
+        (lambda lake: lake.explain("no-such", 0, "2026-11-21"), "no-such"),
+        (lambda lake: lake.incident("zz"), "give an incident_id"),
+    ],
+)
+def test_what_there_is_not_is_a_sentence(lake, call, says):
+    with pytest.raises(UsageError, match=says):
+        call(lake)
+
+
+def test_no_lake_is_a_sentence(offset_lake, tmp_path):
+    with pytest.raises(UsageError, match="holds no table of a lake"):
+        open_lake(str(tmp_path), offset_lake.lake.spark)
+
+
+def test_the_example_notebook_runs_from_its_first_cell_to_its_last(offset_lake, monkeypatch, capsys):
+    monkeypatch.setenv("LAKE", offset_lake.lake.root)
+    notebook = json.loads((ROOT / "examples" / "notebook" / "incident.ipynb").read_text("utf-8"))
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert names["lake"].spark is offset_lake.lake.spark  # the session of this process
+    assert (names["incidents"].harm == "records_lost").any()
+    out = capsys.readouterr().out
+    assert "incident " in out
+    assert len(names["unclean"]) > 0

@@ -210,7 +210,7 @@ def _version(name: str) -> str | None:
 
 
 def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
-    """The settings of the session: those of a short run where little is read on this machine."""
+    """The settings of the session, by how much is read on this machine."""
     if job.config or not common.is_on_this_machine:
         return job.config
     paths = job.reads(params)

@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from jobs.session.planning import PLANNED_WITH_CARE
+
 JAVA_OPTIONS: Final = "-Duser.timezone=UTC"
 SHORT_RUN_CONFIG: Final[Mapping[str, str]] = {
     # with that compiler alone Java sets aside 48 MiB for compiled code, which Spark fills: then nothing is compiled
@@ -29,9 +31,9 @@ _ARCHIVES: Final = (".gz", ".tgz", ".zip", ".zst", ".xz", ".bz2", ".snappy", ".p
 
 
 def config_for(paths: Sequence[str]) -> Mapping[str, str]:
-    """The settings of a run that reads what lies at and below the paths; none where that is much."""
+    """The settings of a run that reads what lies at and below the paths."""
     if not is_short(paths, MOST_BYTES):
-        return {}
+        return PLANNED_WITH_CARE
     return TINY_RUN_CONFIG if is_short(paths, TINY_BYTES) else SHORT_RUN_CONFIG
 
 

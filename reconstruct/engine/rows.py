@@ -7,7 +7,6 @@ attribute of its name. So a new column is declared in a table and in a dataclass
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from enum import StrEnum
@@ -138,13 +137,12 @@ def numbered(values: Iterable[Value], key: Callable[[Value], Any]) -> Iterator[t
 
 
 def finding_row(finding: Finding, /, **given: Any) -> dict[str, Any]:
-    """A finding as a row of ``gold.divergences``; its id is a hash of rule, subject and evidence.
+    """A finding as a row of ``gold.divergences``.
 
-    ``rule_source`` and ``alternatives`` are added where all findings come together.
+    Its id, ``rule_source`` and ``alternatives`` are added where all findings come together: only there is it known of
+    each which partition it is of.
     """
-    subject = "|".join((finding.rule_id, finding.divergence_type, finding.observed, *finding.evidence))
-    id_ = hashlib.sha256(subject.encode()).hexdigest()[:32]
-    return table_row(DIVERGENCES, finding, divergence_id=id_, detected_at=finding.at, alternatives=(), **given)
+    return table_row(DIVERGENCES, finding, divergence_id="", detected_at=finding.at, alternatives=(), **given)
 
 
 def verdict_rows(verdicts: Verdicts, **given: Any) -> Iterator[dict[str, Any]]:

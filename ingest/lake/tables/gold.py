@@ -35,7 +35,7 @@ DIVERGENCES: Final = TableSpec(
     "one row per finding: a point where what happened is not what the rules say",
     ("cluster_id", "divergence_id"),
     (
-        col("divergence_id", "string", "Hash of rule, subject and evidence.", nullable=False),
+        col("divergence_id", "string", "Hash of rule, subject, what was observed, and evidence.", nullable=False),
         CLUSTER,
         col("topic", "string", "Topic; NULL where the finding concerns none."),
         col("topic_incarnation", "string", "Its incarnation."),

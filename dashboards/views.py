@@ -141,11 +141,18 @@ VIEWS: Final[Mapping[str, View]] = {
 }
 #: Where saved questions are views: each that can be asked without a parameter, - in its name written _.
 QUESTIONS_SCHEMA: Final = "questions"
+
+
+def question_view(name: str) -> str:
+    """The view of the question of that name."""
+    return f"{QUESTIONS_SCHEMA}.{name.replace('-', '_')}"
+
+
 QUESTION_VIEWS: Final[Mapping[str, View]] = {
     view.full_name: view
     for view in (
         View(
-            f"{QUESTIONS_SCHEMA}.{question.name.replace('-', '_')}",
+            question_view(question.name),
             question.title,
             question.read,
             question.sql_of_all,

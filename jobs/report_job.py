@@ -1,4 +1,5 @@
-"""``report --out DIR``: the self-contained HTML report, ``DIR/index.html``; or a postmortem's draft as Markdown."""
+"""``report --out DIR``: the self-contained HTML report, ``DIR/index.html``; a postmortem's draft as Markdown; or what
+happened day by day, ``DIR/trends.html``."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Params:
-    """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: html or
-    markdown."""
+    """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: html, markdown
+    or trends."""
 
     lake: str
     out_dir: str
@@ -39,8 +40,11 @@ class Params:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
     parser.add_argument("--title", metavar="TEXT", help="heading of the report")
-    formats = "html: the report, DIR/index.html (default); markdown: the draft of a postmortem, DIR/postmortem.md"
-    parser.add_argument("--format", choices=("html", "markdown"), default="html", help=formats)
+    formats = (
+        "html: the report, DIR/index.html (default); markdown: the draft of a postmortem, DIR/postmortem.md; trends:"
+        " what happened day by day, DIR/trends.html"
+    )
+    parser.add_argument("--format", choices=("html", "markdown", "trends"), default="html", help=formats)
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
@@ -50,6 +54,11 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     lake = ready_lake_of(spark, params.lake)
+    if params.format == "trends":
+        from dashboards.trends.page import write_trends
+
+        path = write_trends(lake, params.out_dir, title=params.title, progress=progress)
+        return RunReport((f"trends    {path}",))
     made = write if params.format == "html" else write_postmortem
     report = made(lake, params.out_dir, params.title, progress)
     return RunReport((*report.summary, report_line(report)))

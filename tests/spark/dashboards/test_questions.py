@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dashboards.incident import incident_text
 from dashboards.questions.question import Question, questions
+from dashboards.trends.page import write_trends
 from dashboards.views import QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of
+from jobs.session.progress import silent
 from jobs.sql.names import LakeNames
 from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
 
@@ -157,6 +161,49 @@ def test_a_question_that_needs_no_parameter_is_a_view(offset_lake: OffsetLake, a
         given = dict.fromkeys(questions()[question].parameters)
         assert spark.table(name).schema == rows_of(spark, questions()[question], given).schema, name
     assert spark.table("questions.unclean_elections").collect() == ask("unclean-elections")
+
+
+def test_what_is_counted_by_day_is_what_the_tables_hold(offset_lake: OffsetLake, ask):
+    spark = offset_lake.lake.spark
+    elections = spark.sql(
+        "SELECT cluster_id, count(*) AS n, count_if(is_unclean) AS u FROM gold.leader_elections GROUP BY ALL"
+    )
+    assert {(row.cluster_id, row.n, row.u) for row in elections.collect()} == {
+        tuple(row)
+        for row in spark.sql(
+            "SELECT cluster_id, sum(elections), sum(unclean_elections) FROM questions.elections_by_day GROUP BY ALL"
+        ).collect()
+    }
+    # an outage that goes on over midnight is of two days, and lasts as long as it did
+    lasted = """SELECT cluster_id, kind,
+          round(sum(timestampdiff(MILLISECOND, valid_from, coalesce(valid_to, until))) / 60000, 2)
+        FROM gold.availability_intervals
+        JOIN (SELECT cluster_id, max(valid_to) AS until FROM quality.evidence_coverage GROUP BY ALL) USING (cluster_id)
+        WHERE kind IN ('offline', 'no_live_leader', 'under_min_isr', 'under_replicated') GROUP BY ALL"""
+    by_day = "SELECT cluster_id, kind, round(sum(minutes), 2) FROM questions.outages_by_day GROUP BY ALL"
+    expected = {tuple(row)[:2]: row[2] for row in spark.sql(lasted).collect()}
+    found = {tuple(row)[:2]: row[2] for row in spark.sql(by_day).collect()}
+    assert found == pytest.approx(expected, abs=0.05)
+    assert max(found.values()) > 0.1
+    left = sum(row.left_count for row in ask("isr-changes-by-day", cluster="unclean-0.8.2.2"))
+    assert left == sum(len(row.removed) for row in ask("isr-changes", cluster="unclean-0.8.2.2")) > 0
+    (controllers,) = ask("controllers-by-day", cluster="unclean-0.8.2.2")
+    assert controllers.controllers_elected == len(ask("controllers", cluster="unclean-0.8.2.2"))
+    findings = sum(row.findings for row in ask("findings-by-day", cluster=BENT))
+    assert findings == len(ask("findings", cluster=BENT)) == ask("findings-by-run", cluster=BENT)[-1].standing
+    worst = ask("worst-partitions", cluster="unclean-0.8.2.2")[0]
+    assert worst.unclean_elections == 1
+    assert worst.without_leader_minutes > 0
+
+
+def test_the_page_over_time_draws_what_the_questions_answer(offset_lake: OffsetLake, ask, tmp_path):
+    path = write_trends(offset_lake.lake, str(tmp_path), progress=silent)
+    page = Path(path).read_text("utf-8")
+    assert page.count("<h2>") == len(offset_lake.folders)
+    left = {row.broker_id: row.left_count for row in ask("isr-changes-by-day", cluster="unclean-0.8.2.2")}
+    drawn = page.split("Cluster unclean-0.8.2.2</h2>")[1].split("Departures from ISRs, by broker</h3>")[1]
+    bars = re.findall(r"<title>\S+, (\d+): (\d+)</title>", drawn.split("<h3>")[0])
+    assert {int(broker): int(count) for broker, count in bars} == {b: n for b, n in left.items() if n}
 
 
 def test_the_preferred_leaders_share(offset_lake: OffsetLake, ask):

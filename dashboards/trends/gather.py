@@ -1,0 +1,132 @@
+"""What is drawn: which question each chart asks, and the answers of a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from dashboards.questions.question import questions
+from dashboards.source import together, top_of_cluster
+from dashboards.trends.drawing import OTHERS, Chart, Drawing, Point, draw
+from dashboards.views import QUESTION_VIEWS, question_view
+from ingest.lake.delta import Lake
+
+#: Of a chart's series the largest are drawn, the rest together.
+_SERIES: Final = 7
+#: Clusters shown, and partitions of each in the table of the worst.
+_CLUSTERS, _WORST = 20, 15
+_WORST_QUESTION: Final = "worst-partitions"
+CHARTS: Final = (
+    Chart(
+        "Minutes of partitions without a leader, or without a live one",
+        "outages-by-day",
+        "minutes",
+        "kind",
+        "kind IN ('offline', 'no_live_leader')",
+    ),
+    Chart(
+        "Minutes of partitions under min.insync.replicas",
+        "outages-by-day",
+        "minutes",
+        "topic",
+        "kind = 'under_min_isr'",
+    ),
+    Chart("Minutes of under-replicated partitions", "outages-by-day", "minutes", "topic", "kind = 'under_replicated'"),
+    Chart("Elections, by kind", "elections-by-day", "elections", "election_kind", "election_kind <> 'new_partition'"),
+    Chart("Unclean elections", "elections-by-day", "unclean_elections"),
+    Chart("Departures from ISRs, by broker", "isr-changes-by-day", "left_count", "broker_id"),
+    Chart("Controllers elected", "controllers-by-day", "controllers_elected"),
+    Chart("Findings, by severity", "findings-by-day", "findings", "severity"),
+    Chart(
+        "From decision to effect, ms, half of the requests (p50)",
+        "propagation-by-day",
+        "p50_ms",
+        "request_kind",
+        "p50_ms IS NOT NULL",
+        adds_up=False,
+    ),
+    Chart(
+        "From decision to effect, ms, the slowest of a hundred (p99)",
+        "propagation-by-day",
+        "p99_ms",
+        "request_kind",
+        "p99_ms IS NOT NULL",
+        adds_up=False,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class ClusterTrends:
+    """A cluster's charts, its worst partitions, and its days."""
+
+    cluster_id: str
+    drawings: tuple[Drawing, ...]
+    worst: tuple[Any, ...]
+    first: date
+    last: date
+
+
+def gather(lake: Lake) -> tuple[ClusterTrends, ...]:
+    """All charts of the first clusters by name."""
+    asked = {*(chart.question for chart in CHARTS), _WORST_QUESTION}
+    lake.register(
+        {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}.values()
+    )
+    answers = {name: _asked(lake, name) for name in sorted(asked)}
+    queries: dict[str, Callable[[], Any]] = {
+        str(number): partial(_points, answers[chart.question], chart) for number, chart in enumerate(CHARTS)
+    }
+    queries["worst"] = partial(_worst, answers[_WORST_QUESTION])
+    found = together(queries)
+    points = [found[str(number)] for number in range(len(CHARTS))]
+    clusters = sorted({cluster for of_chart in points for cluster in of_chart})[:_CLUSTERS]
+    return tuple(
+        _trends(cluster, [of_chart.get(cluster, ()) for of_chart in points], found["worst"]) for cluster in clusters
+    )
+
+
+def _asked(lake: Lake, name: str) -> DataFrame:
+    question = questions()[name]
+    return lake.spark.sql(question.sql, args=dict.fromkeys(question.parameters))
+
+
+def _points(rows: DataFrame, chart: Chart) -> Mapping[str, tuple[Point, ...]]:
+    """By cluster the chart's values of each day and series, the smaller series together."""
+    chosen = rows.where(chart.where).where(F.col("day").isNotNull())
+    series = F.coalesce(F.col(chart.series).cast("string"), F.lit("unknown")) if chart.series else F.lit("")
+    valued = chosen.select(
+        "cluster_id", "day", series.alias("series"), F.col(chart.value).cast("double").alias("value")
+    )
+    value = (F.sum if chart.adds_up else F.max)("value").alias("value")
+    sizes = valued.groupBy("cluster_id", "series").agg(F.sum("value").alias("size"))
+    largest = F.row_number().over(Window.partitionBy("cluster_id").orderBy(F.desc("size"), "series")) <= _SERIES
+    kept = sizes.select("cluster_id", "series", F.when(largest, F.col("series")).otherwise(OTHERS).alias("name"))
+    by_day = valued.join(kept, ["cluster_id", "series"]).groupBy("cluster_id", "day", "name").agg(value)
+    found: dict[str, list[Point]] = {}
+    for row in by_day.where("value > 0").orderBy("cluster_id", "day", "name").collect():  # days of a few series
+        found.setdefault(row["cluster_id"], []).append(Point(row["day"], row["name"], row["value"]))
+    return {cluster: tuple(points) for cluster, points in found.items()}
+
+
+def _worst(rows: DataFrame) -> Mapping[str, tuple[Any, ...]]:
+    """By cluster the first rows of worst-partitions, in its order."""
+    worst_first = ("without_leader_minutes", "under_min_isr_minutes", "unclean_elections", "under_replicated_minutes")
+    order = [*map(F.desc, (*worst_first, "elections")), F.col("topic"), F.col("partition_id")]
+    found: dict[str, list[Any]] = {}
+    for row in top_of_cluster(rows, order, _WORST).collect():
+        found.setdefault(row["cluster_id"], []).append(row)
+    return {cluster: tuple(of_cluster) for cluster, of_cluster in found.items()}
+
+
+def _trends(cluster: str, points: Sequence[tuple[Point, ...]], worst: Mapping[str, tuple[Any, ...]]) -> ClusterTrends:
+    days = [point.day for of_chart in points for point in of_chart]
+    first, last = min(days), max(days)
+    drawings = tuple(draw(chart, of_chart, first, last) for chart, of_chart in zip(CHARTS, points, strict=True))
+    return ClusterTrends(cluster, drawings, worst.get(cluster, ()), first, last)

@@ -17,6 +17,7 @@ from dashboards.views import QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of
 from jobs.session.progress import silent
 from jobs.sql.names import LakeNames
+from tests import ROOT
 from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
 
 ALL = list(questions().values())
@@ -161,6 +162,14 @@ def test_a_question_that_needs_no_parameter_is_a_view(offset_lake: OffsetLake, a
         given = dict.fromkeys(questions()[question].parameters)
         assert spark.table(name).schema == rows_of(spark, questions()[question], given).schema, name
     assert spark.table("questions.unclean_elections").collect() == ask("unclean-elections")
+
+
+def test_the_queries_to_begin_with_run(offset_lake: OffsetLake):
+    page = (ROOT / "docs" / "querying.md").read_text("utf-8")
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert len(queries) == 10
+    for query in queries:
+        assert not offset_lake.lake.spark.sql(query).isEmpty(), query
 
 
 def test_what_is_counted_by_day_is_what_the_tables_hold(offset_lake: OffsetLake, ask):

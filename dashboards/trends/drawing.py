@@ -10,9 +10,9 @@ from typing import Final
 
 from dashboards import words
 
-#: A chart's size in its own units, room for the labels at its left and below, and how much of a day a bar takes.
+#: A chart's size in its own units, room for the labels at its left and below; how much of a day a bar takes, at most.
 WIDTH, HEIGHT, LEFT, BELOW = 640, 170, 56, 22
-_BAR: Final = 0.8
+_BAR, _WIDEST = 0.8, 36.0
 #: The series of all that are not among the largest.
 OTHERS: Final = "(others)"
 #: More days than this become weeks.
@@ -101,6 +101,7 @@ def _marks(
     chart: Chart, values: Mapping[tuple[int, int], float], days: Sequence[date], names: Sequence[str], top: float
 ) -> Iterable[Mark]:
     band = (WIDTH - LEFT) / len(days)
+    width = min(band * _BAR, _WIDEST)
     below: dict[int, float] = {}
     for (day, number), value in sorted(values.items()):
         foot = below.get(day, 0) if chart.adds_up else 0
@@ -110,9 +111,9 @@ def _marks(
         label = f"{days[day].isoformat()}, {name}{figure(value)}"
         yield Mark(
             number,
-            LEFT + band * (day + (1 - _BAR) / 2),
+            LEFT + band * (day + 0.5) - width / 2,
             HEIGHT - foot / top * HEIGHT - height,
-            band * _BAR,
+            width,
             height,
             label,
         )

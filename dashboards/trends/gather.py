@@ -24,11 +24,10 @@ _CLUSTERS, _WORST = 20, 15
 _WORST_QUESTION: Final = "worst-partitions"
 CHARTS: Final = (
     Chart(
-        "Minutes of partitions without a leader, or without a live one",
-        "outages-by-day",
-        "minutes",
-        "kind",
-        "kind IN ('offline', 'no_live_leader')",
+        "Minutes of partitions without a registered leader", "outages-by-day", "minutes", "topic", "kind = 'offline'"
+    ),
+    Chart(
+        "Minutes of partitions without a live leader", "outages-by-day", "minutes", "topic", "kind = 'no_live_leader'"
     ),
     Chart(
         "Minutes of partitions under min.insync.replicas",

@@ -164,7 +164,7 @@ def test_a_question_that_needs_no_parameter_is_a_view(offset_lake: OffsetLake, a
     assert spark.table("questions.unclean_elections").collect() == ask("unclean-elections")
 
 
-def test_the_queries_to_begin_with_run(offset_lake: OffsetLake):
+def test_the_queries_to_begin_with_run(offset_lake: OffsetLake, ask):
     page = (ROOT / "docs" / "querying.md").read_text("utf-8")
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert len(queries) == 10

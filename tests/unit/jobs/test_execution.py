@@ -13,6 +13,7 @@ from jobs import cli, ingest_job, run_job
 from jobs.command import execution, job
 from jobs.session import java, short_runs
 from jobs.session.pinned_jars import JarsMissing
+from jobs.session.planning import PLANNED_WITH_CARE
 
 
 def fake_job(run):
@@ -179,7 +180,7 @@ class TestShortRuns:
         (folder / "server.log").write_bytes(b"x" * 11)
         assert execution._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
         (folder / "server.log").write_bytes(b"x" * 101)
-        assert execution._config_of(run_job.JOB, common, params) == {}
+        assert execution._config_of(run_job.JOB, common, params) == PLANNED_WITH_CARE
         _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
         assert execution._config_of(ingest_job.JOB, common, params) == {}
 

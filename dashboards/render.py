@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import partial
 from importlib import resources
 from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dashboards import overview, words
 from dashboards.cards import CARDS
 from dashboards.gather import ReportData
+from dashboards.meanings import meanings
 from dashboards.payload import cluster_payload, script_json
 from dashboards.section import Cluster, Section
 from dashboards.sections import findings
@@ -67,10 +69,12 @@ def _environment(limits: Limits) -> Environment:
         "bytes": words.size,
         "visible": words.visible,
         "named": words.named,
+        "marked": marked,
     }
     environment.globals |= {
         "count": words.count,
         "limits": limits,
+        "meanings": meanings(),
         "inferred_words": words.INFERRED_WORDS,
         "overview": overview,
         "findings": findings.SECTION,
@@ -81,6 +85,16 @@ def _environment(limits: Limits) -> Environment:
         "lane_id": findings.lane_id,
     }
     return environment
+
+
+def marked(text: str) -> Markup:
+    """Our own Markdown of one paragraph as HTML: code and emphasis; everything else is text.
+
+    >>> marked("an *error*: `a < b`")
+    Markup('an <em>error</em>: <code>a &lt; b</code>')
+    """
+    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", with_code))
 
 
 def _file(path: str) -> str:

@@ -210,6 +210,10 @@ function start() {
     return chart;
   });
   $$("button[data-copies]").forEach((button) => button.addEventListener("click", () => copyTable(button)));
+  $$("[data-local]").forEach((place) => {
+    const at = new Date(Number(place.dataset.local));
+    if (at.getTimezoneOffset()) place.textContent = `${at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" })} here`;
+  });
   document.body.append(tip);
   loadHash(charts);
   addEventListener("hashchange", () => loadHash(charts));

@@ -30,7 +30,7 @@ endef
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
 
-.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock sbom docs clean
+.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock wheel sbom docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -109,6 +109,9 @@ lock: ## resolve pyproject.toml anew into requirements.lock
 	  --no-emit-package colorama --no-emit-package pywin32 --no-emit-index-url --no-annotate --no-header pyproject.toml; } > .cache/requirements.lock
 	mv .cache/requirements.lock requirements.lock
 	rm -rf .cache/lock
+
+wheel: env ## make dist/kafka_state_replay-*.whl
+	$(BIN)/python -m hatchling build -t wheel
 
 sbom: env ## list what is installed, fetched and vendored, with licences: .cache/sbom/sbom.cdx.json (CycloneDX)
 	rm -rf .cache/sbom

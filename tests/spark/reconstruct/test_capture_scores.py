@@ -360,7 +360,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     assert len(partitions) > 50
     for spec in made_of:
         # what all steps together know of a finding is added to it when all have judged
-        later = ("severity", "harm", "explanation", "alternatives") if spec is DIVERGENCES else ()
+        later = ("divergence_id", "severity", "harm", "explanation", "alternatives") if spec is DIVERGENCES else ()
         columns = [name for name in spec.column_names if name not in later]
         tuples = [tuple(row.get(name) for name in spec.column_names) for row in plain[spec.full_name]]
         ours = row_texts(lake.spark.createDataFrame(tuples, spec.struct).select(*columns), ())

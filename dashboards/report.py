@@ -10,13 +10,13 @@ from typing import Final
 
 from dashboards import overview, words
 from dashboards.gather import ReportData, gather
-from dashboards.postmortem import postmortem
 from dashboards.render import render
 from dashboards.section import Cluster
 from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits, Source
+from dashboards.texts.postmortem import postmortem
 from ingest.lake.delta import Lake
 
 #: Findings in the terminal, and clusters there.

@@ -114,7 +114,7 @@ def explained(spark: SparkSession, params: Params | IncidentParams) -> tuple[str
     """The explanation, and why there is none, in a sentence: one of both is empty."""
     lake = ready_lake_of(spark, params.lake)
     if isinstance(params, IncidentParams):
-        from dashboards.incident import incident_text
+        from dashboards.texts.incident import incident_text
 
         return incident_text(lake, params.incident_id)
     from reconstruct.explain.explain import Span

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Params:
-    """``selection`` holds what :class:`dashboards.merged_lines.Selection` takes."""
+    """``selection`` holds what :class:`dashboards.texts.merged_lines.Selection` takes."""
 
     lake: str
     selection: dict[str, Any]
@@ -86,7 +86,7 @@ def _instant(option: str, text: str | None) -> datetime | None:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    from dashboards.merged_lines import Selection, merged_lines
+    from dashboards.texts.merged_lines import Selection, merged_lines
 
     progress("merging the state-change logs")
     lines = merged_lines(ready_lake_of(spark, params.lake), Selection(**params.selection))

@@ -4,7 +4,7 @@ verdicts out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ INFERRED: Final = "replication_rules"
 #: Columns of the evidence that name a broker; so do the members of an ISR.
 _BROKERS: Final = ("replica_id", "leader", "member")
 #: What may change a log's segments.
-LOG_CHANGES: Final = {
+_LOG_CHANGES: Final = {
     ReplicaEventKind.STARTED: LogChangeKind.STARTED,
     ReplicaEventKind.LEADS: LogChangeKind.ROLE,
     ReplicaEventKind.FOLLOWS: LogChangeKind.ROLE,
@@ -135,16 +135,20 @@ def offset_rows(rows: Sequence[Row], context: OffsetContext) -> Iterator[dict[st
             }
 
 
-def _segments(rows: Sequence[Row], evidence: OffsetEvidence) -> SegmentEvidence:
-    changes = [
-        LogChange(event.replica_id, LOG_CHANGES[event.kind], event.at, event.offset)
-        for event in evidence.events
-        if event.kind in LOG_CHANGES
+def log_changes(events: Iterable[ReplicaEvent]) -> list[LogChange]:
+    """What of a replica's events may have changed its segments."""
+    return [
+        LogChange(event.replica_id, _LOG_CHANGES[event.kind], event.at, event.offset)
+        for event in events
+        if event.kind in _LOG_CHANGES
     ]
+
+
+def _segments(rows: Sequence[Row], evidence: OffsetEvidence) -> SegmentEvidence:
     files = values_of(SegmentFiles, rows)
     slack = {file.replica_id: evidence.clocks.slack_us(file.replica_id) for file in files}
     acts = [act for act in map(segment_act, values_of(SegmentLine, rows)) if act is not None]
-    return SegmentEvidence(files, acts, changes, slack)
+    return SegmentEvidence(files, acts, log_changes(evidence.events), slack)
 
 
 def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:

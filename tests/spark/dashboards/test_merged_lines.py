@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboards.merged_lines import Selection, merged_lines
+from dashboards.texts.merged_lines import Selection, merged_lines
 from jobs.lab.machines.releases import BY_NAME, kafka_jars
 from jobs.session.java import find_java
 from tests.support.lakes.offsets import OffsetLake

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dashboards.incident import incident_text
 from dashboards.questions.question import Question, questions
+from dashboards.texts.incident import incident_text
 from dashboards.trends.page import write_trends
 from dashboards.views import QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of

@@ -12,7 +12,7 @@ from ingest.readers.log_dirs.segments import summarise
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.offsets.messages import logged_replica_events
-from reconstruct.offsets.spark.step import LOG_CHANGES
+from reconstruct.offsets.spark.step import log_changes
 from reconstruct.segments.evidence import LogChange, LogChangeKind, SegmentEvidence, SegmentFiles
 from reconstruct.segments.lines import SEGMENT_ACTS, SegmentLine, segment_act
 from reconstruct.segments.rules import RULES
@@ -41,8 +41,7 @@ def segment_evidence(
         for partition, act in _acts(line):
             acts.setdefault(partition, []).append(act)
         for partition, event in logged_replica_events(line.broker_id, line.at, line.id, line.event_type, line.fields):
-            change = LogChange(event.replica_id, LOG_CHANGES[event.kind], event.at, event.offset)
-            changes.setdefault(partition, []).append(change)
+            changes.setdefault(partition, []).extend(log_changes([event]))
     return {
         partition: SegmentEvidence(
             files.get(partition, ()), acts.get(partition, ()), [*changes.get(partition, ()), *starts]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dashboards.postmortem import postmortem
 from dashboards.sections.incidents import Event, Incident
+from dashboards.texts.postmortem import postmortem
 from tests.support.lakes.incident import HOSTILE
 from tests.unit.dashboards.test_render import Tags, cluster, data, with_finding
 

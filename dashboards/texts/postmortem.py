@@ -39,7 +39,7 @@ def postmortem(data: ReportData, title: str) -> str:
         "duration": words.duration,
         "named": words.named,
     }
-    template = resources.files("dashboards").joinpath("postmortem.md.j2").read_text(encoding="utf-8")
+    template = resources.files("dashboards.texts").joinpath("postmortem.md.j2").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         data=data,
         title=title,

@@ -30,23 +30,31 @@ def judge_bounces(
 ) -> None:
     """R16: a broker that registers anew is taken for one that failed and started.
 
-    Judged only where one controller's lists of live brokers stand before and after, so that its log covers the bounce.
+    Judged only where one controller's lists of live brokers stand before and after, so that its log covers the bounce;
+    and not where it tells of the broker at a time at which nothing happened to that: its clock may have been set.
     """
     noticed: dict[int, list[int]] = {}
     for fact in facts:
         if fact.kind in _NOTICES:
             noticed.setdefault(fact.broker_id, []).append(fact.at)
     for broker_id, spans in sorted(registrations.items()):
+        told, changes = noticed.get(broker_id, ()), [at for span in spans for at in _changes(span)]
+        is_told_elsewhere = any(not any(abs(at - change) <= _NOTICED_US for change in changes) for at in told)
         for before, after in pairwise(spans):
             if before.interval.end is None:
                 continue
             begin, end = before.interval.end - _NOTICED_US, after.interval.start + _NOTICED_US
-            if any(begin <= at <= end for at in noticed.get(broker_id, ())):
+            if any(begin <= at <= end for at in told):
                 verdicts.kept("R16")
-            elif not _is_covered(view, begin, end):
+            elif is_told_elsewhere or not _is_covered(view, begin, end):
                 verdicts.unjudged("R16")
             else:
                 verdicts.broken(_not_noticed(broker_id, before, after, view))
+
+
+def _changes(span: RegistrationSpan) -> tuple[int, ...]:
+    start, end = span.interval.start, span.interval.end
+    return (start,) if end is None else (start, end)
 
 
 def _is_covered(view: ClusterView, begin: int, end: int) -> bool:

@@ -76,8 +76,12 @@ def possible_statuses(broker_id: int, decision: StateDecision, cluster: ClusterV
         statuses |= {BrokerStatus.LIVE, BrokerStatus.GONE}
     registered = registered_since_list(broker_id, decision, cluster)
     if True in registered and BrokerStatus.LEAVING not in statuses:
+        if BrokerStatus.GONE in statuses and cluster.version.may_be_before(ASYNC_CONTROLLER_SINCE):
+            statuses.add(BrokerStatus.LEAVING)  # the lists leave it out, and its request may be missing
         statuses.add(BrokerStatus.LIVE)
     if False in registered:
+        if BrokerStatus.GONE not in statuses:
+            statuses.add(BrokerStatus.LEAVING)  # it ends soon, and no list tells why
         statuses.add(BrokerStatus.GONE)
     return frozenset(statuses)
 

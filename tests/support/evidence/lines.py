@@ -79,7 +79,7 @@ def lines_of(name: str, lines: Lines) -> Sequence[Line]:
     """The lines of one log that stands at ``broker-N/logs/KIND.log``; bent captures share most of their logs."""
     folder, _, log = name.split("/")
     broker = int(folder.removeprefix("broker-"))
-    kind = re.sub(r"\W", "_", log)
+    kind = re.sub(r"\W", "_", log.removesuffix(".1"))
     found = []
     for number, line in enumerate(lines, 1):
         parsed = _parsed(kind, line)

@@ -90,10 +90,11 @@ class CalmCapture:
 
     @cached_property
     def stretches(self) -> list[Calm]:
-        """Of every partition, those that last at least six seconds."""
+        """Of every partition, those that last at least six seconds and in which somebody leads."""
         return [
             Calm(write.partition, write.leader, write.isr, start, end)
             for write in self.writes
+            if write.leader >= 0
             for start, end in self._undisturbed(write.start, write.end)
             if end - start >= 6_000
         ]

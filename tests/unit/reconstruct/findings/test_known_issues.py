@@ -108,6 +108,13 @@ def test_a_bounce_that_a_controller_tells_of_or_may_tell_of_elsewhere_is_none() 
     assert bounced(old, listed_until=110) == []
 
 
+def test_a_bounce_that_a_controller_tells_of_an_hour_later_is_none_since_its_clock_may_have_been_set() -> None:
+    old = VersionRange.exactly(v(1, 1))
+    assert bounced(old, BrokerFact(2, "down", 3_703 * SECOND, "down"), listed_until=4_000) == []
+    known_start = BrokerFact(2, "up", SECOND, "up")
+    assert len(bounced(old, known_start)) == 1
+
+
 def offset_findings(evidence: OffsetEvidence, moves: list[IsrMove], version: VersionRange) -> list[Finding]:
     view = ClusterView("c", version, min_insync_replicas={"t": 3})
     verdicts = Verdicts()

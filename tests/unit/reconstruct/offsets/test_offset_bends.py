@@ -67,6 +67,12 @@ def test_a_bend_is_found_with_its_rule_and_type_and_nothing_else_is_blamed(
     assert total.blamed_elsewhere == 0
 
 
+def test_a_stretch_in_which_nobody_leads_has_no_leader_to_ask(captures: list[CalmCapture]) -> None:
+    unclean = next(capture for capture in captures if capture.folder.name == "unclean-3.9.1-info")
+    assert any(write.leader < 0 and write.end - write.start > 12_000 for write in unclean.writes)
+    assert {kind.name for kind in all_kinds() if list(kind.places(unclean))}
+
+
 def _wanted(captures: list[CalmCapture]) -> Iterator[tuple[CalmCapture, Kind, int]]:
     """(capture, kind, places): every capture, or of each version the first, in a fixed order, that has a place."""
     for kind in all_kinds():

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from reconstruct.cluster.view import ClusterView, LiveView, Tenure
+from reconstruct.cluster.view import ClusterView, LiveView, Registration, Tenure
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.elections.controller_view import BrokerStatus, StateDecision, possible_statuses
 from reconstruct.partitions.elections.judging import JudgedElection
+from reconstruct.time.intervals import Interval
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
 from tests.unit.reconstruct.partitions.rules.bent_decisions import Subject
@@ -167,12 +168,20 @@ def test_a_broker_that_lives_cannot_have_been_dead(captured: Captured) -> None:
 
 
 def seen(
-    at: int, *lists: tuple[int, int, set[int]], asked: int | None = None, own: bool = True
+    at: int,
+    *lists: tuple[int, int, set[int]],
+    asked: int | None = None,
+    own: bool = True,
+    version: tuple[int, ...] = (1, 1, 1),
+    registered: tuple[int, int] | None = None,
 ) -> frozenset[BrokerStatus]:
-    """Broker 2 as controller 1 saw it; lists of (seconds, controller, live brokers)."""
+    """Broker 2 as controller 1 saw it; lists of (seconds, controller, live brokers), and when it was registered."""
+    begin, end = registered or (0, 0)
+    spans = (Interval(begin * 1_000_000, end * 1_000_000, Registration(), ("z",)),) if registered else ()
     view = ClusterView(
         "c",
-        VersionRange.exactly(v(1, 1, 1)),
+        VersionRange.exactly(v(*version)),
+        liveness={2: spans} if spans else {},
         tenures=(Tenure(1, 1, 0, None, ("e",)),),
         live_views=tuple(LiveView(s * 1_000_000, by, frozenset(live), "l") for s, by, live in lists),
         shutdown_requests={} if asked is None else {2: ((asked * 1_000_000, "r"),)},
@@ -205,6 +214,16 @@ def test_a_broker_that_asked_to_leave_is_leaving_until_it_is_gone() -> None:
 
 def test_a_broker_that_is_listed_while_it_leaves_may_have_bounced() -> None:
     assert seen(40, (10, 1, {1, 2}), (30, 1, {1, 2, 3}), asked=20) == {BrokerStatus.LEAVING, BrokerStatus.LIVE}
+
+
+def test_a_broker_whose_registration_ends_soon_may_be_leaving_though_no_line_says_that_it_asked() -> None:
+    """Its request, and what the controller says of it, may be lost; up to 1.0 the lists leave it out from then on."""
+    both = ((10, 1, {1, 2}), (30, 1, {1}))
+    assert seen(20, (10, 1, {1, 2}), registered=(5, 21)) == set(BrokerStatus)
+    assert seen(20, (10, 1, {1, 2}), registered=(5, 29)) == {BrokerStatus.LIVE}
+    assert seen(31, *both, version=(0, 8, 2), registered=(5, 39)) == set(BrokerStatus)
+    assert seen(31, *both, version=(0, 8, 2), registered=(5, 29)) == {BrokerStatus.GONE}
+    assert seen(31, *both, registered=(5, 39)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
 
 
 def test_where_the_time_is_not_the_tenure_s_nothing_is_known() -> None:

@@ -1,0 +1,25 @@
+"""What happens to logs between a broker and their reader accuses nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.bends.losses import FalseError, tried
+from tests.support.bends.mishaps import of_mishaps
+from tests.support.budget import IS_HARD
+from tests.support.captures.packed import Unpacker, capture_names
+
+TRIES, MANY_TRIES = 3, 400
+#: Mishaps that once accused: all clocks set at once, so that a controller tells of a bounce an hour later.
+_ONCE_ACCUSED = {
+    "lifecycle-3.9.1": (7,),
+}
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_a_mishap_accuses_nobody(name: str, unpacked: Unpacker) -> None:
+    text, trial = of_mishaps(unpacked(name))
+    found: list[FalseError] = tried(name, text, range(MANY_TRIES if IS_HARD else TRIES), trial=trial)
+    for number in _ONCE_ACCUSED.get(name, ()):
+        found += tried(name, text, range(number, number + 1), trial=trial)
+    assert [str(error) for error in found] == []

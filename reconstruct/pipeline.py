@@ -25,6 +25,7 @@ STEPS: Final[tuple[tuple[str, Callable[[Run], None]], ...]] = (
     ("clocks of the brokers, topics and their incarnations", steps.share_inputs),
     ("typed events", steps.write_events),
     ("controllers and brokers", steps.write_cluster_timelines),
+    ("quorums", steps.write_quorum_timelines),
     ("requests of the controllers", steps.judge_requests),
     ("timelines and findings of each partition", steps.fold_each_partition),
     ("offsets of each replica", steps.bound_offsets),

@@ -31,6 +31,7 @@ from ingest.lake.tables.gold import (
 )
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
+from ingest.lake.tables.quorum import QUORUM_TIMELINE
 from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
 from reconstruct.cluster.spark.episodes import controller_episodes
@@ -53,6 +54,7 @@ from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.incidents.spark.effects import EFFECT_TABLES, effects
 from reconstruct.incidents.spark.step import incidents
+from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.metadata_log.spark.step import metadata_histories, other_changes, topic_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
@@ -62,6 +64,8 @@ from reconstruct.offsets.spark.records_at_risk import RISK_FOLD, risk_evidence
 from reconstruct.offsets.spark.step import OFFSET_FOLD, with_losses
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD
+from reconstruct.quorum.spark.evidence import quorum_evidence
+from reconstruct.quorum.spark.step import quorum_timelines
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.rule_book import RULES
@@ -94,6 +98,7 @@ class Run:
     """One run: the lake it reads and writes, what its steps found, and what a step leaves for those after it."""
 
     inputs: Inputs
+    metadata_logs: dict[str, ClusterLog]
     observations: DataFrame
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
@@ -150,6 +155,7 @@ def write_metadata_changes(run: Run) -> None:
         of_topics = run.judgement.keep(topic_changes(rows, histories), "metadata_changes")
         changes = changes.unionByName(rows_of(of_topics, METADATA_CHANGES))
         run.judgement.add({cluster_id: history.replayed.verdicts for cluster_id, history in histories.items()})
+    run.metadata_logs = {cluster_id: history.log.of_quorum for cluster_id, history in histories.items()}
     run.lake.overwrite(changes, METADATA_CHANGES)
 
 
@@ -182,6 +188,14 @@ def write_cluster_timelines(run: Run) -> None:
     run.histories = cluster_histories(run.lake)
     run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
     run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
+
+
+def write_quorum_timelines(run: Run) -> None:
+    """Who led each KRaft cluster's quorum when, with which voters."""
+    evidence = quorum_evidence(
+        *run.read(REPLICATION_EVENTS, CONTROLLER_EVENTS, b.CLUSTER_DESCRIPTIONS, b.QUORUM_STATES, b.METADATA_RECORDS)
+    )
+    run.lake.overwrite(quorum_timelines(evidence, run.metadata_logs), QUORUM_TIMELINE)
 
 
 def judge_requests(run: Run) -> None:

@@ -19,6 +19,7 @@ _high_watermark: Final = searched(
     r"\bhighWatermark=Optional\[LogOffsetMetadata\(offset=(?P<metadata_high_watermark>\d+)"
 )
 _candidate: Final = searched(r"Epoch=\d+, (?:replicaId|candidateId)=(?P<candidate_id>\d+)")
+_voters: Final = searched(r"\bvoters=\[(?P<quorum_voters>\d+(?:, \d+)*)\]")
 _log_end: Final = searched(
     r"\blastOffsetEpoch=(?P<last_epoch>\d+), lastOffset=(?P<log_end_offset>\d+)(?:, preVote=(?P<is_pre_vote>\w+))?"
 )
@@ -27,17 +28,17 @@ _OFFSET_AND_EPOCH: Final = re.compile(r"offset=(\d+), epoch=(\d+)", re.ASCII)
 
 def state(text: str) -> Fields:
     """``FollowerState(fetchTimeoutMs=2000, epoch=5, leader=1, ...)`` of any release (``EpochState``): its name without
-    *State*, epoch, leader, vote and high watermark, as far as it has them."""
+    *State*, epoch, leader, vote, high watermark and voters, as far as it has them."""
     fields: dict[str, str] = {}
-    for read in (_name, _epoch, _leader, _voted, _high_watermark):
+    for read in (_name, _epoch, _leader, _voted, _high_watermark, _voters):
         fields |= read(text)
     return fields
 
 
 def previous_state(text: str) -> Fields:
-    """The same of the state before: its name and epoch; nothing for ``null``, with which a node begins."""
+    """The same of the state before: its name and epoch; ``null``, with which a node begins, is ``is_first_state``."""
     if text == "null":
-        return {}
+        return {"is_first_state": "true"}
     return {f"previous_{name}": value for name, value in {**_name(text), **_epoch(text)}.items()}
 
 

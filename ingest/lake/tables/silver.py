@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.events import EVENT_TABLES
+from ingest.lake.tables.quorum import QUORUM_TIMELINE
 from ingest.lake.tables.shared import (
     CLUSTER,
     INTERVAL,
@@ -278,6 +279,7 @@ SILVER_TABLES: Final = (
     TOPIC_INCARNATIONS,
     *EVENT_TABLES,
     CONTROLLER_EPOCH_TIMELINE,
+    QUORUM_TIMELINE,
     BROKER_LIVENESS_TIMELINE,
     PARTITION_STATE_TIMELINE,
     REPLICA_STATE_TIMELINE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,25 @@ from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.ask.answer import rows_of
 from jobs.session.progress import silent
+from reconstruct.engine.last_run import LastRun
+from reconstruct.engine.publication import no_audit
+from reconstruct.engine.staging import staging
 from reconstruct.explain.explain import Span
 from reconstruct.explain.spark.step import Question, explain
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
 from reconstruct.pipeline import reconstruct
-from tests.support.metadata_log import NODES, QUORUM, log_of
+from reconstruct.quorum.timeline import quorum_timeline
+from reconstruct.steps import (
+    Run,
+    share_inputs,
+    write_events,
+    write_metadata_changes,
+    write_quorum_timelines,
+    write_znode_changes,
+)
+from tests.support.metadata_log import NODES, QUORUM, cluster_log, copy_of, log_of
+from tests.support.quorum import OUTAGE, facts_of
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +166,100 @@ def test_a_decision_is_explained_from_the_log(made: Lake, decided: Any) -> None:
     told = explain(made, Question("ledger", 0, Span(at, at + 1)))
     assert "leader 2 elected, leader epoch 1" in told
     assert "Leader 1 was in controlled shutdown since 09:49:36.125." in told
+
+
+def test_the_timeline_of_the_quorum_cites_its_records(made: Lake) -> None:
+    found = rows(made, "silver.quorum_timeline", "sequence")
+    records = {row["record_id"]: row for row in rows(made, "bronze.metadata_records", "offset")}
+    led = [row for row in found if row["began_by"] == "leader_elected"]
+    assert [(row["epoch"], row["leader_id"], row["offset"]) for row in led] == [
+        (1, 1, 0),
+        (2, 3, 62),
+        (3, 2, 72),
+        (4, 1, 166),
+    ]
+    for row in led:
+        (record,) = (records[one] for one in row["evidence"])
+        assert (record["offset"], record["appended_at"]) == (row["offset"], row["valid_from"])
+        assert (row["source"], row["inferred_from"], row["kraft_version"]) == ("metadata_log", None, 0)
+    assert all(one["valid_to"] == after["valid_from"] for one, after in pairwise(found))
+
+
+def test_the_lines_of_an_outage_and_the_answers_in_it_make_one_timeline(
+    spark: Any, empty_lake_dir: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(empty_lake_dir, tmp_path / "lake")
+    lake = Lake(spark, str(tmp_path / "lake"))
+    ingest_paths(lake, [str(OUTAGE)], IngestOptions(), silent)
+    with staging(lake, "quorum") as stage:
+        run = Run(lake, stage, "quorum", no_audit, LastRun(), full=True)
+        for step in (write_znode_changes, write_metadata_changes, share_inputs, write_events, write_quorum_timelines):
+            step(run)
+    found = rows(lake, "silver.quorum_timeline", "sequence")
+    log, _ = cluster_log(sorted(OUTAGE.glob("broker-103")))
+    in_python = [
+        span.interval.value
+        for span in quorum_timeline(facts_of(OUTAGE), log.of_quorum)
+        if span.interval.value.leader_id
+    ]
+    led = [row for row in found if row["began_by"] == "leader_elected"]
+    assert [(row["epoch"], row["leader_id"], tuple(row["granted_by"]), row["offset"]) for row in led] == [
+        (value.epoch, value.leader_id, value.granted_by, value.offset) for value in in_python
+    ]
+    assert [row["began_by"] for row in found if row["began_by"] != "members_described"] == [
+        "election_started",
+        "leader_elected",
+        "leader_resigned",
+        "election_started",
+        "election_started",
+        "leader_elected",
+    ]
+    assert [row["end_reason"] for row in found if row["end_reason"]] == ["majority_lost"]
+    answers = map(json.loads, (OUTAGE / "descriptions.jsonl").read_text().splitlines())
+    observed = [sorted(one["id"] for one in answer["observers"]) for answer in answers]
+    assert [row["observers"] for row in found if row["began_by"] == "members_described"] == [
+        now for before, now in pairwise([None, *observed]) if now != before
+    ]
+    assert max(row["high_watermark"] or 0 for row in found if row["epoch"] == 3) == 124
+    assert {row["source"] for row in found} == {"metadata_log", "node_log", "description"}
+
+
+def test_each_time_as_active_controller_is_told_with_its_end(made: Lake) -> None:
+    found = asked(made, "active-controllers")
+    assert [(row["epoch"], row["leader"], row["next_leader"]) for row in found] == [
+        (1, 1, 3),
+        (2, 3, 2),
+        (3, 2, 1),
+        (4, 1, None),
+    ]
+    assert [row["end_reason"] for row in found] == ["superseded", "superseded", "superseded", None]
+    assert all(one["led_to"] == after["led_from"] for one, after in pairwise(found))
+    assert {row["epochs_tried"] for row in found} == {0}
+
+
+def test_voters_without_answers_are_told_by_their_copies(made: Lake) -> None:
+    found = asked(made, "missing-voters")
+    ends = {int(node.name[-1]): copy_of(node).spans[-1].end for node in NODES}
+    assert {row["voter"]: row["log_end"] for row in found} == ends
+    assert {(row["is_missing"], row["to_spare"]) for row in found} == {(None, None)}
+    assert sum(row["votes"] for row in found) == 8
+
+
+def test_who_would_lead_without_two_brokers(made: Lake, decided: Any) -> None:
+    at = datetime(2030, 1, 1, tzinfo=UTC)
+    last = {(key[0], key[2]): states[-1] for key, states in decided.items()}
+    found = asked(made, "two-brokers-down", at=at, topic="ledger")
+    assert found
+    for row in found:
+        state = last[row["topic"], row["partition_id"]]
+        left = [one for one in state.replicas if one not in row["stopped"]]
+        if state.leader not in row["stopped"]:
+            assert (row["may_lead"], row["next_leader"]) == ("no_change", state.leader)
+        else:
+            expected = next((one for one in left if one in state.isr), None)
+            assert row["next_leader"] == expected
+            assert row["may_lead"] == ("isr" if expected else "unclean" if left else "offline")
+    assert all(2 in row["stopped"] for row in asked(made, "two-brokers-down", at=at, broker=2))
 
 
 def test_who_led_the_quorum_by_whose_votes(made: Lake) -> None:

@@ -61,6 +61,7 @@ def test_a_timeline_is_walked_once_and_gives_the_interval_checks(spec) -> None:
 def test_the_timelines_are_those_of_the_design() -> None:
     assert {spec.full_name for spec in TIMELINES} == {
         "silver.controller_epoch_timeline",
+        "silver.quorum_timeline",
         "silver.broker_liveness_timeline",
         "silver.partition_state_timeline",
         "silver.replica_state_timeline",

@@ -1,0 +1,48 @@
+"""What is known of a quorum beside its own control records: its nodes' lines, answers about it, quorum-state files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class QuorumFactKind(StrEnum):
+    """``STATE``: a node came into ``state``. ``ACTIVE``: its controller became the active one. ``NAMED``: it, or a file
+    of it, names the leader of an epoch, or says that there is none. ``DESCRIBED``: an answer to DescribeQuorum.
+
+    ``DOUBTED``: a voter's fetches from the leader timed out. ``MAJORITY_LOST``, ``FAILED``, ``STOPPING``: why a node
+    gives its leadership up: a majority of the voters fetched no more, its controller failed, it shuts down.
+    """
+
+    STATE = "state"
+    ACTIVE = "active"
+    NAMED = "named"
+    DESCRIBED = "described"
+    HIGH_WATERMARK = "high_watermark"
+    DOUBTED = "doubted"
+    MAJORITY_LOST = "majority_lost"
+    FAILED = "failed"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumFact:
+    """One line of a node, answer or file, at ``at`` (µs). ``node_id`` is the node that says it.
+
+    ``state`` is ``QuorumState``'s, without *State* at its end; ``is_first``: the node came into it by its start. The
+    epoch before is None where the release does not print it.
+    """
+
+    kind: QuorumFactKind
+    at: int
+    evidence_id: str
+    source: str
+    node_id: int | None = None
+    epoch: int | None = None
+    leader_id: int | None = None
+    voters: tuple[int, ...] | None = None
+    observers: tuple[int, ...] | None = None
+    high_watermark: int | None = None
+    state: str | None = None
+    is_first: bool = False
+    previous_epoch: int | None = None

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from dashboards.cards import SECTIONS
 from dashboards.payload import evidence_ids
 from dashboards.records import records_by_id
+from dashboards.scope import Scope
 from dashboards.section import Cluster, Span
 from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
@@ -34,25 +35,31 @@ class ReportData:
     clusters_total: int = 0
     checks: Checks = field(default_factory=Checks)
     limits: Limits = field(default_factory=Limits)
+    scope: Scope = field(default_factory=Scope)
     ambiguous: tuple[files.AmbiguousCluster, ...] = ()
 
 
-def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = None) -> ReportData:
-    """The report's content, from the lake as it is."""
-    whole = Source(lake, limits or Limits())
+def gather(
+    lake: Lake, progress: Callable[[str], None], limits: Limits | None = None, scope: Scope | None = None
+) -> ReportData:
+    """The report's content, from the lake as it is. Raises :class:`~dashboards.scope.NothingInScope`."""
+    whole = Source(lake, limits or Limits(), scope=scope or Scope())
     ambiguous = files.ambiguous_clusters(whole)
     apart = {row.cluster_id for row in ambiguous}
     every = _cluster_ids(whole)
     names = [name for name in every if name not in apart] or every
     if names is every:
         ambiguous = ()
+    if (holders := whole.scope.clusters(whole.all)) is not None:
+        names = [name for name in every if name in holders]
     source = replace(whole, clusters=tuple(names[: whole.limits.clusters]))
     if not source.clusters:
-        return ReportData(checks=latest_checks(source), limits=source.limits)
+        return ReportData(checks=latest_checks(source), limits=source.limits, scope=source.scope)
     progress("report: files and checks")
     first: dict[str, Any] = together({"checks": lambda: latest_checks(source), "totals": lambda: files.totals(source)})
     source = replace(source, totals=first["totals"])
-    source = replace(source, spans=_evidence_spans(source))
+    spans = _evidence_spans(source)
+    source = replace(source, spans={name: source.scope.clipped(*span) for name, span in spans.items()})
     progress("report: findings, timelines, offsets and coverage")
     data = together({section.name: partial(section.gather, source) for section in SECTIONS})
     clusters = [
@@ -76,6 +83,7 @@ def gather(lake: Lake, progress: Callable[[str], None], limits: Limits | None = 
         len(names),
         first["checks"],
         source.limits,
+        source.scope,
         ambiguous,
     )
 

@@ -11,6 +11,7 @@ from typing import Final
 from dashboards import overview, words
 from dashboards.gather import ReportData, gather
 from dashboards.render import render
+from dashboards.scope import Scope
 from dashboards.section import Cluster
 from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
@@ -47,6 +48,7 @@ def write_report(
     title: str | None = None,
     progress: Callable[[str], None],
     limits: Limits | None = None,
+    scope: Scope | None = None,
     before_checks: bool = False,
 ) -> ReportFile:
     """Write ``OUT_DIR/index.html`` from the lake as it is, checked or not; the page says which tables are missing or
@@ -54,11 +56,12 @@ def write_report(
 
     It links to the Data Docs of the checks where they lie beside it, in ``OUT_DIR/data-docs``. The same lake gives the
     same bytes. ``before_checks`` says that a run of the checks is still to come, for :func:`add_checks`: what earlier
-    ones found is not shown. The file is replaced in one step. Raises ``OSError`` where ``out_dir`` cannot be written.
+    ones found is not shown. The file is replaced in one step. Raises ``OSError`` where ``out_dir`` cannot be written,
+    :class:`~dashboards.scope.NothingInScope` where nothing is what ``scope`` names.
     """
     page = Path(out_dir) / "index.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    data = gather(lake, progress, limits)
+    data = gather(lake, progress, limits, scope)
     progress("report: writing the page")
     if before_checks:
         data = replace(data, checks=Checks())
@@ -66,12 +69,17 @@ def write_report(
 
 
 def write_postmortem(
-    lake: Lake, out_dir: str, *, title: str | None = None, progress: Callable[[str], None]
+    lake: Lake,
+    out_dir: str,
+    *,
+    title: str | None = None,
+    progress: Callable[[str], None],
+    scope: Scope | None = None,
 ) -> ReportFile:
     """Write ``OUT_DIR/postmortem.md``, the draft of a postmortem, from the lake as it is; as :func:`write_report`."""
     page = Path(out_dir) / "postmortem.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    data = gather(lake, progress)
+    data = gather(lake, progress, scope=scope)
     return _written(ReportFile(str(page), data, title), postmortem)
 
 
@@ -109,7 +117,7 @@ def summary_lines(data: ReportData) -> tuple[str, ...]:
 
     Up to three clusters are summed up, the others counted.
     """
-    lines: list[str] = []
+    lines = [data.scope.sentence] if data.scope.sentence else []
     for cluster in data.clusters[:_CLUSTERS]:
         lines += _cluster_lines(cluster, 1 if len(data.clusters) > 1 else _EXPLAINED)
     if data.clusters_total > _CLUSTERS:

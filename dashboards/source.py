@@ -1,5 +1,5 @@
-"""What the report's queries share: the lake's tables limited to some clusters, how much of them is shown, and collected
-rows as dataclasses, of which each field is the column of its name."""
+"""What the report's queries share: the lake's tables limited to some clusters and a scope, how much of them is shown,
+and collected rows as dataclasses, of which each field is the column of its name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from dashboards.scope import Scope
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.shared import PARTITION_KEY
@@ -92,6 +93,7 @@ class Source:
     lake: Lake
     limits: Limits
     clusters: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=Scope)
     opened: dict[str, DataFrame] = field(default_factory=dict)
     totals: Mapping[str, FileTotals] = field(default_factory=dict)
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -106,7 +108,10 @@ class Source:
         return self.opened[spec.full_name]
 
     def read(self, spec: TableSpec) -> DataFrame:
-        """The rows of the chosen clusters."""
+        """The rows of the chosen clusters that are in scope."""
+        return self.scope.of(spec, self._of_clusters)
+
+    def _of_clusters(self, spec: TableSpec) -> DataFrame:
         return self.all(spec).where(F.col("cluster_id").isin(list(self.clusters)))
 
     def start(self) -> Column:
@@ -141,8 +146,13 @@ def spanned(rows: DataFrame) -> DataFrame:
 
 
 def lasted_ms(source: Source) -> Column:
-    """How long an interval lasted, open ones counted to the end of the evidence."""
-    return F.greatest(F.coalesce(ms("valid_to"), source.end()) - ms("valid_from"), F.lit(0.0))
+    """How much of an interval lies in the scope's time, open ones counted to the end of the evidence."""
+    since, until, scope = ms("valid_from"), F.coalesce(ms("valid_to"), source.end()), source.scope
+    if scope.begin is not None:
+        since = F.greatest(since, ms(F.lit(scope.begin)))
+    if scope.end is not None:
+        until = F.least(until, ms(F.lit(scope.end)))
+    return F.greatest(until - since, F.lit(0.0))
 
 
 def with_total(rows: DataFrame) -> DataFrame:

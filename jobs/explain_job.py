@@ -1,5 +1,6 @@
-"""``explain --topic T --partition P --at TIME``: the model's reasoning for one decision, inputs first; ``explain
---incident ID``: an incident's events, each with the lines that show it."""
+"""``explain --topic T --partition P --at TIME``: the model's reasoning for one decision, inputs first, or with
+``--from`` and ``--to`` for all between; ``explain --incident ID``: an incident's events, each with the
+lines that show it."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from jobs.session.progress import silent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_OF_DECISION: Final = "--topic T --partition P --at TIME"
 _DATE_ONLY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FRACTION: Final = re.compile(r"\.(\d{1,6})")
 _SECONDS: Final = re.compile(r"\d\d:\d\d:\d\d")
@@ -49,11 +51,27 @@ class Params:
     cluster_id: str | None = None
 
     @classmethod
-    def of(cls, lake: str, topic: str, partition_id: int, at: str, cluster_id: str | None = None) -> Params:
-        """Of a time as people write it (:func:`span_of`)."""
+    def of(
+        cls,
+        lake: str,
+        topic: str,
+        partition_id: int,
+        at: str,
+        cluster_id: str | None = None,
+        *,
+        until: str | None = None,
+        named: str = "--at",
+    ) -> Params:
+        """Of a time as people write it (:func:`span_of`), the option ``named``; or of all from it and before
+        ``until``."""
         if partition_id < 0:
             raise UsageError(f"partition {partition_id}: partitions are numbered from 0")
-        return cls(lake, topic, partition_id, *span_of(at), cluster_id)
+        first, behind = span_of(at, named)
+        if until is not None:
+            behind = span_of(until, "--to")[0]
+        if first >= behind:
+            raise UsageError("--to must be later than --from")
+        return cls(lake, topic, partition_id, first, behind, cluster_id)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="2026-11-21T03:28:06.155, UTC unless it names an offset; a time without seconds is the whole minute",
     )
+    parser.add_argument("--from", dest="begin", metavar="TIME", help="with --to: every decision from this time on")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="... and before this time, instead of --at")
     parser.add_argument("--cluster", metavar="ID", help="cluster, where several have that topic")
     parser.add_argument(
         "--incident", metavar="ID", help="instead of them: an incident_id, or its begin, of gold.incidents"
@@ -72,15 +92,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def to_params(options: argparse.Namespace, common: Common) -> Params | IncidentParams:
     require_lake(common)
-    of_decision = {f"--{name}": getattr(options, name) for name in ("topic", "partition", "at")}
+    at, begin, end = options.at, options.begin, options.end
+    of_decision = {"--topic": options.topic, "--partition": options.partition, "--at": begin if at is None else at}
     missing = [option for option, value in of_decision.items() if value is None]
     if options.incident is not None:
-        if len(missing) < len(of_decision):
-            raise UsageError("give --incident ID, or --topic T --partition P --at TIME")
+        if len(missing) < len(of_decision) or end is not None:
+            raise UsageError(f"give --incident ID, or {_OF_DECISION}")
         return IncidentParams(common.lake, options.incident)
     if missing:
-        raise UsageError(f"{', '.join(missing)} not given: give --topic T --partition P --at TIME, or --incident ID")
-    return Params.of(common.lake, options.topic, options.partition, options.at, options.cluster)
+        raise UsageError(f"{', '.join(missing)} not given: give {_OF_DECISION}, or --incident ID")
+    if (begin is None) != (end is None) or (at is not None and begin is not None):
+        raise UsageError("give --at TIME, or --from TIME and --to TIME")
+    of_partition = (common.lake, options.topic, options.partition)
+    return Params.of(*of_partition, at or begin, options.cluster, until=end, named="--from" if at is None else "--at")
 
 
 def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:

@@ -7,19 +7,23 @@ import argparse
 import os
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.command.execution import main
 from jobs.command.job import (
+    FAILED,
     Common,
     Job,
     RunReport,
     ShowProgress,
+    UsageError,
     output_folder,
     ready_lake_of,
     require_lake,
     suit_session_to,
 )
+from jobs.explain_job import span_of
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -29,39 +33,75 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Params:
     """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: html, markdown
-    or trends."""
+    or trends. ``topic``, ``broker``, ``begin`` and ``end`` are those of :class:`dashboards.scope.Scope`."""
 
     lake: str
     out_dir: str
     title: str | None = None
     format: str = "html"
+    topic: str | None = None
+    broker: int | None = None
+    begin: datetime | None = None
+    end: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.begin is not None and self.end is not None and self.begin >= self.end:
+            raise UsageError("--to must be later than --from")
+
+
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where the report goes, and its heading."""
+    parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
+    parser.add_argument("--title", metavar="TEXT", help="heading of the report")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", default="report", help="folder of the report (default: ./report)")
-    parser.add_argument("--title", metavar="TEXT", help="heading of the report")
+    add_page_arguments(parser)
     formats = (
         "html: the report, DIR/index.html (default); markdown: the draft of a postmortem, DIR/postmortem.md; trends:"
         " what happened day by day, DIR/trends.html"
     )
     parser.add_argument("--format", choices=("html", "markdown", "trends"), default="html", help=formats)
+    parser.add_argument("--topic", metavar="T", help="only this topic")
+    parser.add_argument(
+        "--broker", type=int, metavar="ID", help="only this broker, and partitions with a replica there"
+    )
+    parser.add_argument("--from", dest="begin", metavar="TIME", help="only what was so at or after this time")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="only what was so before this time")
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:
     require_lake(common)
-    return Params(common.lake, output_folder(options.out, "--out", common), options.title, options.format)
+    begin, end = (
+        None if given is None else span_of(given, option)[0]
+        for option, given in (("--from", options.begin), ("--to", options.end))
+    )
+    out_dir = output_folder(options.out, "--out", common)
+    return Params(common.lake, out_dir, options.title, options.format, options.topic, options.broker, begin, end)
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    lake = ready_lake_of(spark, params.lake)
-    if params.format == "trends":
-        from dashboards.trends.page import write_trends
+    from dashboards.scope import NothingInScope, Scope
 
-        path = write_trends(lake, params.out_dir, title=params.title, progress=progress)
+    lake = ready_lake_of(spark, params.lake)
+    scope = Scope(params.topic, params.broker, params.begin, params.end)
+    try:
+        return _written(lake, params, scope, progress)
+    except NothingInScope as error:
+        return RunReport(problems=(str(error),), exit_code=FAILED)
+
+
+def _written(lake: Any, params: Params, scope: Any, progress: ShowProgress) -> RunReport:
+    from dashboards import report
+    from dashboards.trends.page import write_trends
+
+    suit_session_to(lake)
+    if params.format == "trends":
+        path = write_trends(lake, params.out_dir, title=params.title, progress=progress, scope=scope)
         return RunReport((f"trends    {path}",))
-    made = write if params.format == "html" else write_postmortem
-    report = made(lake, params.out_dir, params.title, progress)
-    return RunReport((*report.summary, report_line(report)))
+    made = report.write_report if params.format == "html" else report.write_postmortem
+    written = made(lake, params.out_dir, title=params.title, progress=progress, scope=scope)
+    return RunReport((*written.summary, report_line(written)))
 
 
 def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress, *, before_checks: bool = False) -> Any:
@@ -69,13 +109,6 @@ def write(lake: Any, out_dir: str, title: str | None, progress: ShowProgress, *,
 
     suit_session_to(lake)
     return write_report(lake, out_dir, title=title, progress=progress, before_checks=before_checks)
-
-
-def write_postmortem(lake: Any, out_dir: str, title: str | None, progress: ShowProgress) -> Any:
-    from dashboards import report
-
-    suit_session_to(lake)
-    return report.write_postmortem(lake, out_dir, title=title, progress=progress)
 
 
 def add_checks(lake: Any, report: Any) -> Any:

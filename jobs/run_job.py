@@ -31,7 +31,7 @@ class Params:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     ingest_job.add_source_arguments(parser)
     check_job.add_threshold_argument(parser)
-    report_job.add_arguments(parser)
+    report_job.add_page_arguments(parser)
 
 
 def to_params(options: argparse.Namespace, common: Common) -> Params:

@@ -87,11 +87,13 @@ class OpenLake:
         self._names.name((found.sql,))
         return rows_of(self.spark, found, bound)
 
-    def explain(self, topic: str, partition: int, at: str, cluster: str | None = None) -> str:
+    def explain(
+        self, topic: str, partition: int, at: str, cluster: str | None = None, *, until: str | None = None
+    ) -> str:
         """Why the controller decided of a partition as it did at a time (ISO 8601): inputs, rule, result, findings."""
         from jobs import explain_job
 
-        return self._explained(explain_job.Params.of(self.path, topic, partition, at, cluster))
+        return self._explained(explain_job.Params.of(self.path, topic, partition, at, cluster, until=until))
 
     def incident(self, incident_id: str) -> str:
         """An incident's events in order, each with the lines that show it; of its id the first four digits will do."""

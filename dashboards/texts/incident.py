@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import Row
@@ -30,7 +31,7 @@ def incident_text(lake: Lake, incident_id: str) -> tuple[str, str]:
     events = source.all(INCIDENT_EVENTS).where(F.col("incident_id") == incident["incident_id"])
     timed = events.withColumns({"from_ms": ms("began_at"), "to_ms": ms("ended_at")})
     rows = timed.orderBy("sequence").collect()  # a few for each broker that was away
-    source = Source(lake, source.limits, (incident["cluster_id"],), source.opened)
+    source = replace(source, clusters=(incident["cluster_id"],))
     records = records_by_id(source, {record for row in rows for record in row["evidence"]}, ())
     head = f"incident {incident['incident_id']} of cluster {words.visible(incident['cluster_id'])}"
     return "\n".join([head, incident["summary"], "", *(line for row in rows for line in _lines(row, records))]), ""

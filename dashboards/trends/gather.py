@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.questions.question import questions
+from dashboards.scope import Scope
 from dashboards.source import together, top_of_cluster
 from dashboards.trends.drawing import OTHERS, Chart, Drawing, Point, draw
 from dashboards.views import QUESTION_VIEWS, question_view
@@ -63,37 +64,47 @@ CHARTS: Final = (
 
 @dataclass(frozen=True)
 class ClusterTrends:
-    """A cluster's charts, its worst partitions, and its days."""
+    """A cluster's charts, its worst partitions (None: not asked for), and its days."""
 
     cluster_id: str
     drawings: tuple[Drawing, ...]
-    worst: tuple[Any, ...]
+    worst: tuple[Any, ...] | None
     first: date
     last: date
 
 
-def gather(lake: Lake) -> tuple[ClusterTrends, ...]:
-    """All charts of the first clusters by name."""
-    asked = {*(chart.question for chart in CHARTS), _WORST_QUESTION}
+def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
+    """The charts of the first clusters by name: those whose questions can be limited to the scope. Raises
+    :class:`~dashboards.scope.NothingInScope`."""
+    scope = scope or Scope()
+    holders = scope.clusters(lake.read)
+    charts = [chart for chart in CHARTS if _knows(chart.question, scope)]
+    asked = {*(chart.question for chart in charts), *([_WORST_QUESTION] if _knows(_WORST_QUESTION, scope) else [])}
     lake.register(
         {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}.values()
     )
-    answers = {name: _asked(lake, name) for name in sorted(asked)}
+    answers = {name: _asked(lake, name, scope) for name in sorted(asked)}
     queries: dict[str, Callable[[], Any]] = {
-        str(number): partial(_points, answers[chart.question], chart) for number, chart in enumerate(CHARTS)
+        str(number): partial(_points, answers[chart.question], chart) for number, chart in enumerate(charts)
     }
-    queries["worst"] = partial(_worst, answers[_WORST_QUESTION])
+    if _WORST_QUESTION in answers:
+        queries["worst"] = partial(_worst, answers[_WORST_QUESTION])
     found = together(queries)
-    points = [found[str(number)] for number in range(len(CHARTS))]
-    clusters = sorted({cluster for of_chart in points for cluster in of_chart})[:_CLUSTERS]
+    points = [found[str(number)] for number in range(len(charts))]
+    clusters = sorted({name for of_chart in points for name in of_chart if holders is None or name in holders})
     return tuple(
-        _trends(cluster, [of_chart.get(cluster, ()) for of_chart in points], found["worst"]) for cluster in clusters
+        _trends(cluster, charts, [of_chart.get(cluster, ()) for of_chart in points], found.get("worst"))
+        for cluster in clusters[:_CLUSTERS]
     )
 
 
-def _asked(lake: Lake, name: str) -> DataFrame:
+def _knows(question: str, scope: Scope) -> bool:
+    return set(scope.parameters) <= set(questions()[question].parameters)
+
+
+def _asked(lake: Lake, name: str, scope: Scope) -> DataFrame:
     question = questions()[name]
-    return lake.spark.sql(question.sql, args=dict.fromkeys(question.parameters))
+    return lake.spark.sql(question.sql, args={**dict.fromkeys(question.parameters), **scope.parameters})
 
 
 def _points(rows: DataFrame, chart: Chart) -> Mapping[str, tuple[Point, ...]]:
@@ -124,8 +135,13 @@ def _worst(rows: DataFrame) -> Mapping[str, tuple[Any, ...]]:
     return {cluster: tuple(of_cluster) for cluster, of_cluster in found.items()}
 
 
-def _trends(cluster: str, points: Sequence[tuple[Point, ...]], worst: Mapping[str, tuple[Any, ...]]) -> ClusterTrends:
+def _trends(
+    cluster: str,
+    charts: Sequence[Chart],
+    points: Sequence[tuple[Point, ...]],
+    worst: Mapping[str, tuple[Any, ...]] | None,
+) -> ClusterTrends:
     days = [point.day for of_chart in points for point in of_chart]
     first, last = min(days), max(days)
-    drawings = tuple(draw(chart, of_chart, first, last) for chart, of_chart in zip(CHARTS, points, strict=True))
-    return ClusterTrends(cluster, drawings, worst.get(cluster, ()), first, last)
+    drawings = tuple(draw(chart, of_chart, first, last) for chart, of_chart in zip(charts, points, strict=True))
+    return ClusterTrends(cluster, drawings, None if worst is None else worst.get(cluster, ()), first, last)

@@ -7,17 +7,20 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions as F
 
 from dashboards.gather import gather
 from dashboards.render import render
 from dashboards.report import write_report
+from dashboards.scope import NothingInScope, Scope
 from dashboards.sections import findings
 from dashboards.sections.findings import RuleVerdicts
 from dashboards.sections.timelines import partitions, trouble
 from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
+from ingest.lake.tables.gold import AVAILABILITY_INTERVALS
 from ingest.lake.tables.shared import PARTITION_KEY
-from ingest.lake.tables.silver import LEADER_AND_ISR_TIMELINE
+from ingest.lake.tables.silver import ASSIGNMENT_TIMELINE, LEADER_AND_ISR_TIMELINE
 from tests.support.browser import Browser
 from tests.support.lakes import incident
 from tests.support.lakes.rows import at
@@ -118,6 +121,48 @@ def test_limits_bound_what_reaches_the_driver_and_the_page_says_so(made):
     assert "12 lanes show only the latest" in page
     assert "60 of 2,000 intervals are drawn" in page
     assert "4 of 10 findings are shown below" in page
+
+
+def test_a_scope_shows_its_topic_broker_and_time_and_counts_as_sql_does(made):
+    wide, show = made("wide"), lambda _: None
+    of_topic = gather(wide, show, scope=Scope(topic="orders.04")).clusters[0]
+    lanes = of_topic.of(partitions.SECTION)
+    assert {lane.topic for lane in lanes} == {"orders.04"}
+    assert (len(lanes), lanes[0].partitions_total, lanes[0].topics_total) == (20, 20, 1)
+    assert {finding.topic for finding in of_topic.of(findings.SECTION).worst} == {"orders.04"}
+    of_broker = gather(wide, show, scope=Scope(broker=2)).clusters[0].of(partitions.SECTION)
+    here = wide.read(ASSIGNMENT_TIMELINE).where("array_contains(replicas, 2)").select(*PARTITION_KEY).distinct()
+    assert of_broker[0].partitions_total == here.count() == 101
+    begin, end = at(305), at(312.5)
+    data = gather(wide, show, scope=Scope(begin=begin, end=end))
+    offline = {lane.name: lane.offline_ms for lane in data.clusters[0].of(partitions.SECTION) if lane.offline_ms}
+    clipped = wide.read(AVAILABILITY_INTERVALS).where("kind = 'offline'").where(F.col("valid_from") < end)
+    rows = clipped.where(F.col("valid_to") > begin).collect()
+    assert offline == {
+        f"{row.topic}-{row.partition_id}": pytest.approx(
+            (
+                min(row.valid_to, end.replace(tzinfo=None)) - max(row.valid_from, begin.replace(tzinfo=None))
+            ).total_seconds()
+            * 1000
+        )
+        for row in rows
+    }
+    assert len(offline) == 6
+    assert (data.clusters[0].span.from_ms, data.clusters[0].span.to_ms) == (
+        begin.timestamp() * 1000,
+        end.timestamp() * 1000,
+    )
+    page = render(data, "t")
+    assert "Only from 2026-11-21 10:05:05.000, before 2026-11-21 10:05:12.500 is shown" in page
+
+
+def test_a_scope_that_nothing_is_in_is_refused_with_the_nearest_name(made):
+    with pytest.raises(
+        NothingInScope, match=r"no cluster of the lake has a topic 'order\.04'; did you mean orders\.04 or"
+    ):
+        gather(made("wide"), lambda _: None, scope=Scope(topic="order.04"))
+    with pytest.raises(NothingInScope, match=r"no cluster of the lake has a broker 77$"):
+        gather(made("wide"), lambda _: None, scope=Scope(topic="orders.04", broker=77))
 
 
 def test_counts_over_time_are_exact_where_they_change(gathered):

@@ -107,6 +107,31 @@ def test_an_output_folder_that_is_a_file(capsys, tmp_path):
     assert "is a file: --lake takes a folder" in error_of(capsys, "run", "a.log", "--lake", "a.log")
 
 
+@pytest.mark.parametrize("option", [("--format", "markdown"), ("--topic", "orders"), ("--from", "2026-11-21")])
+def test_run_takes_no_option_of_the_report_that_it_would_drop(capsys, option):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "a.log", *option])
+    assert f"unrecognized arguments: {' '.join(option)}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            ("--at", "2026-11-21", "--from", "2026-11-21", "--to", "2026-11-22"),
+            "give --at TIME, or --from TIME and --to",
+        ),
+        (("--from", "2026-11-21"), "give --at TIME, or --from TIME and --to TIME"),
+        (("--to", "2026-11-21"), "--at not given: give --topic T --partition P --at TIME"),
+        (("--from", "2026-11-22", "--to", "2026-11-21"), "--to must be later than --from"),
+    ],
+)
+def test_explain_takes_one_time_or_two(capsys, tmp_path, given, sentence):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "bronze").mkdir()
+    assert sentence in error_of(capsys, "explain", "--topic", "t", "--partition", "0", *given)
+
+
 def test_ingest_options(tmp_path):
     (tmp_path / "logs" / "b1").mkdir(parents=True)
     (tmp_path / "b2").mkdir()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.command.job import UsageError
-from jobs.explain_job import span_of
+from jobs.explain_job import Params, span_of
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,15 @@ def test_a_time_means_as_much_as_it_is_exact(text: str, start: datetime, width: 
 def test_what_is_no_time_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(UsageError, match="is no time: write 2026-11-21T03:28:06"):
         span_of(text)
+
+
+def test_all_between_two_times_may_be_asked_for() -> None:
+    params = Params.of("lake", "orders", 0, "2026-11-21T03:37", until="2026-11-21T04:00", named="--from")
+    assert (params.at, params.until) == (
+        datetime(2026, 11, 21, 3, 37, tzinfo=UTC),
+        datetime(2026, 11, 21, 4, tzinfo=UTC),
+    )
+    with pytest.raises(UsageError, match="--to must be later than --from"):
+        Params.of("lake", "orders", 0, "2026-11-21T03:37", until="2026-11-21T03:37", named="--from")
+    with pytest.raises(UsageError, match=r"^--from 'now' is no time"):
+        Params.of("lake", "orders", 0, "now", until="2026-11-21", named="--from")

@@ -13,11 +13,12 @@ step of NTP, a paused machine) and another segment begins. A few pairs against a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.clocks.bounds import Node
+from reconstruct.clocks.lateness import Effect, may_be_set_forward
 from reconstruct.clocks.segments import TOLERANCE_US, Solved, solve_segments
 
 #: The clock of the ZooKeeper ensemble's leader, in UTC.
@@ -62,7 +63,8 @@ class ClockSegment:
     Segments of a broker are numbered in the order of time. Where a clock was set back, two segments cover the same
     printed times, and only the order of the records in their file tells them apart. ``reference`` is
     :data:`ZOOKEEPER`, or the broker that offsets are relative to. A bound of None: nothing proves one. ``is_disputed``:
-    this clock was set, or another one was: of that time nothing but these two tells.
+    this clock was set, or another one was, and of that time nothing but these two tells; or it may have been set
+    forward (:mod:`reconstruct.clocks.lateness`).
     """
 
     broker_id: int
@@ -93,6 +95,9 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
     reference = (ZOOKEEPER, 0) if has_zookeeper else solved.most_agreed()
     upper, lower = solved.bounds(reference)
     kept, dropped = _counts(given, solved)
+    disputed = solved.disputed | _set_forward(
+        given, solved, reference, {n: (lower[n] + upper[n]) // 2 for n in lower if n in upper}
+    )
     result = []
     for broker_id in sorted(named - {ZOOKEEPER}):
         for node, (start, end) in sorted(solved.spans.get(broker_id, {(broker_id, 0): (None, None)}).items()):
@@ -112,10 +117,26 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
                     reference[0],
                     zone,
                     _verdict(least, most, zone, *counts),
-                    broker_id in solved.disputed,
+                    broker_id in disputed,
                 )
             )
     return result
+
+
+def _set_forward(given: Sequence[CausalPair], solved: Solved, reference: Node, middle: Mapping[Node, int]) -> set[int]:
+    """Clocks that may have been set forward unnoticed: by all they follow, or, where all were set at once, by the
+    reference."""
+    effects: dict[int, dict[bool, list[Effect]]] = {}
+    for edge in solved.all_edges:
+        if edge.index not in solved.dropped and edge.earlier in middle and edge.later in middle:
+            delay = edge.at_most_us + middle[edge.earlier] - middle[edge.later]
+            effect = Effect(given[edge.index].later_us, delay)
+            effects.setdefault(edge.later[0], {}).setdefault(edge.earlier == reference, []).append(effect)
+    return {
+        clock
+        for clock, found in effects.items()
+        if may_be_set_forward([*found.get(True, ()), *found.get(False, ())]) or may_be_set_forward(found.get(True, ()))
+    }
 
 
 def zone_minutes(lower_ms: int | None, upper_ms: int | None) -> int | None:

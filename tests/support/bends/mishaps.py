@@ -149,7 +149,7 @@ def other_release(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
 
 def two_mishaps(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     one, text = chance.choice((scattered_lines, lost_time, raised_level, snapshots_of_a_time))(text, chance)
-    other, text = chance.choice((all_clocks, whole_seconds, copied_part, other_release, losses.set_clock))(text, chance)
+    other, text = chance.choice((all_clocks, whole_seconds, copied_part, other_release))(text, chance)
     return f"{one} and {other}", text
 
 
@@ -192,7 +192,7 @@ def _told(names: list[str]) -> str:
 
 def _times(text: CaptureText, names: list[str]) -> list[str]:
     times = sorted({line[1:24] for name in names for line in text.files[name] if _RECORD.match(line)})
-    return times if len(times) > 2 else times * 3
+    return times if len(times) > 2 else [*times, ""] * 3
 
 
 def _brokers(text: CaptureText) -> list[str]:

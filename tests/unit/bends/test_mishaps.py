@@ -23,3 +23,9 @@ def test_a_mishap_accuses_nobody(name: str, unpacked: Unpacker) -> None:
     for number in _ONCE_ACCUSED.get(name, ()):
         found += tried(name, text, range(number, number + 1), trial=trial)
     assert [str(error) for error in found] == []
+
+
+def test_all_clocks_set_forward_accuse_no_replica(unpacked: Unpacker) -> None:
+    name = "unclean-3.9.1-info"
+    text, trial = of_mishaps(unpacked(name), offsets=True)
+    assert [str(error) for error in tried(name, text, range(5, 6), trial=trial)] == []

@@ -15,7 +15,8 @@ TRIES, MANY_TRIES = 1, 200
 #: back; a start that is missing, and all that is left of it is a log loaded that waited for its deletion, or that the
 #: broker registered itself again; all snapshots, so that a topic's own settings are not known. And a clock set soon
 #: after a start, so that what was proven of it later was taken for the start too, or set and right again with nothing
-#: to prove either; the lines of a cut, but for the warning that its high watermark fell.
+#: to prove either; the lines of a cut, but for the warning that its high watermark fell. And a clock
+#: set forward with nothing after it but what follows others' events.
 _ONCE_ACCUSED = {
     "checkpoints-1.1.1": (11,),
     "failover-0.8.2.2": (20033,),
@@ -23,7 +24,7 @@ _ONCE_ACCUSED = {
     "lifecycle-1.1.1": (21,),
     "lifecycle-3.9.1": (15,),
     "unclean-0.8.2.2": (16, 10006, 20024),
-    "unclean-3.9.1-info": (13, 37, 53, 10006, 10018, 20013),
+    "unclean-3.9.1-info": (13, 37, 53, 10006, 10018, 20013, 20053),
 }
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ingest.lake.tables.quality import CLOCK_VERDICTS
 from ingest.shapes import match
 from reconstruct.clocks import bounds as clock_bounds
+from reconstruct.clocks import lateness
 from reconstruct.clocks import timeline as clocks
 from reconstruct.clocks.evidence import (
     RULES,
@@ -176,6 +177,43 @@ def test_where_one_of_two_clocks_was_set_and_nothing_else_is_heard_of_them_both_
     assert {segment.broker_id for segment in segments if segment.is_disputed} == {1, 2}
 
 
+@pytest.mark.parametrize("ahead_s", [30, 3600])
+def test_a_clock_that_only_follows_late_by_the_same_may_have_been_set_forward(ahead_s: int) -> None:
+    middle = START + 200 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return ahead_s * SECOND if clock == 2 and at >= middle else 0
+
+    found = events(offset, (ZOOKEEPER, 1, 2))
+    pairs = [p for p in found if max(p.earlier_us, p.later_us) < middle or p.earlier_clock != 2]
+    followed = [pair for pair in pairs if pair.later_clock == 2 and pair.later_us > middle]
+    others = [pair for pair in pairs if pair not in followed]
+    for known, is_disputed in ((followed, True), (followed[:2], True), (followed[:1], False), ([], False)):
+        assert {s.broker_id for s in solve_clocks([*others, *known]) if s.is_disputed} == (
+            {2} if is_disputed else set()
+        )
+
+
+def test_clocks_that_were_all_set_forward_are_late_by_zookeeper_s() -> None:
+    middle = START + 200 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return HOUR if clock != ZOOKEEPER and at >= middle else 0
+
+    found = events(offset, (ZOOKEEPER, 1, 2))
+    pairs = [p for p in found if max(p.earlier_us, p.later_us) < middle or p.later_clock != ZOOKEEPER]
+    assert {segment.broker_id for segment in solve_clocks(pairs) if segment.is_disputed} == {1, 2}
+
+
+def test_what_is_shown_again_at_a_start_is_late_but_no_clock_set_forward() -> None:
+    pairs = events(lambda clock, _: 0, (ZOOKEEPER, 1, 2), 100)
+    started = START + 4_000 * SECOND
+    again = [CausalPair(ZOOKEEPER, 2, START + n * 1000, started + n * 1000, "", (str(n),)) for n in range(50)]
+    spread = [CausalPair(ZOOKEEPER, 2, START + n * SECOND, started + n * 9 * SECOND, "", (str(n),)) for n in range(50)]
+    for late in (again, spread):
+        assert not any(segment.is_disputed for segment in solve_clocks([*pairs, *late]))
+
+
 def test_an_hour_that_was_printed_twice_is_told_apart_by_the_order_in_the_file() -> None:
     """The end of daylight saving time: the clocks of the log go back, the cluster's time does not."""
     middle = START + 200 * SECOND
@@ -239,7 +277,7 @@ def test_a_correction_never_leads_away_from_the_truth(lower: int, width: int, sh
 
 
 def test_the_examples_in_the_documentation_hold() -> None:
-    assert doctest.testmod(clocks).failed == doctest.testmod(clock_bounds).failed == 0
+    assert [doctest.testmod(module).failed for module in (clocks, clock_bounds, lateness)] == [0, 0, 0]
 
 
 # --- pairs ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconstruct.clocks.bounds import Node
-from reconstruct.clocks.lateness import Effect, may_be_set_forward
+from reconstruct.clocks.lateness import ZONE_SKEW_US, ZONE_STEP_US, Effect, may_be_set_forward
 from reconstruct.clocks.segments import TOLERANCE_US, Solved, solve_segments
 
 #: The clock of the ZooKeeper ensemble's leader, in UTC.
@@ -28,9 +28,9 @@ TRUNCATION_US: Final = 1000
 #: A clock this close to the reference agrees with it: ms.
 TOLERANCE_MS: Final = TOLERANCE_US // 1000
 #: Time zones are multiples of this: ms.
-ZONE_STEP_MS: Final = 15 * 60_000
+ZONE_STEP_MS: Final = ZONE_STEP_US // 1000
 #: A clock beside a zone is at most this wrong: ms.
-ZONE_SKEW_MS: Final = 90_000
+ZONE_SKEW_MS: Final = ZONE_SKEW_US // 1000
 #: Where one pair in so many was dropped, the evidence contradicts itself and no bound of the clock is given.
 CONTRADICTED: Final = 20
 _ZONE_LIMIT_MS: Final = 14 * 60 * 60_000

@@ -25,7 +25,7 @@ def test_a_mishap_accuses_nobody(name: str, unpacked: Unpacker) -> None:
     assert [str(error) for error in found] == []
 
 
-def test_all_clocks_set_forward_accuse_no_replica(unpacked: Unpacker) -> None:
-    name = "unclean-3.9.1-info"
+@pytest.mark.parametrize(("name", "number"), [("unclean-3.9.1-info", 5), ("failover-1.1.1", 1011)])
+def test_all_clocks_set_forward_accuse_no_replica(name: str, number: int, unpacked: Unpacker) -> None:
     text, trial = of_mishaps(unpacked(name), offsets=True)
-    assert [str(error) for error in tried(name, text, range(5, 6), trial=trial)] == []
+    assert [str(error) for error in tried(name, text, range(number, number + 1), trial=trial)] == []

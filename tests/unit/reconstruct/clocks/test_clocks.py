@@ -205,6 +205,26 @@ def test_clocks_that_were_all_set_forward_are_late_by_zookeeper_s() -> None:
     assert {segment.broker_id for segment in solve_clocks(pairs) if segment.is_disputed} == {1, 2}
 
 
+def test_what_is_late_by_an_hour_and_some_seconds_is_late_by_daylight_saving_time() -> None:
+    pairs = events(lambda clock, _: 0, (ZOOKEEPER, 1, 2), 100)
+    at = START + 200 * SECOND
+
+    def shown(ahead: int, *late_s: int) -> list[CausalPair]:
+        return [
+            CausalPair(ZOOKEEPER, 2, at + n * SECOND, at + n * SECOND + ahead + late * SECOND, "", (str(n),))
+            for n, late in enumerate(late_s)
+        ]
+
+    for ahead, late_s, is_disputed in (
+        (HOUR, (5, 7, 2), True),
+        (HOUR, (5,), False),
+        (HOUR // 2 + 100 * SECOND, (5, 7, 2), False),
+        (0, (5, 7, 2), False),
+    ):
+        segments = solve_clocks([*pairs, *shown(0, 8), *shown(ahead, *late_s)])
+        assert {s.broker_id for s in segments if s.is_disputed} == ({2} if is_disputed else set()), (ahead, late_s)
+
+
 def test_what_is_shown_again_at_a_start_is_late_but_no_clock_set_forward() -> None:
     pairs = events(lambda clock, _: 0, (ZOOKEEPER, 1, 2), 100)
     started = START + 4_000 * SECOND

@@ -17,6 +17,7 @@ from dashboards.sections.timelines import (
     evidence,
     partitions,
     replicas,
+    topics,
     trouble,
 )
 
@@ -25,6 +26,7 @@ CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
     "findings": (findings.SECTION,),
     "timelines": (
         trouble.SECTION,
+        topics.SECTION,
         controllers.SECTION,
         episodes.SECTION,
         brokers.SECTION,

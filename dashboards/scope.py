@@ -31,7 +31,7 @@ class NothingInScope(ValueError):
 class Scope:
     """Rows of ``topic``; of partitions with a replica at ``broker``, and that broker's own; of what was so at some
     instant in [``begin``, ``end``), aware. None: all. Of bronze and quality, files and their coverage, all is in scope;
-    so is what no topic, broker or time is known of."""
+    so is what no topic, broker or time is known of, and of an incident every event."""
 
     topic: str | None = None
     broker: int | None = None
@@ -57,7 +57,7 @@ class Scope:
     def of(self, spec: TableSpec, read: Read) -> DataFrame:
         """The rows of the table that are in scope; ``read`` gives those of any table."""
         rows = read(spec)
-        if not self.parameters or spec.schema not in ("silver", "gold"):
+        if not self.parameters or spec.schema not in ("silver", "gold") or spec is INCIDENT_EVENTS:
             return rows
         for condition in (*self._in_time(spec), *self._of_topic(spec)):
             rows = rows.where(condition)

@@ -29,11 +29,11 @@ class Limits:
     """How much of each kind reaches the driver and the page; the page says where a limit cut something off."""
 
     clusters: int = 20
-    lanes: int = 200
-    segments: int = 20_000
+    lanes: int = 500
+    segments: int = 30_000
     segments_per_lane: int = 2_000
-    findings: int = 300
-    findings_per_type: int = 50
+    findings: int = 500
+    findings_per_type: int = 100
     evidence_per_finding: int = 5
     text_characters: int = 2_000
     tenures: int = 200

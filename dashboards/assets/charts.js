@@ -105,25 +105,46 @@ function addBrokers(chart, box) {
   }
 }
 
+/** Kinds of trouble and their colours, drawn one upon the other. */
+const TROUBLE = { under_replicated: "warning", under_min_isr: "error", offline: "offline" };
+
+/** By kind, how many partitions were in trouble from when to when. */
+const staircases = (kinds) => new Map(kinds.map(({ kind, counts }) =>
+  [kind, counts.map((step, i, all) => ({ ...step, kind, to_ms: all[i + 1]?.at_ms ?? null }))]));
+
+const describeSteps = (chart, steps) => steps.map(({ at_ms, to_ms, partitions, kind }) => ({ from: at_ms, to: to_ms, describe: () => [
+  `${partitions.toLocaleString("en")} ${partitions === 1 ? "partition" : "partitions"} ${named(kind)}`, chart.spell(at_ms, to_ms)] }));
+
+function drawSteps(chart, context, width, height, view, steps, most) {
+  for (const { at_ms, to_ms, partitions, kind } of steps) {
+    const where = place(view, width, at_ms, to_ms ?? chart.end), high = (partitions / most) * (height - 6);
+    context.fillStyle = chart.colours[TROUBLE[kind]];
+    if (where && partitions) context.fillRect(where[0], height - 2 - Math.max(high, 1), where[1], Math.max(high, 1));
+  }
+  context.fillStyle = chart.colours.line;
+  context.fillRect(0, height - 2, width, 1);
+}
+
 /** How many partitions were in trouble at once: one staircase per kind. */
 function addTrouble(chart, box) {
-  const tint = { offline: "offline", under_min_isr: "error", under_replicated: "warning" };
-  const kinds = new Map(chart.data.trouble.map(({ kind, counts }) => [kind, counts]));
-  for (const kind of Object.keys(tint).filter((one) => kinds.has(one))) {
-    const steps = kinds.get(kind).map((step, i, all) => ({ ...step, to_ms: all[i + 1]?.at_ms ?? null }));
-    const most = Math.max(...steps.map((step) => step.partitions), 1);
-    const items = steps.map(({ at_ms, to_ms, partitions }) => ({ from: at_ms, to: to_ms, describe: () => [
-      `${partitions.toLocaleString("en")} ${partitions === 1 ? "partition" : "partitions"} ${named(kind)}`, chart.spell(at_ms, to_ms)] }));
+  const kinds = staircases(chart.data.trouble);
+  for (const kind of Object.keys(TROUBLE).reverse().filter((one) => kinds.has(one))) {
+    const steps = kinds.get(kind), most = Math.max(...steps.map((step) => step.partitions), 1);
     chart.add(box, [named(kind), el("small", {}, ` at most ${most.toLocaleString("en")} at once`)], 40,
-      (context, width, height, view, colours) => {
-        context.fillStyle = colours[tint[kind]];
-        for (const { at_ms, to_ms, partitions } of steps) {
-          const where = place(view, width, at_ms, to_ms ?? chart.end), high = (partitions / most) * (height - 6);
-          if (where && partitions) context.fillRect(where[0], height - 2 - high, where[1], high);
-        }
-        context.fillStyle = colours.line;
-        context.fillRect(0, height - 2, width, 1);
-      }, items);
+      (context, width, height, view) => drawSteps(chart, context, width, height, view, steps, most), describeSteps(chart, steps));
+  }
+}
+
+/** One row per topic: its partitions in trouble at once, all kinds in one. */
+function addTopics(chart, box) {
+  for (const { topic, partitions, errors, warnings, offline_ms, kinds } of chart.data.topics) {
+    const found = staircases(kinds), steps = Object.keys(TROUBLE).flatMap((kind) => found.get(kind) ?? []);
+    const notes = [`${partitions.toLocaleString("en")} ${partitions === 1 ? "partition" : "partitions"}`, errors ? `${errors} ${errors === 1 ? "error" : "errors"}` : null,
+      warnings ? `${warnings} ${warnings === 1 ? "warning" : "warnings"}` : null, offline_ms > 0 ? `offline ${duration(offline_ms)}` : null].filter(Boolean).join(", ");
+    const name = el("button", { class: "topic", title: "show its partitions alone" }, topic);
+    name.addEventListener("click", () => { $(".filter-text", chart.section).value = `${topic}-`; applyFilter(chart); saveHash(chart); });
+    chart.add(box, [name, el("small", {}, ` ${notes}`)], 26,
+      (context, width, height, view) => drawSteps(chart, context, width, height, view, steps, partitions), describeSteps(chart, steps));
   }
 }
 

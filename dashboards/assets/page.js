@@ -116,27 +116,34 @@ function toggleTable(row) {
   row.node.after(row.table);
 }
 
-/** Shows lanes and findings that match the text and the severity, and says how many. */
-function applyFilter(chart) {
+/** Lanes shown at once, until more are asked for. */
+const LANES = 50;
+
+/** Shows lanes and findings that match the text and the severity, of the lanes the first ``most``, and says how many. */
+function applyFilter(chart, most = LANES) {
   const text = $(".filter-text", chart.section).value.trim().toLowerCase(), severity = $(".filter-severity", chart.section).value;
-  let shown = 0;
+  const fits = (row) => row.node.dataset.name.includes(text) && (!severity || row.node.dataset.severities.split(" ").includes(severity));
+  const fitting = chart.lanes.filter(fits), shown = new Set(fitting.slice(0, most)), more = $(".more", chart.section);
   for (const row of chart.lanes) {
-    const fits = row.node.dataset.name.includes(text) && (!severity || row.node.dataset.severities.split(" ").includes(severity));
-    row.node.hidden = !fits;
-    if (row.table) row.table.hidden = !fits;
-    shown += fits;
+    row.node.hidden = !shown.has(row);
+    if (row.table) row.table.hidden = row.node.hidden;
   }
+  more.hidden = fitting.length <= most;
+  more.textContent = `${Math.min(LANES, fitting.length - most)} more of ${fitting.length} lanes`;
+  more.onclick = () => applyFilter(chart, most + LANES);
   chart.curves.forEach((node) => { node.hidden = !node.dataset.name.includes(text); });
   $$(".finding", chart.section).forEach((node) => {
     node.hidden = !(node.dataset.place.toLowerCase().includes(text) && (!severity || node.dataset.severity.split(" ").includes(severity)));
   });
-  $(".filter-count", chart.section).textContent = `${shown} of ${chart.lanes.length} lanes`;
+  $(".filter-count", chart.section).textContent = `${shown.size} of ${chart.lanes.length} lanes`;
 }
 
 function sortLanes(chart, order) {
   const byName = (a, b) => a.lane.topic.localeCompare(b.lane.topic, "en") || a.lane.partition_id - b.lane.partition_id || a.rank - b.rank;
-  const rows = [...chart.lanes].sort(order === "name" ? byName : (a, b) => a.rank - b.rank), box = $(".lanes", chart.section);
-  for (const row of rows) box.append(row.node, ...(row.table ? [row.table] : []));
+  const box = $(".lanes", chart.section);
+  chart.lanes.sort(order === "name" ? byName : (a, b) => a.rank - b.rank);
+  for (const row of chart.lanes) box.append(row.node, ...(row.table ? [row.table] : []));
+  applyFilter(chart);
 }
 
 /** Scrolls to the finding's lane and marks its instant. */
@@ -189,6 +196,7 @@ function start() {
     chart.number = number;
     makeAxis(chart, $(".axis", section));
     addTrouble(chart, $(".counts", section));
+    addTopics(chart, $(".topics", section));
     addControllers(chart, $(".controllers", section));
     addBrokers(chart, $(".liveness", section));
     addCurves(chart, number);

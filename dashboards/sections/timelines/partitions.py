@@ -150,6 +150,18 @@ def is_judged(cluster: Cluster) -> bool:
     return totals(cluster).segments_total > 0
 
 
+def worst_topics(source: Source, fewest: int, count: int) -> DataFrame:
+    """The first ``count`` topics of each cluster that has so many partitions, in the order of partitions, with
+    ``partitions`` and ``topics_total``."""
+    partitions = F.count_distinct("topic_incarnation", "partition_id").alias("partitions")
+    measures = [F.sum(name).alias(name) for name in _MEASURES]
+    whole = Window.partitionBy("cluster_id")
+    totals = {"topics_total": F.count("*").over(whole), "_partitions": F.sum("partitions").over(whole)}
+    topics = _measures(source).groupBy("cluster_id", "topic").agg(partitions, *measures).withColumns(totals)
+    order = [*(F.col(name).desc() for name in _RANKING), F.col("topic")]
+    return top_of_cluster(topics.where(F.col("_partitions") >= fewest), order, count)
+
+
 def _ranked(source: Source) -> DataFrame:
     per_partition = _measures(source).groupBy(*PARTITION_KEY).agg(*(F.sum(name).alias(name) for name in _MEASURES))
     whole = Window.partitionBy("cluster_id")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.section import Section
@@ -33,7 +33,6 @@ class CountedKind:
 
 @dataclass(frozen=True)
 class _Slice:
-    kind: str
     slice: int
     most: int
     last: int
@@ -41,30 +40,37 @@ class _Slice:
 
 def gather(source: Source) -> Mapping[str, tuple[CountedKind, ...]]:
     """Per kind the most partitions at once in each slice of the evidence's span."""
-    buckets = source.limits.buckets
+    return {key[0]: kinds for key, kinds in counted(source, ("cluster_id",), source.limits.buckets).items()}
+
+
+def counted(
+    source: Source, by: Sequence[str], buckets: int, wanted: DataFrame | None = None
+) -> Mapping[tuple[Any, ...], tuple[CountedKind, ...]]:
+    """For each value of the columns ``by``, the cluster first, per kind the most partitions at once in each of so many
+    slices of the evidence's span; ``wanted`` has those that are asked for, None: all."""
     width = F.greatest((source.end() - source.start()) / buckets, F.lit(1.0))
     begin = F.greatest(ms("valid_from"), source.start())
     end = F.least(F.coalesce(ms("valid_to"), source.end()), source.end())
+    intervals = source.read(gold.AVAILABILITY_INTERVALS).where(F.col("kind").isin(list(partitions.COUNTED_KINDS)))
     moves = (
-        source.read(gold.AVAILABILITY_INTERVALS)
-        .where(F.col("kind").isin(list(partitions.COUNTED_KINDS)))
-        .select("cluster_id", "kind", begin.alias("begin"), F.greatest(begin, end).alias("end"))
-        .selectExpr("cluster_id", "kind", "stack(2, begin, 1, end, -1) AS (at, move)")
-        .groupBy("cluster_id", "kind", "at")
+        (intervals if wanted is None else intervals.join(wanted, list(by), "left_semi"))
+        .select(*by, "kind", begin.alias("begin"), F.greatest(begin, end).alias("end"))
+        .selectExpr(*by, "kind", "stack(2, begin, 1, end, -1) AS (at, move)")
+        .groupBy(*by, "kind", "at")
         .agg(F.sum("move").alias("move"))
     )
-    running = Window.partitionBy("cluster_id", "kind").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
+    running = Window.partitionBy(*by, "kind").orderBy("at").rowsBetween(Window.unboundedPreceding, 0)
     slices = (
         moves.withColumn("partitions", F.sum("move").over(running))
         .withColumn("slice", F.least(F.floor((F.col("at") - source.start()) / width), F.lit(buckets - 1)))
-        .groupBy("cluster_id", "kind", "slice")
+        .groupBy(*by, "kind", "slice")
         .agg(F.max("partitions").alias("most"), F.max_by("partitions", "at").alias("last"))
-        .orderBy("cluster_id", "kind", "slice")
+        .orderBy(*by, "kind", "slice")
     )
-    kinds: dict[str, list[CountedKind]] = {}
-    for (cluster, kind), found in grouped(_Slice, slices, ("cluster_id", "kind")).items():
-        kinds.setdefault(cluster, []).append(CountedKind(kind, _counts(found, source.spans[cluster], buckets)))
-    return {cluster: tuple(found) for cluster, found in kinds.items()}
+    kinds: dict[tuple[Any, ...], list[CountedKind]] = {}
+    for (*key, kind), found in grouped(_Slice, slices, (*by, "kind")).items():
+        kinds.setdefault(tuple(key), []).append(CountedKind(kind, _counts(found, source.spans[key[0]], buckets)))
+    return {key: tuple(found) for key, found in kinds.items()}
 
 
 def _counts(slices: Iterable[_Slice], span: tuple[float, float], buckets: int) -> tuple[Count, ...]:

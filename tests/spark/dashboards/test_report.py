@@ -15,7 +15,7 @@ from dashboards.report import write_report
 from dashboards.scope import NothingInScope, Scope
 from dashboards.sections import findings
 from dashboards.sections.findings import RuleVerdicts
-from dashboards.sections.timelines import partitions, trouble
+from dashboards.sections.timelines import partitions, topics, trouble
 from dashboards.source import Limits, ms
 from ingest.lake.delta import Lake
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS
@@ -27,6 +27,8 @@ from tests.support.lakes.rows import at
 from tests.support.lakes.story import CLUSTER
 
 DAY = "2026-11-21"
+#: The lanes that are shown, by name.
+SHOWN = "[...document.querySelectorAll('.lanes .row')].filter(r => !r.hidden).map(r => r.dataset.name)"
 #: When ledger-0 was given another leader, ms since 1970.
 LEDGER = at(252.31).timestamp() * 1000
 
@@ -165,6 +167,20 @@ def test_a_scope_that_nothing_is_in_is_refused_with_the_nearest_name(made):
         gather(made("wide"), lambda _: None, scope=Scope(topic="orders.04", broker=77))
 
 
+def test_topics_of_many_partitions_have_a_strip_each_the_worst_first(made, gathered):
+    assert gathered.clusters[0].of(topics.SECTION) == ()  # four partitions
+    found = gather(made("wide"), lambda _: None).clusters[0].of(topics.SECTION)
+    assert [topic.errors for topic in found] == [1] * 5 + [0] * 5
+    assert [topic.warnings for topic in found] == [0] * 5 + [1] * 5
+    assert {(topic.partitions, topic.topics_total) for topic in found} == {(20, 10)}
+    rows = made("wide").read(AVAILABILITY_INTERVALS).where("kind = 'under_replicated'").collect()
+    for topic in found:
+        most = {row.kind: max(step.partitions for step in row.counts) for row in topic.kinds}
+        spans = [(row.valid_from, row.valid_to) for row in rows if row.topic == topic.topic]
+        at_once = max(sum(begin <= at < end for begin, end in spans) for at, _ in spans)
+        assert most == {"offline": 1, "under_replicated": at_once}
+
+
 def test_counts_over_time_are_exact_where_they_change(gathered):
     counts = {row.kind: row.counts for row in gathered.clusters[0].of(trouble.SECTION)}
     most = {kind: max(step.partitions for step in steps) for kind, steps in counts.items()}
@@ -223,10 +239,18 @@ def test_the_page_opens_without_error_and_without_network(browser, pages, name):
     assert size < 1_000_000
 
 
-def test_two_hundred_partitions_are_all_there(browser, pages):
+def test_two_hundred_partitions_are_shown_fifty_at_a_time(browser, pages):
     page = browser.open(pages("wide")[0])
+    count, more = "document.querySelector('.filter-count').textContent", "document.querySelector('.more')"
     assert page.value("document.querySelectorAll('.lanes .row').length") == 200
-    assert page.value("document.querySelector('.filter-count').textContent") == "200 of 200 lanes"
+    assert page.value(count) == "50 of 200 lanes"
+    page.value("document.querySelector('.topics button').click()")
+    assert page.value(count) == "20 of 200 lanes"
+    assert page.value(f"[{more}.hidden, new Set({SHOWN}.map(name => name.split('-')[0])).size]") == [True, 1]
+    page.value("(t => { t.value = ''; t.dispatchEvent(new Event('input')); })(document.querySelector('.filter-text'))")
+    for _ in range(3):
+        page.value(f"{more}.click()")
+    assert page.value(f"[{count}, {more}.hidden]") == ["200 of 200 lanes", True]
     page.value("document.querySelector('#lane-0-199').scrollIntoView()")
     page.settle()
     painted = "(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0))"
@@ -260,9 +284,6 @@ def test_the_policy_refuses_scripts_and_the_network(browser, pages):
     page.settle()
     assert page.value("document.title") != "PWNED"
     assert "Content Security Policy" in " ".join(page.errors)
-
-
-SHOWN = "[...document.querySelectorAll('.lanes .row')].filter(r => !r.hidden).map(r => r.dataset.name)"
 
 
 def test_lanes_are_filtered_by_text_and_by_severity(browser, pages):
@@ -345,5 +366,7 @@ def test_it_prints(browser, pages, tmp_path):
     page = browser.open(pages("wide")[0])
     page.pdf(tmp_path / "page.pdf")
     assert (tmp_path / "page.pdf").stat().st_size > 50_000
-    # Every lane was painted for the printer, also those that were never on the screen.
-    assert page.value("[...document.querySelectorAll('.lanes canvas')].every(c => c.width > 300)")
+    # Every lane shown was painted for the printer, also those that were never on the screen.
+    shown = page.value("[...document.querySelectorAll('.lanes .row:not([hidden]) canvas')].map(c => c.width)")
+    assert len(shown) == 50
+    assert min(shown) > 300

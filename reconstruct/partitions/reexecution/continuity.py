@@ -97,23 +97,28 @@ def has_holes(logs: Sequence[ControllerLog], cluster: ClusterView, facts: Sequen
     """The controller epochs whose log is proven to lack lines of this partition: by a transition's ``from``, or by a
     broker that received what the log does not say was sent."""
     holes = {log.controller_epoch for log in logs if gaps(log, cluster)}
-    sent: dict[int, set[tuple[str, int, int | None]]] = {}
+    sent: dict[int, list[Evidence]] = {}
     senders = {log.controller_epoch: log.controller_id for log in logs}
     for log in logs:
-        requests = sent.setdefault(log.controller_epoch, set())
-        requests.update(
-            (line.kind, broker, line.leader_epoch) for line in log.lines for broker in line.to_broker_ids or ()
-        )
-    logged = {(epoch, kind) for epoch, requests in sent.items() for kind, _, _ in requests}
+        sent.setdefault(log.controller_epoch, []).extend(line for line in log.lines if line.to_broker_ids)
+    # every controller logs each LeaderAndIsr at TRACE, not so the others
+    logged = {(epoch, line.kind) for epoch, lines in sent.items() for line in lines}
+    logged |= {(epoch, LEADER_AND_ISR) for epoch in sent}
     for fact in facts:
         kind, epoch = _RECEIPTS.get(fact.kind), fact.controller_epoch
         if kind is None or epoch is None or (epoch, kind) not in logged or fact.broker_id is None:
             continue
-        # a line that does not say the epoch may be of any request to the broker
-        is_logged = any(
-            (kind, fact.broker_id) == (sent_kind, broker) and fact.leader_epoch in (None, leader_epoch)
-            for sent_kind, broker, leader_epoch in sent[epoch]
-        )
+        is_logged = any(line.kind == kind and _may_be_of(fact, line) for line in sent[epoch])
         if not is_logged and cluster.logs_all(senders[epoch], fact.at, fact.at):
             holes.add(epoch)
     return frozenset(holes)
+
+
+def _may_be_of(receipt: Evidence, line: Evidence) -> bool:
+    """Whether the broker may have received this request; where the line of either does not print the leader epoch or
+    the correlation id (the controller's does up to 0.8.2), any."""
+    return (
+        receipt.broker_id in (line.to_broker_ids or ())
+        and receipt.leader_epoch in (None, line.leader_epoch)
+        and (line.correlation_id is None or receipt.correlation_id in (None, line.correlation_id))
+    )

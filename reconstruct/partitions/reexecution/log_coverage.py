@@ -164,6 +164,22 @@ class LogCoverage:
             for line in log.lines
         )
 
+    def lacking_begins(self, log: ControllerLog, around: int) -> frozenset[int]:
+        """The brokers whose logs at TRACE tell about then of steps of this controller's LeaderAndIsr, and not that they
+        received it: lines of theirs are missing."""
+        lacking = set()
+        for (broker, kind), facts in self._receipts.items():
+            near = [
+                fact
+                for fact in facts
+                if fact.controller_epoch == log.controller_epoch and abs(fact.at - around) <= _NEAR_US
+            ]
+            if kind == LEADER_AND_ISR and broker is not None and _has_orphan(near):
+                begin, end = min(fact.at for fact in near), max(fact.at for fact in near)
+                if self.broker_logs_all(broker, begin, end):
+                    lacking.add(broker)
+        return frozenset(lacking)
+
     def controller_log_covers(self, log: ControllerLog, start: int, end: int) -> bool:
         """Whether one file of the controller's controller.log has lines of this partition before and after."""
         spans: dict[str, list[int]] = {}

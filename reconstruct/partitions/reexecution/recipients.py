@@ -8,6 +8,7 @@ from typing import Final
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
+from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import BROKER_EPOCHS_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
@@ -15,6 +16,8 @@ from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
     ONE_BATCH_US,
     PARTITION,
+    RAISED,
+    REPLICA,
     STOP_REPLICA,
     UPDATE_METADATA,
     is_whole,
@@ -23,11 +26,13 @@ from reconstruct.partitions.reexecution.controller_log import (
 )
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
-from reconstruct.partitions.reexecution.steps import Step
+from reconstruct.partitions.reexecution.steps import Reexecuted, Step
 from reconstruct.time.instants import utc
 
 #: A broker that any list of live ones holds, logged this near, may have been live, µs.
 _LISTED_US: Final = 2_000_000
+#: A reassignment removes old replicas right after the election that ends it, µs.
+REMOVED_WITHIN_US: Final = 30_000_000
 #: Severity, what is expected, why the broker is a wrong one, and evidence besides the line.
 _WrongRecipient = tuple[str, str, str, tuple[str, ...]]
 
@@ -97,6 +102,40 @@ def judge_metadata_recipients(coverage: LogCoverage, step: Step, verdicts: Verdi
                     (line.evidence_id,),
                 )
             )
+
+
+def raised_epochs(step: Step) -> list[Reexecuted]:
+    """The leader epoch that a reassignment raises is told to every replica of the assignment that is sent with it, and
+    to those that it removes next (KafkaController.updateLeaderEpochAndSendRequest, until 2.3)."""
+    return [
+        Reexecuted(
+            line,
+            frozenset(SentRequest(LEADER_AND_ISR, broker) for broker in {*line.replicas, *_removed_next(step, line)}),
+        )
+        for line in step.block.others
+        if line.kind == RAISED and line.replicas and line.leader_epoch is not None
+    ]
+
+
+def _removed_next(step: Step, line: Evidence) -> frozenset[int]:
+    """The replicas that the assignment sent before has beyond this one, and that the controller then takes offline."""
+    raised = [other for other in step.log.lines if other.kind == RAISED and other.file == line.file]
+    before = [other for other in raised if other.offset < line.offset][-1:]
+    until = min((other.offset for other in raised if other.offset > line.offset), default=None)
+    if not before or not set(line.replicas or ()) < set(before[0].replicas or ()):
+        return frozenset()
+    offline = {
+        other.replica_id
+        for other in step.log.lines
+        if other.kind == REPLICA
+        and other.file == line.file
+        and other.from_state == ReplicaState.ONLINE
+        and other.to_state == ReplicaState.OFFLINE
+        and other.offset > line.offset
+        and (until is None or other.offset < until)
+        and other.at <= line.at + REMOVED_WITHIN_US
+    }
+    return frozenset(set(before[0].replicas or ()) - set(line.replicas or ())) & offline
 
 
 def named_replicas(case: Case) -> frozenset[int]:

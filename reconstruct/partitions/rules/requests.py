@@ -34,10 +34,12 @@ from reconstruct.partitions.reexecution.controller_log import (
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import SentRequest
 from reconstruct.partitions.reexecution.recipients import (
+    REMOVED_WITHIN_US,
     judge_metadata_recipients,
     judge_recipients,
     named_replicas,
     names_all_recipients,
+    raised_epochs,
 )
 from reconstruct.partitions.reexecution.reexecution import BEFORE_DELETION_US, SHUTDOWN_US, reexecuted_steps
 from reconstruct.partitions.reexecution.steps import Reexecuted, Step, decided_by, is_surely_live
@@ -52,8 +54,6 @@ _NAMES: Final[Mapping[str, str]] = {
 _STOP_WITHIN_US: Final = 2_000_000
 #: A registration that ended so near a replica's transition may be the cause, if a clock was set about then, µs.
 _FAILED_WITHIN_US: Final = 10_000_000
-#: A reassignment removes old replicas right after the election that ends it, µs.
-_REMOVED_WITHIN_US: Final = 30_000_000
 
 
 def judge_requests(case: Case, verdicts: Verdicts) -> None:
@@ -64,20 +64,11 @@ def judge_requests(case: Case, verdicts: Verdicts) -> None:
     for log in coverage.logs:
         contents.last = None
         for step in reexecuted_steps(case, log):
-            for reexecuted in [*step.reexecuted, *_raised(step)]:
+            for reexecuted in [*step.reexecuted, *raised_epochs(step)]:
                 _judge_sent(coverage, step, reexecuted, verdicts)
             contents.judge(step, verdicts)
             judge_recipients(coverage, step, replicas, verdicts)
             judge_metadata_recipients(coverage, step, verdicts)
-
-
-def _raised(step: Step) -> list[Reexecuted]:
-    """The leader epoch that a reassignment raises is told to every replica of the assignment that is sent with it."""
-    return [
-        Reexecuted(line, frozenset(SentRequest(LEADER_AND_ISR, broker) for broker in line.replicas))
-        for line in step.block.others
-        if line.kind == RAISED and line.replicas and line.leader_epoch is not None
-    ]
 
 
 def _judge_sent(coverage: LogCoverage, step: Step, reexecuted: Reexecuted, verdicts: Verdicts) -> None:
@@ -147,7 +138,7 @@ def _may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
     goes next, before any other is created."""
     if line.from_state != PartitionState.ONLINE:
         return False
-    facts, until = coverage.case.facts, line.at + _REMOVED_WITHIN_US
+    facts, until = coverage.case.facts, line.at + REMOVED_WITHIN_US
     created = [
         fact.at
         for fact in facts
@@ -229,13 +220,17 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     is_told_twice = would_be_logged and (is_left_out or expected.broker_id != log.controller_id)
     is_told_twice = is_told_twice and (expected.kind == STOP_REPLICA or not _is_overtaken(step.block, line))
     is_begun = bool(after) or _is_stopped_otherwise(coverage, log, line, expected)
-    severity = "info" if proof is not None else "error" if is_begun and is_told_twice else "warning"
+    elsewhere = coverage.lacking_begins(log, line.at)
+    is_sure = is_begun and is_told_twice and not elsewhere
+    severity = "info" if proof is not None else "error" if is_sure else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")
     subject = f"replica {line.replica_id}" if line.replica_id is not None else "the partition"
     did = f"moved {subject} from {line.from_state} to {line.to_state}"
     if line.kind == RAISED:
         did = f"raised the leader epoch to {line.leader_epoch} for a reassignment"
     receipt = ", and the broker's own log shows none" if would_be_logged else ""
+    if proof is None and elsewhere:
+        receipt += f"; but the log of broker {min(elsewhere)} lacks lines of about then, and these may, too"
     if proof is not None:
         receipt = f"; but {proof}, so lines are missing from what was given"
     return Divergence(
@@ -303,4 +298,7 @@ def _proof_of_loss(
         return "that log lacks other lines of the partition"
     if coverage.lacks_receipts(log, expected.broker_id, line.at):
         return f"the log of broker {expected.broker_id} lacks other requests"
+    lacking = coverage.lacking_begins(log, line.at) & {log.controller_id, expected.broker_id}
+    if lacking:
+        return f"the log of broker {min(lacking)} lacks the begins of requests"
     return None

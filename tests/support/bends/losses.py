@@ -115,7 +115,8 @@ def _with(text: CaptureText, changed: Mapping[str, Lines]) -> CaptureText:
 def lost_lines(text: CaptureText, chance: Random) -> tuple[str, CaptureText]:
     """A block of neighbouring lines; of a server.log seldom, as most of its lines tell of no state."""
     kinds = chance.choice(("state-change", "state-change", "state-change", "controller", "controller", "server"))
-    return lost_block(text, chance.choice([name for name in text.named("/logs/", kinds) if text.files[name]]), chance)
+    names = [name for name in text.named("/logs/", kinds) if text.files[name]] or _logs(text)
+    return lost_block(text, chance.choice(names), chance)
 
 
 def lost_block(text: CaptureText, name: str, chance: Random) -> tuple[str, CaptureText]:

@@ -56,6 +56,9 @@ _ONCE_MISSED: Final = {
         ("deletion_not_sent", "broker-1/logs/state-change.log:840 to 3"),  # the StopReplica without deletion was
         ("reassignment_removes_first", "broker-1/logs/state-change.log:710: new [1], old [3]"),  # created before
     ),
+    "reassign_busy-1.1.1": (
+        ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:714 to 3"),  # to a replica that goes next
+    ),
     "checkpoints-1.1.1": (
         ("good_request_refused", "broker-3/logs/state-change.log:70 epoch 1 against 3"),  # decided by its controller
         ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:153 to 1"),  # to a broker that died later

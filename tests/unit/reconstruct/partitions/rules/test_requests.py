@@ -101,6 +101,22 @@ def test_a_creation_that_was_not_told_to_a_replica(name: str, unpacked: Unpacker
     assert findings(subject, neither, lossy) == []
 
 
+def test_a_log_that_lacks_the_begin_of_another_request_proves_little_by_its_silence(unpacked: Unpacker) -> None:
+    """One line of the many of a request is gone: of the controller's own broker, or of one that is not asked about."""
+    subject = Subject.of(unpacked("failover-1.1.1"), "orders", 1)
+    request = subject.lines(is_line(LEADER_AND_ISR, leader_epoch=2, controller_epoch=3, to_broker_ids=(3,)))[0]
+    is_receipt = is_receipt_of(request, 3)
+    neither = subject.without(lambda fact: fact is request or is_receipt(fact))
+
+    is_begin = is_line("leader_and_isr_received", leader_epoch=2)
+
+    def not_sent(lacking: int | None) -> set[str]:
+        found = findings(subject, [fact for fact in neither if not (is_begin(fact) and fact.broker_id == lacking)])
+        return {f.severity for f in found if f.divergence_type == "request_not_sent"}
+
+    assert [not_sent(broker) for broker in (None, 2, 1)] == [{"error"}, {"info"}, {"warning"}]
+
+
 def test_a_replica_that_goes_offline_as_its_broker_s_registration_ends(unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked("lifecycle-3.9.1"), "doomed", 0)
     request = subject.lines(is_line("stop_replica_sent", is_delete=False))[0]

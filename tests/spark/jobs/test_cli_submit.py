@@ -25,6 +25,7 @@ def test_what_was_submitted_wins_and_delta_is_there(tmp_path):
     command = [
         str(Path(sys.executable).parent / "spark-submit"),
         *("--master", "local[1]", "--driver-memory", "1g", "--conf", "spark.sql.shuffle.partitions=7"),
+        *("--driver-java-options", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"),  # so short a run is not worth compiling
         *(str(program), str(tmp_path / "table")),
     ]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "KAFKA_STATE_REPLAY_CACHE": str(ROOT / ".cache")}

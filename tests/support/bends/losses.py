@@ -80,7 +80,7 @@ def loss_of(name: str, text: CaptureText, number: int, losses: Mapping[Loss, flo
 
 
 def tried(
-    name: str, text: CaptureText, numbers: range, tries: Counter[str] | None = None, trial: Trial | None = None
+    name: str, text: CaptureText, numbers: Iterable[int], tries: Counter[str] | None = None, trial: Trial | None = None
 ) -> list[FalseError]:
     """The false errors of these tries of one capture; each is counted in ``tries`` by its kind. Judged are the rules of
     partitions, controllers and brokers, or what ``trial`` says."""

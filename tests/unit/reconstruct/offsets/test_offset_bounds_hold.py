@@ -36,7 +36,7 @@ from tests.support.budget import IS_HARD
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
-RUNS = 2_000 if IS_HARD else 40
+RUNS = 2_000 if IS_HARD else 16
 STEPS = 100
 
 

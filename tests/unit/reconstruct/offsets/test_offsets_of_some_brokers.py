@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reconstruct.offsets.evidence import OffsetEvidence
+from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.offsets import judged_of
 from tests.support.truth.offsets import CaptureEvidence, evidence_once
@@ -31,7 +32,7 @@ def without(evidence: OffsetEvidence, broker: int) -> OffsetEvidence:
 def test_a_broker_is_missing(unpacked: Unpacker, name: str) -> None:
     folder = unpacked(name)
     known = evidence_once(folder, True)
-    for broker in (1, 3):
+    for broker in (1, 3) if IS_HARD else (1 + 2 * (capture_names().index(name) % 2),):
         parts = {partition: without(evidence, broker) for partition, evidence in known.partitions.items()}
         said = judged_of(folder, CaptureEvidence(known.version, parts))
         accused = {finding.divergence_type for _, finding in said if finding.severity != "info"}

@@ -14,9 +14,13 @@ PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always. So two run beside each other, each
 # with about half of the work: UNIT_FIRST beside ruff, mypy and the other units, TEST_BESIDE beside all other tests.
+# What reads the lake that tests share (tests/support/lakes/shared.py) is in one process, or it would be made twice.
 UNIT_FIRST := tests/unit/bends tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
-TEST_BESIDE := $(patsubst %,tests/spark/ingest/test_%.py,every_source ingest_pipeline pinned) \
-  tests/spark/reconstruct/test_capture_scores.py tests/spark/checks/test_metrics.py tests/spark/wild tests/unit
+TEST_BESIDE := tests/spark/wild tests/spark/ingest/test_every_source.py \
+  $(patsubst %,tests/spark/dashboards/test_%.py,merged_lines questions) \
+  $(patsubst %,tests/spark/jobs/test_%.py,mcp open_lake) \
+  $(patsubst %,tests/spark/reconstruct/test_%.py,capture_scores checkpoint_health damaged_captures increments \
+  metadata_log offset_timeline) tests/unit/bends tests/unit/reconstruct/offsets
 # What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \

@@ -7,9 +7,31 @@ from typing import Any
 
 import pytest
 
-from tests.support.lakes.offsets import offset_lake
+from tests.support.lakes.shared import (
+    captures,
+    damaged_copies,
+    extracts,
+    incident_lake,
+    offset_lake,
+    quorum,
+    reordered,
+    shared_checks,
+    shared_lake,
+    truths,
+)
 
-__all__ = ["offset_lake"]
+__all__ = [
+    "captures",
+    "damaged_copies",
+    "extracts",
+    "incident_lake",
+    "offset_lake",
+    "quorum",
+    "reordered",
+    "shared_checks",
+    "shared_lake",
+    "truths",
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -40,7 +40,7 @@ def merger(offset_lake: OffsetLake):
 
 
 def ours(lake: OffsetLake, **selection: object) -> list[str]:
-    rows = merged_lines(lake.lake, Selection(CAPTURE, **selection)).collect()  # type: ignore[arg-type]
+    rows = merged_lines(lake.lake, Selection(lake.ids[CAPTURE], **selection)).collect()  # type: ignore[arg-type]
     return [row.text.partition("\n")[0] for row in rows]
 
 

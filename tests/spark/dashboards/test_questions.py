@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +41,7 @@ def ask(offset_lake: OffsetLake):
 
     def asked(name: str, **given: Any) -> list[Any]:
         question = questions()[name]
+        given |= {"cluster": offset_lake.ids[given["cluster"]]} if "cluster" in given else {}
         bound = {parameter: given.get(parameter) for parameter in question.parameters}
         return rows_of(offset_lake.lake.spark, question, bound).collect()
 
@@ -49,7 +51,7 @@ def ask(offset_lake: OffsetLake):
 @pytest.mark.parametrize("question", ALL, ids=lambda question: question.name)
 def test_parameters_narrow_the_answer_and_need_not_be_given(question: Question, offset_lake: OffsetLake, ask):
     rows = ask(question.name, **{name: GIVEN[name] for name in question.parameters})
-    assert {row["cluster_id"] for row in rows} <= {GIVEN["cluster"]}
+    assert {row["cluster_id"] for row in rows} <= {offset_lake.ids[GIVEN["cluster"]]}
     without = {name: GIVEN[name] if name in question.give else None for name in question.parameters}
     columns = rows_of(offset_lake.lake.spark, question, without).columns  # NULL is of no type: the plan must bear it
     assert columns[0] == "cluster_id"
@@ -125,7 +127,7 @@ def test_a_checkpoint_that_broke_is_a_disk_failure_and_a_wiped_disk_a_short_log(
 
 def test_an_answer_is_printed_with_what_is_not_known(offset_lake: OffsetLake, capsys):
     lake = offset_lake.lake
-    given = dict.fromkeys(questions()["propagation"].parameters) | {"cluster": "unclean-3.9.1-info"}
+    given = dict.fromkeys(questions()["propagation"].parameters) | {"cluster": offset_lake.ids["unclean-3.9.1-info"]}
     report = answer(lake.spark, lake.root, questions()["propagation"], given, style="markdown")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith("| cluster_id | request_kind |")
@@ -210,16 +212,24 @@ def test_what_is_counted_by_day_is_what_the_tables_hold(offset_lake: OffsetLake,
 def test_the_page_over_time_draws_what_the_questions_answer(offset_lake: OffsetLake, ask, tmp_path):
     path = write_trends(offset_lake.lake, str(tmp_path), progress=silent)
     page = Path(path).read_text("utf-8")
-    assert page.count("<h2>") == len(offset_lake.folders)
-    left = {row.broker_id: row.left_count for row in ask("isr-changes-by-day", cluster="unclean-0.8.2.2")}
-    drawn = page.split("Cluster unclean-0.8.2.2</h2>")[1].split("Departures from ISRs, by broker</h3>")[1]
-    bars = re.findall(r"<title>\S+, (\d+): (\d+)</title>", drawn.split("<h3>")[0])
-    assert {int(broker): int(count) for broker, count in bars} == {b: n for b, n in left.items() if n}
+    left: Counter[tuple[str, int]] = Counter()
+    for row in ask("isr-changes-by-day"):
+        left[row.cluster_id, row.broker_id] += row.left_count
+    drawn: Counter[tuple[str, int]] = Counter()
+    clusters = re.findall(r"<h2>Cluster ([^<]+)</h2>", page)
+    for cluster, section in zip(clusters, page.split("</h2>")[1:], strict=True):
+        bars = section.split("Departures from ISRs, by broker</h3>")[1].split("<h3>")[0]
+        for broker, count in re.findall(r"<title>[^<]+, (\d+): (\d+)</title>", bars):
+            drawn[cluster, int(broker)] += int(count)
+    assert clusters == sorted(clusters)
+    assert drawn == {one: count for one, count in left.items() if count and one[0] <= clusters[-1]}
+    assert drawn
 
 
 def test_the_preferred_leaders_share(offset_lake: OffsetLake, ask):
+    quiet = offset_lake.ids["quiet-0.8.2.2"]
     shares = offset_lake.lake.spark.sql(
-        "SELECT * FROM gold.preferred_share WHERE cluster_id = 'quiet-0.8.2.2' ORDER BY at"
+        f"SELECT * FROM gold.preferred_share WHERE cluster_id = '{quiet}' ORDER BY at"
     ).collect()
     assert shares[-1].preferred_share == 1
     assert all(0 <= row.led_by_preferred <= row.led_partitions for row in shares)

@@ -28,12 +28,12 @@ from ingest.readers.sources import KEPT_TABLES
 from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from reconstruct.explain.explain import Span
 from reconstruct.explain.spark.step import NothingKnown, Question, explain
-from reconstruct.pipeline import reconstruct
 from reconstruct.time.instants import to_micros
 from tests.support.captures.lake import row_texts, rows_by_cluster
 from tests.support.captures.packed import unpack
 from tests.support.files import incident_folder
 from tests.support.files.incident_folder import COPIES, LINK, MADE_UP, Expected, Incident, LogLine
+from tests.support.lakes.shared import INCIDENT, SharedLake
 from tests.support.truth.decisions import read_truth
 from tests.support.truth.score import score_states
 
@@ -100,9 +100,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def incident(capture: Path, tmp_path_factory: pytest.TempPathFactory) -> Incident:
-    outside = tmp_path_factory.mktemp("outside")
-    (outside / "server.log").write_bytes(incident_folder.line("00:00,000", "[KafkaServer id=9] of another cluster"))
-    return incident_folder.build(capture, tmp_path_factory.mktemp("left") / "incident", outside)
+    return incident_folder.left(capture, tmp_path_factory.mktemp("left"))
 
 
 class Ingested:
@@ -118,12 +116,6 @@ class Ingested:
 @pytest.fixture(scope="module")
 def ingested(new_lake: Callable[[], Lake], incident: Incident) -> Ingested:
     return Ingested(new_lake(), incident)
-
-
-@pytest.fixture(scope="module")
-def reconstructed(ingested: Ingested) -> Lake:
-    reconstruct(ingested.lake, progress=silent)
-    return ingested.lake
 
 
 class TestTheFolder:
@@ -271,17 +263,19 @@ class TestTheFolder:
             else:
                 assert (only_here, only_there) == (set(), set())
 
-    def test_reconstruct_gives_the_decided_states(self, reconstructed: Lake, capture: Path) -> None:
-        timeline = reconstructed.read(TABLES["silver.leader_and_isr_timeline"])
+    def test_reconstruct_gives_the_decided_states(self, incident_lake: SharedLake, capture: Path) -> None:
+        timeline = incident_lake.of(INCIDENT).read(TABLES["silver.leader_and_isr_timeline"])
         columns = [name for name in timeline.columns if name != "cluster_id"]
         (states,) = rows_by_cluster(timeline, *columns).values()
         score = score_states(read_truth(capture), states)
         assert (score.recall, score.extras) == (1.0, 0.0), score.diff()
 
-    def test_a_partition_is_explained_with_what_brokers_described_of_it(self, reconstructed: Lake) -> None:
-        asked = [row["sent_at"] for row in rows(reconstructed, CLUSTER_DESCRIPTIONS)]
+    def test_a_partition_is_explained_with_what_brokers_described_of_it(
+        self, incident_lake: SharedLake, ingested: Ingested
+    ) -> None:
+        asked = [row["sent_at"] for row in ingested.records[CLUSTER_DESCRIPTIONS.name]]
         began = to_micros(min(asked).astimezone(UTC))
-        text = explain(reconstructed, Question("orders", 0, Span(began + 1000, began + 1_500_000)))
+        text = explain(incident_lake.lake, Question("orders", 0, Span(began + 1000, began + 1_500_000), INCIDENT))
         told = text[text.index("what brokers described") :].splitlines()
         before, then = told.index("Last before"), next(n for n, line in enumerate(told) if line.startswith("Changes"))
         assert [line.split("UTC  ")[1] for line in told[before + 1 : then]] == [

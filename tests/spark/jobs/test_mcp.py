@@ -25,6 +25,9 @@ def call(offset_lake: OffsetLake):
     """Calls a tool of a server over that lake: its text, and whether it is an error."""
 
     def called(tool: str, /, **arguments: Any) -> tuple[str, bool]:
+        if "cluster" in arguments:
+            arguments["cluster"] = offset_lake.ids[arguments["cluster"]]
+
         async def ask() -> tuple[str, bool]:
             server = server_of(tools.LakeTools(lambda: offset_lake.lake.spark, offset_lake.lake.root))
             async with Client(server) as client:

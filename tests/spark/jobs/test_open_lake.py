@@ -17,14 +17,13 @@ def lake(offset_lake: OffsetLake) -> OpenLake:
     return open_lake(offset_lake.lake.root, offset_lake.lake.spark)
 
 
-def test_tables_questions_and_statements_are_dataframes(lake):
+def test_tables_questions_and_statements_are_dataframes(lake, offset_lake):
+    cluster = offset_lake.ids["unclean-0.8.2.2"]
     assert {"gold.incidents", "silver.replica_lag", "questions.elections"} <= set(lake.tables())
-    elections = lake.ask("elections", cluster="unclean-0.8.2.2", from_="2026-11-21")
-    counted = lake.sql(
-        "SELECT count(*) AS n FROM gold.leader_elections WHERE cluster_id = :cluster", cluster="unclean-0.8.2.2"
-    )
+    elections = lake.ask("elections", cluster=cluster, from_="2026-11-21")
+    counted = lake.sql("SELECT count(*) AS n FROM gold.leader_elections WHERE cluster_id = :cluster", cluster=cluster)
     assert elections.count() == counted.collect()[0].n > 0
-    assert lake.table("questions.elections").where("cluster_id = 'unclean-0.8.2.2'").count() == elections.count()
+    assert lake.table("questions.elections").where(f"cluster_id = '{cluster}'").count() == elections.count()
     assert "leader_epoch" in lake.describe("silver.leader_and_isr_timeline")
     assert lake.questions()["incidents"].endswith("?")
 

@@ -36,7 +36,8 @@ from reconstruct.steps import shared_inputs
 from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
 from tests.support.evidence.checkpoints import plain_checkpoints
-from tests.support.lakes.offsets import BENT, BENT_BROKER, OfClusters, OffsetLake
+from tests.support.lakes.offsets import BENT, BENT_BROKER, OffsetLake
+from tests.support.lakes.shared import OfClusters
 
 DAMAGED: Final = "checkpoints-1.1.1"
 #: A capture whose files nobody touched.
@@ -52,7 +53,7 @@ def captures(offset_lake: OffsetLake) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
-    lake = OfClusters(offset_lake.lake, CLUSTERS)
+    lake = OfClusters(offset_lake.lake, [offset_lake.ids[name] for name in CLUSTERS])
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
         inputs = shared_inputs(lake, stage)
@@ -79,13 +80,18 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
         ).persist()
         starts = spark.createDataFrame([], "cluster_id string, broker_id int, start_us bigint")
         kept = corner_entries(sightings, checkpoint_copies(files, starts)).where(f"kind = '{HIGH_WATERMARKS}'")
+        names = offset_lake.names
+
+        def named(frame: Any) -> list[dict[str, Any]]:
+            return [row.asDict() | {"cluster_id": names[row["cluster_id"]]} for row in frame.collect()]
+
         return {
-            "risks": lake.read(RECORDS_AT_RISK).collect(),
-            "findings": [row.asDict() for row in rows_of(found, DIVERGENCES).collect()],
-            "verdicts": found.where(f"table_name = '{VERDICTS}'").select("cluster_id", "verdict", "times").collect(),
+            "risks": named(lake.read(RECORDS_AT_RISK)),
+            "findings": named(rows_of(found, DIVERGENCES)),
+            "verdicts": named(found.where(f"table_name = '{VERDICTS}'").select("cluster_id", "verdict", "times")),
             "rejected": {row["record_id"] for row in lake.read(REJECTED_RECORDS).select("record_id").collect()},
-            "entries": {row["cluster_id"]: row["count"] for row in kept.groupBy("cluster_id").count().collect()},
-            "all_entries": sightings.where(f"source = '{HIGH_WATERMARKS}'").groupBy("cluster_id").count().collect(),
+            "entries": {row["cluster_id"]: row["count"] for row in named(kept.groupBy("cluster_id").count())},
+            "all_entries": named(sightings.where(f"source = '{HIGH_WATERMARKS}'").groupBy("cluster_id").count()),
         }
 
 

@@ -1,26 +1,25 @@
 """Captures damaged on purpose: a table of what is done to the files, and what must be said of it.
 
-Nothing of it is said of the undamaged capture. All copies are clusters of one lake, reconstructed and checked once. A
+Nothing of it is said of the undamaged capture. All copies are clusters of the one lake that tests share. A
 share of the kinds is in every suite, all of them are with ``HYPOTHESIS_PROFILE=hard``.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.support.budget import IS_HARD
-from tests.support.captures.bases import BASES, ZOOKEEPER
-from tests.support.captures.damages import COPIES, KINDS, Damage
-from tests.support.captures.lake import name_cluster, row_texts
+from checks.results import CheckReport
+from tests.support.captures.damages import KINDS, Damage
+from tests.support.captures.lake import row_texts
+from tests.support.lakes.damaged import CHOSEN, GIVEN_TWICE, SHARE
+from tests.support.lakes.shared import SharedLake
 
 #: The first test pays for the lake of all copies.
 pytestmark = pytest.mark.timeout(1800)
@@ -34,18 +33,6 @@ _TABLES: Final = {
     "templates": "quality.unrecognised_templates",
 }
 _BROKERS: Final = (1, 2, 3)
-
-_SHARE: Final = (
-    "log cut in a line",
-    "hour missing",
-    "TRACE lines removed",
-    "numbers that no column holds",
-    "requests edited",
-    "wrong time zone",
-    "last snapshot names another leader",
-)
-_KINDS: Final = tuple(kind for kind in KINDS if IS_HARD or kind.name in _SHARE)
-_COPIES: Final = COPIES if IS_HARD else COPIES[:1]
 
 
 @dataclass
@@ -270,35 +257,14 @@ def silent(message: str) -> None:
     """No progress."""
 
 
-def lay_out(folder: Path) -> tuple[Path, dict[str, Path]]:
-    """Every undamaged and every damaged capture: the folder of those that name their cluster, and ZooKeeper's own files
-    by the id to be given with them."""
-    together, alone = folder / "together", {}
-    used = {damage.base for damage in (*_KINDS, *_COPIES)}
-    changes = [(base.name, base, None) for base in BASES.values() if base.name in used]
-    changes += [(damage.cluster_id, BASES[damage.base], damage.change) for damage in (*_KINDS, *_COPIES)]
-    whole = {name: base.lay(folder / "whole" / name) for name, base in BASES.items() if name in used}
-    for cluster_id, base, change in changes:
-        capture = (folder if base.name == ZOOKEEPER else together) / cluster_id
-        shutil.copytree(whole[base.name], capture)
-        if base.name == ZOOKEEPER:
-            alone[cluster_id] = capture
-        else:
-            name_cluster(capture, cluster_id)
-        if change is not None:
-            change(capture)
-    return together, alone
-
-
 def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     """What is said of each cluster."""
     from dashboards.sections.coverage.limits import available_evidence, evidence_holes
     from dashboards.source import Limits, Source
-    from ingest.lake.delta import PinnedLake
     from ingest.lake.tables import TABLES
     from reconstruct.coverage.limits import limits
 
-    lake, told = PinnedLake(lake), defaultdict(Told)
+    told: dict[str, Told] = defaultdict(Told)
     for name, table in _TABLES.items():
         for row in lake.read(TABLES[table]).collect():
             getattr(told[row["cluster_id"]], name).append(row.asDict())
@@ -319,27 +285,11 @@ def gather(lake: Any, results: Iterable[Any]) -> Mapping[str, Told]:
     return told
 
 
-@dataclass(frozen=True)
-class Checked:
-    lake: Any
-    told: Mapping[str, Told]
-
-
 @pytest.fixture(scope="module")
-def checked(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    from checks.pipeline import run_checks
-    from ingest.lake.delta import Lake
-    from ingest.run.pipeline import IngestOptions, ingest_paths
-    from reconstruct.pipeline import reconstruct
-
-    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("damaged") / "lake")))
-    together, alone = lay_out(tmp_path_factory.mktemp("captures"))
-    ingest_paths(lake, [str(together)], IngestOptions(), silent)
-    for cluster_id, path in alone.items():
-        ingest_paths(lake, [str(path)], IngestOptions(cluster_id=cluster_id), silent)
-    reconstruct(lake, progress=silent)
-    report = run_checks(lake, progress=silent)
-    return Checked(lake, gather(lake, report.results))
+def checked(damaged_copies: SharedLake, shared_checks: CheckReport) -> Mapping[str, Told]:
+    copies = (*CHOSEN, *GIVEN_TWICE)
+    ids = {damage.cluster_id for damage in copies} | {damage.base for damage in copies}
+    return gather(damaged_copies.of(*sorted(ids)), shared_checks.results)
 
 
 def names(damage: Damage) -> str:
@@ -349,33 +299,35 @@ def names(damage: Damage) -> str:
 def test_the_table_holds_every_kind_of_damage_and_at_least_twenty() -> None:
     assert set(REPORTED) == {damage.name for damage in KINDS}
     assert len(KINDS) >= 20
-    assert {kind.name for kind in _KINDS} >= set(_SHARE)
+    assert {kind.name for kind in CHOSEN} >= set(SHARE)
     assert all(REPORTED.values())
 
 
-@pytest.mark.parametrize("damage", _KINDS, ids=names)
-def test_damage_is_reported(damage: Damage, checked: Checked) -> None:
-    told = checked.told[damage.cluster_id]
+@pytest.mark.parametrize("damage", CHOSEN, ids=names)
+def test_damage_is_reported(damage: Damage, checked: Mapping[str, Told]) -> None:
+    told = checked[damage.cluster_id]
     assert [report.words for report in REPORTED[damage.name] if not report.is_told(told)] == []
 
 
-@pytest.mark.parametrize("damage", _KINDS, ids=names)
-def test_nothing_of_it_is_said_of_the_undamaged_capture(damage: Damage, checked: Checked) -> None:
-    told = checked.told[damage.base]
+@pytest.mark.parametrize("damage", CHOSEN, ids=names)
+def test_nothing_of_it_is_said_of_the_undamaged_capture(damage: Damage, checked: Mapping[str, Told]) -> None:
+    told = checked[damage.base]
     assert told.files
     assert [report.words for report in REPORTED[damage.name] if report.is_told(told)] == [
         report.words for report in REPORTED[damage.name] if report.is_usual
     ]
 
 
-@pytest.mark.parametrize("damage", _COPIES, ids=names)
-def test_what_is_given_twice_counts_once(damage: Damage, checked: Checked) -> None:
+@pytest.mark.parametrize("damage", GIVEN_TWICE, ids=names)
+def test_what_is_given_twice_counts_once(
+    damage: Damage, checked: Mapping[str, Told], damaged_copies: SharedLake
+) -> None:
     from ingest.lake.tables import TABLES
 
-    given = checked.told[damage.cluster_id]
+    given = checked[damage.cluster_id]
     assert given.files
     assert given.findings == []
-    records = checked.lake.read(TABLES["bronze.log_records"])
+    records = damaged_copies.lake.read(TABLES["bronze.log_records"])
     own, base = (
         row_texts(
             records.where(f"cluster_id = '{cluster}'").select("broker_id", "source_kind", "source_line", "message")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any, Final
@@ -11,16 +10,21 @@ import pytest
 
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
+from ingest.lake.tables.gold import FINDING_HISTORY
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from reconstruct.engine.last_run import versions
 from reconstruct.pipeline import ReconstructReport, reconstruct
+from tests.support.budget import IS_HARD
+from tests.support.captures.lake import lay_out, row_texts
 from tests.support.captures.packed import TRUTH, capture_names, unpack
+from tests.support.lakes.shared import REORDERED, OfClusters, SharedLake
 from tests.support.lakes.slices import Cut, cut_off_after, hashes, slices
 
-IS_HARD: Final = os.environ.get("HYPOTHESIS_PROFILE") == "hard"
 #: (capture, seed): the slices, their order and where a run is cut off follow from them.
-FED: Final = [(name, seed) for name in capture_names() for seed in range(3)] if IS_HARD else [("quiet-3.9.1", 1)]
-SLICES: Final = 6 if IS_HARD else 2
+FED: Final = [(name, seed) for name in capture_names() for seed in range(3)]
+SLICES: Final = 6
+#: The capture that comes in slices to every run of the tests, the truth too.
+WHOLE: Final = "quiet-3.9.1"
 #: Any run with something new commits so often at least.
 _COMMITS: Final = 15
 pytestmark = pytest.mark.timeout(1800)
@@ -34,34 +38,96 @@ def made(lake: Lake, *, full: bool = False) -> ReconstructReport:
     return reconstruct(lake, progress=silent, full=full)
 
 
-@pytest.mark.parametrize(("capture", "seed"), FED)
-def test_any_slices_in_any_order_with_runs_cut_off_give_the_rows_of_a_full_run(
-    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: str, seed: int
+def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_rows_of_all_at_once(
+    reordered: SharedLake, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = unpack(capture, tmp_path / "whole", without=() if seed % 2 else TRUTH)
-    cut_in = random.Random(seed).randrange(SLICES)
-    if seed % 2:
-        monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+    """Three captures with their files renamed and shuffled, held against them as they were; and one in slices with a
+    run cut off between them, held against ``--full``: a copy's upper bound is that of when it was ingested."""
+    shuffled = random.Random(20261121)
+    paths: list[str] = []
+    for given in REORDERED:
+        capture = lay_out(given, tmp_path / "moved" / given.capture)
+        for index, log in enumerate(sorted(capture.glob("broker-*/logs/*.log"))):
+            log.rename(log.with_name(f"{99 - index}.txt"))
+        paths += map(str, sorted(capture.iterdir()))
+    shuffled.shuffle(paths)
+    ingest_paths(lake, paths, IngestOptions(), silent)
+    monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+    source = unpack(WHOLE, tmp_path / "whole")
     told = []
-    for number, folder in enumerate(slices(source, tmp_path / "fed", SLICES, seed)):
-        ingest_paths(lake, [str(folder)], IngestOptions(), silent)
-        if number == cut_in:
-            with cut_off_after(monkeypatch, random.Random(seed).randrange(_COMMITS)), pytest.raises(Cut):
+    for number, folder in enumerate(slices(source, tmp_path / "fed", 2, seed=1)):
+        ingest_paths(lake, [str(folder)], IngestOptions(cluster_id=WHOLE), silent)
+        if number == 0:
+            with cut_off_after(monkeypatch, random.Random(1).randrange(_COMMITS)), pytest.raises(Cut):
                 made(lake)
         told.append(made(lake))
+    assert [one.how.split(":")[0] for one in told] == ["everything was made anew", "folds made again"]
     before = versions(lake, TABLES.values())
     again: list[str] = []
     assert reconstruct(lake, progress=again.append) == told[-1]
-    assert (again, versions(lake, TABLES.values())) == ([f"nothing is new since run {SLICES}"], before)
+    assert (again, versions(lake, TABLES.values())) == (["nothing is new since run 2"], before)
+    clusters = [reordered.clusters[given] for given in REORDERED]
+    at_once = rows_of(reordered.of(*clusters))
+    assert at_once["silver.leader_and_isr_timeline"]
+    assert differing(at_once, rows_of(OfClusters(lake, clusters))) == {}
+    runs: dict[str, set[tuple[Any, ...]]] = {}
+    for row in lake.read(FINDING_HISTORY).collect():
+        runs.setdefault(row.cluster_id, set()).add((row.first_seen_run, row.last_seen_run, row.withdrawn_run))
+    assert runs.pop(WHOLE, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
+    assert set().union(*runs.values()) == {(1, 2, None)}, "nothing new was of these clusters"
     increments = hashes(lake)
-    assert increments["silver.leader_and_isr_timeline"][1] > 0
     full = made(lake, full=True)
-    assert full.how == "everything was made anew"
+    assert (full, full.how) == (told[-1], "everything was made anew")
     assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
-    assert told[-1] == full
+
+
+def rows_of(lake: OfClusters) -> dict[str, list[str]]:
+    """Every row of silver and gold, by table, as text: without names of files and numbers of runs."""
+    texts = {}
+    for spec in TABLES.values():
+        if spec.schema in ("silver", "gold"):
+            without = ("source_file", *(("first_seen_run", "last_seen_run") if spec is FINDING_HISTORY else ()))
+            texts[spec.full_name] = row_texts(lake.read(spec), without)
+    return texts
+
+
+def differing(before: dict[str, list[str]], after: dict[str, list[str]]) -> dict[str, tuple[list[str], list[str]]]:
+    """By table, up to three rows that only one side holds."""
+    found = {}
+    for name in before:
+        gone, new = set(before[name]) - set(after[name]), set(after[name]) - set(before[name])
+        if gone or new or len(before[name]) != len(after[name]):
+            found[name] = (sorted(gone)[:3], sorted(new)[:3])
+    return found
 
 
 if IS_HARD:
+
+    @pytest.mark.parametrize(("capture", "seed"), FED)
+    def test_any_slices_in_any_order_with_runs_cut_off_give_the_rows_of_a_full_run(
+        lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: str, seed: int
+    ) -> None:
+        source = unpack(capture, tmp_path / "whole", without=() if seed % 2 else TRUTH)
+        cut_in = random.Random(seed).randrange(SLICES)
+        if seed % 2:
+            monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+        told = []
+        for number, folder in enumerate(slices(source, tmp_path / "fed", SLICES, seed)):
+            ingest_paths(lake, [str(folder)], IngestOptions(), silent)
+            if number == cut_in:
+                with cut_off_after(monkeypatch, random.Random(seed).randrange(_COMMITS)), pytest.raises(Cut):
+                    made(lake)
+            told.append(made(lake))
+        before = versions(lake, TABLES.values())
+        again: list[str] = []
+        assert reconstruct(lake, progress=again.append) == told[-1]
+        assert (again, versions(lake, TABLES.values())) == ([f"nothing is new since run {SLICES}"], before)
+        increments = hashes(lake)
+        assert increments["silver.leader_and_isr_timeline"][1] > 0
+        full = made(lake, full=True)
+        assert full.how == "everything was made anew"
+        assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
+        assert told[-1] == full
 
     def test_a_late_file_is_a_matter_of_the_folds_that_it_concerns(lake: Lake, tmp_path: Path) -> None:
         source = unpack("failover-1.1.1", tmp_path, without=TRUTH)

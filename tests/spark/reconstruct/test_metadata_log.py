@@ -8,7 +8,7 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -25,7 +25,6 @@ from reconstruct.explain.explain import Span
 from reconstruct.explain.spark.step import Question, explain
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
-from reconstruct.pipeline import reconstruct
 from reconstruct.quorum.timeline import quorum_timeline
 from reconstruct.steps import (
     Run,
@@ -35,18 +34,18 @@ from reconstruct.steps import (
     write_quorum_timelines,
     write_znode_changes,
 )
-from tests.support.metadata_log import NODES, QUORUM, cluster_log, copy_of, log_of
+from tests.support.lakes.shared import SharedLake
+from tests.support.metadata_log import NODES, cluster_log, copy_of, log_of
 from tests.support.quorum import OUTAGE, facts_of
+
+#: What the nodes' meta.properties say.
+CLUSTER: Final = "kraft-of-a-test-0000AA"
 
 
 @pytest.fixture(scope="module")
-def made(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    folder = tmp_path_factory.mktemp("quorum") / "lake"
-    shutil.copytree(empty_lake_dir, folder)
-    lake = Lake(spark, str(folder))
-    ingest_paths(lake, [str(QUORUM)], IngestOptions(), silent)
-    reconstruct(lake, progress=silent)
-    return lake
+def made(quorum: SharedLake) -> Lake:
+    quorum.lake.register()
+    return quorum.of(CLUSTER)
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +140,7 @@ def test_nothing_is_found_against_the_metadata_log(made: Lake) -> None:
 
 def asked(lake: Lake, name: str, **given: Any) -> list[Any]:
     question = questions()[name]
-    lake.register()
-    return rows_of(lake.spark, question, dict.fromkeys(question.parameters) | given).collect()
+    return rows_of(lake.spark, question, dict.fromkeys(question.parameters) | given | {"cluster": CLUSTER}).collect()
 
 
 def test_each_fencing_is_told_with_what_it_took_away(made: Lake) -> None:
@@ -161,9 +159,9 @@ def test_the_story_of_a_partition_has_its_records(made: Lake, decided: Any) -> N
     assert {row["what"] for row in records} == {"PartitionRecord", "PartitionChangeRecord"}
 
 
-def test_a_decision_is_explained_from_the_log(made: Lake, decided: Any) -> None:
+def test_a_decision_is_explained_from_the_log(quorum: SharedLake) -> None:
     at = 1_795_427_376_125_000  # 2026-11-23 09:49:36.125 UTC
-    told = explain(made, Question("ledger", 0, Span(at, at + 1)))
+    told = explain(quorum.lake, Question("ledger", 0, Span(at, at + 1), CLUSTER))
     assert "leader 2 elected, leader epoch 1" in told
     assert "Leader 1 was in controlled shutdown since 09:49:36.125." in told
 

@@ -7,6 +7,7 @@ probes once more, as another cluster.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker
 from tests.support.lakes.offsets import PROBED, WITH_PROBES, OffsetLake
+from tests.support.lakes.shared import OfClusters
 from tests.support.truth.offsets import (
     CaptureEvidence,
     Partition,
@@ -74,29 +76,31 @@ class Made:
 class Lakeful:
     lake: Lake
     made: dict[str, Made]
+    ids: Mapping[str, str]
 
 
 @pytest.fixture(scope="module")
 def lakeful(offset_lake: OffsetLake, unpacked: Unpacker) -> Lakeful:
-    lake = offset_lake.lake
+    lake = OfClusters(offset_lake.lake, tuple(offset_lake.ids.values()))
     timeline = lake.read(REPLICA_OFFSET_TIMELINE).orderBy("cluster_id", "replica_id", "sequence").collect()
     losses = lake.read(DATA_LOSS_BOUNDS).collect()
     sighted = lake.read(OFFSET_OBSERVATIONS).groupBy("cluster_id", "source").count().collect()
     result = {}
     for name, capture in CAPTURES_OF.items():
+        cluster_id = offset_lake.ids[name]
         bounds: dict[Partition, list[OffsetBounds]] = {}
         for row in timeline:
-            if row["cluster_id"] == name:
+            if row["cluster_id"] == cluster_id:
                 bounds.setdefault((row["topic"], row["partition_id"]), []).append(_bounds(row))
-        lost = [row for row in losses if row["cluster_id"] == name]
+        lost = [row for row in losses if row["cluster_id"] == cluster_id]
         assert len({(row["topic"], row["partition_id"]) for row in lost}) == len(lost)
         result[name] = Made(
             unpacked(capture),
             bounds,
             {(row["topic"], row["partition_id"]): row for row in lost},
-            {row["source"]: row["count"] for row in sighted if row["cluster_id"] == name},
+            {row["source"]: row["count"] for row in sighted if row["cluster_id"] == cluster_id},
         )
-    return Lakeful(lake, result)
+    return Lakeful(lake, result, offset_lake.ids)
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +180,9 @@ def test_what_was_lost_is_found_and_nothing_else(made: dict[str, Made], name: st
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_an_unclean_election_says_what_the_offsets_prove_it_lost(lakeful: Lakeful, name: str) -> None:
-    elections = lakeful.lake.read(DIVERGENCES).where(f"rule_id = 'R08' AND cluster_id = '{name}'").collect()
+    elections = (
+        lakeful.lake.read(DIVERGENCES).where(f"rule_id = 'R08' AND cluster_id = '{lakeful.ids[name]}'").collect()
+    )
     losses = lakeful.made[name].losses
     assert len(elections) == len(losses)
     for row in elections:

@@ -1,7 +1,7 @@
 """Extracts of folders that people published, each of a shape that once fooled the program: nobody is accused falsely.
 
 An extract below ``tests/data/wild`` is a few lines and files as they were written; only names of hosts and of people's
-folders are replaced. All are clusters of one lake. What is true of an extract is listed with it.
+folders are replaced. All are clusters of the lake that tests share. What is true of an extract is listed with it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests import ROOT
+from checks.results import CheckReport
+from tests.support.lakes.shared import EXTRACTS, SharedLake
 
-EXTRACTS: Final = ROOT / "tests" / "data" / "wild"
-#: The lake of all extracts is made in the first test.
-pytestmark = pytest.mark.timeout(900)
+#: The first test may pay for the lake that all share.
+pytestmark = pytest.mark.timeout(1800)
 
 #: By extract: (severity, divergence type) of every finding above info that is true of it.
 TRUE: Final[dict[str, list[tuple[str, str]]]] = {
@@ -47,31 +47,19 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
 
 
 @pytest.fixture(scope="module")
-def findings(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+def findings(extracts: SharedLake, shared_checks: CheckReport) -> dict[str, list[Any]]:
     """By extract: its findings above info."""
-    from ingest.lake.delta import Lake
     from ingest.lake.tables.bronze import INGESTED_FILES
     from ingest.lake.tables.gold import DIVERGENCES
-    from jobs import ingest_job, reconstruct_job
-    from jobs.session.progress import silent
 
-    lake = Lake(spark, str(tmp_path_factory.mktemp("wild") / "lake"))
-    warnings: dict[str, tuple[str, ...]] = {}
-    extract_of: dict[str, str] = {}
-    for name in TRUE:
-        report = ingest_job.ingest(lake, ingest_job.Params(lake.root, (str(EXTRACTS / name),)), silent)
-        assert not extract_of.keys() & set(report.clusters), f"{name}: another extract has the same cluster id"
-        warnings[name] = report.warnings
-        rows = lake.read(INGESTED_FILES).select("cluster_id").distinct().collect()
-        extract_of |= {row["cluster_id"]: name for row in rows if row["cluster_id"] not in extract_of}
-    assert "543 before" in warnings["buddhist-years"][0]
+    lake = extracts.of(*extracts.extracts)
+    assert "543 before" in extracts.warnings["buddhist-years"][0]
     logged = lake.read(INGESTED_FILES).where("cluster_id = 'g5YEYUEAQqOD3K9YTYyF4w'").agg({"last_event_time": "max"})
     assert logged.collect()[0][0].year == 2022
-    report = reconstruct_job.reconstruct(lake, silent)
-    assert report.refused == ()
+    assert [one for one in shared_checks.failed_gates if one.startswith("gold.")] == [], "gold would not be published"
     found: dict[str, list[Any]] = {name: [] for name in TRUE}
     for row in lake.read(DIVERGENCES).where("severity <> 'info'").collect():
-        found[extract_of[row["cluster_id"]]].append(row)
+        found[extracts.extracts[row["cluster_id"]]].append(row)
     return found
 
 

@@ -16,7 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.captures.packed import TRUTH, ZNODES, unpack
+from tests.support.budget import IS_HARD
+from tests.support.captures.packed import TRUTH, ZNODES, capture_names, unpack
 
 _RECORD: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
 _PRINTED: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
@@ -48,6 +49,31 @@ class Given:
     def cluster_id(self) -> str:
         """The id that ``meta.properties`` states; for :attr:`Sources.ALL` the files state it themselves."""
         return f"{self.capture}-{self.sources.name.lower()}".replace(".", "-")
+
+
+#: Sources of which no file says the name that tells the cluster from the whole capture: it is given with them.
+NAMED_WHEN_INGESTED: Final = (Sources.TRANSACTIONS, Sources.WRONG_CLOCKS)
+ALL: Final = [Given(Sources.ALL, name) for name in capture_names()]
+#: Captures that are read with less than all their sources; with HYPOTHESIS_PROFILE=hard every one is read so.
+FEWER_SOURCES: Final = (
+    capture_names() if IS_HARD else ("failover-0.8.2.2", "reassign_busy-1.1.1", "lifecycle-3.9.1", "unclean-3.9.1-info")
+)
+NO_ZNODES: Final = [Given(Sources.NO_ZNODES, name) for name in FEWER_SOURCES]
+ONE_SIDE: Final = [
+    Given(sources, name)
+    for sources in (Sources.CONTROLLER, Sources.BROKERS)
+    for name in (
+        ("failover-0.8.2.2", "failover-1.1.1", "failover-3.9.1", "unclean-3.9.1-info")
+        if IS_HARD
+        else ("failover-1.1.1",)
+    )
+]
+TRANSACTIONS: Final = [
+    Given(Sources.TRANSACTIONS, name)
+    for name in ("lifecycle-0.8.2.2", "lifecycle-3.9.1", *(("failover-1.1.1", "unclean-3.9.1-info") if IS_HARD else ()))
+]
+WRONG_CLOCKS: Final = [Given(Sources.WRONG_CLOCKS, name) for name in ("failover-1.1.1", "lifecycle-3.9.1")]
+GIVEN: Final = [*ALL, *NO_ZNODES, *ONE_SIDE, *TRANSACTIONS, *WRONG_CLOCKS]
 
 
 def lay_out(given: Given, folder: Path) -> Path:

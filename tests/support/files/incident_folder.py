@@ -165,6 +165,14 @@ def records_of(capture: Path) -> list[LogLine]:
     return sorted(found)
 
 
+def left(capture: Path, folder: Path) -> Incident:
+    """The folder below ``folder``, beside a file that a link leads out to."""
+    outside = folder / "outside"
+    outside.mkdir()
+    (outside / "server.log").write_bytes(line("00:00,000", "[KafkaServer id=9] of another cluster"))
+    return build(capture, folder / "incident", outside)
+
+
 def build(capture: Path, folder: Path, outside: Path) -> Incident:
     """Lay the incident out below ``folder``; ``outside`` is what its symbolic link leads to."""
     logs = {

@@ -45,7 +45,8 @@ def _copy(source: Path, target: Path, size: int | None) -> None:
     content = source.read_bytes()
     if size is not None:
         content = content[: content.rfind(b"\n", 0, size) + 1]
-    if content and (not target.exists() or target.stat().st_size < len(content)):
+    is_there = target.exists()
+    if (is_there and target.stat().st_size < len(content)) or (not is_there and (content or size is None)):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 

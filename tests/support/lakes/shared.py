@@ -1,0 +1,226 @@
+"""One lake for all tests that only read what ``reconstruct`` makes of files: made once a session.
+
+To reconstruct thirty clusters costs little more than to reconstruct one, since most of a run is the planning of its
+queries. So captures with all or some of their sources, damaged copies of them, extracts of public folders, the metadata
+logs of a quorum and what was left of an incident are clusters of one lake. Only those are in it that the chosen tests
+need, by the fixtures that they name: the tests of one file alone wait for no other's clusters.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from checks.pipeline import run_checks
+from checks.results import CheckReport
+from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.tables import TABLES, TableSpec
+from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
+from reconstruct.pipeline import reconstruct
+from tests import ROOT
+from tests.support.captures.lake import GIVEN, NAMED_WHEN_INGESTED, Given, Sources, lay_out
+from tests.support.captures.packed import Unpacker, unpack
+from tests.support.files import incident_folder
+from tests.support.lakes import damaged, offsets
+from tests.support.metadata_log import QUORUM
+from tests.support.truth.decisions import Truth, read_truth
+
+#: Extracts of folders that people published; see ``tests/spark/wild``.
+EXTRACTS: Final = ROOT / "tests" / "data" / "wild"
+#: Captures that are read again in another order: one of each protocol era.
+REORDERED: Final = [Given(Sources.ALL, name) for name in ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")]
+#: The cluster that the incident's folder is.
+INCIDENT: Final = "incident"
+
+
+class OfClusters(PinnedLake):
+    """Some clusters of a lake, to be read."""
+
+    def __init__(self, lake: Lake, cluster_ids: Sequence[str]) -> None:
+        super().__init__(lake)
+        self._cluster_ids = list(cluster_ids)
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """The clusters' rows of a table."""
+        return super().read(spec).where(F.col("cluster_id").isin(self._cluster_ids))
+
+
+@dataclass(frozen=True)
+class SharedLake:
+    """The lake, and which cluster of it is what.
+
+    ``clusters``: captures with the sources given of each. ``folders``: by the name that tests know the cluster by, the
+    folder that was ingested, where it is still as it was. ``extracts``: by cluster the public folder's extract, and by
+    extract what ``ingest`` warned of in ``warnings``.
+    """
+
+    lake: Lake
+    clusters: dict[Given, str] = field(default_factory=dict)
+    folders: dict[str, Path] = field(default_factory=dict)
+    extracts: dict[str, str] = field(default_factory=dict)
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, *cluster_ids: str) -> OfClusters:
+        """These clusters alone."""
+        return OfClusters(self.lake, cluster_ids)
+
+    def ingest(self, *paths: Path, cluster_id: str | None = None) -> IngestReport:
+        """Take what is below the paths."""
+        return ingest_paths(self.lake, [str(path) for path in paths], IngestOptions(cluster_id=cluster_id), silent)
+
+
+def silent(message: str) -> None:
+    """No progress."""
+
+
+@pytest.fixture(scope="session")
+def truths(unpacked: Unpacker) -> Mapping[str, Truth]:
+    """By capture what ZooKeeper's transaction log says, read when asked for."""
+    return _Truths(unpacked)
+
+
+class _Truths(dict[str, Truth]):
+    def __init__(self, unpacked: Unpacker) -> None:
+        self._unpacked = unpacked
+
+    def __missing__(self, name: str) -> Truth:
+        self[name] = read_truth(self._unpacked(name))
+        return self[name]
+
+
+@pytest.fixture(scope="session")
+def shared_lake(
+    request: pytest.FixtureRequest,
+    spark: Any,
+    empty_lake_dir: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    truths: Mapping[str, Truth],
+) -> SharedLake:
+    """Ingested and reconstructed once for all modules; nothing is written to it but what ``check`` writes."""
+    named = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    folder, apart = tmp_path_factory.mktemp("captures"), tmp_path_factory.mktemp("apart")
+    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("shared") / "lake")))
+    shared = SharedLake(lake)
+    if "extracts" in named:
+        _ingest_extracts(shared)
+    given = GIVEN if "captures" in named else _whole_captures(named)
+    alone: dict[str, Path] = {}
+    for one in given:
+        if one.sources in NAMED_WHEN_INGESTED:
+            alone[one.cluster_id] = lay_out(one, apart / one.capture)
+        else:
+            lay_out(one, folder / "captures")
+    if "quorum" in named:
+        shutil.copytree(QUORUM, folder / "captures" / "quorum")
+    if "offset_lake" in named:
+        shared.folders.update(offsets.lay_out(apart / "bent", tmp_path_factory))
+        alone |= {name: shared.folders[name] for name in (offsets.WITH_PROBES, offsets.BENT)}
+    if "damaged_copies" in named:
+        alone |= damaged.lay_out(folder / "copies", apart / "damaged")
+    if "incident_lake" in named:
+        alone[INCIDENT] = incident_folder.left(unpack(incident_folder.CAPTURE, apart / "capture"), apart).folder
+    # a file whose cluster nobody stated would be taken for the same one, once it is given with a cluster's id
+    for cluster_id, path in alone.items():
+        shared.ingest(path, cluster_id=cluster_id)
+    for together in sorted(folder.iterdir()):
+        shared.ingest(together)
+
+    reconstruct(lake, progress=silent)
+    renamed = {path.name for path in folder.glob("copies/*")}
+    shared.clusters.update(_cluster_ids(lake, given, truths, {*alone, *renamed}))
+    return shared
+
+
+def _whole_captures(named: set[str]) -> list[Given]:
+    """Those that are asked for where not all are."""
+    wanted = {*(offsets.GIVEN if "offset_lake" in named else ()), *(REORDERED if "reordered" in named else ())}
+    return sorted(wanted)
+
+
+def _ingest_extracts(shared: SharedLake) -> None:
+    """Each by itself, as it was found: beside others a file's cluster would be another."""
+    files = TABLES["bronze.ingested_files"]
+    for extract in sorted(EXTRACTS.iterdir()):
+        report = shared.ingest(extract)
+        already = shared.extracts.keys() & set(report.clusters)
+        assert not already, f"{extract.name}: another extract has the same cluster id"
+        shared.warnings[extract.name] = report.warnings
+        rows = shared.lake.read(files).select("cluster_id").distinct().collect()
+        for row in rows:
+            shared.extracts.setdefault(row["cluster_id"], extract.name)
+
+
+def _cluster_ids(lake: Lake, given: Sequence[Given], truths: Mapping[str, Truth], names: set[str]) -> dict[Given, str]:
+    """The cluster of each given capture: those that name themselves are known by when ``/brokers`` was created,
+    the others by the name given. ``names``: clusters of copies, whose ``/brokers`` is as old."""
+    births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
+    rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()
+    told = [one for one in given if one.sources is not Sources.ALL]
+    names = names | {one.cluster_id for one in told}
+    by_birth = {row["at_ms"]: row["cluster_id"] for row in rows if row["cluster_id"] not in names}
+    named = {
+        one: by_birth.get(created.time_ms, "")
+        for one in given
+        if one.sources is Sources.ALL and (created := truths[one.capture].brokers_created) is not None
+    }
+    return named | {one: one.cluster_id for one in told}
+
+
+@pytest.fixture(scope="session")
+def shared_checks(shared_lake: SharedLake) -> CheckReport:
+    """What the checks say of the lake, with an example of every cluster."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module in ("checks.measure", "checks.metrics.judge"):
+            patched.setattr(f"{module}.EXAMPLES_COUNT", 1000)
+        return run_checks(shared_lake.lake, progress=silent)
+
+
+@pytest.fixture(scope="session")
+def captures(shared_lake: SharedLake) -> SharedLake:
+    """The lake with all captures in it, some of them with fewer sources too."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def extracts(shared_lake: SharedLake) -> SharedLake:
+    """The lake with the extracts of public folders in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def damaged_copies(shared_lake: SharedLake) -> SharedLake:
+    """The lake with captures that were damaged on purpose in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def quorum(shared_lake: SharedLake) -> SharedLake:
+    """The lake with the metadata logs of a quorum in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def reordered(shared_lake: SharedLake) -> SharedLake:
+    """The lake with the captures in it that are read again in another order."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def incident_lake(shared_lake: SharedLake) -> SharedLake:
+    """The lake with all that was left after an incident in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def offset_lake(shared_lake: SharedLake) -> offsets.OffsetLake:
+    """What the tests of offsets and of checkpoint files read of it."""
+    ids = {one.capture: shared_lake.clusters[one] for one in offsets.GIVEN}
+    ids |= {offsets.WITH_PROBES: offsets.WITH_PROBES, offsets.BENT: offsets.BENT}
+    return offsets.OffsetLake(shared_lake.lake, shared_lake.folders, ids)

@@ -54,6 +54,9 @@ class Evidence:
     old_isr: tuple[int, ...] | None = None
     partition_epoch: int | None = None
     leader_recovery_state: int | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    directories: tuple[str, ...] | None = None
     replicas: tuple[int, ...] | None = None
     adding_replicas: tuple[int, ...] | None = None
     removing_replicas: tuple[int, ...] | None = None

@@ -48,6 +48,9 @@ class LeaderAndIsrState:
     controller_epoch: int | None = None
     partition_epoch: int | None = None
     leader_recovery_state: int | None = None
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    directories: tuple[str, ...] | None = None
     written_by: str | None = None
 
 
@@ -97,6 +100,9 @@ def _changes(chain: Sequence[DecidedEntry], version: VersionRange) -> list[Chang
             isr=best.isr,
             partition_epoch=partition_epoch,
             leader_recovery_state=best.fact.leader_recovery_state,
+            elr=best.fact.elr,
+            last_known_elr=best.fact.last_known_elr,
+            directories=best.fact.directories,
         )
         state = replace(
             state,

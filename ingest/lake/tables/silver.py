@@ -114,6 +114,18 @@ LEADER_AND_ISR_TIMELINE: Final = _timeline(
     col("controller_epoch", "int", "Controller epoch stored with the state; NULL where unknown."),
     col("partition_epoch", "int", "Version of the partition's state (znode version); NULL where unknown."),
     col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
+    col("elr", "array<int>", "Eligible leader replicas (KIP-966); NULL where the source does not say."),
+    col(
+        "last_known_elr",
+        "array<int>",
+        "Who was to lead when ISR and ELR ran empty; NULL where the source does not say.",
+    ),
+    col(
+        "directories",
+        "array<string>",
+        "Ids of the assigned replicas' log directories, in the order of assignment (KIP-858); NULL where the source"
+        " does not say.",
+    ),
     *INTERVAL,
     col(
         "written_by",
@@ -121,6 +133,7 @@ LEADER_AND_ISR_TIMELINE: Final = _timeline(
         "controller, or leader where the leader asked for the ISR change; NULL where unknown.",
         vocabulary=("controller", "leader"),
     ),
+    version=2,
 )
 
 ASSIGNMENT_TIMELINE: Final = _timeline(

@@ -210,13 +210,15 @@ def _from_metadata(metadata: DataFrame) -> DataFrame:
     state = F.from_json(
         "state",
         "leader int, leader_epoch int, isr array<int>, partition_epoch int, leader_recovery_state int,"
-        " replicas array<int>, adding_replicas array<int>, removing_replicas array<int>",
+        " replicas array<int>, adding_replicas array<int>, removing_replicas array<int>, elr array<int>,"
+        " last_known_elr array<int>, directories array<string>",
     )
     rows = metadata.where("subject_kind = 'partition'").withColumns(
         {"topic_incarnation": F.col("subject"), "now": state}
     )
     names = ("leader", "leader_epoch", "isr", "partition_epoch", "leader_recovery_state", "replicas")
-    given = {name: F.col(f"now.{name}") for name in (*names, "adding_replicas", "removing_replicas")}
+    others = ("adding_replicas", "removing_replicas", "elr", "last_known_elr", "directories")
+    given = {name: F.col(f"now.{name}") for name in (*names, *others)}
     is_there = F.col("state").isNotNull()
     return select_evidence(
         rows,

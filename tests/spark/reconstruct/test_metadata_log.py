@@ -81,6 +81,10 @@ def test_leader_and_isr_are_every_state_that_the_log_decided(made: Lake, decided
         key: [(r["leader"], r["leader_epoch"], tuple(r["isr"]), r["partition_epoch"]) for r in of]
         for key, of in found.items()
     } == {key: [(s.leader, s.leader_epoch, s.isr, s.partition_epoch) for s in of] for key, of in decided.items()}
+    replicas = ("elr", "last_known_elr", "directories")
+    assert {key: [tuple(tuple(r[name]) for name in replicas) for r in of] for key, of in found.items()} == {
+        key: [(s.elr, s.last_known_elr, s.directories) for s in of] for key, of in decided.items()
+    }
     assert {row["inferred_from"] for of in found.values() for row in of} == {None}
     assert {row["controller_epoch"] for of in found.values() for row in of} == {1, 3}
 

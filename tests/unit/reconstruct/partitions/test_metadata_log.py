@@ -44,6 +44,10 @@ def test_each_partition_has_the_states_of_the_log(nodes: tuple[Path, ...]) -> No
         key: [(i.value.leader, i.value.leader_epoch, i.value.isr, i.value.partition_epoch) for i in case.decided]
         for key, case in cases.items()
     } == {key: [(s.leader, s.leader_epoch, s.isr, s.partition_epoch) for s in of] for key, of in states.items()}
+    assert {
+        key: [(i.value.elr, i.value.last_known_elr, i.value.directories) for i in case.decided]
+        for key, case in cases.items()
+    } == {key: [(s.elr, s.last_known_elr, s.directories) for s in of] for key, of in states.items()}
     assert {key for key, case in cases.items() if case.decided[-1].end is not None} == deleted
     assert deleted
     assert {i.inferred_from for case in cases.values() for i in case.decided} == {None}

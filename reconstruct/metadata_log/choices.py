@@ -1,4 +1,4 @@
-"""The rules by which a quorum's controller chooses leaders and replicas in sync: R53 to R56.
+"""The rules by which a quorum's controller chooses leaders and replicas in sync: R53 to R57.
 
 Each record is judged with the partition's state before it, and with what the records before it made of the brokers.
 Where the record marks the leader as recovering it was elected uncleanly: any broker may have been (KIP-704), up to 4.0
@@ -14,6 +14,7 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.metadata_log.evidence import ClusterLog, LogRow
+from reconstruct.model.metadata_log.reassignment import may_have_ended
 from reconstruct.model.metadata_log.values import PartitionState
 from reconstruct.model.states import NO_LEADER
 
@@ -38,6 +39,7 @@ def judge_choices(
     judge_clean_leader(before, after, row, verdicts)
     judge_eligible_replicas(before, after, row, verdicts)
     judge_first_replica(before, after, row, log, verdicts)
+    judge_end_of_reassignment(before, after, row, log, verdicts)
 
 
 def _is_elected(before: PartitionState | None, after: PartitionState) -> bool:
@@ -169,6 +171,37 @@ def _may_lead(broker_id: int, before: PartitionState, row: LogRow, log: ClusterL
     return True if state is not None and directory in state.log_dirs else None
 
 
+def judge_end_of_reassignment(
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
+) -> None:
+    """R57: a reassignment ends when the replicas that its version waits for are in the ISR.
+
+    One that is called back leaves other replicas; an election from the ELR, or an unclean one, makes another ISR.
+    """
+    if before is None or not (before.adding_replicas or before.removing_replicas):
+        return
+    left = tuple(one for one in before.replicas if one not in before.removing_replicas)
+    if after.adding_replicas or after.removing_replicas or after.replicas != left:
+        return
+    if after.leader_recovery_state == _RECOVERING or (_is_elected(before, after) and after.leader in before.elr):
+        verdicts.unjudged("R57")
+    elif may_have_ended(
+        before.replicas, before.adding_replicas, before.removing_replicas, after.isr, log.releases_at(row.offset)
+    ):
+        verdicts.kept("R57")
+    else:
+        lacking = [one for one in left if one not in after.isr]
+        verdicts.broken(
+            Divergence(DivergenceType.REASSIGNMENT_ENDED_EARLY, "error", row.at, broker_id=lacking[0]).explained(
+                f"an ISR with the replicas that the reassignment waits for, of {list(left)}",
+                f"ISR {list(after.isr)}",
+                f"The {_place(row)} ends the reassignment to {list(left)}, which adds {list(before.adding_replicas)}"
+                f" and removes {list(before.removing_replicas)}: {lacking} are not in the ISR {list(after.isr)}.",
+                (row.evidence_id,),
+            )
+        )
+
+
 _NEEDS: Final = (EvidenceKind.METADATA_LOG,)
 #: Their judges are called where the log is replayed.
 RULES: Final = (
@@ -203,5 +236,13 @@ RULES: Final = (
         METADATA_CHANGES.full_name,
         needs=_NEEDS,
         judges=(judge_first_replica,),
+    ),
+    Rule(
+        "R57",
+        "a quorum's controller ends a reassignment when the replicas that it waits for are in the ISR",
+        "org.apache.kafka.controller.PartitionReassignmentReplicas since 3.3; 3.8 and 4.3 changed it",
+        METADATA_CHANGES.full_name,
+        needs=_NEEDS,
+        judges=(judge_end_of_reassignment,),
     ),
 )

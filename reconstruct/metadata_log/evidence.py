@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any, Final
 
 from reconstruct.model.metadata_log.commitment import (
@@ -19,7 +20,8 @@ from reconstruct.model.metadata_log.commitment import (
     without_effect,
 )
 from reconstruct.model.metadata_log.image import applied
-from reconstruct.model.metadata_log.values import BrokerState, MetadataRecord, State, Subject
+from reconstruct.model.metadata_log.values import BrokerState, ControllerState, MetadataRecord, State, Subject
+from reconstruct.model.versions import ANY_VERSION, VersionRange, release_of_level
 
 LEADER_CHANGE: Final = "LeaderChangeMessage"
 VOTERS: Final = "VotersRecord"
@@ -34,6 +36,9 @@ OF_BROKERS: Final = (
     "UnfenceBrokerRecord",
     "BrokerRegistrationChangeRecord",
 )
+#: Those that tell which release a node supports.
+CONTROLLER: Final = "RegisterControllerRecord"
+OF_RELEASES: Final = ("RegisterBrokerRecord", CONTROLLER)
 OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
 
 
@@ -105,7 +110,7 @@ class ClusterLog:
     @property
     def of_quorum(self) -> ClusterLog:
         """The same without the rows that only the replay of what belongs to no topic needs."""
-        wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS}
+        wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS, *OF_RELEASES}
         return replace(self, rows=tuple(row for row in self.rows if row.record_type in wanted or not row.fields))
 
     @cached_property
@@ -204,6 +209,26 @@ class ClusterLog:
         if state is None:
             return False if is_told else None
         return not (state.is_fenced or state.is_in_controlled_shutdown)
+
+    def releases_at(self, offset: int) -> VersionRange:
+        """Those that the controller at an offset may have been of: any, unless one registered before it."""
+        return self._registered_releases if self._first_controller < offset else ANY_VERSION
+
+    @cached_property
+    def _first_controller(self) -> float:
+        """From which offset on controllers are registered."""
+        found = [row for row in self.rows if row.record_type == CONTROLLER]
+        return min((row.offset if row.snapshot_end is None else row.snapshot_end for row in found), default=inf)
+
+    @cached_property
+    def _registered_releases(self) -> VersionRange:
+        """Of all nodes at any time, as a node registers when it has begun; any, where one says none or a later one."""
+        registered = [row.record for row in self.rows if row.record_type in OF_RELEASES]
+        states = [state for record in registered for _, state in applied({}, record).changes]
+        levels = [state.metadata_version for state in states if isinstance(state, BrokerState | ControllerState)]
+        releases = [None if level is None else release_of_level(level) for level in levels]
+        known = [release for release in releases if release is not None]
+        return VersionRange(min(known), max(known)) if known and len(known) == len(releases) else ANY_VERSION
 
     def base_snapshot(self, end: int) -> SnapshotFile | None:
         """The snapshot that a run of records goes on from."""

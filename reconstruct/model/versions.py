@@ -282,6 +282,15 @@ FETCHES_WAIT_FOR_ISR_CHANGE_SINCE: Final = v(3, 7)
 #: for new clusters since 4.1).
 ELIGIBLE_LEADER_REPLICAS_SINCE: Final = v(4, 0)
 
+# --- the controller of a quorum (reconstruct/model/metadata_log) ------------------------------------------------------
+
+#: A reassignment ends when all replicas that it leaves are in the ISR; before, when those that it adds are
+#: (KAFKA-15665, PartitionReassignmentReplicas 3.8).
+REASSIGNMENT_NEEDS_ALL_REPLICAS_SINCE: Final = v(3, 8)
+#: It ends when those that it adds are, as up to 3.7; all have to be where it leaves fewer than there were (KAFKA-19975,
+#: PartitionReassignmentReplicas 4.3).
+REASSIGNMENT_NEEDS_ADDED_REPLICAS_SINCE: Final = v(4, 3)
+
 # --- fetchers (reconstruct/model/fetchers.py) -------------------------------------------------------------------------
 
 #: Of the hash that chooses a fetcher, the partition's number is added to 31 times the topic's hash, no longer the other

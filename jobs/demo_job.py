@@ -61,6 +61,7 @@ JOB: Final = Job(
     to_params,
     run,
     config=TINY_RUN_CONFIG,
+    reads=lambda params: None,
     modules=run_job.MODULES,
     loads_all_classes=True,
 )

@@ -211,10 +211,8 @@ def _version(name: str) -> str | None:
 
 def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
     """The settings of the session, by how much is read on this machine."""
-    if job.config or not common.is_on_this_machine:
-        return job.config
-    paths = job.reads(params)
-    return {} if paths is None else config_for(paths)
+    paths = job.reads(params) if common.is_on_this_machine else None
+    return {**({} if paths is None else config_for(paths)), **job.config}
 
 
 def _import_all(modules: Sequence[str]) -> None:

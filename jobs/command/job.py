@@ -85,7 +85,7 @@ class Job(Generic[P]):
     run: Callable[..., RunReport]
     #: Settings of its Spark session, over those that every job has.
     config: Mapping[str, str] = field(default_factory=dict)
-    #: The paths that it reads, of which it depends how long it runs; None where it runs long.
+    #: The paths that it reads, of which it depends how long it runs; None where it runs long, or ``config`` says all.
     reads: Callable[[P], Sequence[str] | None] = lambda params: (params.lake,)  # type: ignore[attr-defined]
     #: Whether it writes the lake for as long as it runs, of which one job at a time may; None of one that never does.
     writes_lake: Callable[[P], bool] | None = None

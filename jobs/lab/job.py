@@ -122,6 +122,7 @@ JOB: Final = Job(
     to_params,
     run,
     config=SHORT_RUN_CONFIG,
+    reads=lambda params: None,
 )
 
 

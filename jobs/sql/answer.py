@@ -37,7 +37,7 @@ def answer(spark: SparkSession, statement: str, style: str, progress: ShowProgre
         raise UsageError(sentence) from error
 
 
-def sql_error(error: Exception) -> str | None:
+def sql_error(error: Exception | str) -> str | None:
     """The error as one line where the SQL is at fault; None where Spark is.
 
     Known by Spark's SQLSTATE, whose class says whose fault it is: 22 data, 42 syntax or names, 0A a feature, 21

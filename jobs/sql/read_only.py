@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.sql.catalog import RELATIONS
+from jobs.sql.settings import READING_ONLY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,14 +25,6 @@ def _words(text: str) -> frozenset[str]:
 
 
 READING_WORDS: Final = ("SELECT", "WITH", "VALUES", "TABLE", "FROM", "SHOW", "DESCRIBE", "DESC", "EXPLAIN")
-
-#: What Spark itself can be told not to do: paths as names of tables, variables of the environment in a statement's
-#: text, and scripts of several statements.
-_CONFIG: Final = {
-    "spark.sql.runSQLOnFiles": "false",
-    "spark.sql.variable.substitute": "false",
-    "spark.sql.scripting.enabled": "false",
-}
 
 #: Plans that name a relation, a table of the lake or a WITH of the same statement.
 _RELATIONS: Final = frozenset({"UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView"})
@@ -91,9 +84,9 @@ _OPERATORS: Final = frozenset({"!=", "<>", "case", "||"})
 @contextlib.contextmanager
 def reading_only(spark: SparkSession) -> Iterator[None]:
     """While this lasts the session's own settings allow no more than :func:`refusal` does, where Spark has such."""
-    before = {name: spark.conf.get(name) for name in _CONFIG}
+    before = {name: spark.conf.get(name) for name in READING_ONLY}
     try:
-        for name, value in _CONFIG.items():
+        for name, value in READING_ONLY.items():
             spark.conf.set(name, value)
         yield
     finally:
@@ -109,6 +102,8 @@ def refusal(spark: SparkSession, statement: str) -> str | None:
     word = first_word(statement)
     if word not in READING_WORDS:
         return _sentence(word)
+    # parsers ask the thread for the session whose settings they follow
+    spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
     judge = _Judge(spark)
     refused = next(filter(None, (judge.refused(node, names) for node, names in judge.nodes(plan))), None)

@@ -122,6 +122,7 @@ class DivergenceType(StrEnum):
     ELR_OUT_OF_NOTHING = "elr_out_of_nothing", "R55"
     LATER_REPLICA_ELECTED = "later_replica_elected", "R56"
     REASSIGNMENT_ENDED_EARLY = "reassignment_ended_early", "R57"
+    UNCLEAN_LEADER_UNFIT = "unclean_leader_unfit", "R58"
 
 
 #: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says

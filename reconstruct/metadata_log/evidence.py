@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from reconstruct.model.metadata_log.commitment import (
 )
 from reconstruct.model.metadata_log.image import applied
 from reconstruct.model.metadata_log.values import BrokerState, ControllerState, MetadataRecord, State, Subject
+from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import ANY_VERSION, VersionRange, release_of_level
 
 LEADER_CHANGE: Final = "LeaderChangeMessage"
@@ -39,6 +40,8 @@ OF_BROKERS: Final = (
 #: Those that tell which release a node supports.
 CONTROLLER: Final = "RegisterControllerRecord"
 OF_RELEASES: Final = ("RegisterBrokerRecord", CONTROLLER)
+#: A controller divides what it writes at once into batches of so many (org.apache.kafka.controller.QuorumController).
+RECORDS_OF_BATCH: Final = 10_000
 OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
 
 
@@ -209,6 +212,31 @@ class ClusterLog:
         if state is None:
             return False if is_told else None
         return not (state.is_fenced or state.is_in_controlled_shutdown)
+
+    @cached_property
+    def _rows_of_brokers(self) -> list[LogRow]:
+        """In the log, of those that have effect; and where another controller took over."""
+        wanted = (LEADER_CHANGE, *OF_BROKERS)
+        known = (row for row in self.rows if row.snapshot_end is None and row.record_type in wanted)
+        return sorted(filter(self.has_effect, known), key=lambda row: row.offset)
+
+    def removed_behind(self, row: LogRow) -> int | None:
+        """The one broker that the controller may be taking away with the records that this one is among: they come
+        before the broker's own, in its batch, or in a later one where so many are in a batch that it was divided.
+        ``NO_LEADER`` where there is none; None where that is not known."""
+        end = max((end for start, end in self.bases if start <= row.offset < end), default=0)
+        place = bisect_right(self._rows_of_brokers, row.offset, key=lambda one: one.offset)
+        behind = next((one for one in self._rows_of_brokers[place:] if one.offset < end), None)
+        fields = {} if behind is None else behind.record.fields
+        broker = fields.get("brokerId", fields.get("id"))
+        if behind is not None and broker is not None and row.batch_offset in (None, behind.batch_offset):
+            return int(broker)
+        if row.batch_offset is None:
+            return None
+        reach = end if behind is None or behind.batch_offset is None else behind.batch_offset
+        if reach - row.batch_offset < RECORDS_OF_BATCH:
+            return NO_LEADER
+        return None if broker is None else int(broker)
 
     def releases_at(self, offset: int) -> VersionRange:
         """Those that the controller at an offset may have been of: any, unless one registered before it."""

@@ -291,6 +291,10 @@ REASSIGNMENT_NEEDS_ALL_REPLICAS_SINCE: Final = v(3, 8)
 #: PartitionReassignmentReplicas 4.3).
 REASSIGNMENT_NEEDS_ADDED_REPLICAS_SINCE: Final = v(4, 3)
 
+#: The last known leader of a partition without ISR and ELR is elected if it is active; before, though it is not
+#: (PartitionChangeBuilder.canElectLastKnownLeader 4.1).
+LAST_KNOWN_LEADER_IS_ACTIVE_SINCE: Final = v(4, 1)
+
 # --- fetchers (reconstruct/model/fetchers.py) -------------------------------------------------------------------------
 
 #: Of the hash that chooses a fetcher, the partition's number is added to 31 times the topic's hash, no longer the other

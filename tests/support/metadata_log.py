@@ -28,6 +28,10 @@ ONE_VOTER: Final = ROOT / "tests" / "data" / "kraft-4.1.0" / "broker-1"
 #: Three nodes that are controllers and brokers: the active controller killed twice, another node shut down and started.
 QUORUM: Final = ROOT / "tests" / "data" / "kraft-4.1.0-quorum"
 NODES: Final = tuple(sorted(QUORUM.glob("broker-*")))
+#: A node's log of reassignments that ended.
+REASSIGNED: Final = ROOT / "tests" / "data" / "kraft-4.1.0-reassignment" / "broker-1"
+#: A controller's log of three brokers with ELR: both replicas killed, the wrong one started first, elected uncleanly.
+UNCLEAN: Final = ROOT / "tests" / "data" / "kraft-4.3.1-unclean" / "broker-101"
 _LOG: Final = "__cluster_metadata-0"
 _BY_ID: Final = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeRecord")
 

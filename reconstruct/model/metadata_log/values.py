@@ -73,6 +73,11 @@ class PartitionState:
     last_known_elr: tuple[int, ...] = ()
     directories: tuple[str, ...] = ()
 
+    @property
+    def is_reassigned(self) -> bool:
+        """Whether a reassignment is under way."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:

@@ -111,13 +111,15 @@ def judge_isr_not_empty(case: Case, verdicts: Verdicts) -> None:
     """R06: as written or decided.
 
     Up to 0.8.1 the last member leaves with the leader; 0.8.2 to 1.0 where unclean election is enabled; never since 1.1.
-    With ELR (KIP-966) the last members that left may lead all the same: whether the cluster has it is not asked here.
+    With eligible leader replicas (KIP-966) those that left last may lead all the same: the metadata log names them, or
+    who led last. Of a KRaft cluster whose log names nobody it cannot be judged.
     """
     judged: set[int] = set()
     for sighting in case.sightings:
         if sighting.rank > Rank.DECIDED or sighting.leader_epoch in judged:
             continue
-        if sighting.isr:
+        may_return = sighting.fact.elr or sighting.fact.last_known_elr
+        if sighting.isr or (sighting.leader == NO_LEADER and may_return):
             verdicts.kept("R06")
             continue
         judged.add(sighting.leader_epoch)

@@ -10,7 +10,7 @@ import pytest
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
 from tests.support.kraft_partitions import history_of
-from tests.support.metadata_log import NODES, ONE_VOTER, log_of
+from tests.support.metadata_log import NODES, ONE_VOTER, UNCLEAN, log_of
 
 CLUSTERS = {"quorum": NODES, "one voter": (ONE_VOTER,)}
 Key = tuple[str, str, int]
@@ -67,3 +67,11 @@ def test_what_one_copy_does_not_prove_committed_is_a_conclusion() -> None:
     assigned_by = {interval.inferred_from for case in cases.values() for interval in case.assignments}
     assert decided_by == {None, "commit_not_proven"}
     assert assigned_by <= decided_by
+
+
+def test_an_isr_may_run_empty_while_the_log_names_who_may_lead_next_or_led_last() -> None:
+    _, cases = history_of([UNCLEAN])
+    empty = [i.value for case in cases.values() for i in case.decided if not i.value.isr]
+    assert {(state.leader, state.elr, state.last_known_elr) for state in empty} == {(-1, (1,), (1,)), (-1, (), (1,))}
+    counts = [(rule, verdict) for case in cases.values() for rule, verdict in case.verdicts.counts if rule == "R06"]
+    assert set(counts) == {("R06", "kept")}

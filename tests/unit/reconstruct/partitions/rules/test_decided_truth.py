@@ -10,7 +10,7 @@ import pytest
 
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange, v
-from reconstruct.partitions.evidence import ZNODE_STATE, Evidence
+from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_STATE, Evidence
 from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import PlainCapture, plain_capture
@@ -139,6 +139,27 @@ def test_an_empty_isr_by_version(version: KafkaVersion, setting: bool | None, se
 
 def test_an_empty_isr_has_no_leader() -> None:
     assert emptied(1, v(0, 8, 1)) == [("R06", "isr_empty", "error")]
+
+
+@pytest.mark.parametrize(
+    ("leader", "elr", "last_known_elr", "verdict"),
+    [
+        (-1, (1,), (1,), "kept"),
+        (-1, (), (1,), "kept"),
+        (-1, (), (), "cannot_be_judged"),
+        (1, (1,), (), "broken"),
+    ],
+)
+def test_of_a_quorum_the_log_names_who_may_lead_next_or_led_last(
+    leader: int, elr: tuple[int, ...], last_known_elr: tuple[int, ...], verdict: str
+) -> None:
+    first = Evidence("a", METADATA_PARTITION, 1, leader=1, leader_epoch=0, isr=(1,), partition_epoch=0)
+    emptied = replace(first, evidence_id="b", at=2, leader=leader, leader_epoch=1, isr=(), partition_epoch=1)
+    rows = [first, replace(emptied, elr=elr, last_known_elr=last_known_elr)]
+    counts = Subject("t", rows, ClusterView("c", VersionRange.exactly(v(4, 1)))).counts("R06")
+    assert {one: count for one, count in counts.items() if one != "kept" or count > 1} == (
+        {"kept": 2} if verdict == "kept" else {verdict: 1}
+    )
 
 
 def test_a_real_isr_that_is_emptied(captured: Captured) -> None:

@@ -1,5 +1,5 @@
 """The rules that the metadata log itself is judged by: copies that agree, records that fit, snapshots that are what the
-records before them made (R50, R51, R52).
+records before them made, and epochs of brokers that are places in the log (R50, R51, R52, R59).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from ingest.lake.tables.events import METADATA_CHANGES
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.findings.verdicts import Divergence, Verdicts
-from reconstruct.metadata_log.evidence import LogRow, SnapshotFile
+from reconstruct.metadata_log.evidence import OF_QUORUM, ClusterLog, LogRow, SnapshotFile
 from reconstruct.model.metadata_log.comparison import Difference, differences
-from reconstruct.model.metadata_log.values import Image
+from reconstruct.model.metadata_log.values import BrokerState, Image
 
 
 def judge_unequal_copies(one: LogRow, other: LogRow, verdicts: Verdicts) -> None:
@@ -72,6 +72,51 @@ def judge_snapshot(image: Image, snapshot: SnapshotFile, given: Image, verdicts:
         )
 
 
+def judge_registration(
+    before: BrokerState | None, after: BrokerState, row: LogRow, log: ClusterLog, verdicts: Verdicts
+) -> None:
+    """R59: a process that registers gets as its epoch the offset that the log had reached, and begins fenced.
+
+    Before its record are those that take its last process away, and what a new leader of the quorum appends first. The
+    same process that registers again keeps its state, since 3.9 its epoch too.
+    """
+    is_amended = before is not None and before.incarnation_id == after.incarnation_id
+    if after.is_migrating or not log.is_read_before(row.offset + 1):
+        verdicts.unjudged("R59")
+        return
+    if not is_amended and not after.is_fenced:
+        problem = "it begins unfenced, before it can have caught up with that record"
+    elif is_amended and before is not None and after.broker_epoch == before.broker_epoch:
+        problem = None
+    else:
+        problem = _problem_of_epoch(before, after, row, log)
+    if problem is None:
+        verdicts.kept("R59")
+        return
+    broker_id = int(row.record.fields["brokerId"])
+    verdicts.broken(
+        Divergence(DivergenceType.BROKER_EPOCH_OUT_OF_PLACE, "error", row.at, broker_id=broker_id).explained(
+            f"a fenced broker with epoch {row.offset}, or that of the first record written with it",
+            f"epoch {after.broker_epoch}, {'fenced' if after.is_fenced else 'not fenced'}",
+            f"The {row.record_type} at offset {row.offset} (epoch {row.epoch}) registers broker {broker_id} with broker"
+            f" epoch {after.broker_epoch}: {problem}.",
+            (row.evidence_id,),
+        )
+    )
+
+
+def _problem_of_epoch(before: BrokerState | None, after: BrokerState, row: LogRow, log: ClusterLog) -> str | None:
+    if after.broker_epoch > row.offset:
+        return "the log had not reached that offset"
+    if before is not None and after.broker_epoch <= before.broker_epoch:
+        return f"it was registered with epoch {before.broker_epoch} before"
+    for one in log.rows:
+        is_between = one.snapshot_end is None and after.broker_epoch <= one.offset < row.offset
+        if is_between and one.record_type not in OF_QUORUM and log.has_effect(one):
+            return f"at offset {one.offset} is a {one.record_type}, which has nothing to do with it"
+    return None
+
+
 def _shown(difference: Difference) -> str:
     """In words what is another."""
     if difference.field is None:
@@ -109,5 +154,13 @@ RULES: Final = (
         METADATA_CHANGES.full_name,
         needs=_NEEDS,
         judges=(judge_snapshot,),
+    ),
+    Rule(
+        "R59",
+        "a broker that registers gets the offset of its registration as its epoch, and begins fenced",
+        "org.apache.kafka.controller.ClusterControlManager since 3.3; KIP-631",
+        METADATA_CHANGES.full_name,
+        needs=_NEEDS,
+        judges=(judge_registration,),
     ),
 )

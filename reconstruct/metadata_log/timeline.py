@@ -14,10 +14,10 @@ from typing import Final
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.metadata_log.choices import CHOOSING, judge_choices
 from reconstruct.metadata_log.evidence import ClusterLog, LogRow, SnapshotFile, in_log_order
-from reconstruct.metadata_log.rules import judge_record, judge_snapshot, judge_unequal_copies
+from reconstruct.metadata_log.rules import judge_record, judge_registration, judge_snapshot, judge_unequal_copies
 from reconstruct.model.metadata_log.commitment import Commitment
 from reconstruct.model.metadata_log.image import applied, replay
-from reconstruct.model.metadata_log.values import PartitionState, State, Subject
+from reconstruct.model.metadata_log.values import BrokerState, PartitionState, State, Subject
 
 #: A row behind the last offset that is known to be committed is a conclusion.
 _NOT_PROVEN: Final = "commit_not_proven"
@@ -128,8 +128,10 @@ def _apply(image: dict[Subject, State], row: LogRow, log: ClusterLog, made: Repl
         made.verdicts.unjudged("R51")
     commitment = log.lineage.of(row.offset, row.epoch)
     for subject, state in found.changes:
+        before = image.get(subject)
+        if row.record_type == "RegisterBrokerRecord" and isinstance(state, BrokerState):
+            judge_registration(before if isinstance(before, BrokerState) else None, state, row, log, made.verdicts)
         if row.record_type in CHOOSING and isinstance(state, PartitionState):
-            before = image.get(subject)
             judge_choices(before if isinstance(before, PartitionState) else None, state, row, log, made.verdicts)
         made.changes.append(
             MetadataChange(

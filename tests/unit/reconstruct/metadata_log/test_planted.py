@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -200,6 +201,31 @@ def test_a_broker_epoch_of_another_registration_is_found(nodes: Sequence[Path]) 
         rows = tuple(wrong if one is row else one for one in log.rows)
         assert "R51" in found_in(rows, replace(log, rows=rows), wrong)
     assert len(of_brokers) >= 3
+
+
+@pytest.mark.parametrize(
+    "changed_fields",
+    [
+        lambda fields, before, offset: {"brokerEpoch": offset + 1},
+        lambda fields, before, offset: {"brokerEpoch": before},
+        lambda fields, before, offset: {"fenced": False},
+    ],
+    ids=["an offset that is not there yet", "that of another registration", "unfenced too early"],
+)
+def test_a_registration_that_is_no_place_in_the_log_is_found(
+    changed_fields: Callable[[Fields, int, int], Fields],
+) -> None:
+    count = 0
+    for nodes in QUORUMS.values():
+        log, _ = quorum(nodes)
+        registered = [row for row in log.rows if row.record_type == "RegisterBrokerRecord"]
+        for before, row in pairwise(sorted(registered, key=lambda row: row.offset)):
+            fields = json.loads(row.fields)
+            wrong = changed(row, fields | changed_fields(fields, before.offset, row.offset))
+            rows = tuple(wrong if one is row else one for one in log.rows)
+            assert "R59" in found_in(rows, replace(log, rows=rows), wrong)
+            count += 1
+    assert count >= 8
 
 
 @pytest.mark.parametrize("nodes", QUORUMS.values(), ids=QUORUMS)

@@ -15,6 +15,7 @@ from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.metadata_log.elections import (
     RECOVERING,
     is_elected,
+    is_elected_uncleanly,
     judge_clean_leader,
     judge_first_replica,
     judge_unclean_leader,
@@ -48,8 +49,12 @@ def judge_choices(
 def judge_chosen_brokers(
     before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
 ) -> None:
-    """R53: who becomes leader, and who joins the ISR, is registered, not fenced and not shutting down."""
-    if after.leader_recovery_state == RECOVERING:
+    """R53: who becomes leader, and who joins the ISR, is registered, not fenced and not shutting down.
+
+    Of unclean elections R58 judges; the last known leader may follow itself while it recovers.
+    """
+    may_be_dead = after.leader_recovery_state == RECOVERING and before and before.last_known_elr == (after.leader,)
+    if is_elected_uncleanly(before, after) or may_be_dead:
         return
     chosen = set(after.isr) - set(() if before is None else before.isr)
     if is_elected(before, after):

@@ -32,6 +32,13 @@ def is_elected(before: PartitionState | None, after: PartitionState) -> bool:
     return after.leader != NO_LEADER and (before is None or before.leader != after.leader)
 
 
+def is_elected_uncleanly(before: PartitionState | None, after: PartitionState) -> bool:
+    """By what the record marks; while a leader recovers, another that is in sync may follow it cleanly."""
+    if before is None or not is_elected(before, after) or after.leader_recovery_state != RECOVERING:
+        return False
+    return before.leader_recovery_state != RECOVERING or after.leader not in (*before.isr, *before.elr)
+
+
 def _is_of_elr(before: PartitionState, after: PartitionState) -> bool:
     return after.leader in before.elr and after.leader not in before.isr
 
@@ -46,11 +53,12 @@ def judge_clean_leader(
     """
     if before is None or not is_elected(before, after) or after.leader_recovery_state == RECOVERING:
         return
-    if before.is_reassigned and after.leader not in before.isr:
+    is_replica = after.leader in after.replicas
+    if before.assignment != after.assignment and after.leader not in before.isr and is_replica:
         verdicts.unjudged("R54")
         return
     left = _left_in_sync(before, row, log) if _is_of_elr(before, after) else []
-    if after.leader in (*before.isr, *before.elr) and not left:
+    if after.leader in (*before.isr, *before.elr) and is_replica and not left:
         verdicts.kept("R54")
         return
     still = f", of which {left} were active and are still in it" if left else ""
@@ -111,10 +119,11 @@ def _earlier_in_order(
     if before is None:
         return list(after.isr[: after.isr.index(after.leader)])
     earlier = after.replicas[: after.replicas.index(after.leader)]
-    if after.leader in before.isr or (before.is_reassigned and after.leader not in before.elr):
+    is_kept = before.assignment == after.assignment
+    if after.leader in before.isr or not (is_kept or after.leader in before.elr):
         return [one for one in earlier if one in after.isr]
     removed = log.removed_behind(row)
-    if not _is_of_elr(before, after) or before.is_reassigned or removed is None:
+    if not _is_of_elr(before, after) or not is_kept or removed is None:
         return None
     return [one for one in earlier if one in after.elr and one != removed]
 
@@ -139,16 +148,17 @@ def judge_unclean_leader(
 
     Whether it was allowed is not judged: who administers the cluster may ask for it whatever is configured.
     """
-    if before is None or not is_elected(before, after) or after.leader_recovery_state != RECOVERING:
+    if before is None or not is_elected_uncleanly(before, after):
         return
-    if before.leader_recovery_state == RECOVERING and after.leader in (*before.isr, *before.elr):
-        return
-    is_reassigned = before.is_reassigned or before.replicas != after.replicas
     standing = {one: _may_lead(one, before, row, log) for one in {*before.replicas, after.leader}}
-    removed = None if is_reassigned else log.removed_behind(row)
-    problem = _problem_of_leader(before, after, row, log)
+    removed = log.removed_behind(row) if before.assignment == after.assignment else None
+    is_last_known = _is_last_known(before, after, removed)
+    problem = _problem_of_leader(before, after, is_last_known, row, log)
     if problem is None and removed is not None:
-        problem = _problem_of_others(before, after, [one for one in before.replicas if standing[one]], removed)
+        able = [one for one in before.replicas if standing[one] and one not in (removed, after.leader)]
+        problem = _problem_of_others(before, after, able, removed) or _problem_of_last_known(
+            before, after, able, row, log
+        )
     if problem is not None:
         verdicts.broken(
             Divergence(DivergenceType.UNCLEAN_LEADER_UNFIT, "error", row.at, broker_id=after.leader).explained(
@@ -164,38 +174,50 @@ def judge_unclean_leader(
         verdicts.kept("R58")
 
 
-def _is_last_known(before: PartitionState, after: PartitionState) -> bool:
-    return before.last_known_elr == (after.leader,)
+def _is_last_known(before: PartitionState, after: PartitionState, removed: int | None) -> bool:
+    """Whether it may have been elected as the last known leader: of a partition whose ISR and ELR are empty."""
+    may_be_empty = removed is None or {*before.isr, *before.elr} <= {removed}
+    return may_be_empty and before.last_known_elr == (after.leader,)
 
 
-def _problem_of_leader(before: PartitionState, after: PartitionState, row: LogRow, log: ClusterLog) -> str | None:
+def _problem_of_leader(
+    before: PartitionState, after: PartitionState, is_last_known: bool, row: LogRow, log: ClusterLog
+) -> str | None:
     """Why the leader may not be chosen, whoever else there is."""
     if after.isr != (after.leader,):
         return f"the ISR is {list(after.isr)}, not it alone"
-    if _is_last_known(before, after) and log.releases_at(row.offset).may_be_before(LAST_KNOWN_LEADER_IS_ACTIVE_SINCE):
+    if is_last_known and log.releases_at(row.offset).may_be_before(LAST_KNOWN_LEADER_IS_ACTIVE_SINCE):
         return None
-    if after.leader not in (*before.replicas, *after.replicas) and not _is_last_known(before, after):
+    if after.leader not in (*before.replicas, *after.replicas) and not is_last_known:
         return f"it is none of the replicas {list(after.replicas)}"
     if log.is_active_before(after.leader, row.offset) is False:
         return "the records before leave it fenced, shutting down or not registered"
     return None
 
 
-def _problem_of_others(
-    before: PartitionState, after: PartitionState, active: Sequence[int], removed: int
-) -> str | None:
+def _problem_of_others(before: PartitionState, after: PartitionState, able: Sequence[int], removed: int) -> str | None:
     """Who of those that may lead was to be chosen before it; not the one that this very event takes away."""
-    able = [one for one in active if one not in (removed, after.leader)]
     in_sync = [one for one in able if one in before.isr]
     if in_sync:
         return f"replica {in_sync[0]} of the ISR {list(before.isr)} was active, and to be elected cleanly"
     eligible = [one for one in able if one in before.elr] if {*before.isr} <= {removed} else []
     if eligible:
         return f"the ISR had run empty, and replica {eligible[0]} of the ELR {list(before.elr)} was active"
-    if _is_last_known(before, after):
+    if _is_last_known(before, after, removed):
         return None
     earlier = [one for one in before.replicas[: before.replicas.index(after.leader)] if one in able]
     return f"replica {earlier[0]} is assigned before it, and was active" if earlier else None
+
+
+def _problem_of_last_known(
+    before: PartitionState, after: PartitionState, able: Sequence[int], row: LogRow, log: ClusterLog
+) -> str | None:
+    """Whether the last known leader was to be chosen: of a partition whose ISR and ELR are empty, with ELR enabled."""
+    if before.isr or before.elr or len(before.last_known_elr) != 1 or not log.has_elr_at(row.offset):
+        return None
+    (last,) = before.last_known_elr
+    is_awaited = last in able or log.releases_at(row.offset).high < LAST_KNOWN_LEADER_IS_ACTIVE_SINCE
+    return f"the last known leader {last} comes before all others" if is_awaited and last != after.leader else None
 
 
 _NEEDS: Final = (EvidenceKind.METADATA_LOG,)

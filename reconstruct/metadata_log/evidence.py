@@ -40,6 +40,9 @@ OF_BROKERS: Final = (
 #: Those that tell which release a node supports.
 CONTROLLER: Final = "RegisterControllerRecord"
 OF_RELEASES: Final = ("RegisterBrokerRecord", CONTROLLER)
+#: Those that tell of what is enabled.
+FEATURE: Final = "FeatureLevelRecord"
+_ELR_FEATURE: Final = "eligible.leader.replicas.version"
 #: A controller divides what it writes at once into batches of so many (org.apache.kafka.controller.QuorumController).
 RECORDS_OF_BATCH: Final = 10_000
 OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
@@ -113,7 +116,7 @@ class ClusterLog:
     @property
     def of_quorum(self) -> ClusterLog:
         """The same without the rows that only the replay of what belongs to no topic needs."""
-        wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS, *OF_RELEASES}
+        wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS, *OF_RELEASES, FEATURE}
         return replace(self, rows=tuple(row for row in self.rows if row.record_type in wanted or not row.fields))
 
     @cached_property
@@ -214,11 +217,19 @@ class ClusterLog:
         return not (state.is_fenced or state.is_in_controlled_shutdown)
 
     @cached_property
+    def _logged(self) -> list[LogRow]:
+        return sorted((row for row in self.rows if row.snapshot_end is None), key=lambda row: row.offset)
+
+    def logged(self, start: int, end: int) -> list[LogRow]:
+        """The rows of the log from an offset to before another, in their order."""
+        found = (bisect_left(self._logged, offset, key=lambda row: row.offset) for offset in (start, end))
+        return self._logged[slice(*found)]
+
+    @cached_property
     def _rows_of_brokers(self) -> list[LogRow]:
         """In the log, of those that have effect; and where another controller took over."""
         wanted = (LEADER_CHANGE, *OF_BROKERS)
-        known = (row for row in self.rows if row.snapshot_end is None and row.record_type in wanted)
-        return sorted(filter(self.has_effect, known), key=lambda row: row.offset)
+        return [row for row in self._logged if row.record_type in wanted and self.has_effect(row)]
 
     def removed_behind(self, row: LogRow) -> int | None:
         """The one broker that the controller may be taking away with the records that this one is among: they come
@@ -226,7 +237,7 @@ class ClusterLog:
         ``NO_LEADER`` where there is none; None where that is not known."""
         end = max((end for start, end in self.bases if start <= row.offset < end), default=0)
         place = bisect_right(self._rows_of_brokers, row.offset, key=lambda one: one.offset)
-        behind = next((one for one in self._rows_of_brokers[place:] if one.offset < end), None)
+        behind = next((one for one in self._rows_of_brokers[place : place + 1] if one.offset < end), None)
         fields = {} if behind is None else behind.record.fields
         broker = fields.get("brokerId", fields.get("id"))
         if behind is not None and broker is not None and row.batch_offset in (None, behind.batch_offset):
@@ -238,6 +249,23 @@ class ClusterLog:
             return NO_LEADER
         return None if broker is None else int(broker)
 
+    def has_elr_at(self, offset: int) -> bool:
+        """Whether the records before an offset enable eligible leader replicas (KIP-966)."""
+        return any(start < offset <= end for start, end in self._with_elr)
+
+    @cached_property
+    def _with_elr(self) -> list[tuple[float, float]]:
+        """From behind which offset to which one."""
+        found: list[tuple[float, float]] = []
+        for row in sorted((row for row in self.rows if row.record_type == FEATURE), key=_place_in_log):
+            fields = row.record.fields
+            if fields.get("name") == _ELR_FEATURE and (row.snapshot_end is not None or self.has_effect(row)):
+                if found:
+                    found[-1] = (found[-1][0], min(found[-1][1], _place_in_log(row)))
+                if fields.get("featureLevel"):
+                    found.append((_place_in_log(row), inf))
+        return found
+
     def releases_at(self, offset: int) -> VersionRange:
         """Those that the controller at an offset may have been of: any, unless one registered before it."""
         return self._registered_releases if self._first_controller < offset else ANY_VERSION
@@ -245,8 +273,7 @@ class ClusterLog:
     @cached_property
     def _first_controller(self) -> float:
         """From which offset on controllers are registered."""
-        found = [row for row in self.rows if row.record_type == CONTROLLER]
-        return min((row.offset if row.snapshot_end is None else row.snapshot_end for row in found), default=inf)
+        return min((_place_in_log(row) for row in self.rows if row.record_type == CONTROLLER), default=inf)
 
     @cached_property
     def _registered_releases(self) -> VersionRange:
@@ -269,6 +296,11 @@ def voters_of(fields: Mapping[str, Any]) -> frozenset[int]:
     listed = fields.get("voters")
     found: Iterable[Any] = listed if isinstance(listed, list) else ()
     return frozenset(int(one["voterId"]) for one in found if isinstance(one, dict) and "voterId" in one)
+
+
+def _place_in_log(row: LogRow) -> int:
+    """The offset; of what a snapshot holds the last that it ends before."""
+    return row.offset if row.snapshot_end is None else row.snapshot_end - 1
 
 
 def _log_order(row: LogRow) -> tuple[bool, int, int]:

@@ -110,9 +110,8 @@ def _problem_of_epoch(before: BrokerState | None, after: BrokerState, row: LogRo
         return "the log had not reached that offset"
     if before is not None and after.broker_epoch <= before.broker_epoch:
         return f"it was registered with epoch {before.broker_epoch} before"
-    for one in log.rows:
-        is_between = one.snapshot_end is None and after.broker_epoch <= one.offset < row.offset
-        if is_between and one.record_type not in OF_QUORUM and log.has_effect(one):
+    for one in log.logged(after.broker_epoch, row.offset):
+        if one.record_type not in OF_QUORUM and log.has_effect(one):
             return f"at offset {one.offset} is a {one.record_type}, which has nothing to do with it"
     return None
 

@@ -74,6 +74,11 @@ class PartitionState:
     directories: tuple[str, ...] = ()
 
     @property
+    def assignment(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The replicas, and those that are being added and removed."""
+        return self.replicas, self.adding_replicas, self.removing_replicas
+
+    @property
     def is_reassigned(self) -> bool:
         """Whether a reassignment is under way."""
         return bool(self.adding_replicas or self.removing_replicas)

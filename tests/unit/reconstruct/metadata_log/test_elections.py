@@ -112,10 +112,11 @@ class TestUncleanly:
         before = state(1, [1, 2], recovering=1)
         assert verdicts_of(before, state(2, [2], recovering=1), quorum([1, 2, 3], 1)) == {}
 
-    def test_while_a_reassignment_is_under_way_others_may_count(self) -> None:
+    def test_where_the_record_changes_the_assignment_others_may_count(self) -> None:
         before = replace(state(1, [1]), adding_replicas=(3,))
-        after = replace(state(3, [3], recovering=1), adding_replicas=(3,))
+        after = state(3, [3], recovering=1)
         assert verdicts_of(before, after, quorum([1, 2, 3], 1)) == {"R58": "cannot_be_judged"}
+        assert verdicts_of(before, replace(after, adding_replicas=(3,)), quorum([1, 2, 3], 1)) == {"R58": "broken"}
 
 
 class TestTheLastKnownLeader:

@@ -120,6 +120,7 @@ class DivergenceType(StrEnum):
     INACTIVE_BROKER_CHOSEN = "inactive_broker_chosen", "R53"
     LEADER_NOT_ELIGIBLE = "leader_not_eligible", "R54"
     ELR_OUT_OF_NOTHING = "elr_out_of_nothing", "R55"
+    ELIGIBLE_REPLICA_LOST = "eligible_replica_lost", "R55"
     LATER_REPLICA_ELECTED = "later_replica_elected", "R56"
     REASSIGNMENT_ENDED_EARLY = "reassignment_ended_early", "R57"
     UNCLEAN_LEADER_UNFIT = "unclean_leader_unfit", "R58"

@@ -26,6 +26,8 @@ from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.model.metadata_log.reassignment import may_have_ended
 from reconstruct.model.metadata_log.values import PartitionState
 
+#: The records that may come with the end of a process that lost what it had.
+_NEW_PROCESS: Final = ("RegisterBrokerRecord", "UnregisterBrokerRecord")
 #: The records of a partition that a controller writes with a choice in mind.
 CHOOSING: Final = ("PartitionRecord", "PartitionChangeRecord")
 
@@ -40,7 +42,7 @@ def judge_choices(
         return
     judge_chosen_brokers(before, after, row, log, verdicts)
     judge_clean_leader(before, after, row, log, verdicts)
-    judge_eligible_replicas(before, after, row, verdicts)
+    judge_eligible_replicas(before, after, row, log, verdicts)
     judge_first_replica(before, after, row, log, verdicts)
     judge_end_of_reassignment(before, after, row, log, verdicts)
     judge_unclean_leader(before, after, row, log, verdicts)
@@ -79,9 +81,13 @@ def judge_chosen_brokers(
 
 
 def judge_eligible_replicas(
-    before: PartitionState | None, after: PartitionState, row: LogRow, verdicts: Verdicts
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
 ) -> None:
-    """R55: a member of the ELR was in the ISR or the ELR before, and is not in the ISR."""
+    """R55: a member of the ELR was in the ISR or the ELR before, and is not in the ISR.
+
+    Where there is an ELR, or the ISR is empty, all who left either are in it, but a broker whose new process may have
+    lost records. Whether the ISR is smaller than ``min.insync.replicas``, so that there has to be one, is not asked.
+    """
     known = () if before is None else (*before.isr, *before.elr)
     wrong = sorted(one for one in after.elr if one in after.isr or one not in known)
     if wrong:
@@ -94,8 +100,32 @@ def judge_eligible_replicas(
                 (row.evidence_id,),
             )
         )
+        return
+    lost = _no_longer_eligible(before, after, row, log)
+    if lost:
+        verdicts.broken(
+            Divergence(DivergenceType.ELIGIBLE_REPLICA_LOST, "error", row.at, broker_id=lost[0]).explained(
+                f"an ELR with {sorted({*after.elr, *lost})}",
+                f"ELR {list(after.elr)}, ISR {list(after.isr)}",
+                f"The {place_of(row)} leaves {lost} out of ISR and ELR: before, they were in {sorted(set(known))}, and"
+                f" no new process of theirs registers.",
+                (row.evidence_id,),
+            )
+        )
     elif after.elr:
         verdicts.kept("R55")
+
+
+def _no_longer_eligible(
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog
+) -> list[int]:
+    """Who was in ISR or ELR and is in neither, without a reason to be seen."""
+    if before is None or before.assignment != after.assignment or not log.has_elr_at(row.offset):
+        return []
+    if is_elected_uncleanly(before, after) or (after.isr and not after.elr):
+        return []
+    removed = log.removed_behind(row, _NEW_PROCESS)
+    return [] if removed is None else sorted({*before.isr, *before.elr} - {*after.isr, *after.elr, removed})
 
 
 def judge_end_of_reassignment(
@@ -143,7 +173,7 @@ RULES: Final = (
     ),
     Rule(
         "R55",
-        "eligible leader replicas were in the ISR, and are no longer",
+        "eligible leader replicas are those that left the ISR",
         "org.apache.kafka.controller.PartitionChangeBuilder since 4.0; KIP-966",
         METADATA_CHANGES.full_name,
         needs=_NEEDS,

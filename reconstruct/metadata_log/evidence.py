@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -231,13 +231,15 @@ class ClusterLog:
         wanted = (LEADER_CHANGE, *OF_BROKERS)
         return [row for row in self._logged if row.record_type in wanted and self.has_effect(row)]
 
-    def removed_behind(self, row: LogRow) -> int | None:
+    def removed_behind(self, row: LogRow, by: Collection[str] = OF_BROKERS) -> int | None:
         """The one broker that the controller may be taking away with the records that this one is among: they come
         before the broker's own, in its batch, or in a later one where so many are in a batch that it was divided.
-        ``NO_LEADER`` where there is none; None where that is not known."""
+        ``NO_LEADER`` where there is none, or its record is not of the types ``by``; None where that is not known."""
         end = max((end for start, end in self.bases if start <= row.offset < end), default=0)
         place = bisect_right(self._rows_of_brokers, row.offset, key=lambda one: one.offset)
         behind = next((one for one in self._rows_of_brokers[place : place + 1] if one.offset < end), None)
+        if behind is not None and behind.record_type in OF_BROKERS and behind.record_type not in by:
+            return NO_LEADER
         fields = {} if behind is None else behind.record.fields
         broker = fields.get("brokerId", fields.get("id"))
         if behind is not None and broker is not None and row.batch_offset in (None, behind.batch_offset):

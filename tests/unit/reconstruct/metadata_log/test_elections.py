@@ -1,4 +1,4 @@
-"""R54, R56, R58: whom a quorum's controller elects from the ISR, from the ELR, and where nobody of either is left."""
+"""R54 to R56, R58: whom a quorum's controller elects of ISR and ELR, whom where nobody is left, and who is eligible."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reconstruct.findings.verdicts import Verdicts
+from reconstruct.metadata_log.choices import judge_eligible_replicas
 from reconstruct.metadata_log.elections import judge_clean_leader, judge_first_replica, judge_unclean_leader
 from reconstruct.metadata_log.evidence import ClusterLog, CopySpan, LogRow
 from reconstruct.model.metadata_log.values import PartitionState
@@ -25,16 +26,21 @@ def of_broker(kind: str, offset: int, **fields: Any) -> LogRow:
     return LogRow(f"b{offset}", offset, 1, kind, json.dumps(fields), 0, offset)
 
 
-def quorum(active: Sequence[int], removed: int | None = None, level: int = OF_4_1) -> ClusterLog:
+def quorum(
+    active: Sequence[int], removed: int | None = None, level: int = OF_4_1, by: str = "BrokerRegistrationChangeRecord"
+) -> ClusterLog:
     """Brokers 0 to 3, some of which are active; another is taken away in the batch of the election."""
     features = [{"name": "metadata.version", "minSupportedVersion": 1, "maxSupportedVersion": level}]
-    rows = [of_broker("RegisterControllerRecord", 1, controllerId=9, incarnationId="c", features=features)]
+    rows = [
+        of_broker("FeatureLevelRecord", 0, name="eligible.leader.replicas.version", featureLevel=1),
+        of_broker("RegisterControllerRecord", 1, controllerId=9, incarnationId="c", features=features),
+    ]
     for one in range(4):
         given = {"brokerId": one, "incarnationId": "i", "brokerEpoch": 2 + one, "features": features}
         rows.append(of_broker("RegisterBrokerRecord", 2 + one, fenced=one not in active, **given))
     if removed is not None:
         fields = {"brokerId": removed, "brokerEpoch": 2 + removed, "fenced": 1}
-        rows.append(replace(of_broker("BrokerRegistrationChangeRecord", AT + 1, **fields), batch_offset=AT))
+        rows.append(replace(of_broker(by, AT + 1, **fields), batch_offset=AT))
     return ClusterLog("c", (CopySpan(9, 1, 0, 100),), (), tuple(rows))
 
 
@@ -82,6 +88,28 @@ class TestFromTheElr:
         before, after = state(3, [3], [1, 2]), state(2, [2], [1, 3])
         judge_first_replica(before, after, replace(ROW, batch_offset=None), quorum([1, 2, 3]), verdicts)
         assert verdicts.counts == {("R56", "cannot_be_judged"): 1}
+
+
+class TestWhoIsEligible:
+    """testEligibleLeaderReplicas_IsrShrinkBelowMinISR, _RemoveUncleanShutdownReplicasFromElr, _IsrCanShrinkToZero."""
+
+    BEFORE = state(1, [1, 2], [3])
+
+    def found(self, after: PartitionState, log: ClusterLog) -> list[tuple[str, int | None]]:
+        verdicts = Verdicts()
+        judge_eligible_replicas(self.BEFORE, after, ROW, log, verdicts)
+        return [(one.divergence_type, one.broker_id) for one in verdicts.findings]
+
+    def test_who_leaves_the_isr_is_eligible_beside_those_who_are(self) -> None:
+        assert self.found(state(1, [1], [2, 3]), quorum([1, 2], 2)) == []
+        assert self.found(state(1, [1], [3]), quorum([1, 2], 2)) == [("eligible_replica_lost", 2)]
+
+    def test_one_whose_new_process_registers_is_not(self) -> None:
+        assert self.found(state(1, [1], [3]), quorum([1, 2], 2, by="RegisterBrokerRecord")) == []
+
+    def test_without_an_elr_the_isr_may_be_large_enough_unless_it_is_empty(self) -> None:
+        assert self.found(state(1, [1]), quorum([1, 2], 2)) == []
+        assert self.found(state(-1, []), quorum([1, 2], 2)) == [("eligible_replica_lost", 1)]
 
 
 class TestUncleanly:

@@ -80,6 +80,13 @@ def elr_in_the_isr(fields: Fields, before: Any, after: PartitionState, *_: objec
     return fields | {"eligibleLeaderReplicas": [after.isr[0]]} if after.isr else None
 
 
+def eligible_replica_lost(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
+    """Where others are eligible, or nobody is in sync."""
+    if not after.elr or before.assignment != after.assignment or (after.isr and len(after.elr) == 1):
+        return None
+    return fields | {"eligibleLeaderReplicas": list(after.elr[1:])}
+
+
 def reassignment_ends_early(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
     """Without the replicas that it adds."""
     if before is None or not before.is_reassigned or after.is_reassigned:
@@ -127,6 +134,7 @@ PARTITION_PLANTS: Final[dict[str, tuple[Plant, str]]] = {
     "a later replica leads": (later_replica_elected, "R56"),
     "an ELR out of nothing": (elr_out_of_nothing, "R55"),
     "an ELR inside the ISR": (elr_in_the_isr, "R55"),
+    "an eligible replica is lost": (eligible_replica_lost, "R55"),
     "a reassignment ends early": (reassignment_ends_early, "R57"),
     "a dead replica leads uncleanly": (dead_replica_leads, "R58"),
     "a stranger leads uncleanly": (stranger_leads_uncleanly, "R58"),

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 10000
+#: Of the rows of one answer, as Spark has them compressed: more would fill the server's memory.
+MOST_OF_AN_ANSWER: Final = "128m"
 #: Every session of a client begins with these: they stand in Spark's own configuration, not in one session's.
 _CONFIG: Final[Mapping[str, str]] = {
     **READING_ONLY,
-    # rows go to the client as they come, not when all are there
-    "spark.sql.thriftServer.incrementalCollect": "true",
+    # an answer is there as a whole before its first row goes out: only so may a client cancel, or leave
+    "spark.sql.thriftServer.incrementalCollect": "false",
+    "spark.driver.maxResultSize": MOST_OF_AN_ANSWER,
     # names come with their columns, for tools that list these
     "spark.databricks.delta.catalog.update.enabled": "true",
 }

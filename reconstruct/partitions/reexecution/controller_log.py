@@ -53,8 +53,8 @@ class Block:
     requests: list[Evidence] = field(default_factory=list)
     others: list[Evidence] = field(default_factory=list)
 
-    def batch(self) -> list[Evidence]:
-        """The first requests: those of the transitions' own batch, where they asked for any."""
+    def batch(self, most_us: int | None = ONE_BATCH_US) -> list[Evidence]:
+        """The first requests, at most so far apart: those of the transitions' own batch, where they asked for any."""
         result: list[Evidence] = []
         sent: set[tuple[str, int, bool | None]] = set()
         before = self.transitions[-1].at if self.transitions else None
@@ -62,7 +62,7 @@ class Block:
         for line in self.requests:
             now = REQUESTS.index(line.kind)
             brokers = {(line.kind, broker, line.is_delete) for broker in line.to_broker_ids or ()}
-            is_late = before is not None and line.at - before > ONE_BATCH_US
+            is_late = before is not None and most_us is not None and line.at - before > most_us
             if now < phase or is_late or brokers & sent:
                 break
             phase, before = now, line.at

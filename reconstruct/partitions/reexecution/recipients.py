@@ -9,7 +9,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.states import ReplicaState
-from reconstruct.model.versions import BROKER_EPOCHS_SINCE, OFFLINE_LOG_DIRS_SINCE
+from reconstruct.model.versions import BROKER_EPOCHS_SINCE, OFFLINE_LOG_DIRS_SINCE, REASSIGNMENT_IN_TOPIC_ZNODE_SINCE
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
@@ -150,7 +150,9 @@ def named_replicas(case: Case) -> frozenset[int]:
 
 
 def _stranger(coverage: LogCoverage, step: Step, line: Evidence, replicas: frozenset[int]) -> _WrongRecipient:
-    severity = "error" if coverage.is_whole(step.log, line.at, line.at) else "info"
+    # since 2.4 the request itself names all replicas, those that a reassignment adds or removes among them
+    is_stated = bool(line.replicas) and coverage.case.cluster.version.is_since(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE)
+    severity = "error" if is_stated or coverage.is_whole(step.log, line.at, line.at) else "info"
     known = ", ".join(map(str, sorted(replicas)))
     why = f"which no line ever calls a replica of the partition; replicas were {known}"
     return severity, f"a replica of the partition: {known}", why, ()

@@ -52,9 +52,13 @@ _ONCE_MISSED: Final = {
         ("older_epoch_in_cache", "broker-1/logs/controller.log:115: broker 2"),  # in the controller's list alone
     ),
     "lifecycle-3.9.1": (
+        ("sent_to_no_replica", "broker-3/logs/state-change.log:483"),  # of a topic that is not told of later
         ("isr_outside_assignment", "payments-0 version 1"),  # the next assignment was logged before its znode was read
         ("deletion_not_sent", "broker-1/logs/state-change.log:840 to 3"),  # the StopReplica without deletion was
         ("reassignment_removes_first", "broker-1/logs/state-change.log:710: new [1], old [3]"),  # created before
+    ),
+    "lifecycle-0.8.2.2": (
+        ("update_metadata_not_sent", "broker-2/logs/state-change.log:722 to 1"),  # sent with a later batch
     ),
     "reassign_busy-1.1.1": (
         ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:714 to 3"),  # to a replica that goes next

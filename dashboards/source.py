@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from dashboards.scope import Scope
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.shared import PARTITION_KEY
 
@@ -103,7 +103,7 @@ class Source:
         if spec.full_name not in self.opened:
             there = self.lake.exists(spec)
             self.opened[spec.full_name] = (
-                PinnedLake(self.lake).read(spec) if there else self.lake.spark.createDataFrame([], spec.struct)
+                self.lake.pinned().read(spec) if there else self.lake.spark.createDataFrame([], spec.struct)
             )
         return self.opened[spec.full_name]
 

@@ -26,6 +26,7 @@ from jobs import (
 from jobs.command.execution import EXIT_CODES, declare, parsed, run
 from jobs.command.job import PROGRAM, Common, Job
 from jobs.lab import job as lab
+from jobs.redaction import job as redaction
 from jobs.serving import job as serving
 
 JOBS: Final[tuple[Job[Any], ...]] = (
@@ -40,6 +41,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     explain_job.JOB,
     sql_job.JOB,
     merge_job.JOB,
+    redaction.JOB,
     mcp_job.JOB,
     serving.JOB,
     maintain_job.JOB,

@@ -43,8 +43,11 @@ class Params:
     broker: int | None = None
     begin: datetime | None = None
     end: datetime | None = None
+    is_redacted: bool = False
 
     def __post_init__(self) -> None:
+        if self.is_redacted and self.format == "trends":
+            raise UsageError("--redact takes html and markdown: of trends, make a copy of the lake by `redact`")
         if self.begin is not None and self.end is not None and self.begin >= self.end:
             raise UsageError("--to must be later than --from")
 
@@ -66,6 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--broker", type=int, metavar="ID", help="only this broker, and partitions with a replica there"
     )
+    redacted = "pseudonyms for hosts, topics and principals, and no text of an unknown shape"
+    parser.add_argument("--redact", action="store_true", help=redacted)
     parser.add_argument("--from", dest="begin", metavar="TIME", help="only what was so at or after this time")
     parser.add_argument("--to", dest="end", metavar="TIME", help="only what was so before this time")
 
@@ -77,14 +82,21 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
         for option, given in (("--from", options.begin), ("--to", options.end))
     )
     out_dir = output_folder(options.out, "--out", common)
-    return Params(common.lake, out_dir, options.title, options.format, options.topic, options.broker, begin, end)
+    shown = (options.topic, options.broker, begin, end, options.redact)
+    return Params(common.lake, out_dir, options.title, options.format, *shown)
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     from dashboards.scope import NothingInScope, Scope
 
-    lake = ready_lake_of(spark, params.lake)
-    scope = Scope(params.topic, params.broker, params.begin, params.end)
+    lake, topic = ready_lake_of(spark, params.lake), params.topic
+    if params.is_redacted:
+        from jobs.redaction.lake import RedactedLake
+
+        progress("looking for names")
+        lake = RedactedLake(lake)
+        topic = None if topic is None else lake.pseudonyms.topic(topic)
+    scope = Scope(topic, params.broker, params.begin, params.end)
     try:
         return _written(lake, params, scope, progress)
     except NothingInScope as error:

@@ -67,6 +67,10 @@ class Lake:
         """The table as it is now."""
         return self.spark.read.format("delta").load(self.path(spec))
 
+    def pinned(self) -> Lake:
+        """The lake as it is when a table of it is read first; see :class:`PinnedLake`."""
+        return PinnedLake(self)
+
     def rows_count(self, spec: TableSpec) -> int:
         """How many rows the table has; without a Spark job where Delta's log says so."""
         pinned = pinned_table(self.spark, self.path(spec))

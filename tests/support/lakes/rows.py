@@ -44,7 +44,7 @@ def row_of(spec: TableSpec, values: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{spec.full_name} has no column {', '.join(sorted(unknown))}")
     row: dict[str, Any] = {}
     for column in spec.columns:
-        anything = column.vocabulary[0] if column.vocabulary else _EMPTY[column.type]
+        anything = column.vocabulary[0] if column.vocabulary else _EMPTY.get(column.type, [])
         value = values.get(column.name, None if column.nullable else anything)
         if column.name == "topic_incarnation" and value in (None, "") and values.get("topic"):
             value = f"{values['topic']}-1"

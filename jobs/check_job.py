@@ -16,8 +16,8 @@ from jobs.command.job import (
     RunReport,
     ShowProgress,
     UsageError,
+    lake_of,
     output_folder,
-    ready_lake_of,
     require_lake,
     suit_session_to,
 )
@@ -66,7 +66,9 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    report = check(ready_lake_of(spark, params.lake), params.docs_dir, progress, params.thresholds)
+    lake = lake_of(spark, params.lake)
+    lake.ensure()
+    report = check(lake, params.docs_dir, progress, params.thresholds)
     return RunReport(
         summary=checks_lines(report),
         problems=gate_problems(report),

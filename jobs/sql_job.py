@@ -49,7 +49,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
     from jobs.sql.read_only import reading_only
 
     progress("naming the lake's tables")
-    names = LakeNames(spark, params.lake)
+    names = LakeNames(spark, params.lake, live=params.statements is None)
     if params.statements is not None:
         names.name(params.statements)
     progress("")

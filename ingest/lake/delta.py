@@ -7,7 +7,7 @@ specs is refused with a sentence, never half-read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import and_
@@ -27,6 +27,11 @@ from ingest.lake.tables.types import spark_type
 
 _Each = TypeVar("_Each")
 _Result = TypeVar("_Result")
+#: Operations of Delta that change no row; one that brings back what was.
+UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+RESTORED: Final = "RESTORE"
+#: The schema of tables of which SQL is given an older version, as a view.
+_NEWEST: Final = "newest"
 VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
 
 
@@ -41,9 +46,12 @@ class Lake:
     #: the files that hold them.
     REWRITTEN_BYTES: ClassVar = 32 << 20
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
+    def __init__(self, spark: SparkSession, root: str, versions: Mapping[str, int] | None = None) -> None:
+        """``versions``: by table the version that is read, unless what was done since changed no row or restored one;
+        of other tables it is the newest."""
         self.spark = spark
         self.root = root.rstrip("/")
+        self.versions = versions or {}
 
     def path(self, spec: TableSpec) -> str:
         """Where the table lives."""
@@ -65,7 +73,17 @@ class Lake:
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now."""
-        return self.spark.read.format("delta").load(self.path(spec))
+        version = self._version_behind(spec)
+        reader = self.spark.read.format("delta")
+        return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(spec))
+
+    def _version_behind(self, spec: TableSpec) -> int | None:
+        """The version of a table to be read; None where it is the newest."""
+        noted = self.versions.get(spec.full_name)
+        if noted is None:
+            return None
+        operations = operations_since(self, spec, noted)
+        return noted if operations and not operations <= UPKEEP and RESTORED not in operations else None
 
     def pinned(self) -> Lake:
         """The lake as it is when a table of it is read first; see :class:`PinnedLake`."""
@@ -73,7 +91,8 @@ class Lake:
 
     def rows_count(self, spec: TableSpec) -> int:
         """How many rows the table has; without a Spark job where Delta's log says so."""
-        pinned = pinned_table(self.spark, self.path(spec))
+        is_newest = self._version_behind(spec) is None
+        pinned = pinned_table(self.spark, self.path(spec)) if is_newest else None
         return self.read(spec).count() if pinned is None or pinned.rows_count is None else pinned.rows_count
 
     def append(self, rows: DataFrame, spec: TableSpec) -> None:
@@ -140,14 +159,25 @@ class Lake:
 
         The catalog lives in memory: names of another lake, registered before, are replaced.
         """
-        for schema in SCHEMAS:
+        for schema in (*SCHEMAS, _NEWEST) if self.versions else SCHEMAS:
             self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
         side_by_side(self._register_one, specs)
 
     def _register_one(self, spec: TableSpec) -> None:
-        if self.exists(spec):
-            self.spark.sql(f"DROP TABLE IF EXISTS {spec.full_name}")
-            self.spark.sql(f"CREATE TABLE {spec.full_name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
+        if not self.exists(spec):
+            return
+        version = self._version_behind(spec)
+        name = spec.full_name if version is None else f"{_NEWEST}.{spec.schema}_{spec.name}"
+        self._forget(spec.full_name)
+        self.spark.sql(f"DROP TABLE IF EXISTS {name}")
+        self.spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
+        if version is not None:
+            self.spark.sql(f"CREATE VIEW {spec.full_name} AS SELECT * FROM {name} VERSION AS OF {version}")
+
+    def _forget(self, name: str) -> None:
+        if self.spark.catalog.tableExists(name):
+            kind = "VIEW" if self.spark.catalog.getTable(name).tableType == "VIEW" else "TABLE"
+            self.spark.sql(f"DROP {kind} {name}")
 
     def _create(self, spec: TableSpec) -> None:
         properties = {
@@ -188,12 +218,13 @@ class PinnedLake(Lake):
     """
 
     def __init__(self, lake: Lake) -> None:
-        super().__init__(lake.spark, lake.root)
+        super().__init__(lake.spark, lake.root, lake.versions)
         self._pins = is_worth_it(lake.spark)
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now, and stays."""
-        pinned = pinned_table(self.spark, self.path(spec)) if self._pins else None
+        is_pinned = self._pins and self._version_behind(spec) is None
+        pinned = pinned_table(self.spark, self.path(spec)) if is_pinned else None
         return super().read(spec) if pinned is None else pinned.frame(self.spark)
 
 
@@ -205,6 +236,17 @@ def side_by_side(action: Callable[[_Each], _Result], each: Iterable[_Each]) -> l
     """Run a Spark action for each; the first failure is raised when those that run have ended."""
     with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
         return list(pool.map(action, each))
+
+
+def operations_since(lake: Lake, spec: TableSpec, version: int) -> frozenset[str]:
+    """What was done to a table since a version of it, as Delta names operations: none where it is the newest, that it
+    was restored where it has no such version any more."""
+    count = int(delta_snapshot(lake.spark, lake.path(spec)).version()) - version
+    if count <= 0:
+        return frozenset({RESTORED} if count else ())
+    commits = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count).select("operation").collect()
+    known = frozenset(commit["operation"] for commit in commits)
+    return known if len(commits) == count else known | {""}  # Delta keeps its history for a month
 
 
 def without(rows: DataFrame, gone: DataFrame) -> DataFrame:

@@ -80,7 +80,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
     _require_config(spark)
     progress("naming the lake's tables")
-    LakeNames(spark, params.lake).name()
+    LakeNames(spark, params.lake, live=True).name()
     progress("")
     stop = threading.Event()
     with (

@@ -11,6 +11,7 @@ from dashboards.views import QUESTION_VIEWS, QUESTIONS_SCHEMA, VIEWS, View
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES, TableSpec
 from jobs.command.job import PROGRAM, UsageError
+from reconstruct.engine.last_run import published
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,13 +21,15 @@ _ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute|schema|database|name
 
 
 class LakeNames:
-    """What of one lake SQL can name. The lake must hold a table; :class:`UsageError` where it holds none."""
+    """What of one lake SQL can name, as the last run left it; ``live``: as it is whenever it is asked. The lake must
+    hold a table; :class:`UsageError` where it holds none."""
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
-        self._spark, self._lake = spark, Lake(spark, root)
-        self._named: set[str] = set()
-        if not any(self._lake.exists(spec) for spec in TABLES.values()):
+    def __init__(self, spark: SparkSession, root: str, *, live: bool = False) -> None:
+        lake = Lake(spark, root)
+        if not any(map(lake.exists, TABLES.values())):
             raise UsageError(f"{root} holds no table of a lake: run `{PROGRAM} ingest PATH` first, or give --lake DIR")
+        self._spark, self._lake = spark, lake if live else published(lake)
+        self._named: set[str] = set()
 
     def name(self, statements: Sequence[str] | None = None) -> None:
         """Name the tables and views that the statements may mean, without any all; nothing is made in the lake."""

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from delta.tables import DeltaTable
-from pyspark.sql import Column
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, PinnedLake, side_by_side
+from ingest.lake.delta import UPKEEP, Lake, PinnedLake, operations_since, side_by_side
 from ingest.lake.pinned import delta_snapshot
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
@@ -23,8 +22,6 @@ from reconstruct.engine.program import program
 
 #: What a run writes, and nothing else does.
 WRITTEN: Final = (*SILVER_TABLES, *GOLD_TABLES, EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES, FOLDED_KEYS, JUDGED_ROWS)
-#: Operations of Delta that change no row.
-_UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 
 
 @dataclass(frozen=True)
@@ -61,16 +58,27 @@ def versions(lake: Lake, specs: Iterable[TableSpec]) -> dict[str, int]:
 
 def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
     """``evidence``: the versions of bronze now."""
-    if versions(lake, [RUNS])[RUNS.full_name] < 1:  # version 0 is the empty table
+    row = _newest_note(lake)
+    if row is None:
         return LastRun()
-    until = F.unix_micros("evidence_until").alias("until_us")
-    newest = PinnedLake(lake).read(RUNS).select("*", until).orderBy(F.desc("ended_at")).limit(1).collect()
-    if not newest:
-        return LastRun()
-    row = newest[0]
     is_kept = row["program"] == program() and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
     is_known = _hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
     return LastRun(row["run_number"], row["until_us"], json.loads(row["report"]), is_kept, is_known)
+
+
+def published(lake: Lake) -> Lake:
+    """The lake as the last run that ended well left it, whatever another writes while it is read: its tables belong to
+    one another. Bronze is read as it is, and so is a lake of which no run ended."""
+    row = _newest_note(lake)
+    return lake if row is None else Lake(lake.spark, lake.root, row["tables"])
+
+
+def _newest_note(lake: Lake) -> Row | None:
+    if versions(lake, [RUNS])[RUNS.full_name] < 1:  # version 0 is the empty table
+        return None
+    until = F.unix_micros("evidence_until").alias("until_us")
+    newest = PinnedLake(lake).read(RUNS).select("*", until).orderBy(F.desc("ended_at")).limit(1).collect()
+    return newest[0] if newest else None
 
 
 def _hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, int], now: Mapping[str, int]) -> bool:
@@ -78,16 +86,8 @@ def _hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, in
     if then.keys() != now.keys():
         return False
     later = [spec for spec in specs if now[spec.full_name] != then[spec.full_name]]
-
-    def is_kept_up(spec: TableSpec) -> bool:
-        count = now[spec.full_name] - then[spec.full_name]
-        if count < 0:
-            return False
-        commits = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count).select("operation").collect()
-        return len(commits) == count and {commit["operation"] for commit in commits} <= _UPKEEP
-
     # the first that was written settles it
-    return all(map(is_kept_up, later))
+    return all(operations_since(lake, spec, then[spec.full_name]) <= UPKEEP for spec in later)
 
 
 def note(lake: Lake, number: int, evidence: Mapping[str, int], report: Mapping[str, Any]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from checks.pipeline import audit_gold
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
+from ingest.lake.tables.kept import KEPT_TABLES
 from jobs.reconstruct_job import refusals
+from reconstruct.engine import last_run
 from reconstruct.engine.publication import REFUSED, Publication, no_audit
 from reconstruct.pipeline import ReconstructReport
 from tests.support.lakes.rows import at
@@ -114,6 +116,35 @@ def test_readers_see_the_former_rows_until_all_are_published(spark, published):
     assert gold.publish(look) == ()
     assert seen[0][0] == before
     assert kept(published) != before
+
+
+def test_readers_see_what_the_last_run_left_until_another_has_ended(spark, published):
+    """Whatever a run wrote by then, in its midst or before it was cut off; upkeep and a table restored are seen."""
+    published.ensure(KEPT_TABLES)
+    last_run.note(published, 1, last_run.bronze_versions(published), {})
+    before, path = kept(published), published.path(AVAILABILITY_INTERVALS)
+    new = spans(spark, ("offline", 0, 5, 6, ["r2"]), ("under_replicated", 0, 5, 9, ["r3"]))
+
+    def seen() -> list[list[tuple[str, int, object]]]:
+        """By each way to read: at once, pinned, by name."""
+        lake = last_run.published(Lake(spark, published.root))
+        lake.register([AVAILABILITY_INTERVALS])
+        named = Lake(spark, published.root)
+        named.read = lambda spec: spark.table(spec.full_name)
+        assert lake.rows_count(AVAILABILITY_INTERVALS) == len(kept(lake))
+        return [kept(lake), kept(PinnedLake(lake)), kept(named)]
+
+    assert seen() == [before] * 3
+    published.overwrite(new.repartition(2), AVAILABILITY_INTERVALS)
+    after = kept(published)
+    assert after != before
+    assert seen() == [before] * 3
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    assert seen() == [before] * 3, "a run was cut off before"
+    last_run.note(published, 2, last_run.bronze_versions(published), {})
+    assert seen() == [after] * 3
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
+    assert seen() == [before] * 3, "who restores a table wants to see it"
 
 
 def test_a_table_is_offered_once(spark, published):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from jobs.lab.play import Played
-from tests.spark.reconstruct.test_capture_scores import fill
 from tests.support.truth.decisions import Truth, read_truth
 
 Name = TypeVar("Name", bound=Hashable)
@@ -37,10 +36,16 @@ def reconstruct_live(spark: Any, folder: Path, played: Mapping[Name, Played]) ->
 
     from ingest.lake.delta import Lake
     from ingest.lake.tables import TABLES
+    from ingest.run.pipeline import IngestOptions, ingest_paths
+    from reconstruct.pipeline import reconstruct
+
+    def silent(message: str) -> None:
+        """No progress."""
 
     lake = Lake(spark, str(folder / "lake"))
     lake.ensure()
-    fill(lake, [each.capture for each in played.values()])
+    ingest_paths(lake, [str(each.capture) for each in played.values()], IngestOptions(), silent)
+    reconstruct(lake, progress=silent)
     truths = {name: read_truth(each.truth) for name, each in played.items()}
     births = lake.read(TABLES["silver.znode_changes"]).where("path = '/brokers' AND change = 'written'")
     rows = births.select("cluster_id", (F.unix_micros("changed_at") / 1000).alias("at_ms")).distinct().collect()

@@ -127,13 +127,15 @@ class ReplicaEvent:
 
 @dataclass(frozen=True, slots=True)
 class DecidedState:
-    """One interval of ``silver.leader_and_isr_timeline``; ``valid_to`` None while it holds."""
+    """One interval of ``silver.leader_and_isr_timeline``; ``valid_to`` None while it holds, ``elr`` where no source
+    says which replicas are eligible (KIP-966)."""
 
     valid_from: int
     valid_to: int | None
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
 
     @property
     def end(self) -> int:

@@ -2,11 +2,12 @@
 
 Two answers, at every instant of which the offsets of the replicas are bounded:
 
-* *clean*: the next leader that the ISR and the assignment give takes over. What the leader has above that replica's
-  log end offset is gone. Committed records are not among them, for every member of the ISR has those: only what
+* *clean*: the next leader that the ISR and the assignment give takes over; where nobody else is in the ISR, one of the
+  eligible leader replicas (KIP-966, ``PartitionChangeBuilder.isValidNewLeader`` of 4.0). What the leader has above that
+  replica's log end offset is gone. Committed records are not among them, for every such replica has those: only what
   producers with ``acks`` 0 or 1 take for written.
-* *unclean*: the out-of-sync replica with the shortest log, live or not yet back, is elected. What was committed above
-  its log end offset is gone, ``acks=all`` or not.
+* *unclean*: the replica that is neither, with the shortest log, live or not yet back, is elected. What was committed
+  above its log end offset is gone, ``acks=all`` or not.
 
 While there is no leader, the last one's high watermark says what was committed: nothing can be added to it.
 
@@ -51,6 +52,7 @@ class RecordsAtRisk:
     last_leader: int
     leader_epoch: int
     isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
     uncommitted_lower: int | None = None
     uncommitted_upper: int | None = None
     held_by: tuple[int, ...] = ()
@@ -115,13 +117,15 @@ def _risk(
     dead: set[int],
 ) -> RecordsAtRisk:
     leader, own = last
-    risk = RecordsAtRisk(0, None, state.leader, leader, state.leader_epoch, state.isr)
+    risk = RecordsAtRisk(0, None, state.leader, leader, state.leader_epoch, state.isr, state.elr)
     if own is None:
         return risk
-    order = [*(replicas or ()), *sorted(set(state.isr) - set(replicas or ()))]
-    candidates = [replica for replica in order if replica in state.isr and replica != leader and replica not in dead]
+    eligible = set(state.elr or ())
+    order = [*(replicas or ()), *sorted({*state.isr, *eligible} - set(replicas or ()))]
+    taken = [replica for replica in order if replica != leader and replica not in dead]
+    candidates = [replica for replica in taken if replica in state.isr] or [r for r in taken if r in eligible]
     # one that is down may be the first to come back
-    outside = [r for r in (replicas or sorted(known)) if r not in state.isr and r != leader]
+    outside = [r for r in (replicas or sorted(known)) if r not in state.isr and r not in eligible and r != leader]
     next_leader = candidates[0] if candidates and replicas is not None else None
     clean = [known.get(next_leader)] if next_leader is not None else [known.get(replica) for replica in candidates]
     worst = _shortest(outside, known)

@@ -381,17 +381,18 @@ RECORDS_AT_RISK: Final = TableSpec(
         col("last_leader", "int", "The leader whose log counts: the last one while there is none.", nullable=False),
         col("leader_epoch", "int", "Leader epoch.", nullable=False),
         col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
+        col("elr", "array<int>", "Eligible leader replicas (KIP-966); NULL where the source does not say."),
         col("uncommitted_lower", "bigint", "Records that the leader has and has not committed, at least."),
         col("uncommitted_upper", "bigint", "The same, at most; NULL: not bounded."),
         col("held_by", "array<int>", "Replicas proven to hold every committed record.", nullable=False),
-        col("next_leader", "int", "Who would be elected from the ISR; NULL: nobody, or the assignment is not known."),
-        col("clean_from_offset", "bigint", "No record below this would be gone with a leader from the ISR."),
-        col("clean_lost_lower", "bigint", "Records of the leader that a leader from the ISR lacks, at least."),
+        col("next_leader", "int", "Who would be elected from the ISR, else the ELR; NULL: nobody, or not known."),
+        col("clean_from_offset", "bigint", "No record below this would be gone with a leader from either."),
+        col("clean_lost_lower", "bigint", "Records of the leader that such a leader lacks, at least."),
         col("clean_lost_upper", "bigint", "The same, at most: none of them committed; NULL: not bounded, or nobody."),
         col(
             "worst_replica",
             "int",
-            "Out-of-sync replica with the shortest log, live or not; NULL: none, or not bounded.",
+            "Replica in neither with the shortest log, live or not; NULL: none, or not bounded.",
         ),
         col("unclean_from_offset", "bigint", "No record below this would be gone with that replica as leader."),
         col("unclean_lost_lower", "bigint", "Committed records that it lacks, at least; NULL: none is out of sync."),
@@ -406,6 +407,7 @@ RECORDS_AT_RISK: Final = TableSpec(
         *PROVENANCE,
     ),
     constraints=INTERVAL_ORDER,
+    version=2,
 )
 
 CONTROLLER_EPISODES: Final = TableSpec(

@@ -58,6 +58,20 @@ def test_a_leader_alone_in_its_isr_has_no_clean_successor() -> None:
     assert risk.truncation == "to_high_watermark"
 
 
+def test_a_leader_alone_in_its_isr_is_followed_by_an_eligible_replica() -> None:
+    """``PartitionChangeBuilderTest.testEligibleLeaderReplicas_ElrCanBeElected``: it has what
+    was committed, so that nothing is lost of that; the third replica would have lost some."""
+    bounds = [bound(1, (90, 92), (100, 105)), bound(2, (80, 90), (92, 98)), bound(3, (60, 70), (70, 75))]
+    (risk,) = risks([DecidedState(0, None, 1, 4, (1,), (2,))], bounds, version="4.1.0")
+    assert (risk.isr, risk.elr, risk.next_leader) == ((1,), (2,), 2)
+    assert (risk.clean_lost_lower, risk.clean_lost_upper) == (2, 13)
+    assert (risk.worst_replica, risk.unclean_lost_lower, risk.unclean_lost_upper) == (3, 15, 22)
+    (risk,) = risks([DecidedState(0, None, 1, 4, (1,), (2,))], bounds, live={2: [(-9, -1)]}, version="4.1.0")
+    assert (risk.next_leader, risk.worst_replica) == (None, 3), "it may come back, and is no unclean choice then"
+    (risk,) = risks([DecidedState(0, None, 1, 4, (1, 3), (2,))], bounds, version="4.1.0")
+    assert risk.next_leader == 3, "the ISR comes first, whatever the assignment says"
+
+
 def test_what_is_not_bounded_is_null_and_an_unknown_log_may_be_the_shortest() -> None:
     (risk,) = risks(
         [DecidedState(0, None, 1, 4, (1, 2))], [bound(1, (90, None), (100, None)), bound(2, (None, None), (90, None))]

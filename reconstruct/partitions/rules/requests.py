@@ -167,8 +167,11 @@ def _is_sent(log: ControllerLog, block: Block, line: Evidence, expected: SentReq
         # a later one may be in the block, of an epoch that a reassignment raised
         requests = [request for request in requests if request.leader_epoch in (None, decided.leader_epoch)]
     if expected.kind == UPDATE_METADATA:
-        # all of a batch stand together; what stands behind tells of a later one
-        requests = [request for request in block.batch(most_us=None) if request.kind == expected.kind] or requests
+        # all of a batch stand together; what stands behind tells of a later one, but lines of one instant may be sorted
+        batch = block.batch(most_us=None)
+        behind = block.requests[len(batch) :]
+        if not behind or behind[0].at > batch[-1].at:
+            requests = [request for request in batch if request.kind == expected.kind] or requests
     if expected.kind == STOP_REPLICA and log.stops:
         requests = [stop for stop in log.stops if abs(stop.at - line.at) <= _STOP_WITHIN_US]
     return any(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables import TABLES
 from ingest.lake.tables import bronze as b
 from jobs import report_job
@@ -54,18 +54,19 @@ def lake(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) 
     return lake
 
 
-def test_a_copy_names_nobody_and_has_every_row(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_names_nobody_and_has_every_row(lake: Lake, tmp_path: Path) -> None:
     out = str(tmp_path / "copy")
     report = job.run(lake.spark, job.Params(lake.root, out))
     assert "topics" in report.summary[0]
     copy = Lake(lake.spark, out)
     ids = [column.name for column in b.LOG_RECORDS.columns if column.name.endswith("_id")]
     assert copy.read(b.LOG_RECORDS).select(*ids).exceptAll(lake.read(b.LOG_RECORDS).select(*ids)).count() == 0
-    for name, spec in TABLES.items():
-        before, after = (one.read(spec).toPandas().astype(str) for one in (lake, copy))
-        assert len(before) == len(after), name
-        text = after.to_csv().lower()
-        assert [planted for planted in PLANTED if planted in text] == [], name
+    filled = [spec for spec in TABLES.values() if lake.rows_count(spec)]
+    assert len(filled) >= 15
+    for spec in filled:
+        assert copy.rows_count(spec) == lake.rows_count(spec), spec.full_name
+        text = str(PinnedLake(copy).read(spec).collect()).lower()
+        assert [planted for planted in PLANTED if planted in text] == [], spec.full_name
     with pytest.raises(UsageError, match="holds a lake"):
         job.run(lake.spark, job.Params(lake.root, out))
 

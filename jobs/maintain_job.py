@@ -45,8 +45,10 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     from ingest.lake.maintenance import maintain
+    from reconstruct.engine.last_run import hours_to_keep
 
-    done = maintain(lake_of(spark, params.lake), params.keep_days * _HOURS_A_DAY, progress)
+    lake = lake_of(spark, params.lake)
+    done = maintain(lake, max(params.keep_days * _HOURS_A_DAY, hours_to_keep(lake)), progress)
     changed = [table for table in done if table.changed]
     width = max((len(table.table) for table in changed), default=0)
     freed = sum(table.stored_bytes_before - table.stored_bytes_after for table in done)

@@ -73,11 +73,11 @@ class Lake:
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now."""
-        version = self._version_behind(spec)
+        version = self.version_behind(spec)
         reader = self.spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(spec))
 
-    def _version_behind(self, spec: TableSpec) -> int | None:
+    def version_behind(self, spec: TableSpec) -> int | None:
         """The version of a table to be read; None where it is the newest."""
         noted = self.versions.get(spec.full_name)
         if noted is None:
@@ -91,7 +91,7 @@ class Lake:
 
     def rows_count(self, spec: TableSpec) -> int:
         """How many rows the table has; without a Spark job where Delta's log says so."""
-        is_newest = self._version_behind(spec) is None
+        is_newest = self.version_behind(spec) is None
         pinned = pinned_table(self.spark, self.path(spec)) if is_newest else None
         return self.read(spec).count() if pinned is None or pinned.rows_count is None else pinned.rows_count
 
@@ -166,7 +166,7 @@ class Lake:
     def _register_one(self, spec: TableSpec) -> None:
         if not self.exists(spec):
             return
-        version = self._version_behind(spec)
+        version = self.version_behind(spec)
         name = spec.full_name if version is None else f"{_NEWEST}.{spec.schema}_{spec.name}"
         self._forget(spec.full_name)
         self.spark.sql(f"DROP TABLE IF EXISTS {name}")
@@ -223,7 +223,7 @@ class PinnedLake(Lake):
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now, and stays."""
-        is_pinned = self._pins and self._version_behind(spec) is None
+        is_pinned = self._pins and self.version_behind(spec) is None
         pinned = pinned_table(self.spark, self.path(spec)) if is_pinned else None
         return super().read(spec) if pinned is None else pinned.frame(self.spark)
 

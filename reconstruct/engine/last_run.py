@@ -73,6 +73,17 @@ def published(lake: Lake) -> Lake:
     return lake if row is None else Lake(lake.spark, lake.root, row["tables"])
 
 
+def hours_to_keep(lake: Lake) -> float:
+    """How far back the lake's files are read: to the end of the last run that ended well, where tables were written
+    since, as by runs whose gold was refused; else 0."""
+    read = published(lake)
+    if not any(read.version_behind(spec) is not None for spec in WRITTEN if lake.exists(spec)):
+        return 0.0
+    ended_at = F.unix_timestamp(F.max("ended_at"))
+    (row,) = lake.read(RUNS).agg((F.unix_timestamp(F.current_timestamp()) - ended_at).alias("seconds")).collect()
+    return float(row["seconds"]) / 3600 + 1
+
+
 def _newest_note(lake: Lake) -> Row | None:
     if versions(lake, [RUNS])[RUNS.full_name] < 1:  # version 0 is the empty table
         return None

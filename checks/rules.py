@@ -12,6 +12,7 @@ from checks.catalog import INFO
 from checks.measure import EXAMPLE_LENGTH, EXAMPLES_COUNT
 from checks.results import CheckResult, examples_array
 from ingest.lake.delta import Lake
+from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.quality import RUN_METRICS
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
@@ -64,11 +65,15 @@ def rule_result(
 
 
 def _verdict_counts(lake: Lake) -> dict[tuple[str, str], int]:
-    """Cases by (rule, verdict), over all clusters, of the run that measured last: a few dozen rows."""
+    """Cases by (rule, verdict), over all clusters, of the run that measured each last: a few dozen rows."""
     names = {f"rule_{verdict}_count": verdict for verdict in (KEPT, BROKEN, CANNOT_BE_JUDGED)}
     metrics = lake.read(RUN_METRICS).where(F.col("metric").isin(list(names)))
-    last = metrics.orderBy(F.col("run_at").desc(), F.col("run_id").desc()).select("run_id").limit(1)
-    summed = metrics.join(last, "run_id").groupBy("metric", "subject").agg(F.sum("value").alias("times"))
+    there = lake.read(INGESTED_FILES).select("cluster_id").distinct()
+    latest = F.max(F.struct("run_at", "run_id")).over(Window.partitionBy("cluster_id"))
+    of_last = (
+        metrics.join(there, "cluster_id", "left_semi").withColumn("latest", latest).where("run_id = latest.run_id")
+    )
+    summed = of_last.groupBy("metric", "subject").agg(F.sum("value").alias("times"))
     return {(row["subject"], names[row["metric"]]): int(row["times"]) for row in summed.collect()}
 
 

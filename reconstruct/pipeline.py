@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.changes import changed_clusters
+from ingest.lake.delta import Lake, OfClusters, PinnedLake
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.kept import KEPT_TABLES
 from reconstruct import steps
-from reconstruct.engine.last_run import bronze_versions, last_run, note
+from reconstruct.engine.last_run import LastRun, bronze_versions, last_run, note
 from reconstruct.engine.publication import Audit, no_audit
 from reconstruct.engine.staging import staging
 from reconstruct.offsets.spark.step import OFFSET_TABLES
@@ -57,9 +58,9 @@ class ReconstructReport:
 def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full: bool = False) -> ReconstructReport:
     """Bring silver and gold in line with bronze. The same bronze gives the same rows, however often it grew in between.
 
-    What nothing new concerns is left as it is; with ``full`` everything is made anew, and so it is where another
-    program made it or a run was cut off. Gold is published only if ``audit`` finds nothing in it; see
-    :mod:`reconstruct.engine.publication`.
+    What nothing new concerns is left as it is, clusters of which nothing is new as a whole; with ``full`` everything is
+    made anew, and so it is where another program made it or a run was cut off. Gold is published only if ``audit``
+    finds nothing in it; see :mod:`reconstruct.engine.publication`.
     """
     evidence = bronze_versions(lake)
     last = last_run(lake, evidence)
@@ -73,7 +74,7 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
     evidence = bronze_versions(lake)
     run_id = uuid.uuid4().hex
     with staging(lake, run_id) as stage:
-        run = Run(lake, stage, run_id, audit, last, full=full)
+        run = Run(lake if full else _of_what_is_new(lake, last, evidence), stage, run_id, audit, last, full=full)
         for name, step in STEPS:
             progress(name)
             step(run)
@@ -82,19 +83,34 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
     report = ReconstructReport(
         rows={spec.full_name: lake.rows_count(spec) for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
-        versions={cluster_id: str(view.version) for cluster_id, view in run.views.items()},
+        versions=_versions_left(run) | {cluster_id: str(view.version) for cluster_id, view in run.views.items()},
         refused=run.refused,
-        how=_how(run.folds.told),
+        how=_how(run.folds.told, len(_versions_left(run))),
     )
     if not report.refused:
         note(lake, last.next_number, evidence, _as_kept(report))
     return report
 
 
+def _of_what_is_new(lake: Lake, last: LastRun, evidence: Mapping[str, int]) -> Lake:
+    """The lake, or those of its clusters that something new concerns, where it is known that no other's rows would be
+    others."""
+    changed = changed_clusters(lake, last.evidence, evidence) if last.is_kept else None
+    return lake if changed is None or last.clusters <= changed else OfClusters(lake, changed)
+
+
+def _versions_left(run: Run) -> dict[str, str]:
+    """Of the clusters that were left as they were."""
+    if not isinstance(run.lake, OfClusters) or run.last.report is None:
+        return {}
+    return {name: version for name, version in run.last.report["versions"].items() if name not in run.lake.cluster_ids}
+
+
 def _as_kept(report: ReconstructReport) -> dict[str, Any]:
     return {field.name: getattr(report, field.name) for field in fields(report) if field.compare}
 
 
-def _how(redone: Mapping[str, int]) -> str:
+def _how(redone: Mapping[str, int], clusters_left: int) -> str:
     counts = ", ".join(f"{count} of {name.replace('_', ' ')}" for name, count in redone.items())
-    return f"folds made again: {counts}" if redone else "everything was made anew"
+    left = f"; clusters left as they were: {clusters_left}" if clusters_left else ""
+    return f"folds made again: {counts}{left}" if redone else "everything was made anew"

@@ -39,7 +39,7 @@ from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incar
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
-from reconstruct.engine.finding_history import finding_history
+from reconstruct.engine.finding_history import finding_history, write_history
 from reconstruct.engine.folds import local_rows, rows_of
 from reconstruct.engine.judgement import Judgement
 from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
@@ -257,7 +257,8 @@ def publish_gold(run: Run) -> None:
     others = run.read(b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS)
     divergences = run.stage.keep(second_look(found, dated, *others), "findings")
     run.gold.offer(DIVERGENCES, divergences)
-    run.gold.offer(FINDING_HISTORY, finding_history(run.lake, run.stage, divergences, run.last))
+    history = finding_history(run.lake, run.stage, divergences, run.last)
+    run.gold.offer(FINDING_HISTORY, history, partial(write_history, run.lake, history, run.last.next_number))
     found = effects(*(run.gold.read(spec) for spec in EFFECT_TABLES))
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
     for spec in (INCIDENTS, INCIDENT_EVENTS):

@@ -228,6 +228,39 @@ class PinnedLake(Lake):
         return super().read(spec) if pinned is None else pinned.frame(self.spark)
 
 
+class OfClusters(PinnedLake):
+    """Some clusters of a lake: of a table that has a ``cluster_id`` their rows are read, and theirs alone replaced."""
+
+    def __init__(self, lake: Lake, cluster_ids: Iterable[str]) -> None:
+        super().__init__(lake)
+        self.whole = lake.pinned()
+        self.cluster_ids = frozenset(cluster_ids)
+
+    def pinned(self) -> Lake:
+        """The same clusters."""
+        return self
+
+    def read(self, spec: TableSpec) -> DataFrame:
+        """Their rows of the table as it is now, and stays."""
+        return super().read(spec).where(self._is_theirs(spec))
+
+    def others(self, spec: TableSpec) -> DataFrame:
+        """The rows of all other clusters."""
+        return super().read(spec).where(~self._is_theirs(spec))
+
+    def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
+        """Replace every row of theirs, in one commit."""
+        if self._bytes(spec) <= self.REWRITTEN_BYTES:
+            super().overwrite(self.others(spec).unionByName(self.conformed(rows, spec)), spec)
+        else:
+            named = ", ".join(f"'{_quoted(cluster_id)}'" for cluster_id in sorted(self.cluster_ids))
+            self.replace_where(rows, spec, f"cluster_id IN ({named})")
+
+    def _is_theirs(self, spec: TableSpec) -> SparkColumn:
+        is_of_clusters = "cluster_id" in spec.column_names
+        return F.col("cluster_id").isin(sorted(self.cluster_ids)) if is_of_clusters else F.lit(True)
+
+
 #: Commits at a time: a small one is mostly waiting for the driver and the file system.
 _COMMITS_AT_A_TIME: Final = 4
 

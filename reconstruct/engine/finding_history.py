@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.gold import FINDING_HISTORY
 from reconstruct.engine.last_run import LastRun
@@ -45,6 +45,15 @@ def finding_history(lake: Lake, stage: Staging, found: DataFrame, last: LastRun)
         withdrawn = withdrawn.unionByName(_withdrawn(fresh, found, _new_files(lake, last), last.next_number))
     columns = FINDING_HISTORY.column_names
     return stage.keep(again.select(*columns).unionByName(withdrawn.select(*columns)), "finding_history")
+
+
+def write_history(lake: Lake, history: DataFrame, run: int) -> None:
+    """Replace the lake's rows. What stood of clusters that were left as they were, stands in this run too."""
+    if isinstance(lake, OfClusters):
+        stands = F.when(F.col("withdrawn_run").isNull(), F.lit(run)).otherwise(F.col("last_seen_run"))
+        others = lake.others(FINDING_HISTORY).withColumn("last_seen_run", stands)
+        lake, history = lake.whole, history.unionByName(others.select(*history.columns))
+    lake.overwrite(history, FINDING_HISTORY)
 
 
 def _standing(found: DataFrame, run: int) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyspark.sql import Column, Row
@@ -29,10 +29,12 @@ class LastRun:
     """The last run that ended well; ``number`` 0 where none is known.
 
     ``is_kept``: this program made what the tables hold, and nothing else wrote them since. ``is_evidence_known``:
-    nothing changed in bronze. ``evidence_until_us`` is when the newest file that it knew was ingested, µs.
+    nothing changed in bronze, of whose tables ``evidence`` has the versions. ``evidence_until_us`` is when the newest
+    file that it knew was ingested, µs.
     """
 
     number: int = 0
+    evidence: Mapping[str, int] = field(default_factory=dict)
     evidence_until_us: int | None = None
     report: Mapping[str, Any] | None = None
     is_kept: bool = False
@@ -42,6 +44,11 @@ class LastRun:
     def is_nothing_new(self) -> bool:
         """Whether another run would make what is there."""
         return self.is_kept and self.is_evidence_known
+
+    @property
+    def clusters(self) -> frozenset[str]:
+        """The clusters that it knew."""
+        return frozenset((self.report or {}).get("versions", ()))
 
     @property
     def next_number(self) -> int:
@@ -63,7 +70,7 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
         return LastRun()
     is_kept = row["program"] == program() and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
     is_known = _hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
-    return LastRun(row["run_number"], row["until_us"], json.loads(row["report"]), is_kept, is_known)
+    return LastRun(row["run_number"], row["evidence"], row["until_us"], json.loads(row["report"]), is_kept, is_known)
 
 
 def published(lake: Lake) -> Lake:

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from ingest.lake.delta import Lake, PinnedLake, side_by_side
+from ingest.lake.delta import Lake, side_by_side
 from ingest.lake.tables import TableSpec
 
 #: Where the newest refused rows lie, a Parquet folder per table.
@@ -27,17 +27,17 @@ def no_audit(candidate: Lake) -> tuple[str, ...]:
     return ()
 
 
-class Candidate(PinnedLake):
+class Candidate(Lake):
     """A lake as it would be with a run's rows published; the other tables are as they are. It is only read."""
 
     def __init__(self, lake: Lake, rows: Mapping[str, DataFrame]) -> None:
-        super().__init__(lake)
-        self._rows = rows
+        super().__init__(lake.spark, lake.root, lake.versions)
+        self._lake, self._rows = lake.pinned(), rows
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The rows offered, else the table."""
         offered = self._rows.get(spec.full_name)
-        return super().read(spec) if offered is None else offered
+        return self._lake.read(spec) if offered is None else offered
 
 
 class Publication:

@@ -1,5 +1,5 @@
 """What an increment costs beside making everything anew, in seconds of the processors' time and stage by stage: one
-cluster, some thousand partitions, and a day later one in a hundred more.
+cluster, some thousand partitions, and a day later one in a hundred more; and one cluster more in a lake of several.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 from tests.benchmark.growing_cluster import first_day, next_day
 from tests.benchmark.processor_time import Cost, cost_of
+from tests.support.captures.packed import capture_names, unpack
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
 
@@ -42,13 +43,32 @@ def test_an_increment_of_a_hundredth_and_a_run_with_nothing_new(tmp_path: Path, 
     costs["ingest of 1 %"] = program(lake, "ingest", str(folder))
     costs["increment of 1 %"] = program(lake, "reconstruct")
     costs["--full"] = program(lake, "reconstruct", "--full")
+    show(capsys, f"{size / 1e6:.0f} MB of logs", costs)
+    assert costs["nothing new"][1]["reconstruct"]["how"] == "nothing is new since run 1"
+    rows = [costs[name][1]["reconstruct"]["rows"] for name in ("increment of 1 %", "--full")]
+    assert rows[0] == rows[1]
+
+
+def test_each_capture_more_costs_about_what_it_would_alone(tmp_path: Path, capsys: Any) -> None:
+    """A lake in which captures gather, as those of incidents do."""
+    lake = tmp_path / "lake"
+    costs: dict[str, tuple[Cost, dict[str, Any]]] = {}
+    for name in capture_names():
+        program(lake, "ingest", str(unpack(name, tmp_path / name)), "--cluster", name)
+        costs[name] = program(lake, "reconstruct")
+    costs["--full"] = program(lake, "reconstruct", "--full")
+    show(capsys, f"{len(capture_names())} captures, one after the other", costs)
+    told = [costs[name][1]["reconstruct"] for name in (capture_names()[-1], "--full")]
+    assert told[0]["how"].endswith(f"; clusters left as they were: {len(capture_names()) - 1}")
+    assert told[0]["rows"] == told[1]["rows"]
+
+
+def show(capsys: Any, title: str, costs: dict[str, tuple[Cost, dict[str, Any]]]) -> None:
+    """Print what each run cost, stage by stage."""
     with capsys.disabled():
-        print(f"\n{size / 1e6:.0f} MB of logs")
+        print(f"\n{title}")
         for name, (cost, told) in costs.items():
             how = told.get("reconstruct", {}).get("how", "")
             print(f"{name:20} {cost.busy_s:8.1f} s of the processors, {cost.lasted_s:8.1f} s by the clock  {how}")
             for stage, busy_s in told["stages"].items():
                 print(f"    {stage:60} {busy_s:8.1f} s")
-    assert costs["nothing new"][1]["reconstruct"]["how"] == "nothing is new since run 1"
-    rows = [costs[name][1]["reconstruct"]["rows"] for name in ("increment of 1 %", "--full")]
-    assert rows[0] == rows[1]

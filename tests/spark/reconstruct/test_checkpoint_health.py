@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from ingest.lake.delta import OfClusters
 from ingest.lake.tables.bronze import (
     BROKER_CONFIGS,
     INGESTED_FILES,
@@ -37,7 +38,6 @@ from reconstruct.time.instants import to_datetime
 from tests.support.bends.checkpoint_files import BENDS
 from tests.support.evidence.checkpoints import plain_checkpoints
 from tests.support.lakes.offsets import BENT, BENT_BROKER, OffsetLake
-from tests.support.lakes.shared import OfClusters
 
 DAMAGED: Final = "checkpoints-1.1.1"
 #: A capture whose files nobody touched.

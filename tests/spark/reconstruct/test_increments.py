@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import FINDING_HISTORY
 from ingest.run.pipeline import IngestOptions, ingest_paths
@@ -17,7 +17,7 @@ from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import lay_out, row_texts
 from tests.support.captures.packed import TRUTH, capture_names, unpack
-from tests.support.lakes.shared import REORDERED, OfClusters, SharedLake
+from tests.support.lakes.shared import REORDERED, SharedLake
 from tests.support.lakes.slices import Cut, cut_off_after, hashes, slices
 
 #: (capture, seed): the slices, their order and where a run is cut off follow from them.
@@ -63,6 +63,7 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
         told.append(made(lake))
     assert [one.how.split(":")[0] for one in told] == ["everything was made anew", "folds made again"]
     before = versions(lake, TABLES.values())
+    assert told[-1].how.endswith(f"; clusters left as they were: {len(REORDERED)}")
     again: list[str] = []
     assert reconstruct(lake, progress=again.append) == told[-1]
     assert (again, versions(lake, TABLES.values())) == (["nothing is new since run 2"], before)

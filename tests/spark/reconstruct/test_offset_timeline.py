@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.lake.delta import Lake
+from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables.events import OFFSET_OBSERVATIONS
 from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, DIVERGENCES
 from ingest.lake.tables.silver import REPLICA_OFFSET_TIMELINE
@@ -30,7 +30,6 @@ from reconstruct.offsets.widest_bounds import widest_bounds
 from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker
 from tests.support.lakes.offsets import PROBED, WITH_PROBES, OffsetLake
-from tests.support.lakes.shared import OfClusters
 from tests.support.truth.offsets import (
     CaptureEvidence,
     Partition,

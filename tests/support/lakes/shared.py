@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checks.pipeline import run_checks
 from checks.results import CheckReport
-from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.delta import Lake, OfClusters
+from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from reconstruct.pipeline import reconstruct
 from tests import ROOT
@@ -38,18 +37,6 @@ EXTRACTS: Final = ROOT / "tests" / "data" / "wild"
 REORDERED: Final = [Given(Sources.ALL, name) for name in ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")]
 #: The cluster that the incident's folder is.
 INCIDENT: Final = "incident"
-
-
-class OfClusters(PinnedLake):
-    """Some clusters of a lake, to be read."""
-
-    def __init__(self, lake: Lake, cluster_ids: Sequence[str]) -> None:
-        super().__init__(lake)
-        self._cluster_ids = list(cluster_ids)
-
-    def read(self, spec: TableSpec) -> DataFrame:
-        """The clusters' rows of a table."""
-        return super().read(spec).where(F.col("cluster_id").isin(self._cluster_ids))
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from tests.support.captures.lake import row_texts, rows_by_cluster
 from tests.support.captures.packed import unpack
 from tests.support.files import incident_folder
 from tests.support.files.incident_folder import COPIES, LINK, MADE_UP, Expected, Incident, LogLine
+from tests.support.files.wrapped_logs import compose
 from tests.support.lakes.shared import INCIDENT, SharedLake
 from tests.support.truth.decisions import read_truth
 from tests.support.truth.score import score_states
@@ -331,7 +332,7 @@ class Live:
             f"kafka-{broker}": (capture / f"broker-{broker}" / "logs" / "controller.log").read_bytes()
             for broker in incident_folder.BROKERS
         }
-        self._console = incident_folder.compose(controllers)
+        self._console = compose(controllers)
         self._probes = (capture / "probes-3.jsonl").read_bytes()
         told = incident_folder.described(capture)
         self._log_dirs, self._missed = told["log-dirs.jsonl"], told["missed.jsonl"]

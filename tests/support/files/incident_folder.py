@@ -16,7 +16,6 @@ import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +24,7 @@ import zstandard
 from ingest.readers.zookeeper.transaction_log import operations
 from tests.oracles.znode_replay import new_tree
 from tests.support.files import jute
+from tests.support.files.wrapped_logs import RECORD, compose, docker_json, epoch_ms, kubernetes, log4j2_json
 from tests.unit.ingest.readers.log_dirs import log_files
 
 #: The capture that everything is made from, and its brokers.
@@ -33,7 +33,6 @@ BROKERS: Final = (1, 2, 3)
 #: Bytes of the line that no record may hold.
 LONG_LINE_BYTES: Final = 20 << 20
 
-_RECORD: Final = re.compile(rb"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] ([A-Z]+) (.*?)(?: \(([^()\s]+)\))?$")
 _MEMBER_TIME: Final = (2026, 11, 21, 4, 0, 0)
 _BINARY: Final = b"\0\x01\x02\x7fELF" + bytes(range(256)) * 8
 
@@ -157,10 +156,10 @@ def records_of(capture: Path) -> list[LogLine]:
     for broker in BROKERS:
         for log in sorted((capture / f"broker-{broker}" / "logs").glob("*.log")):
             for line in log.read_bytes().split(b"\n"):
-                match = _RECORD.match(line)
+                match = RECORD.match(line)
                 if match:
                     found.append(
-                        LogLine(broker, _epoch_ms(match.group(1)), match.group(2).decode(), match.group(3).decode())
+                        LogLine(broker, epoch_ms(match.group(1)), match.group(2).decode(), match.group(3).decode())
                     )
     return sorted(found)
 
@@ -232,61 +231,6 @@ def _logs(logs: Mapping[tuple[int, str], bytes]) -> dict[str, bytes]:
 def line(minute: str, message: str) -> bytes:
     """One record of a server.log of the hour after the capture's."""
     return f"[2026-11-21 05:{minute}] INFO {message} (kafka.server.KafkaServer)\n".encode()
-
-
-def compose(logs: Mapping[str, bytes]) -> bytes:
-    """The logs of several processes as ``docker compose logs`` prints them: line by line, mixed by their times."""
-    mixed: list[tuple[int, str, int, bytes]] = []
-    for name, log in logs.items():
-        time_ms = last = 0
-        for number, text in enumerate(log.splitlines()):
-            found = _RECORD.match(text)
-            # what follows a record's first line comes a little later, so that other processes come in between
-            time_ms = max(last, _epoch_ms(found.group(1))) if found else last + 2
-            last = time_ms
-            mixed.append((time_ms, name, number, text))
-    return b"".join(f"{name}  | ".encode() + text + b"\n" for _, name, _, text in sorted(mixed))
-
-
-def kubernetes(log: bytes, piece_bytes: int = 120) -> bytes:
-    """A log as the container runtimes of Kubernetes write it: long lines in pieces, the last of them marked ``F``."""
-    rows = []
-    for text in log.splitlines():
-        pieces = [text[at : at + piece_bytes] for at in range(0, len(text), piece_bytes)] or [b""]
-        marks = [b"P"] * (len(pieces) - 1) + [b"F"]
-        rows += [b"2026-11-21T03:34:00.123456789Z stdout %s %s\n" % pair for pair in zip(marks, pieces, strict=True)]
-    return b"".join(rows)
-
-
-def docker_json(log: bytes, piece_bytes: int = 300) -> bytes:
-    """A log as Docker's json-file driver writes it: long lines in pieces, the last of them with the line feed."""
-    rows = []
-    for text in log.decode().splitlines(keepends=True):
-        for at in range(0, len(text), piece_bytes):
-            entry = {"log": text[at : at + piece_bytes], "stream": "stdout", "time": "2026-11-21T03:34:00.1Z"}
-            rows.append(json.dumps(entry) + "\n")
-    return "".join(rows).encode()
-
-
-def log4j2_json(log: bytes) -> bytes:
-    """A log of one-line records as Log4j 2's JsonLayout writes it; lines that follow are the record's stack trace."""
-    entries: list[dict[str, object]] = []
-    for text in log.splitlines():
-        found = _RECORD.match(text)
-        if found is None:
-            entries[-1]["thrown"] = {"name": "E", "extendedStackTrace": text.decode()}
-            continue
-        seconds, milliseconds = divmod(_epoch_ms(found.group(1)), 1000)
-        entries.append(
-            {
-                "instant": {"epochSecond": seconds, "nanoOfSecond": milliseconds * 1_000_000},
-                "thread": "main",
-                "level": found.group(2).decode(),
-                "loggerName": found.group(4).decode(),
-                "message": found.group(3).decode(),
-            }
-        )
-    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
 
 
 def _tarball(capture: Path, logs: Mapping[tuple[int, str], bytes], names: dict[str, str]) -> bytes:
@@ -496,9 +440,4 @@ def _halves(log: bytes) -> tuple[bytes, bytes]:
 
 
 def _starts(lines: Sequence[bytes], first: int) -> Iterator[int]:
-    return (number for number in range(first, len(lines)) if _RECORD.match(lines[number].rstrip(b"\n")))
-
-
-def _epoch_ms(text: bytes) -> int:
-    time = datetime.strptime(text.decode(), "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-    return round(time.timestamp() * 1000)
+    return (number for number in range(first, len(lines)) if RECORD.match(lines[number].rstrip(b"\n")))

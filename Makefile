@@ -13,14 +13,15 @@ CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs --durations=10
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always. So two run beside each other, each
-# with about half of the work: UNIT_FIRST beside ruff, mypy and the other units, TEST_BESIDE beside all other tests.
-# What reads the lake that tests share (tests/support/lakes/shared.py) is in one process, or it would be made twice.
-UNIT_FIRST := tests/unit/bends tests/unit/reconstruct/offsets tests/unit/reconstruct/partitions
+# with about half of the work: of make test TEST_BESIDE beside all other tests, of make test-quick UNIT_FIRST beside
+# ruff, mypy and the other units. What reads the lake that tests share (tests/support/lakes/shared.py) is in one process,
+# or it would be made twice.
+UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_BESIDE := tests/spark/wild tests/spark/ingest/test_every_source.py \
   $(patsubst %,tests/spark/dashboards/test_%.py,merged_lines questions) \
   $(patsubst %,tests/spark/jobs/test_%.py,mcp open_lake) \
   $(patsubst %,tests/spark/reconstruct/test_%.py,capture_scores checkpoint_health damaged_captures increments \
-  metadata_log offset_timeline) tests/unit/bends tests/unit/reconstruct/offsets
+  metadata_log offset_timeline) tests/bends
 # What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \
@@ -65,7 +66,7 @@ test: lint ## lint, types and all tests that need no cluster; names what was ski
 	$(CHOSEN) $(addprefix --ignore=,$(TEST_BESIDE)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
 	$(CHOSEN) $(TEST_BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS))
 
-test-quick: env ## lint, types and the tests that need no Spark, in a minute and a half
+test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\
 	$(CHOSEN) $(UNIT_FIRST) $(PYTEST_ARGS),\
 	$(BIN)/ruff check . && $(BIN)/mypy && $(CHOSEN) tests/unit $(addprefix --ignore=,$(UNIT_FIRST)) $(PYTEST_ARGS))

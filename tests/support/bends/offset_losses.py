@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Final
+from weakref import finalize
 
 from reconstruct.checkpoints.evidence import HIGH_WATERMARKS, BrokerCheckpoints, CheckpointCopy, ProvenHighWatermark
 from reconstruct.checkpoints.rules import judge_checkpoints
@@ -111,11 +113,45 @@ LOSSES: Final[Mapping[Loss, float]] = {
 # --- what is said
 
 
+class Folder:
+    """A capture's text as a folder, in which from one text to the next only those files are written that differ. Each
+    text has a folder of a name of its own, by which others may know what they read of it."""
+
+    def __init__(self, name: str) -> None:
+        self._above, self._name = Path(mkdtemp()), name
+        finalize(self, rmtree, self._above, ignore_errors=True)
+        self._number, self._files = 0, dict[str, Lines]()
+        self._path().mkdir(parents=True)
+
+    def _path(self) -> Path:
+        return self._above / str(self._number) / self._name
+
+    def of(self, text: CaptureText) -> Path:
+        """The folder with this text, until the next one is asked for."""
+        before = self._path()
+        self._number += 1
+        before.parent.rename(self._path().parent)
+        for name in self._files.keys() - text.files.keys():
+            self._remove(self._path() / name)
+        CaptureText({name: lines for name, lines in text.files.items() if self._files.get(name) != lines}).write(
+            self._path()
+        )
+        self._files = dict(text.files)
+        return self._path()
+
+    def _remove(self, path: Path) -> None:
+        path.unlink()
+        for folder in path.relative_to(self._path()).parents[:-1]:
+            if any((self._path() / folder).iterdir()):
+                break
+            (self._path() / folder).rmdir()
+
+
 class Judged:
     """What R30 to R39 say of one capture's text, whole or damaged; what a damage leaves as it was is judged once."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._folder = Folder(name)
         self._known: Known = {}
         self._bounds: dict[Partition, tuple[OffsetEvidence, ClusterView, list[OffsetBounds]]] = {}
 
@@ -127,11 +163,8 @@ class Judged:
         # what is negligible is nothing: so most of a capture stays as it was
         clocks = OffsetClocks({broker: known.slack_us(broker) for broker in known.uncertainty_us})
         clocks = clocks.set_back(plain_capture(shown).view.set_back)
-        with TemporaryDirectory() as folder:
-            capture = Path(folder) / self._name
-            shown.write(capture)
-            for partition, finding in self._found(capture, clocks):
-                yield partition, _looked_at_again(finding)
+        for partition, finding in self._found(self._folder.of(shown), clocks):
+            yield partition, _looked_at_again(finding)
 
     def _found(self, capture: Path, clocks: OffsetClocks) -> Iterator[Said]:
         view = _of_offsets(plain_capture(capture).view)

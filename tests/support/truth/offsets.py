@@ -94,9 +94,8 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
     covered: dict[int, list[tuple[int, int]]] = {}
     for broker in sorted(capture.glob("broker-*")):
         broker_id = int(broker.name.removeprefix("broker-"))
-        for file, kind in _KINDS.items():
-            for partition, observation in _checkpoints(broker, broker_id, file, kind):
-                observations.setdefault(partition, []).append(observation)
+        for partition, observation in _checkpoints(broker, broker_id):
+            observations.setdefault(partition, []).append(observation)
         for partition, observation in _epoch_checkpoints(broker, broker_id):
             observations.setdefault(partition, []).append(observation)
         lines = list(_lines(broker))
@@ -153,44 +152,37 @@ def covered_by(
     return covered_spans(spans, registrations, clocks.slack_us(broker_id), told)
 
 
-def _longest_round(broker: Path, rounds: Sequence[int]) -> int:
-    """Of the rounds in which this broker's checkpoints were copied with an entry, in ms; 0 where none is bounded."""
-    copied = {int(path.name) for path in broker.glob("checkpoints/*/*") if _entries(path.read_bytes())}
-    return max((end - start for start, end in pairwise(rounds) if start in copied), default=0)
-
-
-def _checkpoints(broker: Path, broker_id: int, file: str, kind: str) -> Iterator[tuple[Partition, OffsetObservation]]:
-    """Every copy, made before the next round of the capture; of the last one that lasts as long as the longest. One
-    whose content is not the copy's before was written between the two."""
-    rounds = sorted(
-        {int(path.name) for path in broker.glob("checkpoints/*/*")}
-        | {int(path.stem) for path in broker.parent.glob("znodes/*.jsonl")}
-    )
-    copies = sorted((broker / "checkpoints" / file).glob("*"), key=lambda path: int(path.name))
-    longest = _longest_round(broker, rounds)
+def _checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, OffsetObservation]]:
+    """Every copy, made before the next round of the capture; of the last one that lasts as long as the longest round in
+    which this broker's checkpoints were copied with an entry. One whose content is not the copy's before was written
+    between the two."""
+    copies = [(path.parent.name, int(path.name), path.read_bytes()) for path in broker.glob("checkpoints/*/*")]
+    rounds = sorted({at for _, at, _ in copies} | {int(path.stem) for path in broker.parent.glob("znodes/*.jsonl")})
+    filled = {at for _, at, content in copies if _entries(content)}
+    longest = max((end - start for start, end in pairwise(rounds) if start in filled), default=0)
     if not longest:
         return
-    before: tuple[int, bytes] | None = None
-    for copy in copies:
-        at, content = int(copy.name) * 1000, copy.read_bytes()
-        later = bisect_right(rounds, int(copy.name))
-        until = (rounds[later] if later < len(rounds) else int(copy.name) + longest) * 1000
-        changed = before is not None and before[1] != content
-        for topic, partition_id, offset in _entries(content):
-            yield (
-                (topic, partition_id),
-                OffsetObservation(
-                    broker_id,
-                    kind,
-                    offset,
-                    at,
-                    until,
-                    source=file.replace("-", "_"),
-                    written_after=before[0] if changed and before is not None else None,
-                    evidence_id=f"{broker.name}/{file}/{copy.name}",
-                ),
-            )
-        before = (at, content)
+    for file, kind in _KINDS.items():
+        before: tuple[int, bytes] | None = None
+        for round_ms, content in sorted((at, content) for of_file, at, content in copies if of_file == file):
+            at, later = round_ms * 1000, bisect_right(rounds, round_ms)
+            until = (rounds[later] if later < len(rounds) else round_ms + longest) * 1000
+            changed = before is not None and before[1] != content
+            for topic, partition_id, offset in _entries(content):
+                yield (
+                    (topic, partition_id),
+                    OffsetObservation(
+                        broker_id,
+                        kind,
+                        offset,
+                        at,
+                        until,
+                        source=file.replace("-", "_"),
+                        written_after=before[0] if changed and before is not None else None,
+                        evidence_id=f"{broker.name}/{file}/{round_ms}",
+                    ),
+                )
+            before = (at, content)
 
 
 @lru_cache(maxsize=100_000)

@@ -1,0 +1,1 @@
+"""Whole captures, bent, damaged and cut in raw text, judged without Spark: not in ``make test-quick``."""

@@ -64,6 +64,14 @@ class PlainCapture:
             )
         return self._histories[partition]
 
+    def with_folds_of(self, other: PlainCapture) -> PlainCapture:
+        """Itself, with the histories that ``other`` has of the same evidence in the same cluster: a fold is pure."""
+        if self.view == other.view:
+            for key, facts in self.facts.items():
+                if other.facts.get(key) == facts:
+                    self._histories.setdefault(key, other.fold_one(key))
+        return self
+
 
 def plain_capture(capture: Path | CaptureText, *, znodes: bool = True) -> PlainCapture:
     """All that the logs, the configuration and (where asked for) the znode snapshots of a capture say."""

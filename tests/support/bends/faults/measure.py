@@ -111,7 +111,7 @@ def _text(key: Key) -> str:
 
 def outcome(site: Site, fault: Fault, known: Counter[Key]) -> Outcome:
     """Make the fault in the capture's text, read it again, and compare what is found."""
-    new = findings_of(plain_capture(bent(site.text, fault.edits))) - known
+    new = findings_of(plain_capture(bent(site.text, fault.edits)).with_folds_of(site.plain)) - known
     right = [key for key in new if _is_right(fault, key)]
     severities = {key[3] for key in right}
     if fault.severity in severities:

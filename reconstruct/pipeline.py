@@ -113,4 +113,4 @@ def _as_kept(report: ReconstructReport) -> dict[str, Any]:
 def _how(redone: Mapping[str, int], clusters_left: int) -> str:
     counts = ", ".join(f"{count} of {name.replace('_', ' ')}" for name, count in redone.items())
     left = f"; clusters left as they were: {clusters_left}" if clusters_left else ""
-    return f"folds made again: {counts}{left}" if redone else "everything was made anew"
+    return f"folds made again: {counts}{left}" if redone else f"everything was made anew{left}"

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.delta import Lake, OfClusters, side_by_side
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
@@ -107,7 +107,8 @@ class Run:
 
     def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit, last: LastRun, *, full: bool) -> None:
         self.lake, self.stage, self.run_id, self.audit, self.last = lake, stage, run_id, audit, last
-        self.folds = KeptFolds(lake, stage, last.is_kept and not full)
+        is_any_known = not isinstance(lake, OfClusters) or not lake.cluster_ids.isdisjoint(last.clusters)
+        self.folds = KeptFolds(lake, stage, last.is_kept and is_any_known and not full)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused: tuple[str, ...] = ()
 

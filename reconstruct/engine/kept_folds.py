@@ -123,7 +123,7 @@ class Folded:
 
 class KeptFolds:
     """The folds of one run. ``is_kept`` says that the lake holds what the last run left of them, and nothing else has
-    written its tables."""
+    written its tables; False also where it knew none of the clusters."""
 
     def __init__(self, lake: Lake, stage: Staging, is_kept: bool) -> None:
         self._lake, self._stage, self._is_kept = lake, stage, is_kept

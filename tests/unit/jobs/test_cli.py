@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
 import subprocess
 import sys
 import time
@@ -17,9 +15,6 @@ from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
 from jobs import cli, demo_job, ingest_job, reconstruct_job
 from jobs.command import job
-from jobs.session import java
-from jobs.session.pinned_jars import JarsMissing, delta_jars, proxy_options
-from jobs.session.progress import Progress
 from jobs.sql import output as sql_output
 from jobs.sql import read_only as sql_read_only
 from jobs.sql.names import meant_by
@@ -318,67 +313,6 @@ def test_sql_names_every_table_where_a_statement_may_list_them_or_make_a_name():
 
 
 @pytest.mark.parametrize(
-    ("text", "major"),
-    [
-        ('openjdk version "17.0.15" 2025-04-15', 17),
-        ('java version "1.8.0_392"', 8),
-        ('openjdk version "21" 2023-09-19', 21),
-        ('Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "11.0.2"', 11),
-        ("nothing", None),
-    ],
-)
-def test_java_major(text, major):
-    assert java.java_major(text) == major
-
-
-def fake_java(tmp_path, version: str) -> None:
-    program = tmp_path / "jdk" / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
-    program.chmod(0o755)
-
-
-def test_java_missing_names_the_package(monkeypatch):
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(java.JavaMissing, match="apt-get install openjdk-17-jre-headless"):
-        java.find_java()
-
-
-def test_java_too_old(monkeypatch, tmp_path):
-    fake_java(tmp_path, "11.0.2")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    with pytest.raises(java.JavaMissing, match=r"is Java 11, which Spark 4\.1 does not run on: install Java 17 or 21"):
-        java.find_java()
-
-
-def test_java_home_wins_as_it_does_for_spark(monkeypatch, tmp_path):
-    fake_java(tmp_path, "21.0.1")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    assert java.find_java() == str(tmp_path / "jdk" / "bin" / "java")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    with pytest.raises(java.JavaMissing, match="JAVA_HOME points to no Java"):
-        java.find_java()
-
-
-def test_a_download_that_fails_says_what_to_do(tmp_path):
-    program = tmp_path / "java"
-    program.write_text("#!/bin/sh\necho 'Server access error (java.net.ConnectException: refused)'\n")
-    program.chmod(0o755)
-    with pytest.raises(JarsMissing, match=r"ConnectException.*Maven Central.*delta-storage-4.4.0.jar into"):
-        delta_jars(str(program), cache=tmp_path / "cache")
-    assert list((tmp_path / "cache").rglob("*")) == [tmp_path / "cache" / "jars"]
-
-
-def test_the_proxy_of_the_environment_is_handed_to_java():
-    assert proxy_options({"HTTPS_PROXY": "http://proxy.example:3128"}) == [
-        "-Dhttps.proxyHost=proxy.example",
-        "-Dhttps.proxyPort=3128",
-    ]
-    assert proxy_options({}) == []
-
-
-@pytest.mark.parametrize(
     ("text", "statements", "rest"),
     [
         ("SELECT 1", [], "SELECT 1"),
@@ -415,35 +349,6 @@ def test_the_first_word_is_found_behind_comments_and_parentheses():
 
 def test_doubled_column_names_are_told_apart():
     assert sql_output.unique_names(["a", "a", "a_2", "a"]) == ["a", "a_3", "a_2", "a_4"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_off_a_terminal_is_plain_lines():
-    stream = io.StringIO()
-    with Progress(stream=stream) as progress:
-        progress("one")
-        progress("")
-        progress("two")
-    assert re.fullmatch(r" +0\.\d s  one\n +0\.\d s  two\n", stream.getvalue())
-
-
-def test_progress_on_a_terminal_redraws_one_line_a_stage():
-    stream = Terminal()
-    with Progress(stream=stream) as progress:
-        progress("one")
-    assert stream.getvalue().endswith(" s\n")
-    assert stream.getvalue().count("\n") == 1
-
-
-def test_progress_can_be_silent():
-    stream = Terminal()
-    with Progress(quiet=True, stream=stream) as progress:
-        progress("one")
-    assert stream.getvalue() == ""
 
 
 CAPTURE = ("capture", "--out", "c")

@@ -61,10 +61,11 @@ $(STAMP): pyproject.toml requirements.lock
 demo: env ## the whole pipeline on the real capture that ships here; ends with a summary and the report's place
 	$(BIN)/kafka-state-replay demo --out report
 
-test: lint ## lint, types and all tests that need no cluster; names what was skipped and what took longest
+test: env ## lint, types and all tests that need no cluster; names what was skipped and what took longest
+	$(BIN)/ruff check .
 	@$(call BESIDE_EACH_OTHER,\
 	$(CHOSEN) $(addprefix --ignore=,$(TEST_BESIDE)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
-	$(CHOSEN) $(TEST_BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS))
+	$(BIN)/mypy && $(CHOSEN) $(TEST_BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS))
 
 test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reconstruct.clocks.bounds import Node
@@ -98,6 +98,7 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
     disputed = solved.disputed | _set_forward(
         given, solved, reference, {n: (lower[n] + upper[n]) // 2 for n in lower if n in upper}
     )
+    disputed |= _known_by(disputed, solved, reference)
     result = []
     for broker_id in sorted(named - {ZOOKEEPER}):
         for node, (start, end) in sorted(solved.spans.get(broker_id, {(broker_id, 0): (None, None)}).items()):
@@ -137,6 +138,21 @@ def _set_forward(given: Sequence[CausalPair], solved: Solved, reference: Node, m
         for clock, found in effects.items()
         if may_be_set_forward([*found.get(True, ()), *found.get(False, ())]) or may_be_set_forward(found.get(True, ()))
     }
+
+
+def _known_by(disputed: set[int], solved: Solved, reference: Node) -> set[int]:
+    """Clocks with a segment that nothing but these clocks bounds on one of its sides: if they were set, it was, too."""
+    upper, lower = solved.bounds(reference)
+    found: set[int] = set()
+    while True:
+        trusted = replace(
+            solved, edges=[e for e in solved.edges if not {e.earlier[0], e.later[0]} & (disputed | found)]
+        )
+        still_upper, still_lower = trusted.bounds(reference)
+        more = {node[0] for node in (upper.keys() - still_upper.keys()) | (lower.keys() - still_lower.keys())}
+        if more <= disputed | found:
+            return found
+        found |= more - disputed
 
 
 def zone_minutes(lower_ms: int | None, upper_ms: int | None) -> int | None:

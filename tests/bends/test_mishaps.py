@@ -28,7 +28,9 @@ def test_a_mishap_accuses_nobody(name: str, unpacked: Unpacker) -> None:
     assert [str(error) for error in found] == []
 
 
-@pytest.mark.parametrize(("name", "number"), [("unclean-3.9.1-info", 5), ("failover-1.1.1", 1011)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("unclean-3.9.1-info", 5), ("failover-1.1.1", 1011), ("reassign_busy-1.1.1", 1)]
+)
 def test_all_clocks_set_forward_accuse_no_replica(name: str, number: int, unpacked: Unpacker) -> None:
     text, trial = of_mishaps(unpacked(name), offsets=True)
     assert [str(error) for error in tried(name, text, range(number, number + 1), trial=trial)] == []

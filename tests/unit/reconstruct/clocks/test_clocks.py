@@ -194,6 +194,21 @@ def test_a_clock_that_only_follows_late_by_the_same_may_have_been_set_forward(ah
         )
 
 
+@pytest.mark.parametrize("is_heard_by_others", [True, False])
+def test_a_clock_that_a_disputed_one_alone_bounds_is_disputed_too(is_heard_by_others: bool) -> None:
+    middle = START + 200 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return HOUR if clock == 2 and at >= middle else 0
+
+    found = events(offset, (ZOOKEEPER, 1, 2))
+    pairs = [p for p in found if max(p.earlier_us, p.later_us) < middle or p.earlier_clock != 2]
+    pairs += [p for p in events(offset, (2, 3)) if max(p.earlier_us, p.later_us) < middle]
+    if is_heard_by_others:
+        pairs += events(offset, (1, 3))
+    assert {s.broker_id for s in solve_clocks(pairs) if s.is_disputed} == ({2} if is_heard_by_others else {2, 3})
+
+
 def test_clocks_that_were_all_set_forward_are_late_by_zookeeper_s() -> None:
     middle = START + 200 * SECOND
 

@@ -17,7 +17,11 @@ from reconstruct.time.instants import utc
 _GONE: Final = re.compile(
     r"NoSuchFileException|FileNotFoundException: .*(?:No such file|cannot find the (?:file|path))"
 )
-_WRITING: Final = "while writing"
+#: What the disk refused, at a write of the file or a read: that says nothing of what the file holds.
+_REFUSED: Final = re.compile(
+    r"while writing|IOException: *(?:$|No space left on device|There is not enough space|Disk quota exceeded"
+    r"|Input/output error|Read-only file system)"
+)
 
 
 def names_file(line: BrokerLine, kind: str) -> bool:
@@ -35,8 +39,8 @@ def judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerdi
         if kind is None:
             continue
         is_gone = _GONE.search(line.cause) is not None
-        if not is_gone and _WRITING in line.cause:
-            out.verdicts.unjudged(RULE)  # the disk refused it: what the file holds is not known
+        if not is_gone and _REFUSED.search(line.cause):
+            out.verdicts.unjudged(RULE)
             continue
         life = view.next_start(line.at)
         if any(line.at >= at and view.next_start(at) == life for at in _explained_at(view, explained, kind)):

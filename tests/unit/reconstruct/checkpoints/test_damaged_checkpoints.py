@@ -72,6 +72,12 @@ def test_a_failed_write_is_no_damaged_file() -> None:
     assert told(broker({}, [BrokerLine(START, LineKind.UNREADABLE, path="/kafka/data", cause=cause)])) == []
 
 
+@pytest.mark.parametrize("said", ["", "No space left on device", "Input/output error"])
+def test_a_disk_that_refuses_leaves_no_damaged_file(said: str) -> None:
+    line = BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause=f"java.io.IOException: {said}")
+    assert told(broker({}, [line], [START - 1])) == []
+
+
 @pytest.mark.parametrize(
     "cause",
     [

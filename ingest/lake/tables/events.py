@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.shared import CLUSTER, OFFSET_KINDS, PARTITION, PROVENANCE
-from ingest.lake.tables.spec import Column, TableSpec, col
+from ingest.lake.tables.spec import Column, TableSpec, col, required
 
 _LEADER_AND_ISR: Final = (
     col("leader", "int", "Leader's broker id; -1 none, -2 the topic is being deleted."),
@@ -13,28 +13,22 @@ _LEADER_AND_ISR: Final = (
     col("isr", "array<int>", "In-sync replicas in the order written."),
 )
 _RECORD_PLACE: Final = (
-    col("source_file", "string", "File of the record, below the path given.", nullable=False),
-    col("source_line", "int", "Line of the record, from 1.", nullable=False),
-    col(
-        "byte_offset",
-        "bigint",
-        "First byte of the record in its file: the order of records of one file.",
-        nullable=False,
-    ),
-    col("file_id", "string", "File of the record, bronze.ingested_files.", nullable=False),
+    required("source_file", "string", "File of the record, below the path given."),
+    required("source_line", "int", "Line of the record, from 1."),
+    required("byte_offset", "bigint", "First byte of the record in its file: the order of records of one file."),
+    required("file_id", "string", "File of the record, bronze.ingested_files."),
 )
 _EVENT_HEAD: Final = (
-    col("event_id", "string", "The record's id and the ordinal of the event in it.", nullable=False),
-    col("record_id", "string", "bronze.log_records.record_id.", nullable=False),
+    required("event_id", "string", "The record's id and the ordinal of the event in it."),
+    required("record_id", "string", "bronze.log_records.record_id."),
     CLUSTER,
     col("broker_id", "int", "Broker whose log it is."),
-    col("event_type", "string", "What happened; 'unrecognised' where no known message shape matched.", nullable=False),
-    col("event_time", "timestamp", "The log's own time, UTC.", nullable=False),
-    col(
+    required("event_type", "string", "What happened; 'unrecognised' where no known message shape matched."),
+    required("event_time", "timestamp", "The log's own time, UTC."),
+    required(
         "corrected_time",
         "timestamp",
         "That time as a right clock in UTC would have printed it; event_time itself where nothing proves otherwise.",
-        nullable=False,
     ),
     col("log_level", "string", "Level."),
     col("shape_id", "string", "Message shape."),
@@ -104,17 +98,11 @@ ZNODE_CHANGES: Final = TableSpec(
     ("cluster_id", "path", "czxid", "change", "mzxid"),
     (
         CLUSTER,
-        col("path", "string", "Path below Kafka's chroot.", nullable=False),
-        col(
-            "change",
-            "string",
-            "written (created or set), or deleted.",
-            nullable=False,
-            vocabulary=("written", "deleted"),
-        ),
+        required("path", "string", "Path below Kafka's chroot."),
+        required("change", "string", "written (created or set), or deleted.", vocabulary=("written", "deleted")),
         col("data", "string", "Data after the write; NULL after a deletion."),
-        col("czxid", "bigint", "Transaction that created this znode; 0 where nothing tells.", nullable=False),
-        col("mzxid", "bigint", "Transaction of the write; of the last write seen, for a deletion.", nullable=False),
+        required("czxid", "bigint", "Transaction that created this znode; 0 where nothing tells."),
+        required("mzxid", "bigint", "Transaction of the write; of the last write seen, for a deletion."),
         col("zxid", "bigint", "Transaction of the change; NULL for a deletion that only snapshots show."),
         col("version", "int", "Data version after the write; before it, for a deletion."),
         col("ephemeral_owner", "bigint", "Owning session; 0 for others."),
@@ -131,15 +119,8 @@ ZNODE_CHANGES: Final = TableSpec(
             "Writes to this znode between this one and the last one known, or its creation, that nothing shows; NULL"
             " for a deletion, and where the creation is not known.",
         ),
-        col(
-            "changed_at",
-            "timestamp",
-            "Instant of the write; for a deletion the earliest it can have been.",
-            nullable=False,
-        ),
-        col(
-            "changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write.", nullable=False
-        ),
+        required("changed_at", "timestamp", "Instant of the write; for a deletion the earliest it can have been."),
+        required("changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write."),
         *PROVENANCE,
     ),
     version=2,
@@ -153,34 +134,31 @@ METADATA_CHANGES: Final = TableSpec(
     ("cluster_id", "subject_kind", "subject", "partition_id", "offset"),
     (
         CLUSTER,
-        col(
+        required(
             "subject_kind",
             "string",
             "Of what the state is.",
-            nullable=False,
             vocabulary=("topic", "partition", "broker", "controller", "feature", "config"),
         ),
-        col(
+        required(
             "subject",
             "string",
             "Topic id, broker or controller id, feature, or what is configured as TYPE:NAME (2 topic, 4 broker).",
-            nullable=False,
         ),
         col("topic", "string", "Topic, of topics, their partitions and settings; else NULL."),
         col("topic_incarnation", "string", "Topic id, of topics and their partitions; else NULL."),
         col("partition_id", "int", "Partition; NULL of other subjects."),
         col("state", "string", "State after the record, as JSON; NULL where the record took the subject away."),
-        col("offset", "bigint", "Offset of the record; the last that the snapshot holds.", nullable=False),
-        col("leader_epoch", "int", "Epoch of the active controller that appended it.", nullable=False),
+        required("offset", "bigint", "Offset of the record; the last that the snapshot holds."),
+        required("leader_epoch", "int", "Epoch of the active controller that appended it."),
         col("record_type", "string", "Type of the record; NULL where only a snapshot shows the state."),
-        col(
+        required(
             "commitment",
             "string",
             "committed: a snapshot, or the copies of a majority of the voters, prove it; tail: nothing does yet.",
-            nullable=False,
             vocabulary=("committed", "tail"),
         ),
-        col("changed_at", "timestamp", "When it was appended, by the active controller's clock, UTC.", nullable=False),
+        required("changed_at", "timestamp", "When it was appended, by the active controller's clock, UTC."),
         *PROVENANCE,
     ),
 )
@@ -191,15 +169,15 @@ OFFSET_OBSERVATIONS: Final = TableSpec(
     "one row per (sighting of one replica's offset)",
     ("cluster_id", "observation_id"),
     (
-        col("observation_id", "string", "Hash of the evidence and the offset's kind.", nullable=False),
+        required("observation_id", "string", "Hash of the evidence and the offset's kind."),
         *PARTITION,
         col("replica_id", "int", "Replica; NULL where nothing says whose file it is."),
-        col("offset_kind", "string", "Which offset.", nullable=False, vocabulary=OFFSET_KINDS),
-        col("offset", "bigint", "The offset.", nullable=False),
+        required("offset_kind", "string", "Which offset.", vocabulary=OFFSET_KINDS),
+        required("offset", "bigint", "The offset."),
         col("leader_epoch", "int", "Leader epoch, where the source names one."),
         col("observed_at", "timestamp", "The sighting is not earlier, UTC; NULL where nothing says."),
         col("observed_at_upper", "timestamp", "The sighting is not later, UTC; NULL where nothing says."),
-        col("source", "string", "Kind of source.", nullable=False),
+        required("source", "string", "Kind of source."),
         *PROVENANCE,
     ),
 )

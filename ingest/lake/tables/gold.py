@@ -15,7 +15,7 @@ from ingest.lake.tables.shared import (
     PROVENANCE,
     SEQUENCE,
 )
-from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.spec import TableSpec, col, required
 
 SEVERITIES: Final = ("error", "warning", "info")
 AVAILABILITY_KINDS: Final = (
@@ -35,21 +35,17 @@ DIVERGENCES: Final = TableSpec(
     "one row per finding: a point where what happened is not what the rules say",
     ("cluster_id", "divergence_id"),
     (
-        col("divergence_id", "string", "Hash of rule, subject, what was observed, and evidence.", nullable=False),
+        required("divergence_id", "string", "Hash of rule, subject, what was observed, and evidence."),
         CLUSTER,
         col("topic", "string", "Topic; NULL where the finding concerns none."),
         col("topic_incarnation", "string", "Its incarnation."),
         col("partition_id", "int", "Partition; NULL where the finding concerns none."),
         col("broker_id", "int", "Broker the finding concerns; NULL where it concerns none."),
         col("replica_id", "int", "Replica the finding concerns; NULL where it concerns none."),
-        col("rule_id", "string", "Rule, R01 and so on.", nullable=False),
-        col("divergence_type", "string", "Kind of divergence.", nullable=False),
-        col(
-            "severity",
-            "string",
-            "error: no behaviour the rules allow explains the evidence.",
-            nullable=False,
-            vocabulary=SEVERITIES,
+        required("rule_id", "string", "Rule, R01 and so on."),
+        required("divergence_type", "string", "Kind of divergence."),
+        required(
+            "severity", "string", "error: no behaviour the rules allow explains the evidence.", vocabulary=SEVERITIES
         ),
         col(
             "harm",
@@ -58,19 +54,18 @@ DIVERGENCES: Final = TableSpec(
             " none: there was none. NULL where the finding says nothing of it.",
             vocabulary=HARMS,
         ),
-        col("detected_at", "timestamp", "Instant of the cluster's time that the finding is about.", nullable=False),
-        col("expected", "string", "What the rule expects, with values.", nullable=False),
-        col("observed", "string", "What the evidence shows, with values.", nullable=False),
-        col("explanation", "string", "A sentence that argues the case with the actual values.", nullable=False),
-        col(
+        required("detected_at", "timestamp", "Instant of the cluster's time that the finding is about."),
+        required("expected", "string", "What the rule expects, with values."),
+        required("observed", "string", "What the evidence shows, with values."),
+        required("explanation", "string", "A sentence that argues the case with the actual values."),
+        required(
             "alternatives",
             "array<string>",
             "Explanations without a broken rule that the evidence does not rule out, those that a second look tries;"
             " with any of them the finding is no error.",
-            nullable=False,
         ),
         col("known_issue", "string", "Kafka issue or KIP that explains it; NULL where none is known."),
-        col("rule_source", "string", "Where the rule comes from.", nullable=False),
+        required("rule_source", "string", "Where the rule comes from."),
         *PROVENANCE,
     ),
 )
@@ -88,7 +83,7 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
     (*PARTITION_KEY, "kind", "sequence"),
     (
         *PARTITION,
-        col("kind", "string", "What was wrong.", nullable=False, vocabulary=AVAILABILITY_KINDS),
+        required("kind", "string", "What was wrong.", vocabulary=AVAILABILITY_KINDS),
         SEQUENCE,
         *INTERVAL,
         col(
@@ -99,12 +94,11 @@ AVAILABILITY_INTERVALS: Final = TableSpec(
         ),
         col("opened_by", "string", "What began it, in words."),
         col("closed_by", "string", "What ended it, in words; NULL while open."),
-        col(
+        required(
             "brokers",
             "array<int>",
             "Brokers that were missing when it began: the leader that was gone, replicas that were not in the ISR, the"
             " preferred leader; of a partition without a leader the last one and the last ISR.",
-            nullable=False,
         ),
         *PROVENANCE,
     ),
@@ -129,8 +123,8 @@ LEADER_ELECTIONS: Final = TableSpec(
     (
         *PARTITION,
         SEQUENCE,
-        col("elected_at", "timestamp", "When the new state was written, UTC.", nullable=False),
-        col("election_kind", "string", "Which election it was.", nullable=False, vocabulary=ELECTION_KINDS),
+        required("elected_at", "timestamp", "When the new state was written, UTC."),
+        required("election_kind", "string", "Which election it was.", vocabulary=ELECTION_KINDS),
         col("previous_leader", "int", "Leader before; -1 none; NULL for a new partition."),
         col("previous_isr", "array<int>", "ISR before; where it was empty, the last that was not."),
         col("controller_id", "int", "Controller that held it; NULL where no line of its own tells."),
@@ -139,15 +133,14 @@ LEADER_ELECTIONS: Final = TableSpec(
         col("live_brokers", "array<int>", "Of the replicas concerned: those that the controller saw live."),
         col("shutting_down_brokers", "array<int>", "Those that it saw shutting down: live, and not to be elected."),
         col("uncertain_brokers", "array<int>", "Those of which the evidence leaves open what they were to it."),
-        col(
+        required(
             "allowed_leaders",
             "array<int>",
             "Every leader that the version's election gives, with the ISR written, for an input that the"
             " evidence allows, unclean ones included; empty where the inputs are not known.",
-            nullable=False,
         ),
-        col("is_exact", "boolean", "Whether all inputs are known as they were written.", nullable=False),
-        col("observed_leader", "int", "The leader elected.", nullable=False),
+        required("is_exact", "boolean", "Whether all inputs are known as they were written."),
+        required("observed_leader", "int", "The leader elected."),
         col("leader_epoch", "int", "Leader epoch it leads at."),
         col("isr", "array<int>", "ISR after."),
         col("is_unclean", "boolean", "Whether it was outside the ISR; NULL where the ISR just before is not known."),
@@ -164,15 +157,12 @@ LEADERSHIP_OVERLAPS: Final = TableSpec(
     (*PARTITION_KEY, "deposed_leader", "deposed_leader_epoch"),
     (
         *PARTITION,
-        col("deposed_leader", "int", "Broker that still acted as leader.", nullable=False),
-        col("deposed_leader_epoch", "int", "Leader epoch it acted at.", nullable=False),
-        col("leader", "int", "Broker that led at the later leader epoch.", nullable=False),
-        col("leader_epoch", "int", "The later leader epoch.", nullable=False),
-        col(
-            "valid_from",
-            "timestamp",
-            "Instant the later leader became leader, UTC, by its own clock, corrected.",
-            nullable=False,
+        required("deposed_leader", "int", "Broker that still acted as leader."),
+        required("deposed_leader_epoch", "int", "Leader epoch it acted at."),
+        required("leader", "int", "Broker that led at the later leader epoch."),
+        required("leader_epoch", "int", "The later leader epoch."),
+        required(
+            "valid_from", "timestamp", "Instant the later leader became leader, UTC, by its own clock, corrected."
         ),
         col(
             "valid_to",
@@ -194,22 +184,19 @@ ISR_FLAPPING: Final = TableSpec(
     (*PARTITION_KEY, "replica_id", "sequence"),
     (
         *PARTITION,
-        col("replica_id", "int", "Replica that left.", nullable=False),
+        required("replica_id", "int", "Replica that left."),
         SEQUENCE,
-        col("valid_from", "timestamp", "Its first departure, UTC.", nullable=False),
+        required("valid_from", "timestamp", "Its first departure, UTC."),
         col("valid_to", "timestamp", "Its last return, UTC; NULL: it did not come back."),
-        col("shrink_count", "int", "Departures.", nullable=False),
-        col("expand_count", "int", "Returns.", nullable=False),
-        col(
-            "shrinks_by_leader_count", "int", "Departures that a leader asked for: the replica lagged.", nullable=False
-        ),
-        col(
+        required("shrink_count", "int", "Departures."),
+        required("expand_count", "int", "Returns."),
+        required("shrinks_by_leader_count", "int", "Departures that a leader asked for: the replica lagged."),
+        required(
             "shrinks_by_controller_count",
             "int",
             "Departures that a controller decided: the broker was gone, shut down, or another was elected.",
-            nullable=False,
         ),
-        col("leaders", "array<int>", "Leaders it departed from.", nullable=False),
+        required("leaders", "array<int>", "Leaders it departed from."),
         col("longest_absence_ms", "bigint", "Longest time between a departure and the return; NULL without a return."),
         col("period_ms", "bigint", "Median time from one departure to the next; NULL where there is one only."),
         col(
@@ -242,27 +229,23 @@ DATA_LOSS_BOUNDS: Final = TableSpec(
     (
         *PARTITION,
         SEQUENCE,
-        col("event_at", "timestamp", "When the new leader was decided, UTC.", nullable=False),
-        col("cause", "string", "What lost them.", nullable=False, vocabulary=LOSS_CAUSES),
-        col("leader", "int", "The leader elected.", nullable=False),
-        col("previous_leader", "int", "The leader before it.", nullable=False),
-        col("leader_epoch", "int", "Leader epoch that began.", nullable=False),
-        col("lost_from_offset", "bigint", "First offset lost: where the new epoch begins.", nullable=False),
+        required("event_at", "timestamp", "When the new leader was decided, UTC."),
+        required("cause", "string", "What lost them.", vocabulary=LOSS_CAUSES),
+        required("leader", "int", "The leader elected."),
+        required("previous_leader", "int", "The leader before it."),
+        required("leader_epoch", "int", "Leader epoch that began."),
+        required("lost_from_offset", "bigint", "First offset lost: where the new epoch begins."),
         col("lost_to_offset_lower", "bigint", "Last offset lost, at least; NULL: none is proven to be lost."),
         col("lost_to_offset_upper", "bigint", "Last offset lost, at most; NULL: not bounded."),
-        col("lost_count_lower", "bigint", "Offsets lost, at least; 0: none is proven to be lost.", nullable=False),
+        required("lost_count_lower", "bigint", "Offsets lost, at least; 0: none is proven to be lost."),
         col("lost_count_upper", "bigint", "Offsets lost, at most; NULL: not bounded."),
-        col(
+        required(
             "diverging_replicas",
             "array<int>",
             "Replicas that then followed the new leader and kept records of their own where its log has others.",
-            nullable=False,
         ),
-        col(
-            "diverging_offsets",
-            "array<string>",
-            "For each of them FIRST-LAST, the offsets of the records it kept.",
-            nullable=False,
+        required(
+            "diverging_offsets", "array<string>", "For each of them FIRST-LAST, the offsets of the records it kept."
         ),
         *PROVENANCE,
     ),
@@ -286,26 +269,25 @@ TRUNCATIONS: Final = TableSpec(
     (*PARTITION_KEY, "replica_id", "sequence"),
     (
         *PARTITION,
-        col("replica_id", "int", "Replica whose log was cut.", nullable=False),
+        required("replica_id", "int", "Replica whose log was cut."),
         SEQUENCE,
-        col("truncated_at", "timestamp", "Earliest it can have been: the time of the first line, UTC.", nullable=False),
+        required("truncated_at", "timestamp", "Earliest it can have been: the time of the first line, UTC."),
         col("truncated_at_upper", "timestamp", "Latest it can have been, UTC; NULL: not bounded."),
-        col("truncated_to", "bigint", "Where the log ended then; where inferred, at the most.", nullable=False),
+        required("truncated_to", "bigint", "Where the log ended then; where inferred, at the most."),
         col("log_end_lower", "bigint", "Where it ended before, at least; NULL: not known."),
         col("log_end_upper", "bigint", "Where it ended before, at most; NULL: not bounded."),
-        col("cause", "string", "Why.", nullable=False, vocabulary=TRUNCATION_CAUSES),
+        required("cause", "string", "Why.", vocabulary=TRUNCATION_CAUSES),
         col("leader", "int", "Leader that the replica followed then; NULL: none, or not known."),
         col("leader_epoch", "int", "Its leader epoch."),
-        col("dropped_count_lower", "bigint", "Offsets cut off" + _COUNTED[0], nullable=False),
+        required("dropped_count_lower", "bigint", "Offsets cut off" + _COUNTED[0]),
         col("dropped_count_upper", "bigint", "Offsets cut off" + _COUNTED[1]),
-        col("committed_count_lower", "bigint", "Of them committed ones" + _COUNTED[0], nullable=False),
+        required("committed_count_lower", "bigint", "Of them committed ones" + _COUNTED[0]),
         col("committed_count_upper", "bigint", "Of them committed ones" + _COUNTED[1]),
-        col(
+        required(
             "uncommitted_count_lower",
             "bigint",
             "Of them those above every high watermark of their leader, which producers with acks=1 or acks=0 took for"
             " written" + _COUNTED[0],
-            nullable=False,
         ),
         col("uncommitted_count_upper", "bigint", "The same" + _COUNTED[1]),
         *PROVENANCE,
@@ -330,16 +312,15 @@ PROPAGATION_DELAYS: Final = TableSpec(
     ("cluster_id", "controller_id", "controller_epoch", "to_broker_id", "request_kind", "sequence"),
     (
         CLUSTER,
-        col("controller_id", "int", "Controller that sends.", nullable=False),
+        required("controller_id", "int", "Controller that sends."),
         col("controller_epoch", "int", "Its epoch; NULL where no line of the request or near it tells."),
-        col("to_broker_id", "int", "Broker that receives.", nullable=False),
-        col("request_kind", "string", "Which request.", nullable=False, vocabulary=REQUEST_KINDS),
-        col(
+        required("to_broker_id", "int", "Broker that receives."),
+        required("request_kind", "string", "Which request.", vocabulary=REQUEST_KINDS),
+        required(
             "sequence",
             "int",
             "Order of the requests of one kind from this controller epoch to this broker, from 0, as far as known:"
             " correlation ids begin anew when a broker registers anew (0.9 and later).",
-            nullable=False,
         ),
         col("correlation_id", "int", "Correlation id; NULL where the request's lines print none."),
         col(
@@ -363,7 +344,7 @@ PROPAGATION_DELAYS: Final = TableSpec(
         col("received_to_applied_ms", "bigint", "From received_at to applied_at," + _DELAY),
         col("decided_to_applied_ms", "bigint", "From decided_at to applied_at," + _DELAY + _TWO_CLOCKS),
         col("sent_to_acknowledged_ms", "bigint", "From sent_at to acknowledged_at," + _DELAY),
-        col("outcome", "string", "What became of it.", nullable=False, vocabulary=REQUEST_OUTCOMES),
+        required("outcome", "string", "What became of it.", vocabulary=REQUEST_OUTCOMES),
         *PROVENANCE,
     ),
 )
@@ -377,14 +358,14 @@ RECORDS_AT_RISK: Final = TableSpec(
         *PARTITION,
         SEQUENCE,
         *INTERVAL,
-        col("leader", "int", "Leader's broker id; -1 none.", nullable=False),
-        col("last_leader", "int", "The leader whose log counts: the last one while there is none.", nullable=False),
-        col("leader_epoch", "int", "Leader epoch.", nullable=False),
-        col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
+        required("leader", "int", "Leader's broker id; -1 none."),
+        required("last_leader", "int", "The leader whose log counts: the last one while there is none."),
+        required("leader_epoch", "int", "Leader epoch."),
+        required("isr", "array<int>", "In-sync replicas in the order written."),
         col("elr", "array<int>", "Eligible leader replicas (KIP-966); NULL where the source does not say."),
         col("uncommitted_lower", "bigint", "Records that the leader has and has not committed, at least."),
         col("uncommitted_upper", "bigint", "The same, at most; NULL: not bounded."),
-        col("held_by", "array<int>", "Replicas proven to hold every committed record.", nullable=False),
+        required("held_by", "array<int>", "Replicas proven to hold every committed record."),
         col("next_leader", "int", "Who would be elected from the ISR, else the ELR; NULL: nobody, or not known."),
         col("clean_from_offset", "bigint", "No record below this would be gone with a leader from either."),
         col("clean_lost_lower", "bigint", "Records of the leader that such a leader lacks, at least."),
@@ -417,10 +398,10 @@ CONTROLLER_EPISODES: Final = TableSpec(
     ("cluster_id", "controller_epoch", "controller_id", "sequence"),
     (
         CLUSTER,
-        col("controller_id", "int", "Controller; -1 where nothing says.", nullable=False),
-        col("controller_epoch", "int", "Its epoch.", nullable=False),
+        required("controller_id", "int", "Controller; -1 where nothing says."),
+        required("controller_epoch", "int", "Its epoch."),
         SEQUENCE,
-        col("elected_at", "timestamp", "When its epoch began, UTC.", nullable=False),
+        required("elected_at", "timestamp", "When its epoch began, UTC."),
         col("ended_at", "timestamp", "When it ended, UTC; NULL while it lasts."),
         col(
             "without_controller_ms",
@@ -430,28 +411,26 @@ CONTROLLER_EPISODES: Final = TableSpec(
         ),
         col("ready_at", "timestamp", "When it logged that it was ready, UTC; NULL where no line tells."),
         col("took_over_ms", "bigint", "From its first line as controller to ready_at; NULL where one is not known."),
-        col(
+        required(
             "steps",
             "array<string>",
             "Steps of its take-over as logged, each with the milliseconds since the first: 'register_handlers +3'.",
-            nullable=False,
         ),
         col("found_brokers", "array<int>", "Live brokers that it found; NULL where no line tells."),
         col("found_partitions_count", "int", "Partitions that it found; NULL where no line tells (DEBUG since 2.3)."),
         col("found_offline_count", "int", "Of these: offline once it had tried to elect leaders."),
-        col("elections_count", "int", "Rows of gold.leader_elections of it, new partitions included.", nullable=False),
-        col("left_leaderless_count", "int", "Of these: without a leader.", nullable=False),
-        col("requests_count", "int", "Rows of gold.propagation_delays of it: requests to one broker.", nullable=False),
-        col("requests_not_applied_count", "int", "Of these: not received, refused or failed.", nullable=False),
-        col("brokers_came_count", "int", "Brokers of which it noticed that they came.", nullable=False),
-        col("brokers_went_count", "int", "Brokers of which it noticed that they went.", nullable=False),
-        col("reassignments_count", "int", "Partitions of which it completed a reassignment.", nullable=False),
-        col("deletions_count", "int", "Topics whose deletion it completed.", nullable=False),
-        col(
+        required("elections_count", "int", "Rows of gold.leader_elections of it, new partitions included."),
+        required("left_leaderless_count", "int", "Of these: without a leader."),
+        required("requests_count", "int", "Rows of gold.propagation_delays of it: requests to one broker."),
+        required("requests_not_applied_count", "int", "Of these: not received, refused or failed."),
+        required("brokers_came_count", "int", "Brokers of which it noticed that they came."),
+        required("brokers_went_count", "int", "Brokers of which it noticed that they went."),
+        required("reassignments_count", "int", "Partitions of which it completed a reassignment."),
+        required("deletions_count", "int", "Topics whose deletion it completed."),
+        required(
             "trouble",
             "array<string>",
             "What it failed of, left out or waited for: event types of controller.log, with how often.",
-            nullable=False,
         ),
         col("resigned_ms", "bigint", "How long its resignation took; NULL where it logged none."),
         *PROVENANCE,
@@ -465,14 +444,13 @@ FINDING_HISTORY: Final = TableSpec(
     ("cluster_id", "divergence_id"),
     (
         *(column for column in DIVERGENCES.columns if column.name in _TOLD),
-        col("records", "array<string>", "Ids of the records that said so; they may be gone.", nullable=False),
-        col(
+        required("records", "array<string>", "Ids of the records that said so; they may be gone."),
+        required(
             "first_seen_run",
             "int",
             "Run that found it first; runs are counted by what they found new in bronze, from 1.",
-            nullable=False,
         ),
-        col("last_seen_run", "int", "The last run that found it.", nullable=False),
+        required("last_seen_run", "int", "The last run that found it."),
         col("withdrawn_run", "int", "The run that found it no longer; NULL while it stands."),
         col("withdrawn_because", "string", "Why, in a sentence; NULL while it stands."),
         col("replaced_by", "string", "The finding that the same rule then made of the same subject; NULL: none."),

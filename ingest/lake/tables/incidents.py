@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.shared import CLUSTER, HARMS, INTERVAL, INTERVAL_ORDER, PROVENANCE, SEQUENCE
-from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.spec import TableSpec, col, required
 
 INCIDENT_CAUSES: Final = (
     "broker_died",  # its process ended without an order to
@@ -38,7 +38,7 @@ INCIDENT_EVENT_KINDS: Final = (
     "finding",
     "broker_returned",
 )
-_INCIDENT: Final = col("incident_id", "string", "Hash of the cluster and of its first cause.", nullable=False)
+_INCIDENT: Final = required("incident_id", "string", "Hash of the cluster and of its first cause.")
 
 INCIDENTS: Final = TableSpec(
     "gold",
@@ -49,32 +49,30 @@ INCIDENTS: Final = TableSpec(
     (
         CLUSTER,
         _INCIDENT,
-        col("cause", "string", "What began it.", nullable=False, vocabulary=INCIDENT_CAUSES),
-        col("confidence", "string", "How the cause is known.", nullable=False, vocabulary=CONFIDENCES),
-        col("brokers", "array<int>", "Brokers that were away, or whose replicas were.", nullable=False),
+        required("cause", "string", "What began it.", vocabulary=INCIDENT_CAUSES),
+        required("confidence", "string", "How the cause is known.", vocabulary=CONFIDENCES),
+        required("brokers", "array<int>", "Brokers that were away, or whose replicas were."),
         *INTERVAL,
         col(
             "valid_from_lower",
             "timestamp",
             "Earliest instant it can have begun: the last sign of life of the broker; NULL where valid_from is exact.",
         ),
-        col("harm", "string", "The worst that is proven, or possible.", nullable=False, vocabulary=HARMS),
-        col("partitions_count", "int", "Partitions that anything happened to.", nullable=False),
-        col(
-            "unavailable_partitions_count", "int", "Of these: without a live, or a registered, leader.", nullable=False
-        ),
+        required("harm", "string", "The worst that is proven, or possible.", vocabulary=HARMS),
+        required("partitions_count", "int", "Partitions that anything happened to."),
+        required("unavailable_partitions_count", "int", "Of these: without a live, or a registered, leader."),
         col(
             "unavailable_ms",
             "bigint",
             "How long at least, the times of all partitions together; NULL where one is still without.",
         ),
-        col("under_min_isr_partitions_count", "int", "Partitions under min.insync.replicas.", nullable=False),
-        col("elections_count", "int", "Leaders that changed, unclean elections included.", nullable=False),
-        col("unclean_elections_count", "int", "Of these: to a replica outside of the ISR.", nullable=False),
-        col("lost_count_lower", "bigint", "Committed records lost, at least.", nullable=False),
+        required("under_min_isr_partitions_count", "int", "Partitions under min.insync.replicas."),
+        required("elections_count", "int", "Leaders that changed, unclean elections included."),
+        required("unclean_elections_count", "int", "Of these: to a replica outside of the ISR."),
+        required("lost_count_lower", "bigint", "Committed records lost, at least."),
         col("lost_count_upper", "bigint", "Committed records lost, at most; NULL: not bounded."),
-        col("findings_count", "int", "Errors and warnings of gold.divergences among it.", nullable=False),
-        col("summary", "string", "All of it in a few sentences.", nullable=False),
+        required("findings_count", "int", "Errors and warnings of gold.divergences among it."),
+        required("summary", "string", "All of it in a few sentences."),
         *PROVENANCE,
     ),
     constraints=INTERVAL_ORDER | {"begin_order": "valid_from_lower IS NULL OR valid_from_lower <= valid_from"},
@@ -90,14 +88,14 @@ INCIDENT_EVENTS: Final = TableSpec(
         CLUSTER,
         _INCIDENT,
         SEQUENCE,
-        col("began_at", "timestamp", "When it happened, or the first of them began, UTC.", nullable=False),
+        required("began_at", "timestamp", "When it happened, or the first of them began, UTC."),
         col("ended_at", "timestamp", "When the last of them ended, UTC; NULL: not over."),
-        col("event_kind", "string", "What happened.", nullable=False, vocabulary=INCIDENT_EVENT_KINDS),
+        required("event_kind", "string", "What happened.", vocabulary=INCIDENT_EVENT_KINDS),
         col("broker_id", "int", "Broker of the cause; NULL where none is known."),
-        col("rows_count", "int", "How many intervals, elections or findings it stands for.", nullable=False),
-        col("partitions_count", "int", "Of how many partitions; 0 where it is of none.", nullable=False),
-        col("partitions", "array<string>", "The first of them, at most ten.", nullable=False),
-        col("description", "string", "All of it in a sentence.", nullable=False),
+        required("rows_count", "int", "How many intervals, elections or findings it stands for."),
+        required("partitions_count", "int", "Of how many partitions; 0 where it is of none."),
+        required("partitions", "array<string>", "The first of them, at most ten."),
+        required("description", "string", "All of it in a sentence."),
         *PROVENANCE,
     ),
     constraints={"event_order": "ended_at IS NULL OR began_at <= ended_at"},

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.spec import Column, TableSpec, col
+from ingest.lake.tables.spec import Column, TableSpec, col, required
 
-STEP: Final = col("step", "string", "Step of the run.", nullable=False)
+STEP: Final = required("step", "string", "Step of the run.")
 
 RUNS: Final = TableSpec(
     "kept",
@@ -18,26 +18,26 @@ RUNS: Final = TableSpec(
     "one row per run that ended well and was not over at once",
     ("run_number", "ended_at"),
     (
-        col("run_number", "int", "Counts the runs that found bronze changed, from 1.", nullable=False),
-        col("program", "string", "Fingerprint of the program that ran.", nullable=False),
-        col("evidence", "map<string,bigint>", "Version of each table of bronze that was read.", nullable=False),
+        required("run_number", "int", "Counts the runs that found bronze changed, from 1."),
+        required("program", "string", "Fingerprint of the program that ran."),
+        required("evidence", "map<string,bigint>", "Version of each table of bronze that was read."),
         col("evidence_until", "timestamp", "When the newest file in it was ingested; NULL where there is none."),
-        col("tables", "map<string,bigint>", "Version of each table that was written, when it ended.", nullable=False),
-        col("report", "string", "What it reported, as JSON.", nullable=False),
-        col("ended_at", "timestamp", "When it ended: our clock.", nullable=False),
+        required("tables", "map<string,bigint>", "Version of each table that was written, when it ended."),
+        required("report", "string", "What it reported, as JSON."),
+        required("ended_at", "timestamp", "When it ended: our clock."),
     ),
 )
 
 #: What is kept of each key of a fold: columns that the fold gives beside its tables', with their types.
 OF_KEY: Final[tuple[Column, ...]] = (
-    col("evidence_count", "bigint", "Rows of its evidence.", nullable=False),
-    col("evidence_hash", "array<bigint>", "Hashes of all of them, whatever their order.", nullable=False),
-    col("asked", "array<string>", "What it asked of the facts it was given beside.", nullable=False),
-    col("answers", "string", "Hash of all answers.", nullable=False),
+    required("evidence_count", "bigint", "Rows of its evidence."),
+    required("evidence_hash", "array<bigint>", "Hashes of all of them, whatever their order."),
+    required("asked", "array<string>", "What it asked of the facts it was given beside."),
+    required("answers", "string", "Hash of all answers."),
 )
 #: By some of these the evidence of each fold is grouped.
 _KEY: Final = (
-    col("cluster_id", "string", "Cluster.", nullable=False),
+    required("cluster_id", "string", "Cluster."),
     col("topic", "string", "Topic; NULL, as the others are, where the step does not group by it."),
     col("topic_incarnation", "string", "Its incarnation."),
     col("partition_id", "int", "Partition."),
@@ -60,7 +60,7 @@ JUDGED_ROWS: Final = TableSpec(
     (),
     (
         STEP,
-        col("table_name", "string", "gold.divergences, or what else the row is.", nullable=False),
+        required("table_name", "string", "gold.divergences, or what else the row is."),
         *(col(column.name, column.type, column.comment) for column in DIVERGENCES.columns),
         col("rule", "string", "Of a verdict: the rule."),
         col("verdict", "string", "Kept, broken or not to be judged."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.shared import CLUSTER
-from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.spec import TableSpec, col, required
 
 VERDICTS: Final = ("kept", "broken", "cannot_be_judged")
 
@@ -15,24 +15,23 @@ CHECK_RESULTS: Final = TableSpec(
     "one row per (run, check): an expectation over a table, or a rule over the timelines",
     ("run_id", "check_id"),
     (
-        col("run_id", "string", "Run that checked.", nullable=False),
-        col("check_id", "string", "TABLE.EXPECTATION, or the rule's id.", nullable=False),
-        col("table_name", "string", "Table the check owns.", nullable=False),
-        col(
+        required("run_id", "string", "Run that checked."),
+        required("check_id", "string", "TABLE.EXPECTATION, or the rule's id."),
+        required("table_name", "string", "Table the check owns."),
+        required(
             "severity",
             "string",
             "critical fails the gate; warning is reported.",
-            nullable=False,
             vocabulary=("critical", "warning", "info"),
         ),
-        col("verdict", "string", "Verdict.", nullable=False, vocabulary=VERDICTS),
+        required("verdict", "string", "Verdict.", vocabulary=VERDICTS),
         col("checked_count", "bigint", "Rows, or cases, judged."),
         col("broken_count", "bigint", "Those that break it."),
         col("examples", "string", "First offending rows as JSON; NULL where there are none."),
-        col("explanation", "string", "What the check means, in a sentence.", nullable=False),
-        col("rules_fingerprint", "string", "Fingerprint of the set of checks that judged.", nullable=False),
-        col("model_version", "string", "Version of the rules.", nullable=False),
-        col("run_at", "timestamp", "When it ran: our clock.", nullable=False),
+        required("explanation", "string", "What the check means, in a sentence."),
+        required("rules_fingerprint", "string", "Fingerprint of the set of checks that judged."),
+        required("model_version", "string", "Version of the rules."),
+        required("run_at", "timestamp", "When it ran: our clock."),
     ),
 )
 
@@ -42,14 +41,12 @@ RUN_METRICS: Final = TableSpec(
     "one row per (run, metric, cluster, subject)",
     ("run_id", "metric", "cluster_id", "subject"),
     (
-        col("run_id", "string", "Run that measured.", nullable=False),
+        required("run_id", "string", "Run that measured."),
         CLUSTER,
-        col("metric", "string", "Name, unit included.", nullable=False),
-        col(
-            "subject", "string", "What it is about: a version, a broker, a table; empty for the whole.", nullable=False
-        ),
-        col("value", "double", "Value.", nullable=False),
-        col("run_at", "timestamp", "When it was measured: our clock.", nullable=False),
+        required("metric", "string", "Name, unit included."),
+        required("subject", "string", "What it is about: a version, a broker, a table; empty for the whole."),
+        required("value", "double", "Value."),
+        required("run_at", "timestamp", "When it was measured: our clock."),
     ),
 )
 
@@ -71,23 +68,21 @@ EVIDENCE_COVERAGE: Final = TableSpec(
     ("cluster_id", "source_kind", "broker_id", "source_file", "coverage", "valid_from"),
     (
         CLUSTER,
-        col("source_kind", "string", "Kind of source, or 'clock' for an interval of a broker's clock.", nullable=False),
-        col("broker_id", "int", "Broker; -1 for what belongs to none.", nullable=False),
-        col(
+        required("source_kind", "string", "Kind of source, or 'clock' for an interval of a broker's clock."),
+        required("broker_id", "int", "Broker; -1 for what belongs to none."),
+        required(
             "source_file",
             "string",
             "File; 'segment N' of a clock; of a gap the file before it, the one not read, or the one that tells of"
             " it; of too_coarse the first.",
-            nullable=False,
         ),
-        col(
+        required(
             "coverage",
             "string",
             "covered: a file that was read, or a clock. gap: lines or answers are missing. Beside covered: too_coarse,"
             " nothing below level_floor was seen and rules need it; out_of_order, the file's times jump back as no"
             " clock explains; clock_set_back, the file tells this time twice: once, or twice, its corrected times jump"
             " back by more than a minute.",
-            nullable=False,
             vocabulary=("covered", "gap", "out_of_order", "clock_set_back", "too_coarse"),
         ),
         col(
@@ -98,9 +93,9 @@ EVIDENCE_COVERAGE: Final = TableSpec(
             vocabulary=(*GAP_REASONS, NOT_CAPTURED),
         ),
         col("level_floor", "string", "Lowest log level seen; NULL for what has none."),
-        col("valid_from", "timestamp", "First instant, as printed and in UTC.", nullable=False),
-        col("valid_to", "timestamp", "Last instant, as printed and in UTC.", nullable=False),
-        col("records_count", "bigint", "Records in it.", nullable=False),
+        required("valid_from", "timestamp", "First instant, as printed and in UTC."),
+        required("valid_to", "timestamp", "Last instant, as printed and in UTC."),
+        required("records_count", "bigint", "Records in it."),
         col("clock_verdict", "string", "How the broker's clock stood; NULL for files.", vocabulary=CLOCK_VERDICTS),
         col("clock_reference", "int", "Clock that offsets are relative to: -1 ZooKeeper's, else a broker's."),
         col("clock_offset_lower_ms", "bigint", "The broker's clock was at least so much ahead; NULL where unbounded."),
@@ -120,20 +115,19 @@ UNRECOGNISED_TEMPLATES: Final = TableSpec(
     ("cluster_id", "kafka_version", "source_kind", "logger", "template"),
     (
         CLUSTER,
-        col(
+        required(
             "kafka_version",
             "string",
             "Version that a log of the broker states, several with commas; 'unknown' where none does.",
-            nullable=False,
         ),
-        col("source_kind", "string", "Kind of source.", nullable=False),
-        col("logger", "string", "Logger; empty where the layout prints none.", nullable=False),
-        col("template", "string", "The message, its values taken out.", nullable=False),
-        col("records_count", "bigint", "Records.", nullable=False),
+        required("source_kind", "string", "Kind of source."),
+        required("logger", "string", "Logger; empty where the layout prints none."),
+        required("template", "string", "The message, its values taken out."),
+        required("records_count", "bigint", "Records."),
         col("log_level", "string", "Level of the example."),
         col("first_event_time", "timestamp", "First of them, UTC."),
         col("last_event_time", "timestamp", "Last of them, UTC."),
-        col("example_record_id", "string", "First record by time and id, bronze.log_records.", nullable=False),
+        required("example_record_id", "string", "First record by time and id, bronze.log_records."),
         col("source_file", "string", "Its file."),
         col("source_line", "int", "Its line."),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.shared import CLUSTER, INTERVAL, INTERVAL_ORDER, PROVENANCE, SEQUENCE
-from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.spec import TableSpec, col, required
 
 QUORUM_TIMELINE: Final = TableSpec(
     "silver",
@@ -15,7 +15,7 @@ QUORUM_TIMELINE: Final = TableSpec(
     (
         CLUSTER,
         SEQUENCE,
-        col("epoch", "int", "Epoch of the quorum; what its leader decides as controller has it, too.", nullable=False),
+        required("epoch", "int", "Epoch of the quorum; what its leader decides as controller has it, too."),
         col(
             "leader_id",
             "int",
@@ -27,13 +27,12 @@ QUORUM_TIMELINE: Final = TableSpec(
         col("observers", "array<int>", "Nodes that fetch and do not vote, by the last answer to DescribeQuorum."),
         col("kraft_version", "int", "kraft.version: 1 where voters may come and go (KIP-853); NULL: nothing says."),
         *INTERVAL,
-        col(
+        required(
             "began_by",
             "string",
             "leader_elected; election_started: a node stood for election, or heard of one; leader_resigned: the leader"
             " did, or started again; voters_changed, kraft_version_changed: by a record; members_described: an answer"
             " names others than before; first_seen: what is known begins here.",
-            nullable=False,
             vocabulary=(
                 "leader_elected",
                 "election_started",
@@ -70,12 +69,11 @@ QUORUM_TIMELINE: Final = TableSpec(
             "Since when voters, until that end, gave their leader up for lost; NULL: none did.",
         ),
         col("high_watermark", "bigint", "Highest high watermark of the metadata log that is stated; NULL: none is."),
-        col(
+        required(
             "source",
             "string",
             "What says that it began: a record of the metadata log, a line of a node, an answer to DescribeQuorum, or a"
             " node's quorum-state.",
-            nullable=False,
             vocabulary=("metadata_log", "node_log", "description", "quorum_state"),
         ),
         *PROVENANCE,

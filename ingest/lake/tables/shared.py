@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingest.lake.tables.spec import Column, col
+from ingest.lake.tables.spec import Column, col, required
 
 PARTITION_STATES: Final = ("NewPartition", "OnlinePartition", "OfflinePartition", "NonExistentPartition")
 REPLICA_STATES: Final = (
@@ -44,31 +44,30 @@ OFFSET_KINDS: Final = (
     "fetch_offset",  # where a fetcher began: log end offset or high watermark, by version
 )
 
-CLUSTER: Final = col("cluster_id", "string", "Cluster.", nullable=False)
+CLUSTER: Final = required("cluster_id", "string", "Cluster.")
 PARTITION: Final = (
     CLUSTER,
-    col("topic", "string", "Topic.", nullable=False),
-    col(
+    required("topic", "string", "Topic."),
+    required(
         "topic_incarnation",
         "string",
         "Topic id, else creation zxid of the topic's znode, else its first evidence: a topic"
         " deleted and created again is another incarnation.",
-        nullable=False,
     ),
-    col("partition_id", "int", "Partition.", nullable=False),
+    required("partition_id", "int", "Partition."),
 )
 PARTITION_KEY: Final = ("cluster_id", "topic", "topic_incarnation", "partition_id")
-SEQUENCE: Final = col(
-    "sequence", "int", "Order of the intervals of one key, from 0: zero-length intervals are real.", nullable=False
+SEQUENCE: Final = required(
+    "sequence", "int", "Order of the intervals of one key, from 0: zero-length intervals are real."
 )
 INTERVAL: Final = (
-    col("valid_from", "timestamp", "Instant the interval began, UTC, inclusive.", nullable=False),
+    required("valid_from", "timestamp", "Instant the interval began, UTC, inclusive."),
     col("valid_to", "timestamp", "Instant it ended, UTC, exclusive; NULL while open."),
 )
 PROVENANCE: Final[tuple[Column, ...]] = (
-    col("evidence", "array<string>", "Ids of the bronze records that say so.", nullable=False),
+    required("evidence", "array<string>", "Ids of the bronze records that say so."),
     col("inferred_from", "string", "Why the row is inferred; NULL where it was observed.", vocabulary=INFERRED_FROM),
-    col("model_version", "string", "Version of the rules that made the row.", nullable=False),
+    required("model_version", "string", "Version of the rules that made the row."),
 )
 #: A constraint of every table of intervals.
 INTERVAL_ORDER: Final = {"interval_order": "valid_to IS NULL OR valid_from <= valid_to"}

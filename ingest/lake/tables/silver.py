@@ -17,7 +17,7 @@ from ingest.lake.tables.shared import (
     REPLICA_STATES,
     SEQUENCE,
 )
-from ingest.lake.tables.spec import Column, TableSpec, col
+from ingest.lake.tables.spec import Column, TableSpec, col, required
 
 
 def _timeline(name: str, grain: str, key: tuple[str, ...], *columns: Column, version: int = 1) -> TableSpec:
@@ -32,8 +32,8 @@ CONTROLLER_EPOCH_TIMELINE: Final = _timeline(
     "controller_epoch_timeline",
     "one row per (cluster, controller epoch, controller that claims it)",
     ("cluster_id", "controller_epoch", "controller_id", "sequence"),
-    col("controller_id", "int", "Broker that held the epoch; -1 where nothing says.", nullable=False),
-    col("controller_epoch", "int", "Controller epoch.", nullable=False),
+    required("controller_id", "int", "Broker that held the epoch; -1 where nothing says."),
+    required("controller_epoch", "int", "Controller epoch."),
     SEQUENCE,
     *INTERVAL,
     col(
@@ -48,7 +48,7 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
     "broker_liveness_timeline",
     "one row per (broker, registration in /brokers/ids; in a KRaft cluster, time that it was not fenced)",
     ("cluster_id", "broker_id", "sequence"),
-    col("broker_id", "int", "Broker.", nullable=False),
+    required("broker_id", "int", "Broker."),
     SEQUENCE,
     *INTERVAL,
     col(
@@ -85,7 +85,7 @@ PARTITION_STATE_TIMELINE: Final = _timeline(
     "one row per (partition, interval in one state of the controller's partition state machine)",
     (*PARTITION_KEY, "sequence"),
     SEQUENCE,
-    col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=PARTITION_STATES),
+    required("state", "string", "State, Kafka's spelling.", vocabulary=PARTITION_STATES),
     *INTERVAL,
     col("controller_id", "int", "Controller that holds the state."),
     col("controller_epoch", "int", "Its epoch."),
@@ -95,9 +95,9 @@ REPLICA_STATE_TIMELINE: Final = _timeline(
     "replica_state_timeline",
     "one row per (replica, interval in one state of the controller's replica state machine)",
     (*PARTITION_KEY, "replica_id", "sequence"),
-    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+    required("replica_id", "int", "Replica: its broker's id."),
     SEQUENCE,
-    col("state", "string", "State, Kafka's spelling.", nullable=False, vocabulary=REPLICA_STATES),
+    required("state", "string", "State, Kafka's spelling.", vocabulary=REPLICA_STATES),
     *INTERVAL,
     col("controller_id", "int", "Controller that holds the state."),
     col("controller_epoch", "int", "Its epoch."),
@@ -108,9 +108,9 @@ LEADER_AND_ISR_TIMELINE: Final = _timeline(
     "one row per (partition, interval of one decided leader, leader epoch and ISR)",
     (*PARTITION_KEY, "sequence"),
     SEQUENCE,
-    col("leader", "int", "Leader's broker id; -1 none.", nullable=False),
-    col("leader_epoch", "int", "Leader epoch.", nullable=False),
-    col("isr", "array<int>", "In-sync replicas in the order written.", nullable=False),
+    required("leader", "int", "Leader's broker id; -1 none."),
+    required("leader_epoch", "int", "Leader epoch."),
+    required("isr", "array<int>", "In-sync replicas in the order written."),
     col("controller_epoch", "int", "Controller epoch stored with the state; NULL where unknown."),
     col("partition_epoch", "int", "Version of the partition's state (znode version); NULL where unknown."),
     col("leader_recovery_state", "int", "0 recovered, 1 recovering."),
@@ -141,7 +141,7 @@ ASSIGNMENT_TIMELINE: Final = _timeline(
     "one row per (partition, interval of one replica assignment)",
     (*PARTITION_KEY, "sequence"),
     SEQUENCE,
-    col("replicas", "array<int>", "Assigned replicas, the preferred leader first.", nullable=False),
+    required("replicas", "array<int>", "Assigned replicas, the preferred leader first."),
     col("adding_replicas", "array<int>", "Replicas being added; NULL where the version does not say."),
     col("removing_replicas", "array<int>", "Replicas being removed; NULL where the version does not say."),
     *INTERVAL,
@@ -151,20 +151,18 @@ REPLICA_ROLE_TIMELINE: Final = _timeline(
     "replica_role_timeline",
     "one row per (partition, broker, view, interval): what one broker believed of one partition",
     (*PARTITION_KEY, "broker_id", "view", "sequence"),
-    col("broker_id", "int", "Broker that believes.", nullable=False),
-    col(
+    required("broker_id", "int", "Broker that believes."),
+    required(
         "view",
         "string",
         "replica_manager: what it acts as; metadata_cache: what it tells clients.",
-        nullable=False,
         vocabulary=("replica_manager", "metadata_cache"),
     ),
     SEQUENCE,
-    col(
+    required(
         "role",
         "string",
         "leader, follower, or none (stopped, or not in its cache); in the cache: cached.",
-        nullable=False,
         vocabulary=("leader", "follower", "none", "cached"),
     ),
     col("leader", "int", "Whom it believes to lead; NULL where nothing says."),
@@ -181,13 +179,12 @@ FETCHER_TIMELINE: Final = _timeline(
     "one row per (partition, broker, interval): whom one broker fetched the partition from, or since when its fetcher"
     " had given it up",
     (*PARTITION_KEY, "broker_id", "sequence"),
-    col("broker_id", "int", "Broker that fetches.", nullable=False),
+    required("broker_id", "int", "Broker that fetches."),
     SEQUENCE,
-    col(
+    required(
         "state",
         "string",
         "failed: the fetcher gave the partition up, and nothing fetches it.",
-        nullable=False,
         vocabulary=("fetching", "failed"),
     ),
     col("leader", "int", "Whom it fetches from; NULL where nothing says."),
@@ -209,12 +206,7 @@ FETCHER_TIMELINE: Final = _timeline(
         "removed from the thread, added again, given up, or a new process; NULL while open.",
         vocabulary=("removed", "added_again", "failed", "process_started"),
     ),
-    col(
-        "failure_count",
-        "int",
-        "Lines of trouble with it: failed fetches, refused epochs, offsets out of range.",
-        nullable=False,
-    ),
+    required("failure_count", "int", "Lines of trouble with it: failed fetches, refused epochs, offsets out of range."),
     col("last_failure", "string", "Event type of the last of them; NULL without any."),
 )
 
@@ -223,7 +215,7 @@ REPLICA_OFFSET_TIMELINE: Final = _timeline(
     "one row per (replica, interval): what is proven of its offsets at every instant of it; and per (replica, answer of"
     " a broker): a row without length, at an instant between asking and answering, where the bounds meet",
     (*PARTITION_KEY, "replica_id", "sequence"),
-    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
+    required("replica_id", "int", "Replica: its broker's id."),
     SEQUENCE,
     *INTERVAL,
     col("high_watermark_lower", "bigint", "The high watermark is at least this; NULL: not bounded."),
@@ -239,8 +231,8 @@ LOG_SEGMENT_TIMELINE: Final = _timeline(
     "one row per (replica, segment of its log): from the roll that began it to its deletion; one that begins at the"
     " same offset after that is another",
     (*PARTITION_KEY, "replica_id", "base_offset", "sequence"),
-    col("replica_id", "int", "Replica: its broker's id.", nullable=False),
-    col("base_offset", "bigint", "The segment's base offset: where the log ended when it began.", nullable=False),
+    required("replica_id", "int", "Replica: its broker's id."),
+    required("base_offset", "bigint", "The segment's base offset: where the log ended when it began."),
     SEQUENCE,
     *INTERVAL,
     col("closed_at", "timestamp", "When the next one was begun; NULL while it is the active one, or not known."),
@@ -251,7 +243,7 @@ LOG_SEGMENT_TIMELINE: Final = _timeline(
     ),
     col("size_bytes", "bigint", "Its size when it was last seen; NULL: not known."),
     col("index_entries_count", "bigint", "Entries of its offset index when that was last read; NULL: never."),
-    col("recovered_count", "int", "How often a start walked through it.", nullable=False),
+    required("recovered_count", "int", "How often a start walked through it."),
     col(
         "ended_by",
         "string",
@@ -275,8 +267,8 @@ TOPIC_INCARNATIONS: Final = TableSpec(
     ("cluster_id", "topic", "topic_incarnation"),
     (
         CLUSTER,
-        col("topic", "string", "Topic.", nullable=False),
-        col("topic_incarnation", "string", "Topic id, else creation zxid, else its first evidence.", nullable=False),
+        required("topic", "string", "Topic."),
+        required("topic_incarnation", "string", "Topic id, else creation zxid, else its first evidence."),
         col(
             "valid_from",
             "timestamp",

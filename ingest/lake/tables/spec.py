@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from pyspark.sql import types as T
@@ -42,8 +43,9 @@ FILTERED: Final = (
     *("detected_at", "elected_at", "event_at", "decided_at", "run_at"),
 )
 
-#: As specs write it.
+#: As specs write it: ``col`` where NULL is a value, ``required`` where it is none.
 col: Final = Column
+required: Final = partial(Column, nullable=False)
 
 
 @dataclass(frozen=True)

@@ -5,43 +5,36 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.bronze.columns import KIND, record_table
-from ingest.lake.tables.spec import col
+from ingest.lake.tables.spec import col, required
 
 _ASKED = (
-    col("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC.", nullable=False),
-    col("received_at", "timestamp", "When the answer was there, by the client's clock, UTC.", nullable=False),
+    required("sent_at", "timestamp", "When the request was sent, by the client's clock, UTC."),
+    required("received_at", "timestamp", "When the answer was there, by the client's clock, UTC."),
 )
 
 OFFSET_PROBES: Final = record_table(
     "offset_probes",
     "one row per (file of probes, answer of a broker to ListOffsets for one partition)",
     *_ASKED,
-    col(
+    required(
         "replica_id",
         "int",
         "As whom the client asked: -1 a consumer, whom only a leader answers, with its high watermark; -2 a"
         " debugging client, whom any replica answers with its log end offset.",
-        nullable=False,
     ),
-    col(
-        "target_timestamp",
-        "bigint",
-        "Timestamp of the request: -1 latest, -2 earliest (the log start offset).",
-        nullable=False,
-    ),
-    col(
+    required("target_timestamp", "bigint", "Timestamp of the request: -1 latest, -2 earliest (the log start offset)."),
+    required(
         "isolation_level",
         "int",
         "Isolation level of the request: 0 read_uncommitted; 1 read_committed, whom the last stable offset is told"
         " in place of the high watermark.",
-        nullable=False,
     ),
-    col("topic", "string", "Topic.", nullable=False),
-    col("partition_id", "int", "Partition.", nullable=False),
+    required("topic", "string", "Topic."),
+    required("partition_id", "int", "Partition."),
     col("offset", "bigint", "The offset; NULL where the broker answered with an error."),
-    col("error_code", "int", "Kafka's code of the error; 0 for none.", nullable=False),
+    required("error_code", "int", "Kafka's code of the error; 0 for none."),
     of=(
-        col("broker_id", "int", "Broker that answered.", nullable=False),
+        required("broker_id", "int", "Broker that answered."),
         KIND,
     ),
 )
@@ -68,7 +61,7 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
     "one row per (file of descriptions, line of a broker's answer: a cluster, a topic, a log directory, a topic's"
     " replicas in a log directory, a quorum, or all reassignments under way)",
     *_ASKED,
-    col(
+    required(
         "description_type",
         "string",
         "What is described. cluster, topic: Metadata. topic_gone: the broker's Metadata names the topic no longer."
@@ -76,7 +69,6 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
         " quorum: DescribeQuorum, which brokers pass on to the active controller. log_dir, log_dir_topic:"
         " DescribeLogDirs. reassignments: ListPartitionReassignments; every one under way, an empty array where none"
         " is.",
-        nullable=False,
         vocabulary=DESCRIPTION_TYPES,
     ),
     col("metadata_cluster_id", "string", "Of cluster: the id that the broker states; NULL up to 0.10.0."),
@@ -136,7 +128,7 @@ CLUSTER_DESCRIPTIONS: Final = record_table(
         "Of reassignments: the partitions being reassigned; replicas are all, those added and removed included.",
     ),
     of=(
-        col("broker_id", "int", "Broker that answered: what follows is its own view.", nullable=False),
+        required("broker_id", "int", "Broker that answered: what follows is its own view."),
         KIND,
     ),
     version=2,
@@ -146,16 +138,16 @@ CAPTURE_GAPS: Final = record_table(
     "capture_gaps",
     "one row per (file of a capture, line that says that something could not be recorded); an outage has a line when it"
     " begins and one when it ends",
-    col("missed_from", "timestamp", "Since when, by the capture's clock, UTC.", nullable=False),
+    required("missed_from", "timestamp", "Since when, by the capture's clock, UTC."),
     col(
         "missed_to",
         "timestamp",
         "Until when, by the capture's clock, UTC; missed_from where something is not recorded at all. NULL in the"
         " line of an outage's beginning.",
     ),
-    col("missed_source", "string", "What was missed, as probes, znodes, log dirs, logs.", nullable=False),
-    col("missed_of", "string", "Of whom: a broker, a path, ZooKeeper; empty for all.", nullable=False),
-    col("reason", "string", "Why, in the capture's words.", nullable=False),
+    required("missed_source", "string", "What was missed, as probes, znodes, log dirs, logs."),
+    required("missed_of", "string", "Of whom: a broker, a path, ZooKeeper; empty for all."),
+    required("reason", "string", "Why, in the capture's words."),
     of=(
         col("broker_id", "int", "Broker whose answers or files were missed; NULL where it is none's."),
         KIND,

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingest.lake.tables.bronze.kinds import SOURCE_KINDS
-from ingest.lake.tables.spec import Column, TableSpec, col
+from ingest.lake.tables.spec import Column, TableSpec, col, required
 
-CLUSTER = col(
+CLUSTER = required(
     "cluster_id",
     "string",
     "Cluster: given, else /cluster/id, else the log's Cluster ID line, else Metadata's ClusterId, else meta.properties,"
     " else 'unknown-' and a hash of the creation zxid and time of /brokers, else 'unknown'.",
-    nullable=False,
 )
-FILE = col("file_id", "string", "The file, bronze.ingested_files.file_id.", nullable=False)
+FILE = required("file_id", "string", "The file, bronze.ingested_files.file_id.")
 BROKER = col("broker_id", "int", "Broker whose machine the file comes from; NULL where nothing says.")
-KIND = col("source_kind", "string", "What the file was recognised as.", nullable=False, vocabulary=SOURCE_KINDS)
-RECORD = col(
+KIND = required("source_kind", "string", "What the file was recognised as.", vocabulary=SOURCE_KINDS)
+RECORD = required(
     "record_id",
     "string",
     "Hash of cluster, broker, source kind, the first record's first line, the byte offset and the record's bytes.",
-    nullable=False,
 )
 PLACE = (
-    col("source_file", "string", "Path below the path given; ARCHIVE!MEMBER inside an archive.", nullable=False),
-    col("source_line", "int", "Line in the uncompressed file, from 1.", nullable=False),
-    col("byte_offset", "bigint", "First byte in the uncompressed file.", nullable=False),
-    col("byte_length", "bigint", "Bytes of the record, line ends and continuation lines included.", nullable=False),
+    required("source_file", "string", "Path below the path given; ARCHIVE!MEMBER inside an archive."),
+    required("source_line", "int", "Line in the uncompressed file, from 1."),
+    required("byte_offset", "bigint", "First byte in the uncompressed file."),
+    required("byte_length", "bigint", "Bytes of the record, line ends and continuation lines included."),
 )
 INGESTED_AT = col("ingested_at", "timestamp", "When this row was written: our clock, no fact of the cluster.")
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze.columns import BROKER, record_table
 from ingest.lake.tables.bronze.kinds import READ_PARTITION_FILE_KINDS, SourceKind
-from ingest.lake.tables.spec import col
+from ingest.lake.tables.spec import col, required
 
 #: When a copy was made.
 COPIED: Final = (
@@ -15,13 +15,12 @@ COPIED: Final = (
 )
 #: Which partition a file of a partition's directory is of.
 _DIRECTORY = (
-    col("topic", "string", "Topic, from the name of the partition's directory.", nullable=False),
-    col("partition_id", "int", "Partition, from the name of its directory.", nullable=False),
-    col(
+    required("topic", "string", "Topic, from the name of the partition's directory."),
+    required("partition_id", "int", "Partition, from the name of its directory."),
+    required(
         "directory",
         "string",
         "Name of the partition's directory: TOPIC-PARTITION, with a suffix once renamed for deletion or a move.",
-        nullable=False,
     ),
 )
 
@@ -29,9 +28,9 @@ OFFSET_CHECKPOINTS: Final = record_table(
     "offset_checkpoints",
     "one row per (copy of a checkpoint file, entry line)",
     *COPIED,
-    col("topic", "string", "Topic.", nullable=False),
-    col("partition_id", "int", "Partition.", nullable=False),
-    col("offset", "bigint", "The checkpointed offset.", nullable=False),
+    required("topic", "string", "Topic."),
+    required("partition_id", "int", "Partition."),
+    required("offset", "bigint", "The checkpointed offset."),
 )
 
 LEADER_EPOCH_CHECKPOINTS: Final = record_table(
@@ -39,8 +38,8 @@ LEADER_EPOCH_CHECKPOINTS: Final = record_table(
     "one row per (copy of a leader-epoch-checkpoint, entry line)",
     *COPIED,
     *_DIRECTORY,
-    col("leader_epoch", "int", "Leader epoch.", nullable=False),
-    col("start_offset", "bigint", "First offset written in that epoch.", nullable=False),
+    required("leader_epoch", "int", "Leader epoch."),
+    required("start_offset", "bigint", "First offset written in that epoch."),
     of=(BROKER,),
 )
 
@@ -49,23 +48,17 @@ LOG_SEGMENTS: Final = record_table(
     "one row per file of a partition's directory: read whole, or a line of a listing that names it",
     *COPIED,
     *_DIRECTORY,
-    col("file_name", "string", "Name in that directory, suffixes such as .deleted included.", nullable=False),
-    col(
+    required("file_name", "string", "Name in that directory, suffixes such as .deleted included."),
+    required(
         "file_kind",
         "string",
         "What the file is, whether read or listed.",
-        nullable=False,
         vocabulary=(*READ_PARTITION_FILE_KINDS, SourceKind.LEADER_EPOCH_CHECKPOINT),
     ),
     col("base_offset", "bigint", "Base offset of the segment, from the name; NULL for files of no segment."),
     col("size_bytes", "bigint", "Size of the file; NULL where a listing does not say."),
     col("modified_at", "timestamp", "Last change as a listing shows it, UTC; NULL for copies, which lose it."),
-    col(
-        "is_read",
-        "boolean",
-        "Whether the file's content was read; a listing has names and sizes only.",
-        nullable=False,
-    ),
+    required("is_read", "boolean", "Whether the file's content was read; a listing has names and sizes only."),
     col("valid_bytes", "bigint", "Of a segment: bytes up to the end of its last whole and intact batch."),
     col("batches_count", "bigint", "Of a segment: its whole and intact batches, or messages of formats 0 and 1."),
     col("first_offset", "bigint", "Of a segment: first offset of its first batch; NULL where it has none."),
@@ -94,6 +87,6 @@ LOG_SEGMENTS: Final = record_table(
 BROKER_CONFIGS: Final = record_table(
     "broker_configs",
     "one row per (properties file, key)",
-    col("config_key", "string", "Property.", nullable=False),
-    col("config_value", "string", "Value as written; '[hidden]' for what holds a secret.", nullable=False),
+    required("config_key", "string", "Property."),
+    required("config_value", "string", "Value as written; '[hidden]' for what holds a secret."),
 )

@@ -6,16 +6,15 @@ from typing import Final
 
 from ingest.lake.tables.bronze.columns import record_table
 from ingest.lake.tables.bronze.log_dirs import COPIED
-from ingest.lake.tables.spec import col
+from ingest.lake.tables.spec import col, required
 
 #: What a metadata record says.
 _RECORD = (
-    col(
+    required(
         "record_type",
         "string",
         "Type, by its name in Kafka's schemas (PartitionChangeRecord, ...), those of the quorum itself included"
         " (LeaderChangeMessage, VotersRecord, ...); 'type N' of one that is not known.",
-        nullable=False,
     ),
     col("record_version", "int", "Version of the type."),
     col(
@@ -30,10 +29,10 @@ _RECORD = (
 METADATA_RECORDS: Final = record_table(
     "metadata_records",
     "one row per (node's copy of the metadata log, record); up to 1,000 NoOps that follow one another are one row",
-    col("offset", "bigint", "Offset of the record; of NoOps that of the first.", nullable=False),
-    col("last_offset", "bigint", "Offset of the last record that the row stands for.", nullable=False),
-    col("leader_epoch", "int", "Epoch of the active controller that appended it.", nullable=False),
-    col("batch_offset", "bigint", "First offset of its batch; a batch is applied as a whole.", nullable=False),
+    required("offset", "bigint", "Offset of the record; of NoOps that of the first."),
+    required("last_offset", "bigint", "Offset of the last record that the row stands for."),
+    required("leader_epoch", "int", "Epoch of the active controller that appended it."),
+    required("batch_offset", "bigint", "First offset of its batch; a batch is applied as a whole."),
     col("appended_at", "timestamp", "When it was appended, by the clock of the active controller, UTC."),
     *_RECORD,
 )
@@ -47,7 +46,7 @@ METADATA_SNAPSHOTS: Final = record_table(
         "The snapshot holds what records before this offset say; NULL of the bootstrap snapshot.",
     ),
     col("snapshot_epoch", "int", "Leader epoch of the last of those records."),
-    col("position", "bigint", "Place of the record in the snapshot, from 0.", nullable=False),
+    required("position", "bigint", "Place of the record in the snapshot, from 0."),
     col("appended_at", "timestamp", "When it was written into the snapshot, by the node's clock, UTC."),
     *_RECORD,
 )
@@ -57,7 +56,7 @@ QUORUM_STATES: Final = record_table(
     "one row per copy of a node's quorum-state file",
     *COPIED,
     col("leader_id", "int", "Leader of the quorum that the node knew; NULL where it knew none."),
-    col("leader_epoch", "int", "Highest epoch that the node knew.", nullable=False),
+    required("leader_epoch", "int", "Highest epoch that the node knew."),
     col("voted_id", "int", "Candidate that it had voted for in that epoch; NULL where none."),
     col("voted_directory_id", "string", "Directory id of that candidate, since 3.9; NULL where the file has none."),
     col("voter_ids", "array<int>", "Voters that the file lists; NULL since version 1 of it, where the log has them."),

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from ingest.lake.tables.bronze.columns import record_table
-from ingest.lake.tables.spec import col
+from ingest.lake.tables.spec import col, required
 
 ZNODE_SNAPSHOTS: Final = record_table(
     "znode_snapshots",
     "one row per (snapshot file, znode) as one read of the tree saw it",
-    col(
+    required(
         "captured_at",
         "timestamp",
         "Start of the reading round, UTC: the znode was read at or after it. Of ZooKeeper's own snapshot: the last"
         " write before its reading began.",
-        nullable=False,
     ),
     col(
         "snapshot_zxid",
@@ -23,7 +22,7 @@ ZNODE_SNAPSHOTS: Final = record_table(
         "Of ZooKeeper's own snapshot: the last transaction before its reading began; later ones may be in it or"
         " not. NULL for snapshots read over the wire.",
     ),
-    col("path", "string", "Path below Kafka's chroot.", nullable=False),
+    required("path", "string", "Path below Kafka's chroot."),
     col("data", "string", "Data as text; NULL where the znode has none."),
     col("czxid", "bigint", "Transaction that created the znode."),
     col("mzxid", "bigint", "Transaction of the write that this row shows."),
@@ -50,26 +49,23 @@ ZNODE_OPERATIONS: Final = (
     "other",
 )
 _OPERATION_PLACE = (
-    col("source_file", "string", "Path below the path given; ARCHIVE!MEMBER inside an archive.", nullable=False),
-    col("source_line", "int", "Number of the transaction in its file, from 1.", nullable=False),
-    col("byte_offset", "bigint", "First byte in the uncompressed file.", nullable=False),
-    col(
-        "byte_length",
-        "bigint",
-        "Bytes of the operation; those of a transaction add up to it, its framing included.",
-        nullable=False,
+    required("source_file", "string", "Path below the path given; ARCHIVE!MEMBER inside an archive."),
+    required("source_line", "int", "Number of the transaction in its file, from 1."),
+    required("byte_offset", "bigint", "First byte in the uncompressed file."),
+    required(
+        "byte_length", "bigint", "Bytes of the operation; those of a transaction add up to it, its framing included."
     ),
 )
 
 ZNODE_TRANSACTIONS: Final = record_table(
     "znode_transactions",
     "one row per (transaction log, operation of a transaction); a multi has several, others one",
-    col("zxid", "bigint", "Transaction.", nullable=False),
-    col("ordinal", "int", "Operation of the transaction, from 0.", nullable=False),
-    col("transaction_time", "timestamp", "ZooKeeper leader's clock, UTC.", nullable=False),
+    required("zxid", "bigint", "Transaction."),
+    required("ordinal", "int", "Operation of the transaction, from 0."),
+    required("transaction_time", "timestamp", "ZooKeeper leader's clock, UTC."),
     col("session_id", "bigint", "Session that asked; 0 for ZooKeeper itself."),
     col("cxid", "int", "The client's own number of its request."),
-    col("operation", "string", "What it did.", nullable=False, vocabulary=ZNODE_OPERATIONS),
+    required("operation", "string", "What it did.", vocabulary=ZNODE_OPERATIONS),
     col("path", "string", "Path below Kafka's chroot; NULL for what names no znode, or one outside of the chroot."),
     col("full_path", "string", "Path as written; NULL for what names no znode."),
     col("data", "string", "Data written, as text; NULL where there is none."),

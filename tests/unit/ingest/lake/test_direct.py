@@ -13,7 +13,7 @@ import pytest
 
 from ingest.lake import direct
 from ingest.lake.direct import NewFile, RowError, write_file
-from ingest.lake.tables.spec import TableSpec, col
+from ingest.lake.tables.spec import TableSpec, col, required
 from ingest.lake.tables.types import arrow_schema
 
 SPEC = TableSpec(
@@ -22,8 +22,8 @@ SPEC = TableSpec(
     "one row per line",
     ("record_id",),
     (
-        col("record_id", "string", "Its id.", nullable=False),
-        col("cluster_id", "string", "Its cluster.", nullable=False),
+        required("record_id", "string", "Its id."),
+        required("cluster_id", "string", "Its cluster."),
         col("event_time", "timestamp", "When."),
         col("log_level", "string", "How loud.", vocabulary=("INFO", "WARN")),
         col("ingested_at", "timestamp", "Our clock."),

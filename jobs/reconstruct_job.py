@@ -78,7 +78,8 @@ def refusals(report: Any) -> tuple[str, ...]:
 
     if not report.refused:
         return ()
-    kept = f"gold stays as it was before this run: what it would have been lies in the lake's {REFUSED}"
+    named = ", ".join(report.clusters_refused)
+    kept = f"gold of {named} stays as it was before this run: what it would have been lies in the lake's {REFUSED}"
     return (*(f"gate failed: {sentence}" for sentence in report.refused), kept)
 
 

@@ -44,7 +44,8 @@ Progress = Callable[[str], None]
 class ReconstructReport:
     """Rows of each table made, findings by severity, and what the clusters' versions were taken to be.
 
-    ``refused`` says why gold was not published, a sentence each; the rows and findings are then those of before.
+    ``refused`` says why gold was not published of ``clusters_refused``, a sentence each; their rows and findings are
+    then those of before.
     ``how``, in which two reports of the same evidence may differ, says what of it was made anew.
     """
 
@@ -52,6 +53,7 @@ class ReconstructReport:
     findings: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
+    clusters_refused: tuple[str, ...] = ()
     how: str = field(default="", compare=False)
 
 
@@ -67,7 +69,7 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
     if last.is_nothing_new and not full and last.report is not None:
         how = f"nothing is new since run {last.number}"
         progress(how)
-        return replace(ReconstructReport(**last.report, how=how), refused=())
+        return replace(ReconstructReport(**last.report, how=how), refused=(), clusters_refused=())
     lake.ensure()
     lake.ensure(KEPT_TABLES)
     lake = PinnedLake(lake)
@@ -84,10 +86,11 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
         rows={spec.full_name: lake.rows_count(spec) for spec in made},
         findings={row["severity"]: row["count"] for row in severities},
         versions=_versions_left(run) | {cluster_id: str(view.version) for cluster_id, view in run.views.items()},
-        refused=run.refused,
+        refused=run.refused.problems,
+        clusters_refused=tuple(sorted(run.refused.clusters)),
         how=_how(run.folds.told, len(_versions_left(run))),
     )
-    if not report.refused:
+    if len(run.refused.clusters) < max(1, len(run.views)):
         note(lake, last.next_number, evidence, _as_kept(report))
     return report
 

@@ -44,7 +44,7 @@ from reconstruct.engine.folds import local_rows, rows_of
 from reconstruct.engine.judgement import Judgement
 from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
 from reconstruct.engine.last_run import LastRun
-from reconstruct.engine.publication import Audit, Publication
+from reconstruct.engine.publication import Audit, Publication, Refused
 from reconstruct.engine.second_look import DATED_TABLES, second_look
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
@@ -110,7 +110,7 @@ class Run:
         is_any_known = not isinstance(lake, OfClusters) or not lake.cluster_ids.isdisjoint(last.clusters)
         self.folds = KeptFolds(lake, stage, last.is_kept and is_any_known and not full)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
-        self.refused: tuple[str, ...] = ()
+        self.refused = Refused()
 
     def read(self, *specs: TableSpec) -> list[DataFrame]:
         """Tables of the lake as they are by now."""
@@ -135,7 +135,7 @@ class Run:
             side_by_side(folded.write, [spec for spec in step.tables if spec.schema != "gold"])
             for spec in step.tables:
                 if spec.schema == "gold":
-                    self.gold.offer(spec, folded.rows(spec), partial(folded.write, spec))
+                    self.gold.offer(spec, folded.rows(spec), by_key=partial(folded.write, spec))
         if step.judges:
             self.judgement.count(folded.judged)
         return folded
@@ -259,17 +259,17 @@ def publish_gold(run: Run) -> None:
     divergences = run.stage.keep(second_look(found, dated, *others), "findings")
     run.gold.offer(DIVERGENCES, divergences)
     history = finding_history(run.lake, run.stage, divergences, run.last)
-    run.gold.offer(FINDING_HISTORY, history, partial(write_history, run.lake, history, run.last.next_number))
+    run.gold.offer(FINDING_HISTORY, history, partial(write_history, run=run.last.next_number))
     found = effects(*(run.gold.read(spec) for spec in EFFECT_TABLES))
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
     for spec in (INCIDENTS, INCIDENT_EVENTS):
         run.gold.offer(spec, rows_of(happened, spec))
-    run.refused = run.gold.publish(run.audit)
+    run.refused = run.gold.publish(run.audit, run.views.keys())
 
 
 def keep_folds(run: Run) -> None:
     """What is kept of each key, and what was judged of it. Where gold was refused, the next run makes all anew."""
-    if not run.refused:
+    if not run.refused.problems:
         run.folds.write()
 
 
@@ -291,7 +291,7 @@ def append_metrics(run: Run) -> None:
         .collect()
     )
     # verdicts belong to the findings beside them
-    counts = {} if run.refused else run.judgement.counts
+    counts = {key: times for key, times in run.judgement.counts.items() if key[0] not in run.refused.clusters}
     rows = [
         (run.run_id, cluster_id, f"rule_{verdict}_count", rule_id, float(times))
         for (cluster_id, rule_id, verdict), times in sorted(counts.items())

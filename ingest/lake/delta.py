@@ -233,7 +233,7 @@ class OfClusters(PinnedLake):
 
     def __init__(self, lake: Lake, cluster_ids: Iterable[str]) -> None:
         super().__init__(lake)
-        self.whole = lake.pinned()
+        self.whole: Lake = lake.whole if isinstance(lake, OfClusters) else lake.pinned()
         self.cluster_ids = frozenset(cluster_ids)
 
     def pinned(self) -> Lake:

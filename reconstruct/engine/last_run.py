@@ -28,9 +28,9 @@ WRITTEN: Final = (*SILVER_TABLES, *GOLD_TABLES, EVIDENCE_COVERAGE, UNRECOGNISED_
 class LastRun:
     """The last run that ended well; ``number`` 0 where none is known.
 
-    ``is_kept``: this program made what the tables hold, and nothing else wrote them since. ``is_evidence_known``:
-    nothing changed in bronze, of whose tables ``evidence`` has the versions. ``evidence_until_us`` is when the newest
-    file that it knew was ingested, µs.
+    ``is_kept``: this program made what the tables hold, of all clusters, and nothing else wrote them since.
+    ``is_evidence_known``: nothing changed in bronze, of whose tables ``evidence`` has the versions.
+    ``evidence_until_us`` is when the newest file that it knew was ingested, µs.
     """
 
     number: int = 0
@@ -68,9 +68,11 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
     row = _newest_note(lake)
     if row is None:
         return LastRun()
-    is_kept = row["program"] == program() and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
+    report = json.loads(row["report"])
+    is_whole = row["program"] == program() and not report.get("refused")
+    is_kept = is_whole and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
     is_known = _hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
-    return LastRun(row["run_number"], row["evidence"], row["until_us"], json.loads(row["report"]), is_kept, is_known)
+    return LastRun(row["run_number"], row["evidence"], row["until_us"], report, is_kept, is_known)
 
 
 def published(lake: Lake) -> Lake:

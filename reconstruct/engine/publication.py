@@ -1,17 +1,19 @@
 """Gold is replaced as a whole, and only when its audit finds nothing: write, audit, publish.
 
-Whoever asks of gold while a run lasts sees the former run's. What an audit refuses is kept beside the tables, and
-they stay as they were.
+Whoever asks of gold while a run lasts sees the former run's. What an audit refuses of a cluster is kept beside the
+tables, and there that cluster stays as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, side_by_side
+from ingest.lake.delta import Lake, OfClusters, side_by_side
 from ingest.lake.tables import TableSpec
 
 #: Where the newest refused rows lie, a Parquet folder per table.
@@ -19,6 +21,8 @@ REFUSED: Final = "_refused"
 
 #: Given the lake as it would be, says in a sentence each what forbids it; nothing where it may be published.
 Audit = Callable[[Lake], tuple[str, ...]]
+#: Replaces a table's rows in a lake by those given.
+Write = Callable[[Lake, DataFrame], None]
 
 
 def no_audit(candidate: Lake) -> tuple[str, ...]:
@@ -40,6 +44,14 @@ class Candidate(Lake):
         return self._lake.read(spec) if offered is None else offered
 
 
+@dataclass(frozen=True)
+class Refused:
+    """Why gold was not published, a sentence each, and of which clusters; of none where it was."""
+
+    problems: tuple[str, ...] = ()
+    clusters: frozenset[str] = frozenset()
+
+
 class Publication:
     """The rows that a run offers, one table after the other, until it publishes them together."""
 
@@ -47,30 +59,60 @@ class Publication:
         self._lake = lake
         self._rows: dict[str, DataFrame] = {}
         self._specs: dict[str, TableSpec] = {}
-        self._writes: dict[str, Callable[[], None]] = {}
+        self._writes: dict[str, Write] = {}
+        self._by_key: dict[str, Callable[[], None]] = {}
 
-    def offer(self, spec: TableSpec, rows: DataFrame, write: Callable[[], None] | None = None) -> None:
-        """Rows to replace all those of a table. They are read twice: give what is staged, or small. ``write`` is what
-        leads to them with less than writing all of them."""
+    def offer(
+        self, spec: TableSpec, rows: DataFrame, write: Write | None = None, by_key: Callable[[], None] | None = None
+    ) -> None:
+        """Rows to replace all those of a table. They are read twice: give what is staged, or small. ``write`` takes the
+        place of :meth:`ingest.lake.delta.Lake.overwrite`; ``by_key`` leads to the same with less than writing all."""
         if spec.full_name in self._rows:
             raise ValueError(f"{spec.full_name} is offered already")
         self._specs[spec.full_name] = spec
-        self._rows[spec.full_name] = given = self._lake.conformed(rows, spec)
-        self._writes[spec.full_name] = write or (lambda: self._lake.overwrite(given, spec))
+        self._rows[spec.full_name] = self._lake.conformed(rows, spec)
+        self._writes[spec.full_name] = write or (lambda lake, given: lake.overwrite(given, spec))
+        if by_key is not None:
+            self._by_key[spec.full_name] = by_key
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The rows offered, else the table as it is."""
         return Candidate(self._lake, self._rows).read(spec)
 
-    def publish(self, audit: Audit) -> tuple[str, ...]:
-        """Replace the tables, a commit each, or none of them; return why not, sentence by sentence.
+    def publish(self, audit: Audit, clusters: Collection[str]) -> Refused:
+        """Replace the tables, a commit each. Of ``clusters``, which are all that rows are of, those whose rows the
+        audit finds something in stay as they were, and no other waits for them.
 
         Refused rows are written to ``LAKE/_refused/SCHEMA.TABLE`` as Parquet, in place of those refused before.
         """
         problems = audit(Candidate(self._lake, self._rows))
-        if problems:
-            for name, rows in self._rows.items():
-                rows.write.mode("overwrite").parquet(f"{self._lake.root}/{REFUSED}/{name}")
+        if not problems:
+            side_by_side(lambda name: self._write(name, self._by_key.get(name)), self._rows)
+            return Refused()
+        refused = frozenset(self._broken(audit, sorted(clusters))) or frozenset(clusters)
+        sound = frozenset(clusters) - refused
+        for name, rows in self._of(refused).items():
+            rows.write.mode("overwrite").parquet(f"{self._lake.root}/{REFUSED}/{name}")
+        if sound:
+            lake, of_sound = OfClusters(self._lake, sound), self._of(sound)
+            side_by_side(lambda name: self._writes[name](lake, of_sound[name]), of_sound)
+        return Refused(problems, refused)
+
+    def _write(self, name: str, by_key: Callable[[], None] | None) -> None:
+        if by_key is not None:
+            by_key()
         else:
-            side_by_side(lambda write: write(), self._writes.values())
-        return problems
+            self._writes[name](self._lake, self._rows[name])
+
+    def _broken(self, audit: Audit, clusters: Sequence[str]) -> list[str]:
+        """Those of the clusters that the audit finds something in, by halves: no check compares clusters."""
+        halves = clusters[: len(clusters) // 2], clusters[len(clusters) // 2 :]
+        broken: list[str] = []
+        for half in filter(None, halves):
+            if audit(Candidate(OfClusters(self._lake, half), self._of(half))):
+                broken += half if len(half) == 1 else self._broken(audit, half)
+        return broken
+
+    def _of(self, clusters: Collection[str]) -> dict[str, DataFrame]:
+        """What is offered of some clusters."""
+        return {name: rows.where(F.col("cluster_id").isin(sorted(clusters))) for name, rows in self._rows.items()}

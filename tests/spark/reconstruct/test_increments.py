@@ -11,9 +11,9 @@ import pytest
 
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
-from ingest.lake.tables.gold import FINDING_HISTORY
+from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
 from ingest.run.pipeline import IngestOptions, ingest_paths
-from reconstruct.engine.last_run import versions
+from reconstruct.engine.last_run import published, versions
 from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import lay_out, row_texts
@@ -149,3 +149,20 @@ if IS_HARD:
         increments = hashes(lake)
         assert made(lake, full=True) == third
         assert hashes(lake) == increments
+
+    def test_a_cluster_that_was_refused_is_made_anew_and_the_others_were_published(lake: Lake, tmp_path: Path) -> None:
+        for name in ("unclean-0.8.2.2", "quiet-0.8.2.2"):
+            source = unpack(name, tmp_path, without=TRUTH)
+            ingest_paths(lake, [str(source)], IngestOptions(cluster_id=name), silent)
+
+        def audit(candidate: Lake) -> tuple[str, ...]:
+            rows = candidate.read(LEADER_ELECTIONS).where("cluster_id = 'unclean-0.8.2.2'")
+            return () if rows.isEmpty() else ("it elects uncleanly",)
+
+        refused = reconstruct(lake, progress=silent, audit=audit)
+        assert (refused.refused, refused.clusters_refused) == (("it elects uncleanly",), ("unclean-0.8.2.2",))
+        seen = published(lake).read(LEADER_ELECTIONS).select("cluster_id").distinct().collect()
+        assert [row["cluster_id"] for row in seen] == ["quiet-0.8.2.2"]
+        whole = made(lake)
+        assert (whole.how, whole.clusters_refused) == ("everything was made anew", ())
+        assert reconstruct(lake, progress=silent).how == "nothing is new since run 1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import functions as F
 
 from checks.pipeline import audit_gold
 from ingest.lake.delta import Lake, PinnedLake
@@ -11,7 +12,8 @@ from ingest.lake.tables.kept import KEPT_TABLES
 from jobs import maintain_job
 from jobs.reconstruct_job import refusals
 from reconstruct.engine import last_run
-from reconstruct.engine.publication import REFUSED, Publication, no_audit
+from reconstruct.engine.folds import union
+from reconstruct.engine.publication import REFUSED, Publication, Refused, no_audit
 from reconstruct.pipeline import ReconstructReport
 from tests.support.lakes.rows import at
 from tests.support.lakes.story import Story
@@ -73,7 +75,7 @@ def test_what_the_audit_finds_sound_replaces_the_former_rows(spark, published, t
     gold.offer(
         AVAILABILITY_INTERVALS, spans(spark, ("offline", 0, 5, 6, ["r2"]), ("under_replicated", 0, 5, 9, ["r3"]))
     )
-    assert gold.publish(lambda candidate: audit_gold(candidate, lambda _: None)) == ()
+    assert gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), ["c"]) == Refused()
     assert [row[:2] for row in kept(published)] == [("offline", 0), ("under_replicated", 0)]
     assert not (tmp_path / "lake" / REFUSED).exists()
 
@@ -85,7 +87,7 @@ def test_what_breaks_a_critical_check_leaves_every_table_as_it_was_and_is_kept_b
     gold.offer(AVAILABILITY_INTERVALS, spans(spark, *doubled))
     gold.offer(LEADERSHIP_OVERLAPS, published.read(LEADERSHIP_OVERLAPS))
     told = []
-    problems = gold.publish(lambda candidate: audit_gold(candidate, told.append))
+    problems = gold.publish(lambda candidate: audit_gold(candidate, told.append), ["c"]).problems
     assert kept(published) == before
     assert any("unique_key is broken by 1 of 3" in sentence for sentence in problems), problems
     (evidence,) = [sentence for sentence in problems if "evidence_not_empty" in sentence]
@@ -97,10 +99,36 @@ def test_what_breaks_a_critical_check_leaves_every_table_as_it_was_and_is_kept_b
     assert told[0].startswith("audit: ")
 
 
+def test_a_cluster_that_is_refused_keeps_no_other_from_being_published(spark, lake):
+    """Of five clusters two break a check: the others are published, and what a table's own write does for them."""
+    names = [f"c{number}" for number in range(5)]
+    rows = spans(spark, ("offline", 0, 5, 6, ["r2"])).drop("cluster_id")
+    before, after = (
+        union([rows.withColumns({"cluster_id": F.lit(name), "sequence": F.lit(sequence)}) for name in names])
+        for sequence in (7, 0)
+    )
+    lake.overwrite(before, AVAILABILITY_INTERVALS)
+    gold, own = Publication(lake), []
+    broken = F.col("cluster_id").isin("c1", "c4")
+    bent = after.withColumn("evidence", F.when(broken, F.array().cast("array<string>")).otherwise(F.col("evidence")))
+    gold.offer(AVAILABILITY_INTERVALS, bent)
+    overlaps = lake.read(LEADERSHIP_OVERLAPS)
+    gold.offer(LEADERSHIP_OVERLAPS, overlaps, lambda given, _: own.append(given), by_key=lambda: own.append("by key"))
+    refused = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), names)
+    assert refused.clusters == {"c1", "c4"}
+    (sentence,) = refused.problems
+    assert "evidence_not_empty is broken by 2 of 5" in sentence
+    held = lake.read(AVAILABILITY_INTERVALS).select("cluster_id", "sequence").collect()
+    assert sorted(map(tuple, held)) == [("c0", 0), ("c1", 7), ("c2", 0), ("c3", 0), ("c4", 7)]
+    assert [given.cluster_ids for given in own] == [{"c0", "c2", "c3"}]
+    kept_beside = spark.read.parquet(f"{lake.root}/{REFUSED}/{AVAILABILITY_INTERVALS.full_name}")
+    assert {row["cluster_id"] for row in kept_beside.collect()} == {"c1", "c4"}
+
+
 def test_a_null_where_the_table_forbids_one_is_a_sentence_and_no_exception(spark, published):
     gold = Publication(published)
     gold.offer(AVAILABILITY_INTERVALS, spans(spark, (None, 0, 5, 6, ["r2"])))
-    problems = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None))
+    problems = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), ["c"]).problems
     assert any("kind_not_null is broken by 1 of 1" in sentence for sentence in problems), problems
 
 
@@ -114,7 +142,7 @@ def test_readers_see_the_former_rows_until_all_are_published(spark, published):
         assert candidate.read(LEADERSHIP_OVERLAPS).count() == 0  # not offered: as it is
         return no_audit(candidate)
 
-    assert gold.publish(look) == ()
+    assert gold.publish(look, ["c"]) == Refused()
     assert seen[0][0] == before
     assert kept(published) != before
 
@@ -158,7 +186,8 @@ def test_a_table_is_offered_once(spark, published):
 
 def test_the_job_says_what_was_refused_and_where_it_lies():
     assert refusals(ReconstructReport()) == ()
-    gate, place = refusals(ReconstructReport(refused=("gold.divergences: unique_key is broken by 1 of 2",)))
+    told = ("gold.divergences: unique_key is broken by 1 of 2",)
+    gate, place = refusals(ReconstructReport(refused=told, clusters_refused=("a", "b")))
     assert gate == "gate failed: gold.divergences: unique_key is broken by 1 of 2"
-    assert "gold stays as it was" in place
+    assert "gold of a, b stays as it was" in place
     assert "_refused" in place

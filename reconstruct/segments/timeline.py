@@ -23,6 +23,7 @@ from reconstruct.segments.evidence import (
 )
 
 SEEN: Final = "effect_logged"
+_EVER: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,10 @@ class _Log:
 
     def spans(self) -> list[SegmentSpan]:
         found = [*self._gone, *self._open.values()]
-        return sorted(found, key=lambda span: (span.base_offset, span.valid_from, span.evidence))
+        return sorted(
+            found,  # one that began and was gone at an instant is before the one that began there and then
+            key=lambda span: (span.base_offset, span.valid_from, span.valid_to or _EVER, span.evidence),
+        )
 
     def act(self, act: SegmentAct) -> None:
         if act.act in (SegmentActKind.REPLICA_CREATED, SegmentActKind.REPLICA_DELETED):

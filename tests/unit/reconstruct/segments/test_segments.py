@@ -95,6 +95,17 @@ def test_what_a_copy_no_longer_has_before_its_first_segment_is_gone_and_what_it_
     ]
 
 
+def test_a_segment_that_is_made_anew_in_the_instant_in_which_it_goes_comes_after_it():
+    def made(evidence_id: str, line: int) -> SegmentAct:
+        act = SegmentActKind.REPLICA_CREATED
+        return SegmentAct(1, act, 6 * SECOND, (), None, evidence_id, "server.log", line)
+
+    assert timeline([made("z", 1), made("a", 2)]) == [
+        (0, 6, 6, None, None, DeletionReason.REPLICA_DELETED),
+        (0, 6, None, None, None, None),
+    ]
+
+
 def test_a_copy_without_a_time_only_describes_what_lines_tell_of():
     copies = [files(0, next_offset=40), files(40, is_last=True, next_offset=70)]
     assert timeline([rolled(3, 40)], copies) == [(40, 3, None, None, 70, None)]

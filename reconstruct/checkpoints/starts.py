@@ -178,6 +178,9 @@ def _judge_missing(
         for line in view.lines_in(start, end, LineKind.NO_ENTRY)
         if line.replica is not None and line.replica not in created
     ]
+    rewritten_by = _rewritten_by(view, start)
+    out.verdicts.unjudged(RULE, sum(line.at > rewritten_by for line in without))
+    without = [line for line in without if line.at <= rewritten_by]
     missed = [
         r for r in dict.fromkeys(line.replica for line in without) if r is not None and (r in previous or r in loaded)
     ]
@@ -220,6 +223,15 @@ def _judge_missing(
     if not missed:
         made = {line.replica for line in view.lines_in(start, end, LineKind.ROLE, LineKind.INITIAL)}
         out.verdicts.kept(RULE, len(made & set(previous)))
+
+
+def _rewritten_by(view: BrokerView, start: int) -> int:
+    """When the process that started at ``start`` has written the file anew: with the first request about replicas it
+    begins to, and writes an entry only for those that it was told to lead or to follow until then
+    (``ReplicaManager.checkpointHighWatermarks``). Whoever comes later, to a log that its cluster did not know as one
+    whose ZooKeeper was wiped, finds none."""
+    told = view.lines_in(start, view.next_start(start), LineKind.ROLE, LineKind.INITIAL, LineKind.NO_ENTRY)
+    return min((line.at for line in told), default=start) + WRITTEN_EVERY_US
 
 
 def _may_be_unwritten(view: BrokerView, replica: Replica, start: int) -> bool:

@@ -144,6 +144,17 @@ def test_lines_alone_tell_of_a_missing_checkpoint_but_a_kill_before_its_first_wr
     assert (finding.divergence_type, finding.severity) == ("checkpoint_missing", "warning")
 
 
+def test_a_topic_made_anew_over_a_log_that_its_cluster_forgot_has_no_entry_any_more() -> None:
+    """ZooKeeper was wiped: the file was written anew, with what the broker was told of until then, before the topic was
+    created again and found its old log."""
+    served = BrokerLine(START + 1, LineKind.ROLE, U, evidence_id="leads u")
+    for after, found in ((4 * SECOND, ["checkpoint_missing"]), (6 * SECOND, [])):
+        lines = [loaded(SECOND, 60), loaded(START, 60), served, no_entry(START + after)]
+        out = judge_checkpoints(broker({}, lines, [START]))
+        assert [finding.divergence_type for finding in out.verdicts.findings] == found
+        assert out.verdicts.counts[R37, UNJUDGED] == (not found)
+
+
 def test_a_replica_that_is_new_has_no_checkpoint() -> None:
     lines = [loaded(START, 0), BrokerLine(START, LineKind.CREATED, T), no_entry(START + 1)]
     assert told(broker(every_second([{}, {}, {}]), lines, [0, START])) == []

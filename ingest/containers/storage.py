@@ -20,6 +20,8 @@ from pyarrow import fs
 FREE_BYTES: Final = 8 << 30
 #: Logs shrink to a fiftieth, with xz to a hundredth.
 MAX_RATIO: Final = 1000
+#: What is no file, and may have no end.
+NO_FILE: Final = "a device, pipe or socket: not opened"
 HOLE: Final = (
     f"a sparse file of more than {FREE_BYTES >> 30} GiB and more than {MAX_RATIO} times its data: not read; copy what"
     " it holds into a file without holes"
@@ -126,6 +128,9 @@ def _list_local(path: str, location: str) -> Iterator[ListedFile]:
         name = _printable(os.path.basename(location))
         yield ListedFile(location, name, _hole_problem(location), _local_state(location))
         return
+    if not os.path.isdir(location):
+        yield ListedFile(location, _printable(os.path.basename(location)), NO_FILE)
+        return
     root = os.path.realpath(location)
     denied: list[OSError] = []
     for folder, folders, names in os.walk(location, onerror=denied.append):
@@ -140,7 +145,7 @@ def _list_local(path: str, location: str) -> Iterator[ListedFile]:
             elif os.path.isfile(full):
                 yield ListedFile(full, relative, _hole_problem(full), _local_state(full))
             elif os.path.exists(full):
-                yield ListedFile(full, relative, "a device, pipe or socket: not opened")
+                yield ListedFile(full, relative, NO_FILE)
     for error in denied:
         if error.filename is not None and os.path.abspath(error.filename) == location:
             raise StorageError(f"no permission to read {path}: run as a user who may, or give another path")

@@ -22,18 +22,22 @@ HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(
     r"passw(?:or)?d|passphrase|secret|sasl.?jaas|keystore|truststore|credential|token|certificate\.chain|license"
     r"|(?:private|master|api|access|account|encryption|signing|stored|server|shared)[._-]?key|\bhmac$|signature$"
-    r"|authorization$|cookie$|(?:^|[._-])(?:pass|pwd|salt)$",
+    r"|authorization$|cookie$|(?:^|[._-])(?:pass|pwd|salt)$"
+    r"|(?:^|[._-])(?:ssl|tls|ssh|rsa|aes|hmac|client|deploy)[._-]key$",
     re.IGNORECASE,
 )
+#: A variable of an environment, where ``=`` stands behind it: behind anything else it is a word of Kafka's.
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*_KEY(?:_BASE64|_PEM)?")
 #: Names that only sound like a secret: what they hold is needed to judge a cluster, and is none.
 _NO_SECRET: Final = re.compile(
-    r"[._-](?:type|algorithm|location|ms|bytes|class|protocol|enabled?|interval|iterations|length|id|name)$|(?-i:Id|Name)$",
+    r"[._-](?:type|algorithm|location|ms|bytes|class|protocol|enabled?|interval|iterations|length|id|name)$|(?-i:Id|Name)$"
+    r"|(?:^|_)(?:public|primary|foreign|partition|partitioning|sort|routing|message|record|cache|group|row|index)_key$",
     re.IGNORECASE,
 )
 #: What every text that holds a secret has, in small letters: one look at each is cheaper than the expressions.
 _SIGNS: Final = (
     *("pass", "pwd", "secret", "jaas", "loginmodule", "credential", "token", "key", "truststore", "certificate.chain"),
-    *("license", "hmac", "signature", "authorization", "cookie", "salt", "bearer ", "basic ", "eyj"),
+    *("license", "hmac", "signature", "authorization", "cookie", "salt", "bearer ", "basic ", "eyj", "curl "),
 )
 
 #: A name in running text and what stands between it and its value: ``password=``, ``"token": "``, ``<secret>``. What is
@@ -74,6 +78,12 @@ _FORMS: Final = tuple(
         ),
         # An option of a command.
         (("--",), r"((?<![\w.\-])--[\w.\-]{0,60}?(?:password|passwd|secret|token)[ \t]{1,8})(?!\[hidden\])[^\s\-]\S*+"),
+        # The user and password that curl is given.
+        (
+            ("curl ",),
+            r"(\bcurl (?:[^\n;|]{0,200}?[ \t])?(?:-\w{0,6}u[ \t]{0,8}|--(?:proxy-)?user(?:=|[ \t]{1,8}))"
+            r"[\"']?[^\s:\"']{1,100}:)(?!\[hidden\])[^\s\"']++",
+        ),
         # What stands in a header of HTTP: no word of a sentence is so long and has digits or capitals.
         (("bearer ", "basic "), r"(\b(?:Bearer|Basic)[ \t]{1,8})(?-i:(?=\S*[A-Z0-9]))[\w.~+/=\-]{16,}+"),
         (("eyj",), r"()(?<![\w.\-])eyJ[\w\-]{8,}+\.[\w\-]{8,}+(?:\.[\w\-]*+)?"),
@@ -91,7 +101,7 @@ _CONFIG_ZNODE: Final = "/config/"
 
 def masked_value(key: str, value: str) -> str:
     """A property's value, or :data:`HIDDEN` where it is, or may be, a secret."""
-    return HIDDEN if _is_secret(key) or (value and masked_text(value, in_uris=False) != value) else _in_uris(value)
+    return HIDDEN if _is_secret(key, "=") or (value and masked_text(value, in_uris=False) != value) else _in_uris(value)
 
 
 def masked_text(text: str, in_uris: bool = True) -> str:
@@ -157,16 +167,17 @@ def masked_znode(path: str | None, data: str | None) -> str | None:
             shown = {
                 key: masked_value(key, value) if isinstance(value, str) else value for key, value in config.items()
             }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            pass
-        else:
             data = data if shown == config else json.dumps(entry | {"config": shown}, separators=(",", ":"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # what is secret in it is found by its name, as in any text
     return masked_text(data)
 
 
 @lru_cache(maxsize=4096)
-def _is_secret(name: str) -> bool:
-    return _SECRET.search(name) is not None and _NO_SECRET.search(name) is None
+def _is_secret(name: str, behind: str) -> bool:
+    """``behind``: the character that follows the name."""
+    is_named = _SECRET.search(name) is not None or (behind == "=" and _VARIABLE.fullmatch(name) is not None)
+    return is_named and _NO_SECRET.search(name) is None
 
 
 def _behind_names(text: str) -> str:
@@ -175,7 +186,7 @@ def _behind_names(text: str) -> str:
     named = _NAME.search(text)
     while named is not None:
         end = named.end()
-        value = _value_behind(text, named) if _is_secret(named["name"]) else None
+        value = _value_behind(text, named) if _is_secret(named["name"], text[named.end("name")]) else None
         if value is not None:
             parts += (text[done : value[0]], HIDDEN)
             done = end = value[1]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ingest.shapes.structs import leader_isr_and_controller_epoch, named_values
-from ingest.shapes.values import NOTHING, Fields, ids
+from ingest.shapes.values import NOTHING, Fields, ids, is_flat
 
 #: Aligned list of single values -> the field it gives each partition.
 ALIGNED_VALUES: Final[Mapping[str, str]] = {
@@ -136,14 +136,14 @@ def assignment_json(text: str) -> Fields:
             [
                 {"topic": str(one["topic"]), "partition_id": str(one["partition"]), **_replicas(one.get("replicas"))}
                 for one in listed
-                if isinstance(one, dict) and "topic" in one and "partition" in one
+                if isinstance(one, dict) and all(name in one and is_flat(one[name]) for name in ("topic", "partition"))
             ]
         )
     return NOTHING
 
 
 def _replicas(listed: Any) -> Fields:
-    return {"replicas": ",".join(map(str, listed))} if isinstance(listed, list) else NOTHING
+    return {"replicas": ",".join(map(str, listed))} if isinstance(listed, list) and is_flat(listed) else NOTHING
 
 
 _RESULT: Final = re.compile(

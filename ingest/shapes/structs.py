@@ -8,11 +8,10 @@ Source of the spellings: the ``toString`` of Kafka's classes in releases 0.8.0 t
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
-from ingest.shapes.values import NOTHING, Fields, groups, ids
+from ingest.shapes.values import NOTHING, Fields, groups, ids, json_object
 
 #: Kafka 0.8.0 to 3.9, controller: ``(Leader:1,ISR:1,2,LeaderEpoch:0,ControllerEpoch:1)`` and its later forms; brokers
 #: up to 0.11 wrap it with unbalanced parentheses:
@@ -60,13 +59,7 @@ _JSON_NAMES: Final = {
 
 def leader_and_isr_json(text: str) -> Fields:
     """``{"leader":1,"leader_epoch":0,"isr":[1,2]}`` (0.8.1 to 1.0), in 0.8.0 with quoted numbers."""
-    try:
-        values = json.loads(text)
-    except ValueError:
-        return NOTHING
-    if not isinstance(values, dict):
-        return NOTHING
-    fields = {_JSON_NAMES[name]: str(value) for name, value in values.items() if name in _JSON_NAMES}
+    fields = {_JSON_NAMES[name]: str(value) for name, value in json_object(text).items() if name in _JSON_NAMES}
     if "isr" in fields:
         fields["isr"] = ids(fields["isr"])
     return fields

@@ -5,9 +5,10 @@ Every reader takes the text of one value; one that cannot be read gives nothing,
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 Fields = Mapping[str, str]
 
@@ -174,3 +175,20 @@ def response(text: str) -> Fields:
     if errors:
         fields["partition_errors"] = ",".join(f"{topic}-{partition}:{code}" for topic, partition, code in errors)
     return fields
+
+
+def json_object(text: str | None) -> dict[str, Any]:
+    """The object that a text of JSON is, without the values that are objects, or lists of anything but texts and
+    numbers; empty where it is none. However deep what somebody wrote is nested, nothing raises on it, and nothing that
+    comes of it does."""
+    try:
+        value = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return {}
+    return {name: each for name, each in value.items() if is_flat(each)} if isinstance(value, dict) else {}
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value of JSON is a text, a number, true, false, null, or a list of such."""
+    each = value if isinstance(value, list) else (value,)
+    return not any(isinstance(one, list | dict) for one in each)

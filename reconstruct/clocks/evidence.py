@@ -8,7 +8,6 @@ prepares the transaction, before anyone learns of it; a line that announces a wr
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
+from ingest.shapes.values import json_object
 from reconstruct.clocks.timeline import ZOOKEEPER
 from reconstruct.events.fields import number, partition_name, words
 from reconstruct.model.states import LEADER_DURING_DELETE
@@ -267,14 +267,15 @@ def _of_znode(fact: ZnodeFact) -> _Sides:
             yield "registered_before_logged", f"{broker[1]}|{epoch}", True
             yield "registering_before_registered", f"{broker[1]}|{epoch}", False
     name = _STATE_PATH.match(fact.path)
-    state = _json(fact.data)
+    state = json_object(fact.data)
     if name is None or not fact.is_only or "leader_epoch" not in state:
         return
     partition, leader_epoch = f"{name[1]}-{name[2]}", state["leader_epoch"]
     if fact.version is not None:
         for shown in (leader_epoch, ""):
             yield "state_written_before_shown", f"{partition}|{fact.version}|{shown}", True
-    before = _json(fact.previous) if fact.version is not None and fact.previous_version == fact.version - 1 else {}
+    is_next = fact.version is not None and fact.previous_version == fact.version - 1
+    before = json_object(fact.previous) if is_next else {}
     if fact.version == 0 or ("leader_epoch" in before and before["leader_epoch"] != leader_epoch):
         yield "epoch_opened_before_shown", f"{partition}|{leader_epoch}", True
         if before and before.get("controller_epoch") == state.get("controller_epoch"):
@@ -291,10 +292,3 @@ def _members(isr: object) -> str:
     ids = words(isr) if isinstance(isr, str) else isr if isinstance(isr, list) else []
     return ",".join(sorted(map(str, ids)))
 
-
-def _json(data: str | None) -> dict[str, object]:
-    try:
-        value = json.loads(data or "")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -40,6 +40,18 @@ def test_pipes_and_sockets_are_told_and_not_opened(tmp_path: Path) -> None:
     assert found == dict.fromkeys(("server.log", "s"), "a device, pipe or socket: not opened")
 
 
+def test_a_device_or_a_pipe_that_is_given_itself_is_not_opened(tmp_path: Path) -> None:
+    """What comes out of it may have no end."""
+    os.mkfifo(tmp_path / "server.log")
+    for path in ("/dev/zero", str(tmp_path / "server.log")):
+        (found,) = list_files(path)
+        assert (found.location, found.problem) == (path, "a device, pipe or socket: not opened")
+    (tmp_path / "endless.log").symlink_to("/dev/zero")
+    assert "leads out of the folder" in str(
+        {f.source_file: f.problem for f in list_files(str(tmp_path))}["endless.log"]
+    )
+
+
 def test_a_loop_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "self").symlink_to(tmp_path / "self")
@@ -61,6 +73,14 @@ def test_names_that_are_no_utf8_are_listed_with_escapes_and_can_be_read(tmp_path
         file.write(LINE)
     (found,) = list_files(str(tmp_path))
     assert found.source_file == "b\\xff.log"
+    assert [content.stream.read(1000) for content in contents(found.location)] == [LINE]
+
+
+@pytest.mark.parametrize("name", ["a\nb.log", "a\rb.log", "\x1b[31mred.log", "\u202eback.log", "tab\t.log"])
+def test_names_with_control_characters_are_kept_as_they_are_and_can_be_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(LINE)
+    (found,) = list_files(str(tmp_path))
+    assert found.source_file == name
     assert [content.stream.read(1000) for content in contents(found.location)] == [LINE]
 
 

@@ -76,6 +76,12 @@ def test_values(key: str, value: str, shown: str) -> None:
         "Set-Cookie: session=hunter2; path=/",
         "SaslAuth(password=hunter2, user=3)",
         '"secretKey" => "hunter2"',
+        "curl -u name:hunter2 https://host/x",
+        "$ curl -fsSu 'name:hunter2' host",
+        "ran curl -X POST --proxy-user name:hunter2 host",
+        "SSL_KEY=hunter2",
+        "env STRIPE_LIVE_KEY=hunter2 java -jar x",
+        "  tls.key: hunter2",
     ],
 )
 def test_a_secret_in_a_text_is_hidden_and_nothing_is_hidden_twice(text: str) -> None:
@@ -100,6 +106,9 @@ def test_a_secret_in_a_text_is_hidden_and_nothing_is_hidden_twice(text: str) -> 
         "partitionStates={tokens-0=PartitionState(leader=1, isr=[1]), password-resets-1=(offset=5)}",
         "listeners = PLAINTEXT://host:9092, voters 1@host:9093",
         "PEM -----BEGIN CERTIFICATE-----",
+        "curl -u name https://host:9092/x, curl --unix-socket a:b",
+        "PRIMARY_KEY=id PUBLIC_KEY=abc KAFKA_KEY_CONVERTER=x key=INVALID_KEY: 3",
+        "the key: 7, CACHE_KEY: 3",
     ],
 )
 def test_what_only_sounds_like_a_secret_is_left(text: str) -> None:
@@ -131,7 +140,7 @@ def test_a_secret_that_ends_in_later_lines_is_hidden_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["password=", "-password ", "pass='\\", "//a:", "eyJ-", "Bearer ", "x.", "\\", "=", "basic ="]
+    "part", ["password=", "-password ", "pass='\\", "//a:", "eyJ-", "Bearer ", "x.", "\\", "=", "basic =", "curl -u "]
 )
 def test_the_time_grows_as_the_text(part: str) -> None:
     """What grows with the square would take hours."""

@@ -135,6 +135,8 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             log_file = default_log_file()
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
+            # its modules import each other in a circle: of two threads that begin, one may see a module half made
+            importlib.import_module("pyspark.sql")
             threading.Thread(target=_import_all, args=(job.modules,), daemon=True).start()
             spark, ours = _session(job, common, log_file, params)
             try:

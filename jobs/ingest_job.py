@@ -24,6 +24,7 @@ from jobs.command.job import (
     local_path,
     require_folder,
     stopped_by_signals,
+    text_of,
 )
 from jobs.session.progress import silent
 
@@ -210,7 +211,7 @@ def _kafka_version(text: str | None) -> str | None:
 
 def paths_read(params: Params) -> tuple[str, ...] | None:
     """Files that are followed are read for as long as they grow."""
-    return (params.lake, *params.paths) if params.interval_seconds is None else None
+    return (text_of(params.lake), *params.paths) if params.interval_seconds is None else None
 
 
 JOB: Final = Job(

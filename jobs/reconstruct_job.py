@@ -106,6 +106,7 @@ JOB: Final = Job(
     run,
     writes_lake=lambda params: True,
     modules=("reconstruct.pipeline", "checks.pipeline"),
+    loads_all_classes=True,
 )
 
 

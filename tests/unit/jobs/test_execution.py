@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ingest.run.pipeline import IngestReport
-from jobs import cli, ingest_job, run_job
+from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
 from jobs.session import java, short_runs
 from jobs.session.pinned_jars import JarsMissing
@@ -183,6 +183,15 @@ class TestShortRuns:
         assert execution._config_of(run_job.JOB, common, params) == PLANNED_WITH_CARE
         _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
         assert execution._config_of(ingest_job.JOB, common, params) == {}
+
+    def test_a_lake_is_as_much_as_it_has_of_bronze(self, folder):
+        for schema, size in (("bronze", 10), ("silver", 1000)):
+            (folder / schema).mkdir()
+            (folder / schema / "part.parquet").write_bytes(b"x" * size)
+        _, common, params = cli.parse(["reconstruct", "--lake", str(folder)])
+        assert execution._config_of(reconstruct_job.JOB, common, params) == short_runs.TINY_RUN_CONFIG
+        (folder / "bronze" / "more.parquet").write_bytes(b"x")
+        assert execution._config_of(reconstruct_job.JOB, common, params) == PLANNED_WITH_CARE
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -16,9 +16,8 @@ from dashboards.views import VIEWS
 from ingest.lake.tables import SCHEMAS, TABLES
 from ingest.lake.tables.bronze.kinds import SourceKind
 from ingest.shapes import MEANINGS, SHAPES
-from jobs.docs.event_uses import event_uses, reasons
+from jobs.docs.event_uses import REASONS, event_uses, not_read
 from jobs.docs.mechanisms import MECHANISMS
-from reconstruct.events.unused import NOT_READ
 from reconstruct.model import states
 from reconstruct.model.versions import OLDEST
 from reconstruct.rule_book import RULES
@@ -120,8 +119,8 @@ def page(name: str) -> str:
         shapes=SHAPES,
         meanings=MEANINGS,
         event_uses=event_uses(),
-        reasons=reasons(),
-        not_read=list(NOT_READ),
+        not_read=dict(not_read()),
+        reasons=REASONS,
         mechanisms=MECHANISMS,
         articles=_ARTICLES,
         questions=questions().values(),

@@ -291,4 +291,3 @@ def _members(isr: object) -> str:
     """An ISR as a set: who writes it and who prints it need not agree on the order."""
     ids = words(isr) if isinstance(isr, str) else isr if isinstance(isr, list) else []
     return ",".join(sorted(map(str, ids)))
-

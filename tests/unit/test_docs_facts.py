@@ -16,7 +16,6 @@ from ingest.containers import limits, nesting, storage, tar_archives, zip_direct
 from ingest.lake.tables import TABLES
 from ingest.readers.lines import MAX_RECORD_BYTES, MAX_RECORD_LINES
 from ingest.readers.work import RAW_BYTES
-from ingest.shapes import SHAPES
 from jobs.assistants import tools
 from jobs.cli import JOBS
 from reconstruct.rule_book import RULES
@@ -53,7 +52,6 @@ KINDS_OF_FAULTS: Final = [kind for kind in table("findings.md", "How sure they a
     ("pattern", "count"),
     [
         (r"(\d+) \[saved questions\]", len(questions())),
-        (r"each of the ([\d,]+) shapes", len(SHAPES)),
         (r"the (\d+) captures of the tests", len(capture_names())),
         (r"[Ff]aults of (\d+) kinds", len(KINDS_OF_FAULTS)),
         (r"(\d+) kinds of faults", len(KINDS_OF_FAULTS)),

@@ -1,10 +1,8 @@
-"""Asks one broker, round by round, in a thread of its own: a broker that hangs must not hold up what others say."""
+"""Asks one broker, round by round, what it holds and what it believes."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from typing import Any, Final
 
 from kafka.protocol.admin import (
@@ -12,108 +10,64 @@ from kafka.protocol.admin import (
     DescribeLogDirsRequest,
     DescribeQuorumRequest,
     DescribeTopicPartitionsRequest,
-    ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ingest.capture.brokers import answers, kraft_answers, requests
-from ingest.capture.brokers.answers import Asked, Partition, View
+from ingest.capture.brokers.answers import Partition, View
+from ingest.capture.brokers.asker import Asker
 from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.descriptions import Changes
-from ingest.capture.brokers.failures import BrokerUnreachable, ConnectionClosed
+from ingest.capture.brokers.failures import ConnectionClosed
 from ingest.capture.brokers.requests import CONSUMER, DEBUGGING_CLIENT
 from ingest.capture.brokers.shared import NO_PERMISSION, Shared
-from ingest.capture.clock import Backoff, Pace, Rounds, instant_ms, now_ms
 from ingest.capture.output import JsonLines
-from ingest.capture.params import CaptureError
 
 #: Since this version a request for a topic by name creates none.
 _CREATES_NO_TOPIC: Final = 4
 
 
-class _Ended(Exception):
-    """The capture ended while a request waited for its turn."""
-
-
-class Prober:
-    """A broker's thread; its answers to ListOffsets go into ``probes``. ``errors`` counts answers that were errors, by
-    name."""
+class Prober(Asker):
+    """A broker's thread; its answers to ListOffsets go into ``probes``."""
 
     def __init__(self, broker_id: int, address: tuple[str, int], probes: JsonLines, shared: Shared) -> None:
-        self.broker_id = broker_id
+        super().__init__(broker_id, shared)
+        self.thread_name = f"prober-{broker_id}"
         self.address = address
         self.is_out = True
-        self.errors: Counter[str] = Counter()
         self.probes = probes
-        self._shared = shared
-        self._params = shared.params
-        self._missed = shared.missed
         self._name = f"broker {broker_id}"
-        self._client: BrokerClient | None = None
-        self._pace = Pace(shared.params.max_requests_per_second)
-        self._backoff = Backoff()
         self._not_before = 0.0
         self._view: View | None = None
         self._requests: dict[tuple[int, int], list[Any]] = {}
         self._changes = Changes()
         self._last: dict[str, int] = {}
-        self._reassigned: str | None = None
         self._registered: str | None = None
         self._elr: dict[str, list[dict[str, Any]]] = {}
-        self._rounds = Rounds()
 
-    def start(self, rounds: Rounds) -> threading.Thread:
-        """Take part in the rounds, from the next one on."""
-        self._rounds = rounds
-        thread = threading.Thread(target=self._run, name=f"prober-{self.broker_id}", daemon=True)
-        thread.start()
-        return thread
-
-    def _run(self) -> None:
-        number = 0
-        try:
-            while number := self._rounds.after(number):
-                if time.monotonic() >= self._not_before:
-                    self._try_round(number)
-        except CaptureError as error:
-            self._shared.failed(error)
-        finally:
-            self._disconnect()
-
-    def _try_round(self, number: int) -> None:
-        began_ms = now_ms()
-        try:
-            try:
-                self.round(number)
-            except ConnectionClosed:
-                # Brokers close what is silent for long (connections.max.idle.ms): a new one may do.
-                self._disconnect()
-                self.round(number)
-        except _Ended:
-            return
-        except CaptureError:
-            raise
-        except BrokerUnreachable as error:
-            self._out(str(error), began_ms)
-        except Exception as error:  # whatever a client of another's makes of damaged bytes must not end the thread
-            self._out(f"the answer cannot be read ({type(error).__name__})", began_ms)
-        else:
-            self.is_out = False
-            self._backoff.succeeded()
-            self._missed.back("probes", self._name)
-
-    def _out(self, reason: str, since_ms: int) -> None:
-        self._disconnect()
+    def out(self, reason: str, since_ms: int) -> None:
         self.is_out = True
         self._not_before = time.monotonic() + self._backoff.failed()
         self._missed.lost("probes", self._name, reason, since_ms)
 
     def round(self, number: int) -> None:
-        """Ask what is due in this round; raises :class:`BrokerUnreachable`."""
-        client = self._client
+        if time.monotonic() < self._not_before:
+            return
+        try:
+            self._ask_all(number)
+        except ConnectionClosed:
+            # Brokers close what is silent for long (connections.max.idle.ms): a new one may do.
+            self.disconnect()
+            self._ask_all(number)
+        self.is_out = False
+        self._backoff.succeeded()
+        self._missed.back("probes", self._name)
+
+    def _ask_all(self, number: int) -> None:
+        client = self.client
         if client is None:
-            client = self._client = self._connect()
+            client = self.client = self._connect()
         if self._is_due("metadata", number, self._params.metadata_every):
             self._describe(client)
         view = self._view
@@ -121,7 +75,7 @@ class Prober:
         self._probe(client, view.replicas, DEBUGGING_CLIENT)
         self._probe(client, view.leads, CONSUMER)
         if view.controller_id == self.broker_id and not is_kraft(client):
-            self._list_reassignments(client)
+            self.list_reassignments(client)
         if self._is_due("log_dirs", number, self._params.log_dirs_every):
             self._describe_log_dirs(client)
 
@@ -132,11 +86,6 @@ class Prober:
         self._elr = {}
         return self._shared.connect(self.address, self._params.request_timeout_s)
 
-    def _disconnect(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
-
     def _is_due(self, what: str, number: int, every: int) -> bool:
         last = self._last.get(what)
         if last is not None and number - last < every:
@@ -144,17 +93,9 @@ class Prober:
         self._last[what] = number
         return True
 
-    def _ask(self, client: BrokerClient, request: Any) -> tuple[Any, Asked]:
-        wait = self._pace.delay()
-        if wait and self._rounds.wait(wait):
-            raise _Ended
-        sent_at = instant_ms()
-        response = client.ask(request)
-        return response, Asked(sent_at, instant_ms(), self.broker_id)
-
     def _describe(self, client: BrokerClient) -> None:
         version = client.required_version(MetadataRequest, requests.METADATA_VERSION)
-        response, asked = self._ask(client, requests.metadata(version))
+        response, asked = self.ask(client, requests.metadata(version))
         view = answers.view_of(response, self.broker_id)
         if view != self._view:
             self._view = view
@@ -175,7 +116,7 @@ class Prober:
         rests = []
         version = client.version(DescribeClusterRequest, requests.DESCRIBE_CLUSTER_VERSION)
         if version == requests.DESCRIBE_CLUSTER_VERSION:  # before 4.0 it names no fenced brokers
-            response, asked = self._ask(client, requests.describe_cluster(version))
+            response, asked = self.ask(client, requests.describe_cluster(version))
             entry = kraft_answers.registered_entry(response)
             if not response.error_code and entry != self._registered:
                 self._registered = entry
@@ -188,7 +129,7 @@ class Prober:
         found: dict[str, list[dict[str, Any]]] = {}
         request = requests.describe_topic_partitions()
         while request is not None:
-            response, asked = self._ask(client, request)
+            response, asked = self.ask(client, request)
             for topic, partitions in kraft_answers.elr_of(response):
                 found.setdefault(topic, []).extend(partitions)
             request = requests.describe_topic_partitions(response.next_cursor) if response.next_cursor else None
@@ -200,7 +141,7 @@ class Prober:
     def _look_for_hidden(self, client: BrokerClient, version: int) -> None:
         doubtful = self._shared.hidden.doubtful(self._changes.topics)
         if doubtful and version >= _CREATES_NO_TOPIC:
-            response, _ = self._ask(client, requests.metadata(version, doubtful))
+            response, _ = self.ask(client, requests.metadata(version, doubtful))
             self._shared.hidden.answered(response)
 
     def _probe(self, client: BrokerClient, partitions: tuple[Partition, ...], replica_id: int) -> None:
@@ -210,37 +151,25 @@ class Prober:
             per_request = self._params.partitions_per_request
             self._requests[key] = list(requests.list_offsets(partitions, replica_id, version, per_request))
         for request in self._requests[key]:
-            response, asked = self._ask(client, request)
+            response, asked = self.ask(client, request)
             found = answers.offset_answers(response, version, replica_id, asked)
             self.probes.append(found.lines)
             self.errors.update(found.errors)
             if found.is_stale:
                 self._last.pop("metadata", None)
 
-    def _list_reassignments(self, client: BrokerClient) -> None:
-        if client.version(ListPartitionReassignmentsRequest, 0) is None:
-            return  # before 2.4: /admin/reassign_partitions says it
-        response, asked = self._ask(client, requests.list_reassignments(self._params.request_timeout_s))
-        if response.error_code:
-            self._refused("reassignments", response.error_code)
-            return
-        entry = answers.reassignment_entry(response)
-        if entry != self._reassigned or response.topics:
-            self._shared.reassignments.append(answers.described(asked, [entry]))
-            self._reassigned = entry
-
     def _describe_log_dirs(self, client: BrokerClient) -> None:
         version = client.version(DescribeLogDirsRequest, requests.DESCRIBE_LOG_DIRS_VERSION)
         if version is None:
             return  # before 1.0
-        response, asked = self._ask(client, requests.describe_log_dirs(version))
+        response, asked = self.ask(client, requests.describe_log_dirs(version))
         if response.error_code:
-            self._refused("log dirs", response.error_code)
+            self.refused("log dirs", response.error_code)
         elif not response.results:  # before 3.2 (KIP-784) an answer without permission was an empty one
             self._missed.once("log dirs", self._name, f"the broker names none: {NO_PERMISSION}")
         self._shared.log_dirs.append(answers.log_dir_lines(response, asked))
 
-    def _refused(self, what: str, code: int) -> None:
+    def refused(self, what: str, code: int) -> None:
         """An answer that is an error: NOT_CONTROLLER comes and goes with the controller."""
         name = answers.error_name(code)
         self.errors[name] += 1

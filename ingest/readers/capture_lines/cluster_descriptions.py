@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ingest.readers.capture_lines import json_lines
-from ingest.readers.capture_lines.json_lines import instant, integer, is_text
+from ingest.readers.capture_lines.json_lines import instants_of_answer, integer, is_text
 from ingest.readers.logs.writers import MAX_BROKER_ID
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
@@ -221,11 +221,9 @@ def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None
     kind = _type_of(entry)
     if kind is None:
         return Rejected(place, "no description of a cluster, a topic, a log directory, a quorum or reassignments")
-    sent_at, received_at = instant(entry.get("sent_at")), instant(entry.get("received_at"))
-    if sent_at is None or received_at is None:
-        return Rejected(place, f"{_WORDS[kind]} whose sent_at or received_at is no instant in milliseconds")
-    if received_at < sent_at:
-        return Rejected(place, "an answer that came before it was asked for: the clock of the client was set back")
+    instants = instants_of_answer(entry, _WORDS[kind])
+    if isinstance(instants, str):
+        return Rejected(place, instants)
     stated = file_broker if entry.get("broker") is None else entry["broker"]
     if stated is None:
         return Rejected(
@@ -242,6 +240,7 @@ def _description(place: Place, entry: Mapping[str, Any], file_broker: int | None
         values = _columns(entry, fields)
     except _Wrong as wrong:
         return Rejected(place, f"{_WORDS[kind]} whose {wrong}")
+    sent_at, received_at = instants
     own = {"sent_at": sent_at, "received_at": received_at, "broker_id": broker_id, "description_type": kind}
     return Kept(place, own | values)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ingest.readers.lines import MAX_RECORD_BYTES, TOO_LONG, line_places
@@ -55,6 +55,16 @@ def micros(milliseconds: Any) -> int | None:
 def integer(value: Any, low: int, end: int) -> int | None:
     """The value where it is a whole number in [low, end), else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and low <= value < end else None
+
+
+def instants_of_answer(entry: Mapping[str, Any], what: str) -> tuple[int, int] | str:
+    """When ``what`` was asked for and answered (``sent_at``, ``received_at``), or why that cannot be known."""
+    sent_at, received_at = instant(entry.get("sent_at")), instant(entry.get("received_at"))
+    if sent_at is None or received_at is None:
+        return f"{what} whose sent_at or received_at is no instant in milliseconds"
+    if received_at < sent_at:
+        return "an answer that came before it was asked for: the clock of the client was set back"
+    return sent_at, received_at
 
 
 def instant(milliseconds: Any) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ingest.readers.capture_lines import json_lines
-from ingest.readers.capture_lines.json_lines import instant, integer, is_text
+from ingest.readers.capture_lines.json_lines import instants_of_answer, integer, is_text
 from ingest.readers.logs.writers import MAX_BROKER_ID
 from ingest.readers.work import Kept, Place, Rejected, WorkItem
 
@@ -38,11 +38,10 @@ def _answer(place: Place, entry: Mapping[str, Any], file_broker: int | None) -> 
     topic = entry["topic"]
     if not isinstance(topic, str) or not topic or not is_text(topic):
         return Rejected(place, "an answer to ListOffsets whose topic is no text")
-    sent_at, received_at = instant(entry["sent_at"]), instant(entry["received_at"])
-    if sent_at is None or received_at is None:
-        return Rejected(place, "an answer to ListOffsets whose sent_at or received_at is no instant in milliseconds")
-    if received_at < sent_at:
-        return Rejected(place, "an answer that came before it was asked for: the clock of the client was set back")
+    instants = instants_of_answer(entry, "an answer to ListOffsets")
+    if isinstance(instants, str):
+        return Rejected(place, instants)
+    sent_at, received_at = instants
     broker_id = file_broker if entry.get("broker") is None else entry["broker"]
     if broker_id is None:
         return Rejected(

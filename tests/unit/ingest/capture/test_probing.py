@@ -242,9 +242,9 @@ def test_a_connection_that_was_closed_between_two_rounds_costs_no_round(cluster,
     shared = Shared(CaptureParams("c"), {}, *others, missed, hidden, lambda view: None, lambda error: None)
     prober = Prober(1, ("127.0.0.1", broker.port), probes, shared)
     for number in (1, 2, 3):
-        prober._try_round(number)
+        prober.try_round(number)
         broker.hang_up()
-    prober._disconnect()
+    prober.disconnect()
     assert said == []
     assert probes.written == 6
     folder.close()

@@ -7,19 +7,10 @@ from typing import Any, Final
 
 from dashboards.section import Section
 from dashboards.sections import availability, findings, incidents
+from dashboards.sections.cluster import brokers, clocks, controllers, episodes
 from dashboards.sections.coverage import attribution, certainty, files, limits, rejected, unrecognised
 from dashboards.sections.offsets import offsets
-from dashboards.sections.timelines import (
-    brokers,
-    clocks,
-    controllers,
-    episodes,
-    evidence,
-    partitions,
-    replicas,
-    topics,
-    trouble,
-)
+from dashboards.sections.timelines import evidence, partitions, replicas, topics, trouble
 
 CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
     "incidents": (incidents.SECTION,),

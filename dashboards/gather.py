@@ -19,8 +19,9 @@ from dashboards.scope import Scope
 from dashboards.section import Cluster, Span
 from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
+from dashboards.sections.cluster import brokers, controllers
 from dashboards.sections.coverage import files
-from dashboards.sections.timelines import brokers, controllers, evidence, partitions
+from dashboards.sections.timelines import evidence, partitions
 from dashboards.source import FileTotals, Limits, Source, ms, plain, together
 from ingest.lake.delta import Lake
 from ingest.lake.tables import bronze, silver

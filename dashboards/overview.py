@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dashboards.section import Cluster
 from dashboards.sections import availability, findings
+from dashboards.sections.cluster import brokers, controllers
 from dashboards.sections.coverage import certainty
 from dashboards.sections.offsets import offsets
 from dashboards.sections.offsets.words import loss_verdict
-from dashboards.sections.timelines import brokers, controllers, partitions
+from dashboards.sections.timelines import partitions
 
 
 def losses(cluster: Cluster) -> str:

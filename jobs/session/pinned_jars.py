@@ -99,7 +99,7 @@ def _run_ivy(java: str, pinned: Mapping[str, str], scratch: Path) -> str:
     if ivy is None:
         raise JarsMissing("pyspark's own Ivy is not installed with it: install pyspark again from its package")
     (scratch / "ivy.xml").write_text(ivy_module(pinned), encoding="utf-8")
-    with resources.as_file(resources.files("jobs") / "ivysettings.xml") as settings:
+    with resources.as_file(resources.files("jobs.session") / "ivysettings.xml") as settings:
         finished = subprocess.run(
             [
                 java,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboards.sections.timelines.clocks import ClockSegment, clock_sentence
+from dashboards.sections.cluster.clocks import ClockSegment, clock_sentence
 
 
 def sentence(**values: Any) -> str:

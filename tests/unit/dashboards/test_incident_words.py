@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.render import render
-from dashboards.sections.timelines.episodes import WIDTH, Episode
+from dashboards.sections.cluster.episodes import WIDTH, Episode
 from dashboards.sections.timelines.replicas import Cut, Flap, GivenUp, Replicas, Stop, between
 from tests.unit.dashboards.test_render import PLACE, cluster, data
 
@@ -62,7 +62,7 @@ def test_the_page_shows_cuts_flaps_fetchers_stops_and_episodes_and_where_the_res
         stops=(Stop(1, 5000, "clean_stop", shutdown_took_ms=1200, shutdown_retry_count=2),),
     )
     episodes = (Episode(1, 4, 1000.0, took_over_ms=100, steps=STEPS),)
-    page = render(data(cluster(timelines__replicas=replicas, timelines__episodes=episodes)), "Test")
+    page = render(data(cluster(timelines__replicas=replicas, cluster__episodes=episodes)), "Test")
     assert "broker 1: clean stop (1.200 s to move its leaders, asked 2 times again)" in page
     assert "1 of 12 cuts" in page
     assert "5.000 s</td></tr>" in page, "still given up when the evidence ends"

@@ -18,11 +18,11 @@ from dashboards.render import render
 from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
+from dashboards.sections.cluster.clocks import ClockSegment
 from dashboards.sections.coverage.attribution import AttributedFiles
 from dashboards.sections.coverage.files import AmbiguousCluster
 from dashboards.sections.coverage.unrecognised import UnrecognisedTemplate
 from dashboards.sections.findings import Finding, FindingCount, Findings, RuleVerdicts
-from dashboards.sections.timelines.clocks import ClockSegment
 from dashboards.sections.timelines.partitions import Lane
 from dashboards.source import FileTotals
 from tests.support.lakes.incident import HOSTILE
@@ -212,10 +212,10 @@ def test_messages_that_no_shape_knows_can_be_copied_without_where_they_come_from
 
 def test_clocks_are_told_with_their_span_where_one_was_set() -> None:
     row = ClockSegment(2, 0.0, 5_000.0, "skewed", -1, 498, 503, None, 500_500, 9, 0)
-    once = render(data(cluster(timelines__clocks=(row,))), "t")
+    once = render(data(cluster(cluster__clocks=(row,))), "t")
     assert "Broker 2&#39;s clock was between 498 ms and 503 ms ahead of ZooKeeper&#39;s" in once
     assert "as printed" not in once
-    assert "as printed" in render(data(cluster(timelines__clocks=(row, row))), "t")
+    assert "as printed" in render(data(cluster(cluster__clocks=(row, row))), "t")
 
 
 def test_proven_harm_comes_first_and_only_it_is_red() -> None:

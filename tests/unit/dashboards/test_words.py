@@ -7,11 +7,11 @@ import pytest
 from dashboards import words
 from dashboards.sections import availability, findings
 from dashboards.sections.availability import Availability, KindSummary, LongInterval
+from dashboards.sections.cluster import controllers
+from dashboards.sections.cluster.controllers import Tenure
 from dashboards.sections.coverage import certainty
 from dashboards.sections.coverage.certainty import Inference
 from dashboards.sections.findings import FindingCount, RuleVerdicts
-from dashboards.sections.timelines import controllers
-from dashboards.sections.timelines.controllers import Tenure
 
 TEN_PAST = 1795255812310.0  # 2026-11-21 10:10:12.310 UTC
 

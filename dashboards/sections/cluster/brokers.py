@@ -55,4 +55,4 @@ def verdict(registrations: Sequence[Registration]) -> str:
     return f"{words.count(len(ended), 'registration')} ended: {words.listing(parts)}."
 
 
-SECTION: Final[Section[tuple[Registration, ...]]] = Section("timelines/brokers", gather, (), chart=tuple)
+SECTION: Final[Section[tuple[Registration, ...]]] = Section("cluster/brokers", gather, (), chart=tuple)

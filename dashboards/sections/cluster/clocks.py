@@ -112,4 +112,4 @@ def _pairs(row: ClockSegment) -> str:
     return f"{words.count(count, 'causal pair')}{against}"
 
 
-SECTION: Final[Section[tuple[ClockSegment, ...]]] = Section("timelines/clocks", gather, (), view)
+SECTION: Final[Section[tuple[ClockSegment, ...]]] = Section("cluster/clocks", gather, (), view)

@@ -50,4 +50,4 @@ def verdict(tenures: Sequence[Tenure]) -> str:
     return f"Controller: {', then '.join(parts)}{more}."
 
 
-SECTION: Final[Section[tuple[Tenure, ...]]] = Section("timelines/controllers", gather, (), chart=tuple)
+SECTION: Final[Section[tuple[Tenure, ...]]] = Section("cluster/controllers", gather, (), chart=tuple)

@@ -110,4 +110,4 @@ def gather(source: Source) -> Mapping[str, tuple[Episode, ...]]:
     return by_cluster(Episode, latest.orderBy("cluster_id", *order))
 
 
-SECTION: Final[Section[tuple[Episode, ...]]] = Section("timelines/episodes", gather, ())
+SECTION: Final[Section[tuple[Episode, ...]]] = Section("cluster/episodes", gather, ())

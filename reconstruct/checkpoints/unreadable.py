@@ -17,10 +17,10 @@ from reconstruct.time.instants import utc
 _GONE: Final = re.compile(
     r"NoSuchFileException|FileNotFoundException: .*(?:No such file|cannot find the (?:file|path))"
 )
-#: What the disk refused, at a write of the file or a read: that says nothing of what the file holds.
-_REFUSED: Final = re.compile(
-    r"while writing|IOException: *(?:$|No space left on device|There is not enough space|Disk quota exceeded"
-    r"|Input/output error|Read-only file system)"
+#: What Kafka itself says that a file holds: OffsetCheckpoint (to 0.10), CheckpointFile (0.11 and later), and Java of a
+#: number that is none. Whatever else ends a read or a write (a full disk, rights, a lock) says nothing of the content.
+_MALFORMED: Final = re.compile(
+    r"Malformed line in|Expected .*\bentries\b.*found only|Unrecogni[sz]ed version|NumberFormatException"
 )
 
 
@@ -39,7 +39,7 @@ def judge_unreadable(view: BrokerView, explained: set[str], out: CheckpointVerdi
         if kind is None:
             continue
         is_gone = _GONE.search(line.cause) is not None
-        if not is_gone and _REFUSED.search(line.cause):
+        if not is_gone and line.cause and not _MALFORMED.search(line.cause):
             out.verdicts.unjudged(RULE)
             continue
         life = view.next_start(line.at)

@@ -80,7 +80,7 @@ def test_a_node_whose_quorum_begins_again_was_formatted_for_another_cluster(
 
 
 def test_a_clock_that_was_set_back_orders_no_lines() -> None:
-    unreadable = BrokerLine(3, LineKind.UNREADABLE, None, None, "/data/replication-offset-checkpoint", "x", "bad")
+    unreadable = BrokerLine(3, LineKind.UNREADABLE, None, None, "/data/replication-offset-checkpoint", "", "bad")
     seen = replace(broker({}, [loaded(1, 9), *wiped(), unreadable], [START]), clock_slack_us=EVER)
     kinds = [f.divergence_type for f in findings(seen)]
     assert sorted(kinds) == ["checkpoint_malformed", "log_directory_wiped"]

@@ -61,7 +61,7 @@ def test_a_damaged_copy_alone_says_what_a_restart_would_do(kafka: str, file: str
 
 
 def test_the_log_alone_tells_of_a_file_that_could_not_be_read() -> None:
-    lines = [BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause="Malformed line", evidence_id="bad")] * 3
+    lines = [BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause="Malformed line in it", evidence_id="bad")] * 3
     (finding,) = findings(broker({}, lines, [START - 1]))
     assert (finding.divergence_type, finding.severity, finding.evidence) == ("checkpoint_malformed", "error", ("bad",))
 
@@ -72,10 +72,36 @@ def test_a_failed_write_is_no_damaged_file() -> None:
     assert told(broker({}, [BrokerLine(START, LineKind.UNREADABLE, path="/kafka/data", cause=cause)])) == []
 
 
-@pytest.mark.parametrize("said", ["", "No space left on device", "Input/output error"])
-def test_a_disk_that_refuses_leaves_no_damaged_file(said: str) -> None:
-    line = BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause=f"java.io.IOException: {said}")
+@pytest.mark.parametrize(
+    "cause",
+    [
+        "java.io.IOException: ",
+        "java.io.IOException: No space left on device",
+        f"java.io.FileNotFoundException: {_NAMES}.tmp (Permission denied)",
+        f"java.nio.file.AccessDeniedException: {_NAMES}.tmp -> {_NAMES}",
+        f"java.nio.file.FileSystemException: {_NAMES}: The process cannot access the file because it is being used",
+        f"org.apache.kafka.common.errors.KafkaStorageException: Error while reading checkpoint file {_NAMES}",
+    ],
+)
+def test_what_keeps_a_file_from_being_read_or_written_says_nothing_of_its_content(cause: str) -> None:
+    line = BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause=cause)
     assert told(broker({}, [line], [START - 1])) == []
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        f"java.io.IOException: Malformed line in offset checkpoint file: {_NAMES}'",
+        "java.io.IOException: Expected 7 entries but found only 3",
+        f"java.io.IOException: Expected [7] entries in checkpoint file [{_NAMES}], but found only [3]",
+        "java.io.IOException: Unrecognized version of the highwatermark checkpoint file: 7",
+        f"java.io.IOException: Unrecognised version:7, expected version: 0 in checkpoint file at: {_NAMES}",
+        'java.lang.NumberFormatException: For input string: "x"',
+    ],
+)
+def test_what_kafka_says_of_a_files_content_is_believed(cause: str) -> None:
+    (finding,) = findings(broker({}, [BrokerLine(START, LineKind.UNREADABLE, path=_NAMES, cause=cause)], [START - 1]))
+    assert (finding.divergence_type, finding.severity) == ("checkpoint_malformed", "error")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,8 @@ MAY_HAVE_LOST: Final = (ReplicaEventKind.STARTED, ReplicaEventKind.TRUNCATED, Re
 @dataclass(frozen=True, slots=True)
 class ReplicaEvent:
     """One such act at its line's time: ``offset`` and ``cause`` of a truncation, ``offset`` the high watermark for
-    LOWERED, ``leader`` for FOLLOWS; None: not known."""
+    LOWERED, ``leader`` for FOLLOWS, ``previous_epoch`` the leader epoch that the process knew before it LEADS (-1:
+    none); None: not known."""
 
     replica_id: int
     kind: ReplicaEventKind
@@ -123,6 +124,7 @@ class ReplicaEvent:
     leader_epoch: int | None = None
     evidence_id: str = ""
     cause: TruncationCause | None = None
+    previous_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

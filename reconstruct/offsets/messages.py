@@ -75,13 +75,15 @@ def logged_replica_events(
     if kind is None or is_follower or _is_of_copy(fields) or (kind is ReplicaEventKind.TRUNCATED and offset is None):
         return
     is_leader = kind is ReplicaEventKind.LEADS
-    epoch = number(fields.get("leader_epoch")) if is_leader else None
+    epoch, previous = (
+        number(fields.get(name)) if is_leader else None for name in ("leader_epoch", "previous_leader_epoch")
+    )
     leaders = words(fields.get("leaders"))
     for index, partition in enumerate(partitions_of(fields)):
         leader = broker_id if is_leader else None
         if kind is ReplicaEventKind.FOLLOWS:
             leader = number((leaders[index] if index < len(leaders) else "") or fields.get("leader"))
-        yield partition, ReplicaEvent(broker_id, kind, at, offset, leader, epoch, evidence_id, cause)
+        yield partition, ReplicaEvent(broker_id, kind, at, offset, leader, epoch, evidence_id, cause, previous)
 
 
 def _cause_of_cut(fields: Mapping[str, str], offset: int | None) -> TruncationCause | None:

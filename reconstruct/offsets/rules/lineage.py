@@ -98,7 +98,11 @@ def _judge_begins(
 
 
 def _judge_begun_once(case: OffsetCase, verdicts: Verdicts) -> None:
-    """A leader that goes on leading at one epoch, in one process, does not begin it again elsewhere."""
+    """A leader that goes on leading at one epoch, in one process, does not begin it again elsewhere.
+
+    Its line says which epoch the process knew before (Partition.makeLeader, since 0.11): -1 is a process, or a replica,
+    that began anew.
+    """
     lines: dict[int, list[OffsetObservation]] = {}
     acts = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED, ReplicaEventKind.DELETED)
     for replica_id in sorted({event.replica_id for event in case.evidence.events}):
@@ -108,7 +112,7 @@ def _judge_begun_once(case: OffsetCase, verdicts: Verdicts) -> None:
             if event.kind is not ReplicaEventKind.LEADS:
                 before = None
             elif line is not None and line.leader_epoch is not None:
-                is_again = before is not None and before.leader_epoch == line.leader_epoch
+                is_again = before is not None and before.leader_epoch == line.leader_epoch == event.previous_epoch
                 if before is not None and is_again and before.offset != line.offset:
                     lines.setdefault(replica_id, []).extend((before, line))
                 before = line

@@ -27,6 +27,7 @@ _COLUMNS: Final = {
     "leader": "int",
     "leader_epoch": "int",
     "cause": "string",
+    "previous_epoch": "int",
     "at_us": "bigint",
     "source": "string",
     "record_id": "string",

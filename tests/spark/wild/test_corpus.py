@@ -41,6 +41,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "log-directory-made-twice": [("error", "log_directory_wiped")],
     # a node of KRaft whose storage was formatted anew for another cluster, in a file that names none
     "formatted-anew": [("warning", "log_directory_wiped")],
+    # the hour of server.log that held a start was overwritten by ZooKeeper's, started in the same folder
+    "hour-of-a-start-overwritten": [],
     # the Thai calendar: 2565 is 2022
     "buddhist-years": [],
 }

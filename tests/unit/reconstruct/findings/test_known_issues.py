@@ -145,8 +145,11 @@ def test_a_replica_that_flaps_under_min_isr_shows_the_conflict_of_joins_and_depa
     assert flapping(VersionRange.exactly(v(3, 9)), isr=(1, 2, 3)) == []
 
 
-def begun_twice(version: VersionRange, *between: ReplicaEvent, offset: int = 20) -> list[Finding]:
-    leads = [ReplicaEvent(1, ReplicaEventKind.LEADS, at * SECOND, None, 1, 4, f"leads {at}") for at in (1, 9)]
+def begun_twice(version: VersionRange, *between: ReplicaEvent, offset: int = 20, knew: int = 4) -> list[Finding]:
+    leads = [
+        ReplicaEvent(1, ReplicaEventKind.LEADS, at * SECOND, None, 1, 4, f"leads {at}", previous_epoch=previous)
+        for at, previous in ((1, -1), (9, knew))
+    ]
     printed = [
         OffsetObservation(1, oe.LOG_END_OFFSET, begins, at * SECOND, leader_epoch=4, evidence_id=f"leads {at}")
         for at, begins in ((1, 10), (9, offset))
@@ -164,6 +167,7 @@ def test_a_leader_that_begins_its_epoch_again_in_one_process_is_a_finding() -> N
     started = ReplicaEvent(1, ReplicaEventKind.STARTED, 5 * SECOND, evidence_id="start")
     assert begun_twice(VersionRange.exactly(v(3, 1)), started) == []
     assert begun_twice(VersionRange.exactly(v(3, 1)), offset=10) == []
+    assert begun_twice(VersionRange.exactly(v(3, 1)), knew=-1) == []  # it had just started
 
 
 def test_a_broker_that_refuses_another_id_of_its_topic_is_a_finding() -> None:

@@ -83,6 +83,8 @@ _SILENT: Final = frozenset(
 _JOINS: Final = (ReplicaState.NEW, ReplicaState.ONLINE)
 #: A broker that asks for a controlled shutdown is gone within this time, or has given up.
 SHUTDOWN_US: Final = 120_000_000
+#: A reassignment's target is in the topic's znode at most this long after the replicas that it removes went Offline.
+WRITTEN_WITHIN_US: Final = 30_000_000
 #: More versions than this, and nothing is said.
 _MOST_VERSIONS: Final = 6
 #: Replicas go Offline at most this long before anything else tells of the deletion of their topic.
@@ -170,17 +172,21 @@ class _Reexecution:
         return cluster.asked_to_leave(self.line.at - SHUTDOWN_US, self.line.at + BEFORE_DELETION_US)
 
     def _assignments(self) -> list[tuple[int, ...]]:
-        """Before an election that ends a reassignment the cache's assignment changes without a line."""
+        """A reassignment's last election, and the replicas that it then takes offline, go by the target, which the
+        cache holds before a znode or a line does (KafkaController.moveReassignedPartitionLeaderIfRequired)."""
         assert self.step.replicas is not None
         requested = next((line.replicas for line in self.step.block.batch() if line.replicas), None)
         is_election = self.line.kind == PARTITION and self.line.from_state != PartitionState.NEW
-        if not is_election or requested == self.step.replicas:
+        is_removal = self.line.to_state == ReplicaState.OFFLINE and not self.step.log.shows_assignments
+        if not (is_election or is_removal) or requested == self.step.replicas:
             return [self.step.replicas]
         if requested is not None:
             return [requested]
         targets = [f.replicas for f in self.case.facts if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
         known = [a.value.target for a in self.case.assignments] if self.case.reassigning else []
-        return list(dict.fromkeys((self.step.replicas, *targets, *known)))
+        until = self.line.at + WRITTEN_WITHIN_US
+        written = [a.value.replicas for a in self.case.assignments if self.line.at < a.start <= until]
+        return list(dict.fromkeys((self.step.replicas, *targets, *known, *written)))
 
     def _run(self, cache: ControllerCache) -> frozenset[SentRequest] | None:
         from_state, to_state = self.line.from_state, self.line.to_state

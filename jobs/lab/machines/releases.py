@@ -60,7 +60,22 @@ class Release:
 
 
 #: With ZooKeeper.
-RELEASES: Final = tuple(Release(number) for number in ((0, 8, 2, 2), (1, 1, 1), (2, 8, 2), (3, 9, 1)))
+RELEASES: Final = tuple(
+    Release(number)
+    for number in (
+        (0, 8, 2, 2),
+        (0, 10, 2, 2),
+        (0, 11, 0, 3),
+        (1, 1, 1),
+        (2, 0, 1),
+        (2, 3, 1),
+        (2, 4, 1),
+        (2, 8, 2),
+        (3, 3, 2),
+        (3, 6, 2),
+        (3, 9, 1),
+    )
+)
 KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
 BY_NAME: Final = {release.name: release for release in (*RELEASES, *KRAFT_RELEASES)}
 OLDEST: Final = RELEASES[0]

@@ -1,4 +1,4 @@
-"""Every scenario on every release: captured, read, and compared with what the cluster truly did.
+"""Every scenario on four releases, some on those between: captured, read, and compared with what the cluster truly did.
 
 ``make test-cluster`` runs them all; a short one of the oldest release and one of the newest run in ``make test``.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from jobs.lab.machines.releases import RELEASES
+from jobs.lab.machines.releases import BETWEEN, RELEASES
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from tests.cluster.bent import bends_misjudged
 from tests.cluster.conftest import Figures, Player
@@ -20,6 +20,8 @@ from tests.support.truth.departures import deaths_misjudged, registrations_misju
 
 pytestmark = pytest.mark.timeout(900)
 
+#: What the releases between those of the whole matrix play: what versions do in different ways.
+ON_RELEASES_BETWEEN: Final = ("reassignment", "unclean-election", "zombie", "deletion-dead-broker")
 IN_EVERY_RUN: Final = (("preferred-election", "0.8.2.2"), ("kill", "3.9.1"))
 LOWEST_RECALL: Final = 0.97
 HIGHEST_EXTRAS: Final = 0.03
@@ -37,9 +39,9 @@ MATRIX: Final = [
         marks=[] if (name, release.version) in IN_EVERY_RUN else [pytest.mark.cluster],
         id=f"{name}-{release.version}",
     )
-    for release in RELEASES
+    for release in (*RELEASES, *BETWEEN)
     for name, scenario in SCENARIOS.items()
-    if scenario.plays_on(release)
+    if scenario.plays_on(release) and (release in RELEASES or name in ON_RELEASES_BETWEEN)
 ]
 
 

@@ -2,8 +2,10 @@
 
 The lists in ``jobs/lab/jars`` are whole: nothing is resolved, so that today's run and next year's run the same bytes.
 They were made by resolving ``org.apache.kafka:kafka_2.10:0.8.2.2``, ``kafka_2.11:1.1.1``, ``kafka_2.13:2.8.2`` and
-``kafka_2.13:3.9.1`` with a binding of slf4j to log4j and, from 2.8, what their ZooKeeper leaves to its user
-(``metrics-core``, ``snappy-java``); left out is what 0.8's log4j names and Central does not hold (``jms``,
+``kafka_2.13:3.9.1``, and those between them (2.11 up to 0.11, 2.12 up to 2.3), with a binding of slf4j to log4j and,
+from 2.4, what their ZooKeeper leaves to its user (``metrics-core``, ``snappy-java``). Up to 0.11 they have
+``jaxb-api``, which Java no longer has; 2.0 and 2.3 have the ZooKeeper 3.4.10 of 1.1, since the clients of 3.4.13 and
+3.4.14 reach no server on Java 17. Left out is what 0.8's log4j names and Central does not hold (``jms``,
 ``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13:4.1.0`` and ``4.3.1``
 come with log4j 2 and its binding.
 """
@@ -59,25 +61,14 @@ class Release:
         return self.number < (0, 9)
 
 
-#: With ZooKeeper.
-RELEASES: Final = tuple(
-    Release(number)
-    for number in (
-        (0, 8, 2, 2),
-        (0, 10, 2, 2),
-        (0, 11, 0, 3),
-        (1, 1, 1),
-        (2, 0, 1),
-        (2, 3, 1),
-        (2, 4, 1),
-        (2, 8, 2),
-        (3, 3, 2),
-        (3, 6, 2),
-        (3, 9, 1),
-    )
+#: With ZooKeeper: those that every test of clusters is about.
+RELEASES: Final = tuple(Release(number) for number in ((0, 8, 2, 2), (1, 1, 1), (2, 8, 2), (3, 9, 1)))
+#: With ZooKeeper too: those between them that say, send or decide something in another way than either neighbour.
+BETWEEN: Final = tuple(
+    Release(number) for number in ((0, 10, 2, 2), (0, 11, 0, 3), (2, 0, 1), (2, 3, 1), (2, 4, 1), (3, 3, 2), (3, 6, 2))
 )
 KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
-BY_NAME: Final = {release.name: release for release in (*RELEASES, *KRAFT_RELEASES)}
+BY_NAME: Final = {release.name: release for release in (*sorted((*RELEASES, *BETWEEN)), *KRAFT_RELEASES)}
 OLDEST: Final = RELEASES[0]
 NEWEST: Final = RELEASES[-1]
 

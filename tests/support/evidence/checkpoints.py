@@ -46,34 +46,34 @@ def checkpoint_files(broker: Path) -> Files:
 
 def read_checkpoints(files: Files) -> tuple[list[CheckpointCopy], list[CheckpointEntry]]:
     """What ingest reads of each copy; topics have no incarnations here."""
-    copies, entries = [], []
-    for (directory, name, milliseconds), content in sorted(files.items()):
-        if content is None:
-            continue
-        kind, at = name.replace("-", "_"), milliseconds * 1000
-        evidence_id = f"{directory}/{name}/{milliseconds}"
-        bad, kept = [], 0
-        for record in _records(name, kind, content):
-            place = record.place
-            if isinstance(record, Kept):
-                kept += 1
-                replica = (record.values["topic"], "", record.values["partition_id"])
-                entries.append(
-                    CheckpointEntry(
-                        directory, kind, replica, at, record.values["offset"], f"{evidence_id}:{place.line}"
-                    )
-                )
-            else:
-                bad.append(
-                    RejectedEntry(record.reason, place.data.decode(errors="replace"), f"{evidence_id}:{place.line}")
-                )
-        copies.append(CheckpointCopy(directory, kind, at, kept, tuple(bad), hashlib.sha256(content).hexdigest()))
-    return copies, _mark_runs(copies, entries)
+    read = [_copy(*place, content) for place, content in sorted(files.items()) if content is not None]
+    copies = [copy for copy, _ in read]
+    return copies, _mark_runs(copies, [entry for _, entries in read for entry in entries])
+
+
+@lru_cache(maxsize=100_000)
+def _copy(
+    directory: str, name: str, milliseconds: int, content: bytes
+) -> tuple[CheckpointCopy, tuple[CheckpointEntry, ...]]:
+    """What is read of one copy: of a broker's bent copies all but one are as they were."""
+    kind, at = name.replace("-", "_"), milliseconds * 1000
+    evidence_id = f"{directory}/{name}/{milliseconds}"
+    bad, entries = [], []
+    for record in _records(name, kind, content):
+        place = record.place
+        record_id = f"{evidence_id}:{place.line}"
+        if isinstance(record, Kept):
+            replica = (record.values["topic"], "", record.values["partition_id"])
+            entries.append(CheckpointEntry(directory, kind, replica, at, record.values["offset"], record_id))
+        else:
+            bad.append(RejectedEntry(record.reason, place.data.decode(errors="replace"), record_id))
+    copy = CheckpointCopy(directory, kind, at, len(entries), tuple(bad), hashlib.sha256(content).hexdigest())
+    return copy, tuple(entries)
 
 
 @lru_cache(maxsize=100_000)
 def _records(name: str, kind: str, content: bytes) -> tuple[Kept | Rejected, ...]:
-    """What is read of one content: of a broker's copies most are alike, and of its bent ones all but one."""
+    """What is read of one content: most of a broker's copies are alike."""
     return tuple(checkpoints.read(_item(name, kind, len(content)), [content]))
 
 
@@ -174,5 +174,6 @@ def _mark_runs(copies: Iterable[CheckpointCopy], entries: Iterable[CheckpointEnt
         index = number[place, entry.taken_at]
         before = last.get((*place, entry.replica))
         last[*place, entry.replica] = index
-        result.append(replace(entry, begins_run=before is None or before < index - 1))
+        begins_run = before is None or before < index - 1
+        result.append(replace(entry, begins_run=True) if begins_run else entry)  # most are none: to copy all takes long
     return result

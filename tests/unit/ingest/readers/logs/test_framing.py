@@ -220,16 +220,16 @@ def test_an_endless_stack_is_framed_in_bounded_memory(monkeypatch: pytest.Monkey
     assert peak < (64 << 20) // 20
 
 
-def test_a_hole_of_a_gigabyte_is_framed_in_bounded_memory() -> None:
+def test_a_hole_is_framed_in_memory_that_its_length_does_not_bound() -> None:
     block = bytes(1 << 20)
 
     def source() -> Iterator[bytes]:
-        for _ in range(1024):
+        for _ in range(256):
             yield block
         yield ONE
 
     found, peak = _measured(source(), BRACKETED)
-    assert found == [(1, 1 << 30, HOLE), (1, len(ONE), None)]
+    assert found == [(1, 256 << 20, HOLE), (1, len(ONE), None)]
     assert peak < 8 << 20
 
 

@@ -55,9 +55,9 @@ def interact(spark: SparkSession, names: LakeNames, style: str) -> None:
             continue
         if not pending and line.strip().rstrip(";").lower() in _LEAVING:
             break
-        told = None if pending else _told(line)
-        if told is not None:
-            print(told)
+        meaning = None if pending else _meaning_of(line)
+        if meaning is not None:
+            print(meaning)
             continue
         complete, pending = split_statements(f"{pending}\n{line}" if pending else line)
         for statement in complete:
@@ -65,7 +65,7 @@ def interact(spark: SparkSession, names: LakeNames, style: str) -> None:
     _save(history)
 
 
-def _told(line: str) -> str | None:
+def _meaning_of(line: str) -> str | None:
     """What ``help`` or ``\\d`` says; None for what is SQL."""
     word, _, rest = line.strip().rstrip(";").partition(" ")
     if line.strip().rstrip(";").lower() in ("help", "\\?"):
@@ -88,10 +88,10 @@ def _answer_or_say(spark: SparkSession, names: LakeNames, statement: str, style:
     except UsageError as error:
         print(printable(str(error)), file=sys.stderr)
     except Exception as error:
-        told = lost_file(error)
-        if told is None:
+        problem = lost_file(error)
+        if problem is None:
             raise
-        print(printable(told), file=sys.stderr)
+        print(printable(problem), file=sys.stderr)
     except KeyboardInterrupt:
         spark.sparkContext.cancelAllJobs()
         print("interrupted", file=sys.stderr)

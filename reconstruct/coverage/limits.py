@@ -127,7 +127,7 @@ _NO_LOGS: Final = _Need(
 )
 _SILENT: Final = "what is not said then proves nothing"
 _ORDER_UNKNOWN: Final = "what stands before a line need not have come before it: nothing is concluded from that order"
-_TOLD_TWICE: Final = "its lines of that time are of two times, and when they were by other clocks is not known"
+_TWO_TIMES: Final = "its lines of that time are of two times, and when they were by other clocks is not known"
 #: What is concluded from the order of the lines of state-change.log, or from what it does not say.
 _STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
     f"{_ORDER_UNKNOWN} or from what the log does not say",
@@ -201,7 +201,7 @@ def _need_of(cause: str, kind: str, level_floor: str | None) -> _Need:
     if cause == "silence":
         return _Need(_SILENT, (), ())
     if cause == "clock_set_back":
-        return _Need(_TOLD_TWICE, (), ())
+        return _Need(_TWO_TIMES, (), ())
     if cause == "out_of_order":
         return _STATE_CHANGES_OUT_OF_ORDER if kind == SourceKind.STATE_CHANGE_LOG else _Need(_ORDER_UNKNOWN, (), ())
     if cause == "too_coarse" and kind == SourceKind.STATE_CHANGE_LOG and level_floor in ("DEBUG", "INFO"):

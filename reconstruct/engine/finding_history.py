@@ -77,7 +77,7 @@ def _withdrawn(gone: DataFrame, found: DataFrame, files: DataFrame, run: int) ->
     )
     is_same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"s_{name}")) for name in _SUBJECT))
     named = gone.join(successors, is_same, "left").drop(*(f"s_{name}" for name in _SUBJECT))
-    told = _with_files(named, files)
+    of_runs = _with_files(named, files)
     says = F.when(
         F.col("successor").isNotNull(),
         F.concat(F.lit("of the same subject rule "), "rule_id", F.lit(" now finds "), "successor"),
@@ -91,7 +91,7 @@ def _withdrawn(gone: DataFrame, found: DataFrame, files: DataFrame, run: int) ->
         "withdrawn_because": F.concat(since, says),
         "replaced_by": F.col("successor"),
     }
-    return told.withColumns(made).select(*FINDING_HISTORY.column_names)
+    return of_runs.withColumns(made).select(*FINDING_HISTORY.column_names)
 
 
 def _others() -> Column:

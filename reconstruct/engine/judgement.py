@@ -16,7 +16,7 @@ from reconstruct.engine.rows import TABLE, VERDICTS, finding_row
 from reconstruct.engine.staging import Staging
 from reconstruct.findings.verdicts import Verdicts
 
-#: What a finding is told by: rule, subject and evidence. Several may rest on the same records. The topic's incarnation
+#: What tells findings apart: rule, subject and evidence. Several may rest on the same records. The topic's incarnation
 #: is left out: older evidence that comes later may name it anew.
 _IDENTITY: Final = (
     *("rule_id", "divergence_type", "topic", "partition_id", "broker_id", "replica_id"),
@@ -61,6 +61,6 @@ class Judgement:
     def findings(self, rule_sources: Mapping[str, str]) -> DataFrame:
         """All that was found, as rows of gold.divergences; ``rule_sources`` say by rule id where a rule comes from."""
         sources = F.create_map(*(F.lit(text) for pair in sorted(rule_sources.items()) for text in pair))
-        told = F.to_json(F.struct(*_IDENTITY), {"ignoreNullFields": "false"})
-        added = {"rule_source": sources[F.col("rule_id")], "divergence_id": F.substring(F.sha2(told, 256), 1, 32)}
+        identity = F.to_json(F.struct(*_IDENTITY), {"ignoreNullFields": "false"})
+        added = {"rule_source": sources[F.col("rule_id")], "divergence_id": F.substring(F.sha2(identity, 256), 1, 32)}
         return union(self._findings).withColumns(added)

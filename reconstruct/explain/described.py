@@ -14,7 +14,7 @@ from reconstruct.time.instants import utc
 AFTER_US: Final = 30_000_000
 #: So many answers are read at most: of more, only the first.
 MOST_ANSWERS: Final = 500
-_MOST_TOLD: Final = 30
+_MOST_ANSWERS: Final = 30
 _MOST_MISSED: Final = 10
 
 
@@ -63,7 +63,7 @@ def described(start: int, end: int, answers: Sequence[Described], missed: Sequen
         start,
         "what brokers described (to the capture, by its clock)",
         (
-            section("Last before", _first([f"{utc(answer.at)}  {_text(answer)}" for answer in before], _MOST_TOLD)),
+            section("Last before", _first([f"{utc(answer.at)}  {_text(answer)}" for answer in before], _MOST_ANSWERS)),
             section(f"Changes until {utc(end + AFTER_US)}", _changes(then, is_all)),
             section("Not recorded", _first(gaps, _MOST_MISSED)),
         ),
@@ -73,7 +73,7 @@ def described(start: int, end: int, answers: Sequence[Described], missed: Sequen
 def _changes(then: Sequence[Described], is_all: bool) -> Iterator[str]:
     if not then:
         yield "none"
-    yield from _first([f"{clock(answer.at)}  {_text(answer)}" for answer in then], _MOST_TOLD, is_all)
+    yield from _first([f"{clock(answer.at)}  {_text(answer)}" for answer in then], _MOST_ANSWERS, is_all)
 
 
 def _first(lines: Sequence[str], most: int, is_all: bool = True) -> Iterator[str]:

@@ -16,7 +16,7 @@ from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
 #: More decisions in the span that was asked for than this are counted, not listed.
-_MOST_TOLD: Final = 6
+_MOST_DECISIONS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def explanation(
     return text(
         heading,
         [*_in_force(history, span), *notes],
-        [*chosen[:_MOST_TOLD], *([described] if described is not None else [])],
+        [*chosen[:_MOST_DECISIONS], *([described] if described is not None else [])],
         [*_left_out(chosen), *_neighbours(before, after)],
     )
 
@@ -86,7 +86,7 @@ def _in_force(history: Case, span: Span) -> list[str]:
 
 
 def _left_out(chosen: Sequence[Chapter]) -> list[str]:
-    more = len(chosen) - _MOST_TOLD
+    more = len(chosen) - _MOST_DECISIONS
     return [f"{more} more in that time: ask for a shorter one."] if more > 0 else []
 
 

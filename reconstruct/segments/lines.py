@@ -79,5 +79,5 @@ def _base_offsets(fields: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _reason(fields: Mapping[str, str]) -> DeletionReason | None:
-    told = fields.get("reason", "")
-    return next((reason for name, words, reason in _REASONS if name in fields or words in told), None)
+    text = fields.get("reason", "")
+    return next((reason for name, words, reason in _REASONS if name in fields or words in text), None)

@@ -22,7 +22,7 @@ from reconstruct.segments.evidence import (
     SegmentFiles,
 )
 
-SEEN: Final = "effect_logged"
+LOGGED_LATER: Final = "effect_logged"
 _EVER: Final = 1 << 62
 
 
@@ -63,7 +63,7 @@ def _of_replica(evidence: SegmentEvidence, replica: int) -> list[SegmentSpan]:
         elif isinstance(what, LogChange):
             log.change(what)
         else:
-            log.seen(what)
+            log.take_copy(what)
     for copy in evidence.copies_of(replica):
         if copy[0].seen_at is None:
             log.described(copy)
@@ -117,8 +117,8 @@ class _Log:
             known = self._known(base, act.at, act.evidence_id)
             if act.act is SegmentActKind.DELETED:
                 is_cut = self._cut_at is not None and act.at - self._cut_at <= LINE_US
-                told = act.reason or DeletionReason.NOT_TOLD
-                self._end(base, act.at, DeletionReason.TRUNCATION if is_cut and act.reason is None else told)
+                reason = act.reason or DeletionReason.NOT_TOLD
+                self._end(base, act.at, DeletionReason.TRUNCATION if is_cut and act.reason is None else reason)
             elif act.act is SegmentActKind.RECOVERED:
                 self._open[base] = replace(known, recovered_count=known.recovered_count + 1)
             else:
@@ -136,7 +136,7 @@ class _Log:
             last = max(self._open)
             self._open[last] = replace(self._open[last], closed_at=None, next_offset=None)
 
-    def seen(self, copy: list[SegmentFiles]) -> None:
+    def take_copy(self, copy: list[SegmentFiles]) -> None:
         at = copy[0].seen_at or 0
         for base in [base for base in self._open if base < copy[0].base_offset]:
             self._end(base, at, DeletionReason.NOT_TOLD)
@@ -173,7 +173,7 @@ class _Log:
     def _known(self, base: int, at: int, *evidence: str) -> SegmentSpan:
         known = self._open.get(base)
         if known is None:
-            known = SegmentSpan(self._replica, base, at, inferred_from=SEEN)
+            known = SegmentSpan(self._replica, base, at, inferred_from=LOGGED_LATER)
         self._open[base] = replace(known, evidence=tuple(dict.fromkeys((*known.evidence, *evidence))))
         return self._open[base]
 

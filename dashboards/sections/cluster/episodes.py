@@ -66,7 +66,7 @@ class Episode:
     @property
     def did(self) -> str:
         """What it did and noticed, in words: only what there was."""
-        told = (
+        parts = (
             (self.elections_count, f"{words.count(self.elections_count, 'election')}"),
             (self.left_leaderless_count, f"{self.left_leaderless_count:,} of them without a leader"),
             (self.requests_count, f"{words.count(self.requests_count, 'request')}"),
@@ -77,7 +77,7 @@ class Episode:
             (self.deletions_count, f"{words.count(self.deletions_count, 'topic')} deleted"),
             (self.resigned_ms is not None, f"resigned in {words.duration(self.resigned_ms or 0)}"),
         )
-        return ", ".join(text for is_there, text in told if is_there) or "–"
+        return ", ".join(text for is_there, text in parts if is_there) or "–"
 
     @property
     def failed(self) -> str:

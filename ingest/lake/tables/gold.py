@@ -71,7 +71,7 @@ DIVERGENCES: Final = TableSpec(
 )
 
 #: What ``gold.finding_history`` tells of a finding.
-_TOLD: Final = (
+_HISTORY_COLUMNS: Final = (
     *("divergence_id", "cluster_id", "topic", "topic_incarnation", "partition_id", "broker_id", "replica_id"),
     *("rule_id", "divergence_type", "severity", "detected_at", "observed", "explanation"),
 )
@@ -443,7 +443,7 @@ FINDING_HISTORY: Final = TableSpec(
     "one row per finding that any run published, those withdrawn since included",
     ("cluster_id", "divergence_id"),
     (
-        *(column for column in DIVERGENCES.columns if column.name in _TOLD),
+        *(column for column in DIVERGENCES.columns if column.name in _HISTORY_COLUMNS),
         required("records", "array<string>", "Ids of the records that said so; they may be gone."),
         required(
             "first_seen_run",

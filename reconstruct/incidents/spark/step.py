@@ -41,8 +41,8 @@ def incidents(found: DataFrame, histories: Sequence[ClusterHistory], stage: Stag
     columns = {**dict.fromkeys(_KEY, "string"), **_COLUMNS}
     rows = [tuple(row.get(name) for name in columns) for row in _cause_rows(histories, away, ids)]
     causes = spark.createDataFrame(rows, ", ".join(f"{name} {type_}" for name, type_ in columns.items()))
-    told = union([causes, _effects(of_incidents), _totals(of_incidents)])
-    return fold(told, _KEY, table_columns(INCIDENTS, INCIDENT_EVENTS), _rows)
+    evidence = union([causes, _effects(of_incidents), _totals(of_incidents)])
+    return fold(evidence, _KEY, table_columns(INCIDENTS, INCIDENT_EVENTS), _rows)
 
 
 def _incident_ids(caused: DataFrame, away: Mapping[str, Sequence[Absence]]) -> dict[tuple[str, str], str]:

@@ -151,8 +151,8 @@ class Contents:
                 continue
             if other.kind == PARTITION and other.to_state in (PartitionState.NEW, PartitionState.NON_EXISTENT):
                 break
-            told = leadership_of(other)
-            if told is not None and told.leader_epoch < requested.leader_epoch - lag:
+            state = leadership_of(other)
+            if state is not None and state.leader_epoch < requested.leader_epoch - lag:
                 return other
         return next(
             (

@@ -79,7 +79,7 @@ def judge_metadata_recipients(coverage: LogCoverage, step: Step, verdicts: Verdi
         left_out = steady_brokers(cluster, log, line.at) - set(line.to_broker_ids or ())
         if not left_out and line.to_broker_ids:
             verdicts.kept("R15")
-        told = ", ".join(map(str, sorted(line.to_broker_ids or ())))
+        recipients = ", ".join(map(str, sorted(line.to_broker_ids or ())))
         for broker in sorted(left_out):
             is_received = coverage.was_received(log, SentRequest(UPDATE_METADATA, broker), line.at, [line])
             if is_received or not is_whole(log, cluster, line.at, line.at, 0):
@@ -96,7 +96,7 @@ def judge_metadata_recipients(coverage: LogCoverage, step: Step, verdicts: Verdi
                     f"UpdateMetadata to broker {broker}",
                     f"no UpdateMetadata to broker {broker}",
                     f"Controller {log.controller_id} (epoch {log.controller_epoch}) sent UpdateMetadata to brokers"
-                    f" {told} ({utc(line.at)}). Kafka {cluster.version}"
+                    f" {recipients} ({utc(line.at)}). Kafka {cluster.version}"
                     f" sends it to every live broker; broker {broker}, which the controller held for live, is left out"
                     f"{', and its own log shows none' if would_be_logged else ''}.",
                     (line.evidence_id,),

@@ -30,8 +30,8 @@ def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
         if broker_id in case.cluster.set_back:
             verdicts.unjudged("R26")
             continue
-        told = [(c.at, c.role.leader_epoch) for c in case.role_changes if c.broker_id == broker_id]
-        epochs = [(at, epoch) for at, epoch in told if epoch is not None]
+        roles = [(c.at, c.role.leader_epoch) for c in case.role_changes if c.broker_id == broker_id]
+        epochs = [(at, epoch) for at, epoch in roles if epoch is not None]
         for span in timeline:
             if span.state == FETCHING and span.leader is not None:
                 _judge_leader(case, span, _WHILE_HANDLED_US, epochs, leaders, verdicts)
@@ -72,15 +72,15 @@ def _judge_leader(
     case: Case,
     span: Fetching,
     slack: int,
-    told: Sequence[tuple[int, int]],
+    epochs: Sequence[tuple[int, int]],
     leaders: Mapping[int, set[int]],
     verdicts: Verdicts,
 ) -> None:
     """By the order of the broker's own logs: only the leaders of the epochs that it was told of around the line may be
     meant, and of each of them it must be known who led."""
-    before = [epoch for at, epoch in told if at < span.start - slack]
-    near = [epoch for at, epoch in told if abs(at - span.start) <= slack]
-    after = [epoch for at, epoch in told if at > span.start + slack]
+    before = [epoch for at, epoch in epochs if at < span.start - slack]
+    near = [epoch for at, epoch in epochs if abs(at - span.start) <= slack]
+    after = [epoch for at, epoch in epochs if at > span.start + slack]
     last = min(after, default=None)
     if last is None and near and _is_written_after(case, max(near), span.start + slack):
         last = max(near)

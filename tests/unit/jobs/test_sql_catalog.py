@@ -6,7 +6,7 @@ import pytest
 
 from ingest.lake.tables.incidents import INCIDENTS
 from jobs.sql import catalog
-from jobs.sql.shell import _told, completion
+from jobs.sql.shell import _meaning_of, completion
 
 
 def test_the_listing_names_every_table_and_view_with_what_a_row_is():
@@ -35,14 +35,14 @@ def test_a_table_is_described_by_its_columns_and_a_view_by_its_meaning():
     ],
 )
 def test_help_needs_no_spark(line, says):
-    told = _told(line) or ""
-    assert says in told
-    assert "\x1b" not in told
+    meaning = _meaning_of(line) or ""
+    assert says in meaning
+    assert "\x1b" not in meaning
 
 
 @pytest.mark.parametrize("line", ["SELECT 1", "help me", "DESCRIBE gold.divergences", ""])
 def test_what_is_sql_is_run(line):
-    assert _told(line) is None
+    assert _meaning_of(line) is None
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ lint: env ## ruff, and mypy --strict
 	.cache/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow==3.3.2 apache-airflow-providers-apache-spark==6.3.4
 	@touch $@
 
-test-cluster: env .cache/airflow/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without (two hours)
+test-cluster: env .cache/airflow/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
 test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)

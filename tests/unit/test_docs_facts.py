@@ -18,6 +18,7 @@ from ingest.readers.lines import MAX_RECORD_BYTES, MAX_RECORD_LINES
 from ingest.readers.work import RAW_BYTES
 from jobs.assistants import tools
 from jobs.cli import JOBS
+from jobs.lab.machines.releases import BY_NAME
 from reconstruct.rule_book import RULES
 from tests import ROOT
 from tests.support.captures.packed import capture_names
@@ -100,6 +101,16 @@ def test_the_way_of_one_line_is_there_in_the_code_and_as_long_as_is_said() -> No
     assert changes == [str(number + 1) for number in range(len(changes))]
     assert f"{len(way)} functions hand it on" in page
     assert f"{len(changes)} times it takes another form" in page
+
+
+def test_the_page_of_the_lab_names_every_release() -> None:
+    page = (DOCS / "lab.md").read_text(encoding="utf-8")
+    (released, of_quorums) = re.findall(
+        r"are the released jars of ([^;]*); without ZooKeeper, of ([^;]*?)\. The", page
+    )[0]
+    kraft = [release for release in BY_NAME.values() if release.is_kraft]
+    assert re.findall(r"\d+(?:\.\d+)+", released) == [r.version for r in BY_NAME.values() if not r.is_kraft]
+    assert list(dict.fromkeys(re.findall(r"\d+(?:\.\d+)+", of_quorums))) == [release.version for release in kraft]
 
 
 def test_what_is_capped_in_the_report_is_capped_so() -> None:

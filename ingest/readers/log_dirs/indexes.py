@@ -47,67 +47,48 @@ class IndexSummary:
 def offset_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     """The summary of an ``.index`` file."""
     walk = _Entered(_OFFSET_ENTRY, "offset")
-    last: tuple[int, int] | None = None
     interval = -1
-    problem: str | None = None
-    for start, entries in walk.read(source):
-        offsets, positions = _after(last, entries["offset"], entries["position"])
+    for entries in walk.read(source):
+        offsets, positions = entries["offset"], entries["position"].astype(np.int64)
         steps = np.diff(positions)
-        if len(steps):
-            interval = max(interval, int(steps.max()))
-        wrong = (offsets[1:] <= offsets[:-1]) | (steps <= 0)
-        negative = (entries["offset"] < 0) | (entries["position"] < 0)
-        problem = problem or _first_problem(
-            start,
-            (wrong, 0 if last else 1, "does not rise above the one before it in offset and position"),
-            (negative, 0, "has a negative offset or position"),
+        interval = max(interval, int(steps.max(initial=-1)))
+        walk.judge(
+            (
+                (offsets[1:] <= offsets[:-1]) | (steps <= 0),
+                1,
+                "does not rise above the one before it in offset and position",
+            ),
+            ((offsets < 0) | (positions < 0), 0, "has a negative offset or position"),
         )
-        last = (int(entries["offset"][-1]), int(entries["position"][-1]))
-    return IndexSummary(
-        size_bytes=walk.size,
-        entries_count=walk.count,
-        last_indexed_offset=_absolute(base_offset, last[0]) if last else None,
-        last_indexed_position=last[1] if last else None,
+    return walk.summary(
+        last_indexed_offset=_absolute(base_offset, walk.last("offset")),
+        last_indexed_position=walk.last("position"),
         max_index_interval_bytes=interval if interval >= 0 else None,
-        problem=problem or walk.problem,
     )
 
 
 def time_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     """The summary of a ``.timeindex`` file."""
     walk = _Entered(_TIME_ENTRY, "time")
-    last: tuple[int, int] | None = None
-    problem: str | None = None
-    for start, entries in walk.read(source):
-        timestamps, offsets = _after(last, entries["timestamp"], entries["offset"])
-        wrong = (timestamps[1:] <= timestamps[:-1]) | (offsets[1:] < offsets[:-1])
-        problem = problem or _first_problem(
-            start,
-            (wrong, 0 if last else 1, "does not rise above the one before it in time, or falls behind it in offset"),
-            (entries["offset"] < 0, 0, "has a negative offset"),
+    for entries in walk.read(source):
+        times, offsets = entries["timestamp"], entries["offset"]
+        wrong = (times[1:] <= times[:-1]) | (offsets[1:] < offsets[:-1])
+        walk.judge(
+            (wrong, 1, "does not rise above the one before it in time, or falls behind it in offset"),
+            (offsets < 0, 0, "has a negative offset"),
         )
-        last = (int(entries["timestamp"][-1]), int(entries["offset"][-1]))
-    return IndexSummary(
-        size_bytes=walk.size,
-        entries_count=walk.count,
-        last_indexed_offset=_absolute(base_offset, last[1]) if last else None,
-        problem=problem or walk.problem,
-    )
+    return walk.summary(last_indexed_offset=_absolute(base_offset, walk.last("offset")))
 
 
 def transaction_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     """The summary of a ``.txnindex`` file: its last offset is the one at which the last transaction was aborted."""
     walk = _Entered(_TRANSACTION_ENTRY, "transaction")
-    last: int | None = None
-    problem: str | None = None
-    for start, entries in walk.read(source):
-        problem = problem or _first_problem(
-            start,
+    for entries in walk.read(source):
+        walk.judge(
             (entries["version"] != 0, 0, "is of a version that is not known: only 0 is"),
             (entries["last"] < base_offset, 0, "ends before the segment's base offset"),
         )
-        last = int(entries["last"][-1])
-    return IndexSummary(walk.size, walk.count, last_indexed_offset=last, problem=problem or walk.problem)
+    return walk.summary(last_indexed_offset=walk.last("last"))
 
 
 def producer_snapshot(source: Iterable[bytes]) -> IndexSummary:
@@ -142,12 +123,15 @@ class _Entered:
     def __init__(self, entry: np.dtype[Any], name: str) -> None:
         self._entry = entry
         self._name = name
-        self.size = 0
-        self.count = 0
-        self.problem: str | None = None
+        self._size = 0
+        self._count = 0
+        self._last: _Entries = np.empty(0, entry)
+        self._first = 0
+        self._problem: str | None = None
+        self._wrong: str | None = None
 
-    def read(self, source: Iterable[bytes]) -> Iterator[tuple[int, _Entries]]:
-        """The entries in groups, none empty, each with the number of its first, counted from 0."""
+    def read(self, source: Iterable[bytes]) -> Iterator[_Entries]:
+        """The entries in groups, none empty, each behind the last entry of the group before."""
         zeros = 0
         for data in self._groups(source):
             whole = data[: len(data) // self._entry.itemsize * self._entry.itemsize]
@@ -155,24 +139,41 @@ class _Entered:
             rows = np.frombuffer(whole, np.uint8).reshape(len(entries), self._entry.itemsize)
             filled: _Entries = np.asarray(rows.any(axis=1))
             used = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 0
-            if used and self.problem is None and (zeros or not filled[:used].all()):
-                at = self.count if zeros else self.count + int(np.argmin(filled[:used]))
-                self.problem = f"entry {at} is zeros, and entries follow it"
+            if used and self._problem is None and (zeros or not filled[:used].all()):
+                at = self._count if zeros else self._count + int(np.argmin(filled[:used]))
+                self._problem = f"entry {at} is zeros, and entries follow it"
             if used:
-                self.count += zeros
+                self._count += zeros
                 zeros = 0
-                yield self.count, entries[:used]
-                self.count += used
+                self._first = self._count - len(self._last)
+                group = np.concatenate((self._last, entries[:used]))
+                self._last = group[-1:]
+                yield group
+                self._count += used
             zeros += len(entries) - used
-            if len(whole) < len(data) and self.problem is None:
-                self.problem = f"{self.size} bytes are no multiple of an entry of the {self._name} index"
+            if len(whole) < len(data) and self._problem is None:
+                self._problem = f"{self._size} bytes are no multiple of an entry of the {self._name} index"
+
+    def judge(self, *found: tuple[_Entries, int, str]) -> None:
+        """Note what is wrong with the first wrong entry of the group: (which are, the place of the first, what is)."""
+        firsts = [(int(np.argmax(wrong)) + shift, what) for wrong, shift, what in found if wrong.any()]
+        if firsts and self._wrong is None:
+            at, what = min(firsts, key=lambda first: first[0])
+            self._wrong = f"entry {self._first + at} {what}"
+
+    def last(self, column: str) -> int | None:
+        """Of the last entry; None where there is none."""
+        return int(self._last[column][0]) if len(self._last) else None
+
+    def summary(self, **columns: int | None) -> IndexSummary:
+        return IndexSummary(self._size, self._count, problem=self._wrong or self._problem, **columns)
 
     def _groups(self, source: Iterable[bytes]) -> Iterator[bytes]:
         """The bytes in groups of so many entries, however the source is cut; the last one may be shorter."""
         size = _GROUP_ENTRIES * self._entry.itemsize
         buffer = b""
         for block in source:
-            self.size += len(block)
+            self._size += len(block)
             buffer += block
             while len(buffer) >= size:
                 yield buffer[:size]
@@ -181,23 +182,6 @@ class _Entered:
             yield buffer
 
 
-def _first_problem(start: int, *found: tuple[_Entries, int, str]) -> str | None:
-    """What is wrong with the first entry that is wrong: (which are, the number of the first of these, what is)."""
-    firsts = [(int(np.argmax(wrong)) + shift, what) for wrong, shift, what in found if wrong.any()]
-    if not firsts:
-        return None
-    at, what = min(firsts, key=lambda first: first[0])
-    return f"entry {start + at} {what}"
-
-
-def _absolute(base_offset: int, relative: int) -> int | None:
+def _absolute(base_offset: int, relative: int | None) -> int | None:
     """The offset that an entry names; NULL beyond what an offset can be."""
-    return base_offset + relative if 0 <= base_offset + relative < 1 << 63 else None
-
-
-def _after(last: tuple[int, int] | None, first: _Entries, second: _Entries) -> tuple[_Entries, _Entries]:
-    """Both columns with the last entry of the group before, in 64 bits."""
-    columns = first.astype(np.int64), second.astype(np.int64)
-    if last is None:
-        return columns
-    return np.concatenate(([last[0]], columns[0])), np.concatenate(([last[1]], columns[1]))
+    return base_offset + relative if relative is not None and 0 <= base_offset + relative < 1 << 63 else None

@@ -54,48 +54,19 @@ class Asked:
         return sorted(json.dumps(question) for question in self._questions | spans)
 
 
-class NotedMap(Mapping[Key, Value_co]):
-    """Facts by their key: noted is the key asked for, or that all were."""
+class _Noted:
+    """Values of which is noted that all were asked for, or which one was looked for."""
 
     __slots__ = ("_asked", "_fact", "_values")
 
-    def __init__(self, values: Mapping[Key, Value_co], fact: str, asked: Asked) -> None:
-        self._values, self._fact, self._asked = values, fact, asked
-
-    def __getitem__(self, key: Key) -> Value_co:
-        self._asked.note(self._fact, key)
-        return self._values[key]
-
-    def get(self, key: Key, default: Any = None) -> Any:
-        self._asked.note(self._fact, key)
-        return self._values.get(key, default)
-
-    def __contains__(self, key: object) -> bool:
-        self._asked.note(self._fact, key)
-        return key in self._values
-
-    def __iter__(self) -> Iterator[Key]:
-        self._asked.note(self._fact)
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        self._asked.note(self._fact)
-        return len(self._values)
-
-
-class NotedSet(Set[Value]):
-    """A set of which is noted what was looked for, or that all of it was asked for."""
-
-    __slots__ = ("_asked", "_fact", "_values")
-
-    def __init__(self, values: Set[Value], fact: str, asked: Asked) -> None:
+    def __init__(self, values: Any, fact: str, asked: Asked) -> None:
         self._values, self._fact, self._asked = values, fact, asked
 
     def __contains__(self, value: object) -> bool:
         self._asked.note(self._fact, value)
         return value in self._values
 
-    def __iter__(self) -> Iterator[Value]:
+    def __iter__(self) -> Iterator[Any]:
         self._asked.note(self._fact)
         return iter(self._values)
 
@@ -104,21 +75,36 @@ class NotedSet(Set[Value]):
         return len(self._values)
 
 
-class NotedSequence(Sequence[Value_co]):
+class NotedMap(_Noted, Mapping[Key, Value_co]):
+    """Facts by their key: noted is the key asked for, or that all were."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Key) -> Value_co:
+        self._asked.note(self._fact, key)
+        found: Value_co = self._values[key]
+        return found
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        self._asked.note(self._fact, key)
+        return self._values.get(key, default)
+
+
+class NotedSet(_Noted, Set[Value]):
+    """A set of which is noted what was looked for, or that all of it was asked for."""
+
+    __slots__ = ()
+
+
+class NotedSequence(_Noted, Sequence[Value_co]):
     """A sequence of which is noted that it was asked for."""
 
-    __slots__ = ("_asked", "_fact", "_values")
-
-    def __init__(self, values: Sequence[Value_co], fact: str, asked: Asked) -> None:
-        self._values, self._fact, self._asked = values, fact, asked
+    __slots__ = ()
+    __contains__ = Sequence.__contains__
 
     def __getitem__(self, index: Any) -> Any:
         self._asked.note(self._fact)
         return self._values[index]
-
-    def __len__(self) -> int:
-        self._asked.note(self._fact)
-        return len(self._values)
 
 
 class Answers:

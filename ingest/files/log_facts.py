@@ -10,10 +10,17 @@ from ingest.files.znode_facts import CLUSTER_LOG
 _OVERLAP: Final = 4096
 #: The end of a log in which its last time is looked for: a stack trace may stand behind it.
 _LAST_BYTES: Final = 64 << 10
-_CLUSTER_LINE: Final = re.compile(rb"Cluster ID = ([A-Za-z0-9_\-]{8,64})")
+#: How a broker of ZooKeeper's states it (KafkaServer), one of KRaft's (BrokerLifecycleManager), and a controller
+#: (QuorumController).
+_STATING: Final = (b"Cluster ID = ", b" in cluster ", b" with clusterId ")
+_CLUSTER_LINE: Final = re.compile(
+    rb"(?:Cluster ID = |Incarnation \S{22} of broker \d{1,10} in cluster |QuorumController with clusterId )"
+    rb"([A-Za-z0-9_\-]{8,64})"
+)
 _VERSION_LINE: Final = re.compile(rb"Kafka [vV]ersion ?: ?(\d[\w.\-]*)")
 #: What a broker says of itself as it starts and stops.
-_SERVER: Final = re.compile(rb"\[(?:KafkaServer id=|Kafka Server )(\d{1,10})\]")
+_SERVERS: Final = (b"KafkaServer id=", b"[Kafka Server ", b"KafkaRaftServer nodeId=")
+_SERVER: Final = re.compile(rb"\[(?:KafkaServer id=|Kafka Server |KafkaRaftServer nodeId=)(\d{1,10})\]")
 _TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*")
 
 
@@ -30,12 +37,12 @@ class LogFacts:
         self._statements: list[tuple[str, str]] = []
 
     def take(self, block: bytes) -> None:
-        if b"KafkaServer id=" in block or b"[Kafka Server " in block:
+        if any(words in block for words in _SERVERS):
             self.servers.update(_SERVER.findall(block))
         text = self._tail + block
         if self._first_at is None and (time := _TIME.search(text)) is not None:
             self._first_at = _printed(time)
-        if b"Cluster ID = " in text:
+        if any(words in text for words in _STATING):
             for found in _CLUSTER_LINE.finditer(text):
                 times = list(_TIME.finditer(text, max(0, found.start() - 200), found.start()))
                 statement = (_printed(times[-1]) if times else "", found.group(1).decode())

@@ -85,8 +85,28 @@ def test_a_log_says_when_it_begins_and_ends_and_each_cluster_that_it_states(tmp_
     assert (file.cluster_id, file.cluster_at) == ("A" * 22, "2026-01-01 10:00:00.123")
 
 
-def test_a_log_of_several_brokers_is_nobodys(tmp_path: Path) -> None:
-    started = b"[2026-03-11 10:21:07,123] INFO [KafkaServer id=%d] started (kafka.server.KafkaServer)\n"
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[BrokerLifecycleManager id=1] Incarnation UuK063FcSiiWE2DIIfUVvg of broker 1 in cluster {} is now STARTING."
+        " (kafka.server.BrokerLifecycleManager)",
+        "[Controller 1] Creating new QuorumController with clusterId {}, authorizer Optional.empty."
+        " (org.apache.kafka.controller.QuorumController)",
+        "[QuorumController id=1] Creating new QuorumController with clusterId {}."
+        " (org.apache.kafka.controller.QuorumController)",
+        "[QuorumController id=1] Creating new QuorumController with clusterId {}"
+        " (org.apache.kafka.controller.QuorumController)",
+    ],
+)
+def test_a_node_of_kraft_states_its_cluster_as_it_starts(line: str, tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(f"[2025-07-06 15:08:31,763] INFO {line.format('MkU3OEVBNTcwNTJENDM2Qg')}\n")
+    (file,) = inspect(ListedFile(str(tmp_path / "server.log"), "server.log"))
+    assert file.statements == (("2025-07-06 15:08:31.763", "MkU3OEVBNTcwNTJENDM2Qg"),)
+
+
+@pytest.mark.parametrize("server", ["[KafkaServer id=%d]", "[KafkaRaftServer nodeId=%d]"])
+def test_a_log_of_several_brokers_is_nobodys(server: str, tmp_path: Path) -> None:
+    started = b"[2026-03-11 10:21:07,123] INFO " + server.encode() + b" started (kafka.server.KafkaServer)\n"
     path = tmp_path / "server.log"
     path.write_bytes(started % 4 + LINE * 20_000 + started % 5)
     (item,) = inspect(ListedFile(str(path), "server.log"))

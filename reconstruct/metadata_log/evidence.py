@@ -17,6 +17,7 @@ from reconstruct.model.metadata_log.commitment import (
     Span,
     bases_of,
     lineage_of,
+    one_log,
     without_effect,
 )
 from reconstruct.model.metadata_log.image import applied
@@ -134,7 +135,7 @@ class ClusterLog:
         return tuple(
             Copy(
                 node,
-                tuple(sorted(Span(s.start, s.end, s.epoch) for s in self.spans if s.node_id == node)),
+                one_log(Span(s.start, s.end, s.epoch) for s in self.spans if s.node_id == node),
                 tuple(sorted({s.end for s in self.snapshots if s.node_id == node})),
             )
             for node in nodes

@@ -67,6 +67,19 @@ class Lineage:
         return found
 
 
+def one_log(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """What one node has, of the spans of several copies of its log: where a later epoch begins, it had cut back what
+    stood there of earlier ones."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda span: (-span.epoch, span.start)):
+        end = min((span.end, *(later.start for later in found if later.epoch > span.epoch)))
+        if found and found[-1].epoch == span.epoch and span.start <= found[-1].end:
+            found[-1] = found[-1]._replace(end=max(found[-1].end, end))
+        elif span.start < end:
+            found.append(span._replace(end=end))
+    return tuple(sorted(found))
+
+
 def lineage_of(copies: Iterable[Copy], voters: frozenset[int] = frozenset()) -> Lineage:
     """The log of all copies together. ``voters`` are the ids of the quorum's last known set; none: nothing is known of
     a majority."""

@@ -11,7 +11,7 @@ from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.metadata_log.timeline import MetadataChange, Replayed, replay_rows
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, State, Subject
-from tests.support.metadata_log import NODES, ONE_VOTER, cluster_log, log_of
+from tests.support.metadata_log import NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log, log_of
 
 QUORUMS = {"quorum": NODES, "one copy of three": NODES[:1], "one voter": (ONE_VOTER,)}
 
@@ -42,6 +42,14 @@ def test_nothing_is_found_against_a_quorum_that_behaved(nodes: tuple[Path, ...])
     assert [finding for one in verdicts for finding in one.findings] == []
     kept = {rule_id for one in verdicts for rule_id, verdict in one.counts if verdict == "kept"}
     assert kept >= {"R51", "R52"}
+
+
+def test_each_subject_has_one_change_at_an_offset_whatever_was_taken_for_one_cluster() -> None:
+    nodes = (*NODES, ONE_VOTER, *NODES[:2], REASSIGNED, UNCLEAN)
+    made = replayed(*cluster_log(nodes))
+    keys = [(change.subject, change.offset) for one in made for change in one.changes]
+    assert any(one.verdicts.findings for one in made)
+    assert len(keys) == len(set(keys)) > 30
 
 
 def test_what_no_majority_is_known_to_have_is_a_conclusion() -> None:

@@ -9,6 +9,7 @@ from reconstruct.model.metadata_log.commitment import (
     Span,
     bases_of,
     lineage_of,
+    one_log,
     without_effect,
 )
 from tests.support.metadata_log import NODES, copy_of
@@ -74,6 +75,14 @@ def test_what_the_followed_copy_has_deleted_is_taken_from_another() -> None:
 def test_a_majority_does_not_reach_beyond_where_copies_part() -> None:
     copies = [copy(1, (0, 50, 1), (50, 80, 3)), copy(2, (0, 60, 1)), copy(3, (0, 60, 1))]
     assert lineage_of(copies, VOTERS).committed_end == 50
+
+
+def test_of_copies_of_one_node_from_before_and_after_it_cut_its_log_back_the_later_is_its_log() -> None:
+    before, after = [Span(0, 40, 1), Span(40, 60, 2)], [Span(0, 40, 1), Span(40, 50, 2), Span(50, 70, 4)]
+    assert one_log([*before, Span(50, 70, 4)]) == tuple(after)
+    assert one_log([Span(0, 60, 1), Span(30, 90, 3), Span(80, 85, 2)]) == (Span(0, 30, 1), Span(30, 90, 3))
+    assert one_log([Span(0, 20, 1), Span(10, 40, 1), Span(40, 41, 1)]) == (Span(0, 41, 1),)
+    assert one_log([Span(0, 20, 1), Span(35, 40, 1), Span(50, 60, 2)])[:2] == (Span(0, 20, 1), Span(35, 40, 1))
 
 
 def test_no_copies_prove_nothing() -> None:

@@ -32,7 +32,7 @@ _OF_ALL_BROKERS: Final = (SourceKind.CLUSTER_DESCRIPTION, SourceKind.CAPTURE_GAP
 _START: Final = timedelta(minutes=1)
 
 _Evidence = tuple[int, str, str]  # rank, instant as text, id
-_Folder = tuple[str, ...]
+Folder = tuple[str, ...]
 
 
 class ClusterSource(StrEnum):
@@ -88,7 +88,7 @@ def attribute(
         broker = _given_broker(file, brokers)
         if broker is None and not file.kind.startswith("znode") and not file.streams:
             broker = tree.broker(file)
-        attributed.append(Attributed(file, cluster, broker, _file_id(file, cluster, broker), source))
+        attributed.append(Attributed(file, cluster, broker, file_id(file, cluster, broker), source))
     return attributed, sorted(warnings)
 
 
@@ -108,13 +108,25 @@ def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list
     return {key: sorted(instants | shared.get(key[0], set())) for key, instants in own.items()}
 
 
-def _file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
+def file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
+    """The identity of a file of that owner: of its content, however far it has grown."""
     if file.is_growing and file.status == "ingested" and file.first_line is not None:
         return log_file_id(cluster_id, broker_id, file.first_line.encode())
     place = file.directory
     if file.kind in READ_PARTITION_FILE_KINDS:  # files of one directory may be equal, as empty ones are
         place = f"{file.directory}/{file_name(file.source_file)}"
     return copied_file_id(cluster_id, broker_id, file.kind, file.captured_at_ms, place, file.content_hash)
+
+
+def own_digest(file: Inspected, root: Folder) -> str:
+    """What tells a log of lines from all others, however far it has grown; of other files, those of a folder below
+    ``root`` from all others."""
+    if file.first_line is not None and file.kind != SourceKind.METADATA_LOG:
+        return file.first_line
+    folder = file.names[len(root) : -1]
+    if folder and paths.topic_partition(folder[-1]) is not None:
+        folder = folder[:-1]  # of the broker's log directory
+    return digest(*folder)
 
 
 def _given_broker(file: Inspected, brokers: Mapping[str, int]) -> int | None:
@@ -128,7 +140,7 @@ class _Tree:
 
     def __init__(self, files: Sequence[Inspected]) -> None:
         self._files = [(file, file.names[:-1]) for file in files]
-        self._root = _common([folder for _, folder in self._files])
+        self._root = common_folder([folder for _, folder in self._files])
         self._stated: dict[str, str] = {}
         for file in files:
             if file.birth_id is not None and file.cluster_id is not None and file.cluster_rank < CLUSTER_BIRTH:
@@ -136,13 +148,13 @@ class _Tree:
         self._clusters = self._gather()
         self._resolve_births()
         self._clusters = self._gather()
-        self._statements: dict[_Folder, list[tuple[str, str]]] = {}
+        self._statements: dict[Folder, list[tuple[str, str]]] = {}
         for file, folder in self._files:
             self._statements.setdefault(folder, []).extend(s for s in file.statements if s[0])
         for statements in self._statements.values():
             statements.sort()
-        self._brokers: dict[_Folder, set[int]] = {}
-        self._shared: set[_Folder] = set()
+        self._brokers: dict[Folder, set[int]] = {}
+        self._shared: set[Folder] = set()
         for file, folder in self._files:
             if file.is_shared:
                 self._shared.add(folder)
@@ -172,10 +184,10 @@ class _Tree:
                 " which, and may be of several, are each looked at by themselves; give each cluster's folder by"
                 " itself, with --cluster"
             ] = None
-            return f"{UNKNOWN_CLUSTER}-{self._own_digest(file)[:16]}", ClusterSource.AMBIGUOUS
+            return f"{UNKNOWN_CLUSTER}-{own_digest(file, self._root)[:16]}", ClusterSource.AMBIGUOUS
         return None
 
-    def _possible(self, file: Inspected, name: _Folder) -> set[str]:
+    def _possible(self, file: Inspected, name: Folder) -> set[str]:
         """The clusters of a folder that a file may be of: for a log those that each folder's logs stated last before it
         begins and until it ends, and those that are stated without a time."""
         everyone = {cluster for _, _, cluster in self._clusters[name]}
@@ -189,15 +201,6 @@ class _Tree:
                 before = [cluster for at, cluster in statements if at <= begins]
                 possible.update(before[-1:], (cluster for at, cluster in statements if begins < at <= ends))
         return (possible or everyone) | (everyone - timed)
-
-    def _own_digest(self, file: Inspected) -> str:
-        """What tells a log from all others, however far it has grown; files that are no logs, all of a folder."""
-        if file.first_line is not None:
-            return file.first_line
-        folder = file.names[len(self._root) : -1]
-        if folder and paths.topic_partition(folder[-1]) is not None:
-            folder = folder[:-1]  # of the broker's log directory
-        return digest(*folder)
 
     def broker(self, file: Inspected) -> int | None:
         if file.names[:-1] in self._shared and (file.kind == SourceKind.SERVER_LOG or file.broker_id is None):
@@ -224,8 +227,8 @@ class _Tree:
             else (file.cluster_rank, file.cluster_at, file.cluster_id)
         )
 
-    def _gather(self) -> dict[_Folder, set[_Evidence]]:
-        gathered: dict[_Folder, set[_Evidence]] = {}
+    def _gather(self) -> dict[Folder, set[_Evidence]]:
+        gathered: dict[Folder, set[_Evidence]] = {}
         for file, folder in self._files:
             if file.cluster_id is not None:
                 for name in _upwards(folder, self._root):
@@ -265,7 +268,8 @@ def _named_by_path(file: Inspected) -> int | None:
     return next((broker for broker in named if broker is not None), None)
 
 
-def _common(folders: Sequence[_Folder]) -> _Folder:
+def common_folder(folders: Sequence[Folder]) -> Folder:
+    """The folder that all of them lie in."""
     if not folders:
         return ()
     low, high = min(folders), max(folders)
@@ -275,6 +279,6 @@ def _common(folders: Sequence[_Folder]) -> _Folder:
     return low[:length]
 
 
-def _upwards(folder: _Folder, root: _Folder) -> list[_Folder]:
+def _upwards(folder: Folder, root: Folder) -> list[Folder]:
     """The folder and those above it, the nearest first, down to ``root``."""
     return [folder[:length] for length in range(len(folder), len(root) - 1, -1)]

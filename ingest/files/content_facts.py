@@ -7,6 +7,7 @@ import hashlib
 import re
 from typing import Any, Final, Protocol
 
+from ingest.files.metadata_marks import LogMarks, SnapshotMarks
 from ingest.files.znode_facts import (
     CLUSTER_META,
     CLUSTER_METADATA,
@@ -18,6 +19,7 @@ from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.capture_lines.offset_probes import ProbeFacts
 from ingest.readers.identity import digest
 from ingest.readers.metadata_log.framing import BatchFramer
+from ingest.readers.metadata_log.records import snapshot_id
 
 #: In a description of the cluster; within a text of JSON the quotes would be escaped.
 _DESCRIBED_CLUSTER: Final = re.compile(rb'"cluster_id"\s{0,8}:\s{0,8}"([A-Za-z0-9_.\-]{1,64})"')
@@ -46,6 +48,8 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
         return TransactionLogFacts(is_final=is_final)
     if kind == SourceKind.METADATA_LOG:
         return MetadataLogFacts(is_final=is_final)
+    if kind == SourceKind.METADATA_SNAPSHOT:
+        return MetadataSnapshotFacts(name)
     if kind == SourceKind.OFFSET_PROBE:
         return ProbeFacts(name)
     if kind == SourceKind.CLUSTER_DESCRIPTION:
@@ -57,7 +61,7 @@ def content_facts(kind: str, name: str, *, is_final: bool) -> ContentFacts | Non
 
 class MetadataLogFacts:
     """How far a segment of the metadata log is to be read: to its last whole batch where it may grow, to its end where
-    it is final or damaged. It is known again by its first batch."""
+    it is final or damaged; and whose it is. It is known again by its first batch."""
 
     def __init__(self, *, is_final: bool) -> None:
         self._is_final = is_final
@@ -66,9 +70,12 @@ class MetadataLogFacts:
         self._complete_hash = self._hash.copy()
         self._size = 0
         self._first: bytes | None = None
+        self._marks = LogMarks()
 
     def take(self, block: bytes) -> None:
         batches = self._framer.take(block)
+        for batch in batches:
+            self._marks.take(batch)
         if batches and self._first is None:
             self._first = batches[0].data
         complete = max(0, self._framer.complete_end - self._size)
@@ -90,7 +97,25 @@ class MetadataLogFacts:
             "complete_hash": (self._hash if is_all_read else self._complete_hash).hexdigest(),
             "line_count": self._framer.framed,
             "first_line": None if self._first is None else digest(self._first),
+            "marks": self._marks.result(),
         }
+
+
+class MetadataSnapshotFacts:
+    """Whose a snapshot of the metadata log is; ``bootstrap.checkpoint`` does not say it."""
+
+    def __init__(self, name: str) -> None:
+        named = snapshot_id(name)
+        self._marks = None if named is None else SnapshotMarks(*named)
+        self._framer = BatchFramer()
+
+    def take(self, block: bytes) -> None:
+        if self._marks is not None:
+            for batch in self._framer.take(block):
+                self._marks.take(batch)
+
+    def result(self) -> dict[str, Any]:
+        return {} if self._marks is None else {"marks": self._marks.result()}
 
 
 class MetaPropertiesFacts:

@@ -23,7 +23,8 @@ class Inspected:
     and ``streams`` as in :class:`ingest.readers.work.WorkItem`; ``is_interleaved`` says that a log's lines may be
     those of several processes, or of the two channels of one, mixed. Of a log with times as Kafka's own layout prints
     them ``first_at`` and ``last_at`` are the first and the last (``2026-11-21 04:40:22.700``), and
-    ``statements`` are all of its lines that state the cluster's id: (time, id), in their order.
+    ``statements`` are all of its lines that state the cluster's id: (time, id), in their order. ``marks`` are
+    those of a metadata log (:mod:`ingest.files.metadata_marks`).
     """
 
     location: str
@@ -60,6 +61,7 @@ class Inspected:
     first_at: str | None = None
     last_at: str | None = None
     statements: tuple[tuple[str, str], ...] = ()
+    marks: frozenset[str] = frozenset()
 
     @property
     def is_shared(self) -> bool:

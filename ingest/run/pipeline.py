@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from ingest.containers import storage
 from ingest.containers.storage import ListedFile
 from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute, round_ends
+from ingest.files.histories import part_histories
 from ingest.files.inspected import Inspected
 from ingest.files.inspection import SPLIT_BYTES
 from ingest.files.not_of_kafka import in_words, not_of_kafka
@@ -25,6 +26,7 @@ from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES, NOT_OF_KAFK
 from ingest.readers.logs.times import BUDDHIST_YEARS, common_year, zone
 from ingest.run import reading
 from ingest.run.accounting import IngestError, keys_frame, text_frame
+from ingest.run.known_histories import KnownHistories
 from ingest.run.planning import Action, Planned, StoredFile, file_ids, needed_prefixes, plan
 from ingest.run.superseding import earlier_ids, prefixes, superseded
 from ingest.run.writing import Writer
@@ -110,6 +112,7 @@ class Ingest:
         self._progress = progress
         self._may_be_empty = may_be_empty
         self._inspected: dict[ListedFile, list[Inspected]] = {}
+        self._histories = KnownHistories(self._lake)
 
     def run(self) -> IngestReport:
         """One ingest; raises :class:`IngestError` for paths or options that cannot be used."""
@@ -117,7 +120,9 @@ class Ingest:
         found = _discover(lake, self._paths, options, may_be_empty=self._may_be_empty)
         progress(f"{len(found)} files found")
         lake.ensure(BRONZE_TABLES)
-        owners, warnings = _attributed(lake, self._inspect(found), options)
+        attributed, warnings = _attributed(lake, self._inspect(found), options)
+        owners, of_histories = part_histories(attributed, self._histories.of(attributed))
+        self._histories.take(owners)
         rows_before = _stored(lake, owners)
         stored = {row.key: row for row in rows_before}
         hashes = reading.prefix_hashes(lake.spark, needed_prefixes(owners, stored))
@@ -128,7 +133,7 @@ class Ingest:
         writer = Writer(lake, round_ends(owners), options.time_zone, options.kafka_version, progress)
         writer.take_out(earlier)
         rows = writer.take(taken)
-        return _report(planned, rows, [*warnings, *_unfinished(planned), *_buddhist(planned)])
+        return _report(planned, rows, [*warnings, *of_histories, *_unfinished(planned), *_buddhist(planned)])
 
     def _inspect(self, found: Sequence[ListedFile]) -> list[Inspected]:
         """Every file inspected: those that changed since the last run, now."""

@@ -49,10 +49,15 @@ def _is_no_op(found: Kept | Rejected) -> TypeGuard[Kept]:
     return isinstance(found, Kept) and found.values["record_type"] == _NO_OP
 
 
+def snapshot_id(name: str) -> tuple[int, int] | None:
+    """The first offset that a snapshot of that name does not hold, and the epoch of the last that it does."""
+    named = _SNAPSHOT.match(name)
+    return None if named is None else (int(named[1]), int(named[2]))
+
+
 def read_snapshot(item: WorkItem, source: Iterable[bytes]) -> Iterator[Kept | Rejected]:
     """The records of one snapshot, which say what held before its offset: their own offsets count them from 0."""
-    named = _SNAPSHOT.match(file_name(item.source_file))
-    offset, epoch = (None, None) if named is None else (int(named[1]), int(named[2]))
+    offset, epoch = snapshot_id(file_name(item.source_file)) or (None, None)
     for found in _records(item, source):
         if isinstance(found, Kept):
             own = {name: value for name, value in found.values.items() if name in _OF_SNAPSHOTS}

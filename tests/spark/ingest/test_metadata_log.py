@@ -19,6 +19,7 @@ from jobs.session.progress import silent
 from tests import ROOT
 
 PLAYED = ROOT / "tests" / "data" / "kraft-4.1.0" / "broker-1"
+REASSIGNED = ROOT / "tests" / "data" / "kraft-4.1.0-reassignment" / "broker-1"
 SEGMENT = Path("__cluster_metadata-0", "00000000000000000000.log")
 
 
@@ -45,3 +46,30 @@ def test_a_metadata_log_is_taken_as_it_grows(lake: Lake, tmp_path: Path) -> None
     assert lake.read(REJECTED_RECORDS).count() == 0
     files = {row["source_kind"]: row["status"] for row in lake.read(INGESTED_FILES).collect()}
     assert files["metadata_log"] == files["quorum_state"] == files["meta_properties"] == "ingested"
+
+
+def test_a_quorum_with_the_id_of_one_that_the_lake_has_is_another_cluster_in_every_run(
+    lake: Lake, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    shutil.copytree(PLAYED, first)
+    shutil.copytree(REASSIGNED, second)
+    shutil.copy(PLAYED / "meta.properties", second)
+    whole = (second / SEGMENT).read_bytes()
+    (second / SEGMENT).write_bytes(whole[: len(whole) // 2])
+    ingest_paths(lake, [str(first)], IngestOptions(), silent)
+    ingest_paths(lake, [str(second)], IngestOptions(), silent)
+    (second / SEGMENT).write_bytes(whole)
+    for path in (second, tmp_path):
+        report = ingest_paths(lake, [str(path)], IngestOptions(), silent)
+        assert any("state the cluster id kraft-of-a-test-0000AA" in warning for warning in report.warnings)
+    rows = lake.read(METADATA_RECORDS).orderBy("cluster_id", "offset").collect()
+    of_each = {id_: [row for row in rows if row["cluster_id"] == id_] for id_ in {row["cluster_id"] for row in rows}}
+    own, other = sorted(of_each)
+    assert (own, other.removeprefix(own)[:1]) == ("kraft-of-a-test-0000AA", "-")
+    for found in of_each.values():
+        assert found[0]["offset"] == 0
+        assert [row["offset"] for row in found[1:]] == [row["last_offset"] + 1 for row in found[:-1]]
+    files = lake.read(INGESTED_FILES).where("status = 'ingested'").select("cluster_id", "source_kind").collect()
+    assert sorted(id_ for id_, kind in files if kind == "metadata_log") == [own, other]
+    assert sorted(id_ for id_, kind in files if kind == "meta_properties") == [own, other]

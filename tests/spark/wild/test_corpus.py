@@ -45,7 +45,13 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "hour-of-a-start-overwritten": [],
     # the Thai calendar: 2565 is 2022
     "buddhist-years": [],
+    # two quorums of three nodes, started from Compose files that set one cluster id
+    "one-id-of-two-quorums": [],
+    # a node that was formatted alone, and a quorum of the same id whose first node has the same number
+    "a-node-alone-with-the-id-of-a-quorum": [],
 }
+#: By extract: how many clusters with a metadata log it holds.
+WITH_METADATA_LOG: Final = {"one-id-of-two-quorums": 2, "a-node-alone-with-the-id-of-a-quorum": 2}
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +89,14 @@ def test_no_finding_above_info_is_false(findings: dict[str, list[Any]], capsys: 
         counts = f"{false['error']} false errors, {false['warning']} false warnings"
         print(f"\n{len(findings)} extracts of public folders: {counts}")
     assert not explained, "\n".join(explained)
+
+
+def test_every_quorum_of_an_extract_is_a_cluster_with_its_own_history(extracts: SharedLake) -> None:
+    from ingest.lake.tables.events import METADATA_CHANGES
+
+    rows = extracts.lake.read(METADATA_CHANGES).where("subject_kind = 'broker'").select("cluster_id").distinct()
+    ids = [row["cluster_id"] for row in rows.collect()]
+    assert Counter(extracts.extracts[id_] for id_ in ids if id_ in extracts.extracts) == WITH_METADATA_LOG
 
 
 @pytest.mark.parametrize("name", TRUE)

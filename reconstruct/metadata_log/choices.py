@@ -22,7 +22,7 @@ from reconstruct.metadata_log.elections import (
     place_of,
 )
 from reconstruct.metadata_log.elections import RULES as OF_ELECTIONS
-from reconstruct.metadata_log.evidence import ClusterLog, LogRow
+from reconstruct.metadata_log.evidence import MIN_ISR, ClusterLog, LogRow
 from reconstruct.model.metadata_log.reassignment import may_have_ended
 from reconstruct.model.metadata_log.values import PartitionState
 
@@ -33,16 +33,22 @@ CHOOSING: Final = ("PartitionRecord", "PartitionChangeRecord")
 
 
 def judge_choices(
-    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
+    before: PartitionState | None,
+    after: PartitionState,
+    row: LogRow,
+    log: ClusterLog,
+    verdicts: Verdicts,
+    min_isr: int | None = None,
 ) -> None:
-    """All of one record that made ``after`` of ``before``; None where it made the partition."""
+    """All of one record that made ``after`` of ``before``; None where it made the partition. ``min_isr`` is how many
+    the controller asked to be in sync; None where that is not known."""
     if not log.is_read_before(row.offset + 1):
         for rule in RULES:
             verdicts.unjudged(rule.rule_id)
         return
     judge_chosen_brokers(before, after, row, log, verdicts)
     judge_clean_leader(before, after, row, log, verdicts)
-    judge_eligible_replicas(before, after, row, log, verdicts)
+    judge_eligible_replicas(before, after, row, log, verdicts, min_isr)
     judge_first_replica(before, after, row, log, verdicts)
     judge_end_of_reassignment(before, after, row, log, verdicts)
     judge_unclean_leader(before, after, row, log, verdicts)
@@ -81,12 +87,18 @@ def judge_chosen_brokers(
 
 
 def judge_eligible_replicas(
-    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, verdicts: Verdicts
+    before: PartitionState | None,
+    after: PartitionState,
+    row: LogRow,
+    log: ClusterLog,
+    verdicts: Verdicts,
+    min_isr: int | None = None,
 ) -> None:
     """R55: a member of the ELR was in the ISR or the ELR before, and is not in the ISR.
 
-    Where there is an ELR, or the ISR is empty, all who left either are in it, but a broker whose new process may have
-    lost records. Whether the ISR is smaller than ``min.insync.replicas``, so that there has to be one, is not asked.
+    Where the ISR is smaller than ``min_isr`` all who left either are in it, but a broker whose new process may have
+    lost records; where it is not, nobody is. Where ``min_isr`` is not known, an ELR or an empty ISR says that it was
+    smaller.
     """
     known = () if before is None else (*before.isr, *before.elr)
     wrong = sorted(one for one in after.elr if one in after.isr or one not in known)
@@ -101,7 +113,18 @@ def judge_eligible_replicas(
             )
         )
         return
-    lost = _no_longer_eligible(before, after, row, log)
+    if min_isr is not None and _is_needless(before, after, row, log, min_isr):
+        verdicts.broken(
+            Divergence(DivergenceType.ELR_OUT_OF_NOTHING, "error", row.at, broker_id=after.elr[0]).explained(
+                f"no ELR where {min_isr} of the ISR are enough",
+                f"ELR {list(after.elr)}, ISR {list(after.isr)}",
+                f"The {place_of(row)} has {list(after.elr)} in the ELR, though the ISR is {list(after.isr)}: as many as"
+                f" {MIN_ISR} asks, which was {min_isr} by the records before it.",
+                (row.evidence_id,),
+            )
+        )
+        return
+    lost = _no_longer_eligible(before, after, row, log, min_isr)
     if lost:
         verdicts.broken(
             Divergence(DivergenceType.ELIGIBLE_REPLICA_LOST, "error", row.at, broker_id=lost[0]).explained(
@@ -116,13 +139,26 @@ def judge_eligible_replicas(
         verdicts.kept("R55")
 
 
+def _is_needless(
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, min_isr: int
+) -> bool:
+    """Whether there is an ELR though the ISR is large enough. Who is elected from the ELR joins the ISR after that was
+    asked."""
+    if before is None or not after.elr or not log.has_elr_at(row.offset):
+        return False
+    return len(after.isr) >= min_isr and not (is_elected(before, after) and after.leader in before.elr)
+
+
 def _no_longer_eligible(
-    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog
+    before: PartitionState | None, after: PartitionState, row: LogRow, log: ClusterLog, min_isr: int | None
 ) -> list[int]:
     """Who was in ISR or ELR and is in neither, without a reason to be seen."""
     if before is None or before.assignment != after.assignment or not log.has_elr_at(row.offset):
         return []
-    if is_elected_uncleanly(before, after) or (after.isr and not after.elr):
+    if is_elected_uncleanly(before, after):
+        return []
+    is_small = min_isr is not None and len(after.isr) < min(min_isr, len(after.replicas))
+    if after.isr and not after.elr and not is_small:
         return []
     removed = log.removed_behind(row, _NEW_PROCESS)
     return [] if removed is None else sorted({*before.isr, *before.elr} - {*after.isr, *after.elr, removed})

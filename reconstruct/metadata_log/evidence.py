@@ -21,7 +21,14 @@ from reconstruct.model.metadata_log.commitment import (
     without_effect,
 )
 from reconstruct.model.metadata_log.image import applied
-from reconstruct.model.metadata_log.values import BrokerState, ControllerState, MetadataRecord, State, Subject
+from reconstruct.model.metadata_log.values import (
+    BrokerState,
+    ConfigResource,
+    ControllerState,
+    MetadataRecord,
+    State,
+    Subject,
+)
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import ANY_VERSION, VersionRange, release_of_level
 
@@ -44,6 +51,8 @@ OF_RELEASES: Final = ("RegisterBrokerRecord", CONTROLLER)
 #: Those that tell of what is enabled.
 FEATURE: Final = "FeatureLevelRecord"
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
+_CONFIG: Final = "ConfigRecord"
+MIN_ISR: Final = "min.insync.replicas"
 #: A controller divides what it writes at once into batches of so many (org.apache.kafka.controller.QuorumController).
 RECORDS_OF_BATCH: Final = 10_000
 OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
@@ -118,7 +127,10 @@ class ClusterLog:
     def of_quorum(self) -> ClusterLog:
         """The same without the rows that only the replay of what belongs to no topic needs."""
         wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS, *OF_RELEASES, FEATURE}
-        return replace(self, rows=tuple(row for row in self.rows if row.record_type in wanted or not row.fields))
+        return replace(
+            self,
+            rows=tuple(row for row in self.rows if row.record_type in wanted or _is_of_min_isr(row) or not row.fields),
+        )
 
     @cached_property
     def unread_from(self) -> int | None:
@@ -269,6 +281,21 @@ class ClusterLog:
                     found.append((_place_in_log(row), inf))
         return found
 
+    def default_min_isr_at(self, offset: int) -> int | None:
+        """``min.insync.replicas`` of the cluster by the records before an offset; None where they do not tell. Where
+        there are eligible leader replicas the controller has set it (KIP-966)."""
+        found = [value for at, value in self._default_min_isr if at < offset]
+        return found[-1] if found else None
+
+    @cached_property
+    def _default_min_isr(self) -> list[tuple[int, int | None]]:
+        """From behind which offset on it is what."""
+        return [
+            (_place_in_log(row), number_of(row.record.fields.get("value")))
+            for row in sorted(self.rows, key=_place_in_log)
+            if _is_of_min_isr(row) and (row.snapshot_end is not None or self.has_effect(row))
+        ]
+
     def releases_at(self, offset: int) -> VersionRange:
         """Those that the controller at an offset may have been of: any, unless one registered before it."""
         return self._registered_releases if self._first_controller < offset else ANY_VERSION
@@ -292,6 +319,20 @@ class ClusterLog:
         """The snapshot that a run of records goes on from."""
         known = (s for s in self.snapshots if s.end == end and s.is_whole)
         return min(known, key=lambda s: s.node_id, default=None)
+
+
+def _is_of_min_isr(row: LogRow) -> bool:
+    """Whether it sets what the cluster asks of topics that say nothing else: of the brokers without a name."""
+    if row.record_type != _CONFIG or MIN_ISR not in row.fields:
+        return False
+    fields = row.record.fields
+    named = (fields.get("resourceType"), fields.get("resourceName"), fields.get("name"))
+    return named == (ConfigResource.BROKER, "", MIN_ISR)
+
+
+def number_of(setting: str | None) -> int | None:
+    """A setting that is a number."""
+    return int(setting) if setting is not None and setting.isascii() and setting.isdecimal() else None
 
 
 def voters_of(fields: Mapping[str, Any]) -> frozenset[int]:

@@ -7,17 +7,26 @@ compared with what the records before it made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.metadata_log.choices import CHOOSING, judge_choices
-from reconstruct.metadata_log.evidence import ClusterLog, LogRow, SnapshotFile, in_log_order
+from reconstruct.metadata_log.evidence import MIN_ISR, ClusterLog, LogRow, SnapshotFile, in_log_order, number_of
 from reconstruct.metadata_log.rules import judge_record, judge_registration, judge_snapshot, judge_unequal_copies
 from reconstruct.model.metadata_log.commitment import Commitment
 from reconstruct.model.metadata_log.image import applied, replay
-from reconstruct.model.metadata_log.values import BrokerState, PartitionState, State, Subject
+from reconstruct.model.metadata_log.values import (
+    BrokerState,
+    ConfigResource,
+    ConfigState,
+    Kind,
+    PartitionState,
+    State,
+    Subject,
+    TopicState,
+)
 
 #: A row behind the last offset that is known to be committed is a conclusion.
 _NOT_PROVEN: Final = "commit_not_proven"
@@ -119,6 +128,18 @@ def _rebased(
     return shown
 
 
+def _min_isr(image: Mapping[Subject, State], partition: Subject, row: LogRow, log: ClusterLog) -> int | None:
+    """What the controller asks of the partition's ISR by the records before: no more than replicas of partition 0
+    (``ReplicationControlManager.getTopicEffectiveMinIsr``, 4.0); None where they do not tell."""
+    topic, first = image.get(Subject(Kind.TOPIC, partition.name)), image.get(partition._replace(partition_id=0))
+    if not isinstance(topic, TopicState) or not isinstance(first, PartitionState):
+        return None
+    of_topic = image.get(Subject(Kind.CONFIG, f"{ConfigResource.TOPIC}:{topic.name}"))
+    own = of_topic.value(MIN_ISR) if isinstance(of_topic, ConfigState) else None
+    asked = log.default_min_isr_at(row.offset) if own is None else number_of(own)
+    return None if asked is None else min(asked, len(first.replicas))
+
+
 def _apply(image: dict[Subject, State], row: LogRow, log: ClusterLog, made: Replayed) -> None:
     record = row.record
     found = applied(image, record)
@@ -132,7 +153,8 @@ def _apply(image: dict[Subject, State], row: LogRow, log: ClusterLog, made: Repl
         if row.record_type == "RegisterBrokerRecord" and isinstance(state, BrokerState):
             judge_registration(before if isinstance(before, BrokerState) else None, state, row, log, made.verdicts)
         if row.record_type in CHOOSING and isinstance(state, PartitionState):
-            judge_choices(before if isinstance(before, PartitionState) else None, state, row, log, made.verdicts)
+            known = before if isinstance(before, PartitionState) else None
+            judge_choices(known, state, row, log, made.verdicts, _min_isr(image, subject, row, log))
         made.changes.append(
             MetadataChange(
                 subject,

@@ -95,9 +95,11 @@ class TestWhoIsEligible:
 
     BEFORE = state(1, [1, 2], [3])
 
-    def found(self, after: PartitionState, log: ClusterLog) -> list[tuple[str, int | None]]:
+    def found(
+        self, after: PartitionState, log: ClusterLog, min_isr: int | None = None, before: PartitionState = BEFORE
+    ) -> list[tuple[str, int | None]]:
         verdicts = Verdicts()
-        judge_eligible_replicas(self.BEFORE, after, ROW, log, verdicts)
+        judge_eligible_replicas(before, after, ROW, log, verdicts, min_isr)
         return [(one.divergence_type, one.broker_id) for one in verdicts.findings]
 
     def test_who_leaves_the_isr_is_eligible_beside_those_who_are(self) -> None:
@@ -110,6 +112,18 @@ class TestWhoIsEligible:
     def test_without_an_elr_the_isr_may_be_large_enough_unless_it_is_empty(self) -> None:
         assert self.found(state(1, [1]), quorum([1, 2], 2)) == []
         assert self.found(state(-1, []), quorum([1, 2], 2)) == [("eligible_replica_lost", 1)]
+
+    def test_where_the_isr_is_smaller_than_asked_who_leaves_is_eligible(self) -> None:
+        assert self.found(state(1, [1]), quorum([1, 2], 2), 2) == [("eligible_replica_lost", 2)]
+        assert self.found(state(1, [1]), quorum([1, 2], 2), 1) == []
+
+    def test_where_the_isr_is_large_enough_nobody_is(self) -> None:
+        after = state(1, [1], [2, 3])
+        assert self.found(after, quorum([1, 2], 2), 2) == []
+        assert self.found(after, quorum([1, 2], 2), 1) == [("elr_out_of_nothing", 2)]
+
+    def test_who_is_elected_from_the_elr_joins_the_isr_after_its_size_was_asked(self) -> None:
+        assert self.found(state(1, [1], [2, 3]), quorum([1, 2, 3], 3), 1, state(3, [3], [1, 2])) == []
 
 
 class TestUncleanly:

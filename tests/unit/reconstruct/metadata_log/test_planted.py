@@ -87,6 +87,20 @@ def eligible_replica_lost(fields: Fields, before: Any, after: PartitionState, *_
     return fields | {"eligibleLeaderReplicas": list(after.elr[1:])}
 
 
+def elr_though_enough_are_in_sync(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
+    """No topic asks for more than two."""
+    left = [] if before is None else [one for one in before.isr if one not in after.isr]
+    if not left or len(after.isr) < 2:
+        return None
+    return fields | {"eligibleLeaderReplicas": left}
+
+
+def no_elr_though_too_few_are_in_sync(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
+    if not after.elr or not after.isr or before.assignment != after.assignment:
+        return None
+    return fields | {"eligibleLeaderReplicas": [], "lastKnownElr": list(after.elr)}
+
+
 def reassignment_ends_early(fields: Fields, before: Any, after: PartitionState, *_: object) -> Fields | None:
     """Without the replicas that it adds."""
     if before is None or not before.is_reassigned or after.is_reassigned:
@@ -135,6 +149,8 @@ PARTITION_PLANTS: Final[dict[str, tuple[Plant, str]]] = {
     "an ELR out of nothing": (elr_out_of_nothing, "R55"),
     "an ELR inside the ISR": (elr_in_the_isr, "R55"),
     "an eligible replica is lost": (eligible_replica_lost, "R55"),
+    "an ELR though enough are in sync": (elr_though_enough_are_in_sync, "R55"),
+    "no ELR though too few are in sync": (no_elr_though_too_few_are_in_sync, "R55"),
     "a reassignment ends early": (reassignment_ends_early, "R57"),
     "a dead replica leads uncleanly": (dead_replica_leads, "R58"),
     "a stranger leads uncleanly": (stranger_leads_uncleanly, "R58"),

@@ -10,7 +10,7 @@ import pytest
 from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.metadata_log.timeline import MetadataChange, Replayed, replay_rows
 from reconstruct.model.metadata_log.image import applied, replay
-from reconstruct.model.metadata_log.values import Image, Kind, State, Subject
+from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, State, Subject
 from tests.support.metadata_log import NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log, log_of
 
 QUORUMS = {"quorum": NODES, "one copy of three": NODES[:1], "one voter": (ONE_VOTER,)}
@@ -106,3 +106,15 @@ def test_behind_a_record_that_could_not_be_read_nothing_is_judged() -> None:
     verdicts = replay_rows(others, known.of_quorum).verdicts
     assert verdicts.findings == [], name
     assert verdicts.counts["R52", "cannot_be_judged"] > 0
+
+
+def test_how_many_are_to_be_in_sync_is_what_the_records_before_ask() -> None:
+    """``ledger`` asks for two, all else for one: of ``ledger`` alone who leaves an ISR of two is eligible."""
+    log, topics = cluster_log(NODES)
+    assert [log.of_quorum.default_min_isr_at(offset) for offset in (6, 7, 150)] == [None, 1, 1]
+    changes = {name: replay_rows(rows, log.of_quorum).changes for name, rows in topics.items()}
+    states = [(name, change.state) for name, of_topic in changes.items() for change in of_topic]
+    assert {name for name, one in states if isinstance(one, PartitionState) and one.isr and one.elr} == {"ledger"}
+    bare = [row for row in topics["ledger"] if row.record_type != "ConfigRecord" and row.snapshot_end is None]
+    found = [one for one in replay_rows(bare, log.of_quorum).verdicts.findings if one.rule_id == "R55"]
+    assert "as many as min.insync.replicas asks, which was 1" in found[0].explanation

@@ -116,12 +116,17 @@ class SnapshotFile:
 
 @dataclass(frozen=True)
 class ClusterLog:
-    """What is known of one cluster's metadata log: the copies of it, the snapshots, the rows that concern no topic."""
+    """What is known of one cluster's metadata log: the copies of it, the snapshots, the rows that concern no topic.
+
+    ``disputed`` are records of the log, of one offset and epoch, of which one concerns another topic than the other, or
+    none: no topic's rows have both.
+    """
 
     cluster_id: str
     spans: tuple[CopySpan, ...] = ()
     snapshots: tuple[SnapshotFile, ...] = ()
     rows: tuple[LogRow, ...] = ()
+    disputed: tuple[LogRow, ...] = ()
 
     @property
     def of_quorum(self) -> ClusterLog:
@@ -129,6 +134,7 @@ class ClusterLog:
         wanted = {*OF_QUORUM, *OF_TRANSACTIONS, *OF_BROKERS, *OF_RELEASES, FEATURE}
         return replace(
             self,
+            disputed=(),
             rows=tuple(row for row in self.rows if row.record_type in wanted or _is_of_min_isr(row) or not row.fields),
         )
 

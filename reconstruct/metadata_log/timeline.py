@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from reconstruct.findings.verdicts import Verdicts
@@ -57,6 +58,16 @@ class Replayed:
 
     changes: list[MetadataChange] = field(default_factory=list)
     verdicts: Verdicts = field(default_factory=Verdicts)
+
+
+def replay_of_none(log: ClusterLog) -> Replayed:
+    """What belongs to no topic; and copies that differ in what they concern."""
+    made = replay_rows(log.rows, log)
+    found = in_log_order(filter(log.is_followed, log.disputed))
+    for one, other in pairwise(found):
+        if (one.offset, one.epoch) == (other.offset, other.epoch):
+            judge_unequal_copies(one, other, made.verdicts)
+    return made
 
 
 def replay_rows(rows: Iterable[LogRow], log: ClusterLog) -> Replayed:

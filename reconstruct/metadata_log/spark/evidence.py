@@ -96,7 +96,9 @@ def _of_topics(rows: DataFrame) -> DataFrame:
 
 def cluster_logs(records: DataFrame, snapshots: DataFrame, rows: DataFrame) -> dict[str, ClusterLog]:
     """Of each cluster that any metadata log is of, by its id. ``rows`` as :func:`log_rows` gives them."""
-    spans, files, of_none = collect_all([_spans(records), _snapshot_files(snapshots), rows.where("topic IS NULL")])
+    spans, files, of_none, disputed = collect_all(
+        [_spans(records), _snapshot_files(snapshots), rows.where("topic IS NULL"), _disputed(rows)]
+    )
     found = {row["cluster_id"] for row in (*spans, *files, *of_none)}
     return {
         cluster_id: ClusterLog(
@@ -104,9 +106,23 @@ def cluster_logs(records: DataFrame, snapshots: DataFrame, rows: DataFrame) -> d
             tuple(value_of(CopySpan, row) for row in _of(cluster_id, spans)),
             tuple(value_of(SnapshotFile, row) for row in _of(cluster_id, files)),
             tuple(value_of(LogRow, row) for row in _of(cluster_id, of_none)),
+            tuple(value_of(LogRow, row) for row in _of(cluster_id, disputed)),
         )
         for cluster_id in sorted(found)
     }
+
+
+def _disputed(rows: DataFrame) -> DataFrame:
+    """Of each offset and epoch of which copies have records of several topics, or of one and of none, a record of each
+    kind. A record of all topics is a row of each, and one."""
+    place = ["cluster_id", "offset", "epoch"]
+    logged = rows.where("snapshot_end IS NULL")
+    several = logged.groupBy(*place).agg(
+        F.count_distinct(F.coalesce("topic", F.lit(""))).alias("topics"),
+        F.count_distinct("record_type", "fields").alias("contents"),
+    )
+    where = several.where("topics > 1 AND contents > 1").select(*place)
+    return logged.join(F.broadcast(where), place, "left_semi").dropDuplicates([*place, "record_type", "fields"])
 
 
 def _of(cluster_id: str, rows: Iterable[Row]) -> Iterable[Mapping[str, object]]:

@@ -18,7 +18,7 @@ from reconstruct.engine.staging import Staging
 from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.metadata_log.rows import change_rows
 from reconstruct.metadata_log.spark.evidence import cluster_logs, log_rows
-from reconstruct.metadata_log.timeline import Replayed, replay_rows
+from reconstruct.metadata_log.timeline import Replayed, replay_of_none, replay_rows
 
 _TOPIC_KEY: Final = ("cluster_id", "topic")
 
@@ -38,7 +38,7 @@ def metadata_histories(lake: Lake, stage: Staging) -> tuple[dict[str, MetadataHi
         return {}, records
     rows = stage.keep(log_rows(records, snapshots), "metadata_log_rows")
     logs = cluster_logs(records, snapshots, rows)
-    return {cluster_id: MetadataHistory(log, replay_rows(log.rows, log)) for cluster_id, log in logs.items()}, rows
+    return {cluster_id: MetadataHistory(log, replay_of_none(log)) for cluster_id, log in logs.items()}, rows
 
 
 def topic_changes(rows: DataFrame, histories: Mapping[str, MetadataHistory]) -> DataFrame:

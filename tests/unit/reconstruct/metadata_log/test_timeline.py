@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconstruct.metadata_log.evidence import ClusterLog, LogRow
-from reconstruct.metadata_log.timeline import MetadataChange, Replayed, replay_rows
+from reconstruct.metadata_log.timeline import MetadataChange, Replayed, replay_of_none, replay_rows
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, State, Subject
 from tests.support.metadata_log import NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log, log_of
@@ -94,6 +94,16 @@ def test_two_records_of_one_offset_and_epoch_are_a_finding() -> None:
     assert other.fields != one.fields
     findings = replay_rows([*rows, other], log.of_quorum).verdicts.findings
     assert [finding.rule_id for finding in findings] == ["R50"], name
+
+
+def test_two_records_of_one_offset_that_concern_several_topics_are_a_finding() -> None:
+    log, topics = cluster_log(NODES)
+    one = next(row for rows in topics.values() for row in rows if row.record_type == "PartitionChangeRecord")
+    of_none = next(row for row in log.rows if row.record_type == "FenceBrokerRecord" or "Broker" in row.record_type)
+    other = replace(of_none, offset=one.offset, epoch=one.epoch, evidence_id="other", copies=1)
+    found = replay_of_none(replace(log, disputed=(one, other))).verdicts.findings
+    assert [(finding.rule_id, set(finding.evidence)) for finding in found] == [("R50", {one.evidence_id, "other"})]
+    assert replay_of_none(log).verdicts.findings == []
 
 
 def test_behind_a_record_that_could_not_be_read_nothing_is_judged() -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 from functools import partial
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -32,8 +34,8 @@ _SCRIPTS: Final = ("view.js", "lanes.js", "charts.js", "curves.js", "page.js")
 
 def render(data: ReportData, title: str) -> str:
     """The page; the same data gives the same bytes."""
-    style = _file("assets/report.css")
-    script = "\n".join(_file(f"assets/{name}") for name in _SCRIPTS)
+    style = file_text("assets/report.css")
+    script = "\n".join(file_text(f"assets/{name}") for name in _SCRIPTS)
     environment = _environment(data.limits)
     return environment.get_template("page.html.j2").render(
         title=title,
@@ -42,8 +44,7 @@ def render(data: ReportData, title: str) -> str:
         style=Markup(style),
         script=Markup(script),
         payload=Markup(script_json({"clusters": [cluster_payload(cluster) for cluster in data.clusters]})),
-        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'",
+        policy=policy(script=script, style=style),
     )
 
 
@@ -59,9 +60,7 @@ def _section(environment: Environment, cluster: Cluster, section: Section[Any]) 
 
 
 def _environment(limits: Limits) -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = page_environment()
     environment.filters |= {
         "instant": words.instant,
         "clock": words.clock,
@@ -97,9 +96,29 @@ def marked(text: str) -> Markup:
     return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", with_code))
 
 
-def _file(path: str) -> str:
+def page_environment() -> Environment:
+    """Jinja over the files of this package, escaping everything."""
+    files = FunctionLoader(file_text)
+    return Environment(loader=files, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def file_text(path: str) -> str:
+    """A file of this package."""
     return resources.files("dashboards").joinpath(*path.split("/")).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+def policy(**sources: str) -> str:
+    """The Content-Security-Policy of a page that loads nothing and has these texts inside it: ``style``, ``script``."""
+    hashes = {kind: base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()) for kind, text in sources.items()}
+    own = "".join(f"{kind}-src 'sha256-{digest.decode('ascii')}'; " for kind, digest in hashes.items())
+    return f"default-src 'none'; {own}base-uri 'none'; form-action 'none'"
+
+
+def write_whole(page: Path, text: str) -> None:
+    """Write the file in one step: it is there as it was, or whole. Raises ``OSError`` where it cannot be written."""
+    draft = page.with_name(f".{page.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(page)
+    finally:
+        draft.unlink(missing_ok=True)

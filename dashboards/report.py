@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 from dashboards import overview, words
 from dashboards.gather import ReportData, gather
-from dashboards.render import render
+from dashboards.render import render, write_whole
 from dashboards.scope import Scope
 from dashboards.section import Cluster
 from dashboards.sections import findings
@@ -94,12 +93,7 @@ def _written(report: ReportFile, render: Callable[[ReportData, str], str] = rend
     docs = f"{DATA_DOCS}/index.html"
     if data.checks.verdicts and (page.parent / docs).is_file():
         data = replace(data, checks=replace(data.checks, docs=docs))
-    draft = page.with_name(f".{page.name}.{os.getpid()}")
-    try:
-        draft.write_text(render(data, report.title or _title(data)), encoding="utf-8")
-        draft.replace(page)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(page, render(data, report.title or _title(data)))
     return replace(report, data=data)
 
 

@@ -165,6 +165,11 @@ def top_of_cluster(rows: DataFrame, order: Sequence[Column], count: int) -> Data
     return top(rows, ["cluster_id"], order, count).orderBy("cluster_id", *order)
 
 
+def latest_of_cluster(rows: DataFrame, order: Sequence[str], count: int) -> DataFrame:
+    """The last ``count`` rows of each cluster by these columns, in their order."""
+    return top(rows, ["cluster_id"], [F.col(name).desc() for name in order], count).orderBy("cluster_id", *order)
+
+
 def most_frequent(source: Source, groups: DataFrame, order: Sequence[str]) -> DataFrame:
     """Of each cluster's groups those with the most ``records``; ``groups_total`` and ``records_total`` are of all."""
     whole = Window.partitionBy("cluster_id")

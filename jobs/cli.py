@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from typing import Any, Final
 
 from jobs import (
@@ -23,7 +22,7 @@ from jobs import (
     run_job,
     sql_job,
 )
-from jobs.command.execution import EXIT_CODES, declare, parsed, run
+from jobs.command.execution import EXIT_CODES, declare, installed_version, parsed, run
 from jobs.command.job import PROGRAM, Common, Job
 from jobs.lab import job as lab
 from jobs.redaction import job as redaction
@@ -56,7 +55,9 @@ _DESCRIPTION: Final = (
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=EXIT_CODES, allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {version()}")
+    parser.add_argument(
+        "--version", action="version", version=f"{PROGRAM} {installed_version(PROGRAM) or '0 (not installed)'}"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for job in JOBS:
         command = commands.add_parser(
@@ -64,14 +65,6 @@ def build_parser() -> argparse.ArgumentParser:
         )
         declare(job, command)
     return parser
-
-
-def version() -> str:
-    """The installed distribution's version."""
-    try:
-        return metadata.version(PROGRAM)
-    except metadata.PackageNotFoundError:
-        return "0 (not installed)"
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Job[Any], Common, Any]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dashboards import words
+from dashboards.render import file_text, page_environment, policy, write_whole
 from dashboards.scope import Scope
 from dashboards.trends.drawing import BELOW, HEIGHT, LEFT, OTHERS, WIDTH, figure
 from dashboards.trends.gather import ClusterTrends, gather
@@ -29,36 +25,24 @@ def write_trends(
     page.parent.mkdir(parents=True, exist_ok=True)
     progress("trends: asking the questions by day")
     clusters = gather(lake, scope)
-    draft = page.with_name(f".{page.name}.{os.getpid()}")
-    try:
-        draft.write_text(render(clusters, title or "Kafka state replay: over time", scope), encoding="utf-8")
-        draft.replace(page)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_whole(page, render(clusters, title or "Kafka state replay: over time", scope))
     return str(page)
 
 
 def render(clusters: Sequence[ClusterTrends], title: str, scope: Scope | None = None) -> str:
     """The page, which loads nothing and runs no script; the same data gives the same text."""
-    style = _file("assets/report.css") + _file("assets/trends.css")
-    environment = Environment(
-        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    style = file_text("assets/report.css") + file_text("assets/trends.css")
+    environment = page_environment()
     environment.filters |= {"visible": words.visible, "named": words.named, "figure": figure}
-    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     return environment.get_template("trends/trends.html.j2").render(
         title=title,
         clusters=clusters,
         scope=scope.sentence if scope else "",
         style=Markup(style),
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        policy=policy(style=style),
         width=WIDTH,
         height=HEIGHT,
         left=LEFT,
         below=BELOW,
         others=OTHERS,
     )
-
-
-def _file(path: str) -> str:
-    return resources.files("dashboards").joinpath(*path.split("/")).read_text(encoding="utf-8")

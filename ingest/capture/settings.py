@@ -93,9 +93,7 @@ def addresses(bootstrap_servers: str) -> list[tuple[str, int]]:
 
 def kafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Arguments of kafka-python's clients; raises :class:`CaptureError` where a value cannot be used."""
-    settings: dict[str, Any] = {
-        ours: properties[name] for name, ours in _KAFKA.items() if properties.get(name, "") != ""
-    }
+    settings = _given(properties, _KAFKA)
     protocol = settings["security_protocol"] = settings.get("security_protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
         raise CaptureError(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
@@ -119,9 +117,7 @@ def kafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 def zookeeper_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Arguments of kazoo's client; raises :class:`CaptureError` where a value cannot be used."""
-    settings: dict[str, Any] = {
-        ours: properties[name] for name, ours in _ZOOKEEPER.items() if properties.get(name, "") != ""
-    }
+    settings = _given(properties, _ZOOKEEPER)
     if settings or properties.get("zookeeper.ssl.client.enable", "").lower() == "true":
         settings["use_ssl"] = properties.get("zookeeper.ssl.client.enable", "true").lower() == "true"
         settings["check_hostname"] = (
@@ -138,6 +134,10 @@ def zookeeper_settings(properties: Mapping[str, str]) -> dict[str, Any]:
         if "certfile" in settings:
             settings.setdefault("keyfile", settings["certfile"])  # else kazoo would not show the certificate
     return settings
+
+
+def _given(properties: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
+    return {ours: properties[name] for name, ours in names.items() if properties.get(name, "") != ""}
 
 
 def zookeeper_files(settings: Mapping[str, Any]) -> Files:

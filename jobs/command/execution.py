@@ -194,7 +194,7 @@ def _write_record(
         "exit_code": exit_code,
         "problems": list(problems),
         "stages": [{"name": name, "seconds": round(seconds, 3)} for name, seconds in stages],
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: installed_version(name) for name in _PACKAGES}},
         **facts,
     }
     unfinished = f"{path}.unfinished"
@@ -204,7 +204,8 @@ def _write_record(
     os.replace(unfinished, path)
 
 
-def _version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The version of a package; None where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from dashboards import words
 from dashboards.section import Section
-from dashboards.source import Source, by_cluster, spanned, top, with_total
+from dashboards.source import Source, by_cluster, latest_of_cluster, spanned, with_total
 from ingest.lake.tables import silver
 
 
@@ -31,8 +29,7 @@ def gather(source: Source) -> Mapping[str, tuple[Tenure, ...]]:
     """The latest tenures, in order."""
     order = ("controller_epoch", "valid_from", "controller_id", "sequence")
     rows = with_total(spanned(source.read(silver.CONTROLLER_EPOCH_TIMELINE)))
-    latest = top(rows, ["cluster_id"], [F.col(name).desc() for name in order], source.limits.tenures)
-    return by_cluster(Tenure, latest.orderBy("cluster_id", *order))
+    return by_cluster(Tenure, latest_of_cluster(rows, order, source.limits.tenures))
 
 
 def verdict(tenures: Sequence[Tenure]) -> str:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from pyspark.sql import functions as F
-
 from dashboards import words
 from dashboards.section import Section
-from dashboards.source import Source, by_cluster, ms, top
+from dashboards.source import Source, by_cluster, latest_of_cluster, ms
 from ingest.lake.tables import gold
 
 _LATEST: Final = 20
@@ -106,8 +104,7 @@ def gather(source: Source) -> Mapping[str, tuple[Episode, ...]]:
     """The latest episodes, in order."""
     order = ("elected_at", "controller_epoch", "controller_id", "sequence")
     rows = source.read(gold.CONTROLLER_EPISODES).withColumn("elected_ms", ms("elected_at"))
-    latest = top(rows, ["cluster_id"], [F.col(name).desc() for name in order], _LATEST)
-    return by_cluster(Episode, latest.orderBy("cluster_id", *order))
+    return by_cluster(Episode, latest_of_cluster(rows, order, _LATEST))
 
 
 SECTION: Final[Section[tuple[Episode, ...]]] = Section("cluster/episodes", gather, ())

@@ -23,13 +23,10 @@ CLOCK_SLACK_US: Final = 250_000
 #: What is tied by its order alone is no further apart: µs.
 TIED_WITHIN_US: Final = 600_000_000
 
-#: Columns of the marks to match; ``carried`` is the sender's, kept for the receiver; ``facts`` stand in one mark of a
-#: ref, and are handed on.
-MARK_COLUMNS: Final = ("connection", "place", "content", "is_receipt", "at", "ref", "carried", "facts")
-
 
 def match_marks(marks: DataFrame) -> DataFrame:
-    """One row per ``(connection, is_receipt, ref)`` of ``marks`` (:data:`MARK_COLUMNS`): how it was matched.
+    """One row per ``(connection, is_receipt, ref)`` of ``marks``: how it was matched. Their columns: connection, place,
+    content, is_receipt, at, ref, carried (the sender's, for the receiver), facts (of one mark of a ref, handed on).
 
     ``carried`` is the greatest of the sent marks matched to a receipt; NULL where none is. ``is_matched`` says whether
     any mark of the ref was; ``is_repeated``, of a receipt, that its content was sent, but not once more.

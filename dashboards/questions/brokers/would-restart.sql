@@ -2,9 +2,9 @@
 -- numbers: 2, 20, 22
 -- needs: znodes, state_change_log, metadata_log
 -- give: broker, at
--- read: One row per partition that it had a replica of. offline: no other replica of the ISR was there, so nobody would
---   lead but by an unclean election, which loses unclean_lost_lower to unclean_lost_upper committed records at worst.
---   refuses_writes: the ISR had no replica to spare for min.insync.replicas, so producers with acks=all would be refused
+-- read: One row per partition that it had a replica of. offline: no other replica of the ISR was there, and none that KRaft
+--   held for eligible, so nobody would lead but by an unclean election, which loses unclean_lost_lower to
+--   unclean_lost_upper committed records at worst. refuses_writes: the ISR had no replica to spare for min.insync.replicas, so producers with acks=all would be refused
 --   (where it is known: gold.availability_intervals). new_leader: another of the ISR would lead, next_leader where it is
 --   known; records that the leader had not replicated yet, clean_lost_upper at most, would be lost to producers with
 --   acks=1. fewer_replicas, none: only that. Brokers that were away then count as away; a controlled shutdown waits
@@ -17,7 +17,8 @@ WITH live AS (
   GROUP BY cluster_id
 ), states AS (
   SELECT s.*, CAST(:broker AS INT) AS stopped, a.replicas,
-    filter(s.isr, b -> b <> CAST(:broker AS INT) AND coalesce(array_contains(l.brokers, b), TRUE)) AS others
+    filter(s.isr, b -> b <> CAST(:broker AS INT) AND coalesce(array_contains(l.brokers, b), TRUE)) AS others,
+    filter(s.elr, b -> b <> CAST(:broker AS INT) AND coalesce(array_contains(l.brokers, b), TRUE)) AS eligible
   FROM silver.leader_and_isr_timeline s
     JOIN silver.assignment_timeline a ON a.cluster_id = s.cluster_id AND a.topic = s.topic
       AND a.topic_incarnation = s.topic_incarnation AND a.partition_id = s.partition_id
@@ -29,7 +30,7 @@ WITH live AS (
 ), judged AS (
   SELECT s.*, CASE
       WHEN s.leader < 0 THEN 'none'
-      WHEN size(s.others) = 0 AND array_contains(s.isr, s.stopped) THEN 'offline'
+      WHEN size(concat(s.others, coalesce(s.eligible, array()))) = 0 AND array_contains(s.isr, s.stopped) THEN 'offline'
       WHEN array_contains(s.isr, s.stopped) AND count(m.kind) > 0 THEN 'refuses_writes'
       WHEN s.leader = s.stopped THEN 'new_leader'
       WHEN array_contains(s.isr, s.stopped) THEN 'fewer_replicas'

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 import pytest
 
+from ingest.lake.delta import Lake
+from ingest.lake.tables.silver import BROKER_LIVENESS_TIMELINE
 from kafka_state_replay import OpenLake, UsageError, open_lake
 from tests import ROOT
 from tests.support.lakes.offsets import OffsetLake
+from tests.support.lakes.rows import at
+from tests.support.lakes.story import Story
 
 
 @pytest.fixture
@@ -42,6 +47,21 @@ def test_tables_questions_and_statements_are_dataframes(lake, offset_lake):
 def test_what_there_is_not_is_a_sentence(lake, call, says):
     with pytest.raises(UsageError, match=says):
         call(lake)
+
+
+def test_an_eligible_leader_replica_would_lead_where_the_isr_is_gone(tmp_path, empty_lake_dir, spark):
+    """KIP-966: 3 is out of the ISR, holds all committed records and lives; of the other partition 2, which is away."""
+    story = Story("c")
+    for broker, until in ((1, None), (2, 50), (3, None)):
+        story.add(BROKER_LIVENESS_TIMELINE, broker_id=broker, valid_from=0, valid_to=until)
+    for number, elr in enumerate(([3], [2], None)):
+        story.assigned("t", number, [1, 2, 3])
+        story.led("t", number, (10, 1, 0, [1], {"elr": elr}))
+    lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path / "lake")))
+    story.write(lake)
+    answer = open_lake(lake.root, spark).ask("would-restart", broker=1, at=at(60).isoformat())
+    told = [(row.partition_id, row.effect) for row in answer.orderBy("partition_id").collect()]
+    assert told == [(0, "new_leader"), (1, "offline"), (2, "offline")]
 
 
 def test_no_lake_is_a_sentence(offset_lake, tmp_path):

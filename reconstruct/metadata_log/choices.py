@@ -59,7 +59,8 @@ def judge_chosen_brokers(
 ) -> None:
     """R53: who becomes leader, and who joins the ISR, is registered, not fenced and not shutting down.
 
-    Of unclean elections R58 judges; the last known leader may follow itself while it recovers.
+    Whether a leader may take such a replica into its ISR is asked since 3.3 (KIP-841), not before. Of unclean
+    elections R58 judges; the last known leader may follow itself while it recovers.
     """
     may_be_dead = after.leader_recovery_state == RECOVERING and before and before.last_known_elr == (after.leader,)
     if is_elected_uncleanly(before, after) or may_be_dead:
@@ -69,12 +70,13 @@ def judge_chosen_brokers(
         chosen.add(after.leader)
     standing = {broker: log.is_active_before(broker, row.offset) for broker in sorted(chosen)}
     for broker, is_active in standing.items():
-        if is_active is None:
+        leads = broker == after.leader and is_elected(before, after)
+        if is_active is None or not (is_active or leads or log.has_metadata_version_at(row.offset)):
             verdicts.unjudged("R53")
         elif is_active:
             verdicts.kept("R53")
         else:
-            how = "leader" if broker == after.leader and is_elected(before, after) else "in the ISR"
+            how = "leader" if leads else "in the ISR"
             verdicts.broken(
                 Divergence(DivergenceType.INACTIVE_BROKER_CHOSEN, "error", row.at, broker_id=broker).explained(
                     "a broker that is registered, not fenced and not shutting down",

@@ -51,6 +51,7 @@ OF_RELEASES: Final = ("RegisterBrokerRecord", CONTROLLER)
 #: Those that tell of what is enabled.
 FEATURE: Final = "FeatureLevelRecord"
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
+_METADATA_VERSION: Final = "metadata.version"
 _CONFIG: Final = "ConfigRecord"
 MIN_ISR: Final = "min.insync.replicas"
 #: A controller divides what it writes at once into batches of so many (org.apache.kafka.controller.QuorumController).
@@ -272,19 +273,29 @@ class ClusterLog:
 
     def has_elr_at(self, offset: int) -> bool:
         """Whether the records before an offset enable eligible leader replicas (KIP-966)."""
-        return any(start < offset <= end for start, end in self._with_elr)
+        return self._is_enabled_at(_ELR_FEATURE, offset)
+
+    def has_metadata_version_at(self, offset: int) -> bool:
+        """Whether the records before an offset state a ``metadata.version``, which no controller before 3.3 writes
+        (KIP-778)."""
+        return self._is_enabled_at(_METADATA_VERSION, offset)
+
+    def _is_enabled_at(self, feature: str, offset: int) -> bool:
+        return any(start < offset <= end for start, end in self._enabled.get(feature, ()))
 
     @cached_property
-    def _with_elr(self) -> list[tuple[float, float]]:
-        """From behind which offset to which one."""
-        found: list[tuple[float, float]] = []
+    def _enabled(self) -> dict[str, list[tuple[float, float]]]:
+        """By feature: from behind which offset to which one it has a level."""
+        found: dict[str, list[tuple[float, float]]] = {}
         for row in sorted((row for row in self.rows if row.record_type == FEATURE), key=_place_in_log):
             fields = row.record.fields
-            if fields.get("name") == _ELR_FEATURE and (row.snapshot_end is not None or self.has_effect(row)):
-                if found:
-                    found[-1] = (found[-1][0], min(found[-1][1], _place_in_log(row)))
-                if fields.get("featureLevel"):
-                    found.append((_place_in_log(row), inf))
+            if row.snapshot_end is None and not self.has_effect(row):
+                continue
+            spans = found.setdefault(str(fields.get("name")), [])
+            if spans:
+                spans[-1] = (spans[-1][0], min(spans[-1][1], _place_in_log(row)))
+            if fields.get("featureLevel"):
+                spans.append((_place_in_log(row), inf))
         return found
 
     def default_min_isr_at(self, offset: int) -> int | None:

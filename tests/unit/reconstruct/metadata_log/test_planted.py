@@ -215,6 +215,22 @@ def test_every_planted_choice_is_found(name: str) -> None:
     assert missed == []
 
 
+def test_before_a_metadata_version_a_fenced_replica_may_join_an_isr() -> None:
+    """KIP-841 and KIP-778 came with 3.3: a log without a metadata.version may be of a controller that did not ask."""
+    count = 0
+    for nodes in QUORUMS.values():
+        log, topics = quorum(nodes)
+        older = replace(log, rows=tuple(row for row in log.rows if row.record_type != "FeatureLevelRecord"))
+        for rows in topics.values():
+            for row, wrong in planted(older, rows, inactive_broker_joins):
+                if json.loads(row.fields).get("leader") is None:
+                    count += 1
+                    assert "R53" not in found_in([wrong if one is row else one for one in rows], older, wrong)
+            for row, wrong in planted(older, rows, inactive_broker_leads):
+                assert "R53" in found_in([wrong if one is row else one for one in rows], older, wrong)
+    assert count >= 3
+
+
 @pytest.mark.parametrize("nodes", QUORUMS.values(), ids=QUORUMS)
 def test_a_broker_epoch_of_another_registration_is_found(nodes: Sequence[Path]) -> None:
     log, _ = quorum(nodes)

@@ -2,8 +2,8 @@
 
 By the creation of the topic's znode, or its record in the metadata log, where these tell it; else, and before the first
 and after the last of them, by the controller's log: a partition that becomes New when the topic was there before is a
-partition of another incarnation. No topic outlives its cluster: where that was created again in the same folders, its
-topics were too.
+partition of another incarnation; and by the topic's id, where brokers print it (since 2.8). No topic outlives its
+cluster: where that was created again in the same folders, its topics were too.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 _END: Final = datetime(9999, 12, 30, tzinfo=UTC)
 _FAR_PAST: Final = -(2**62)
 _STORED: Final = "stored"
+_ID: Final = "id:"
 
 _COLUMNS: Final = {
     "cluster_id": "string",
@@ -220,13 +221,16 @@ def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
 
     ``first`` and ``again``: the first record that names a topic each time that its cluster was created; ``since`` is
     NULL for the first. ``new:PARTITION``: the n-th time that a partition becomes New begins the n-th incarnation of its
-    topic; the first time goes unlogged where the partition is named before, at ``named_at``.
+    topic; the first time goes unlogged where the partition is named before, at ``named_at``. ``id:ID``: a replica began
+    to lead or to follow in a topic of this id, for the first or the last time.
     """
     at = F.unix_micros("corrected_time")
     spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
     inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
     since = F.when(F.col("begins_us") > _FAR_PAST, F.col("begins_us"))
     is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
+    topic_id = text_field("topic_id")
+    has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & topic_id.isNotNull()
     place = F.struct("corrected_time", "file_id", "byte_offset", "record_id")
     of_partitions = (
         named.join(F.broadcast(spans), inside, "left")
@@ -235,6 +239,9 @@ def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
             F.min(at).alias("at"),
             F.min(place).alias("first"),
             F.collect_list(F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))).alias("new"),
+            F.collect_list(F.when(has_id, F.struct(topic_id.alias("id"), at.alias("at"), F.col("record_id")))).alias(
+                "ids"
+            ),
         )
     )
     of_topic = Window.partitionBy("cluster_id", "topic", "since")
@@ -244,6 +251,16 @@ def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
     def fact(kind: Column, of: Column, since: Column, named_at: Column) -> Column:
         told = {"kind": kind, "at": of["at"], "name": of["name"], "since": since, "named_at": named_at}
         return F.struct(*(value.alias(name) for name, value in told.items()))
+
+    def first_and_last(name: Column) -> Column:
+        of_id = F.transform(
+            F.filter("ids", lambda seen: seen["id"] == name),
+            lambda seen: F.struct(seen["at"].alias("at"), seen["record_id"].alias("name")),
+        )
+        return F.transform(
+            F.array_distinct(F.array(F.array_min(of_id), F.array_max(of_id))),
+            lambda seen: fact(F.concat(F.lit(_ID), name), seen, nothing, nothing),
+        )
 
     first = F.struct(F.min("at").over(of_topic).alias("at"), F.col("first.record_id").alias("name"))
     return (
@@ -269,6 +286,7 @@ def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
                         F.col("is_first"), F.array(fact(F.col("first_kind"), F.col("named"), F.col("since"), nothing))
                     ).otherwise(F.array()),
                     F.transform("new", lambda new: fact(F.col("new_kind"), new, nothing, F.col("named_at"))),
+                    F.flatten(F.transform(F.array_distinct(F.transform("ids", lambda s: s["id"])), first_and_last)),
                 )
             ),
         )
@@ -299,6 +317,7 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     logged = _logged_creations(first, again, creations, recreations)
     ends = [row["stored_until"] for row in facts if row["stored_until"] is not None]
     starts = incarnations_of([*creations, *logged], recreations, max(ends, default=None))
+    starts = _with_ids(starts, [row for row in facts if row["kind"].startswith(_ID)])
     shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
     created = {row["name"]: row["created_at_us"] for row in rows if row["created_at_us"] is not None}
     for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
@@ -332,6 +351,25 @@ def _logged_creations(
     if not stored or _is_all_later(stored, recreations):
         later.append(Creation(first.at, first.name, False))
     return later
+
+
+def _with_ids(starts: list[tuple[str, int]], seen: Sequence[Row]) -> list[tuple[str, int]]:
+    """``starts`` and those of ids that follow one another in brokers' lines with no creation known between: what has
+    another id is another topic (KIP-516). Ids that come back are of brokers that were not told, and part nothing.
+
+    ``seen`` are the sightings of ids, in order.
+    """
+    first = {row["kind"]: row for row in reversed(seen)}
+    last = {row["kind"]: row["at"] for row in seen}
+    names, slack = {name for name, _ in starts}, REACTION_MS * 1000
+    more = [
+        (first[now]["name"], first[now]["at"])
+        for before, now in pairwise(sorted(first, key=lambda kind: first[kind]["at"]))
+        if last[before] < first[now]["at"]
+        and now.removeprefix(_ID) not in names
+        and not any(last[before] - slack < start <= first[now]["at"] + slack for _, start in starts)
+    ]
+    return sorted((*starts, *more), key=lambda start: start[1])
 
 
 def _is_all_later(creations: Sequence[Creation], recreations: Sequence[Recreation]) -> bool:

@@ -43,6 +43,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "formatted-anew": [("warning", "log_directory_wiped")],
     # the hour of server.log that held a start was overwritten by ZooKeeper's, started in the same folder
     "hour-of-a-start-overwritten": [],
+    # a topic of a cluster with ZooKeeper, and a day later one of its name with another id, of a broker without
+    "topic-of-another-id": [],
     # the Thai calendar: 2565 is 2022
     "buddhist-years": [],
     # two quorums of three nodes, started from Compose files that set one cluster id

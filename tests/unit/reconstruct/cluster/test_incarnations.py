@@ -122,3 +122,14 @@ def test_a_creation_that_is_known_is_the_one_of_the_cluster_created_again() -> N
 def test_a_topic_older_than_the_logs_is_another_than_that_of_the_cluster_created_again() -> None:
     again = (70 * MINUTE, "r7", "again", 69 * MINUTE)
     assert folded((5, "r0", "first"), again, (70 * MINUTE, "r7", "new:0")) == [("r0", None), ("r7", 70 * MINUTE)]
+
+
+def test_another_topic_id_in_brokers_lines_is_another_topic() -> None:
+    one = ((5, "r0", "first"), (6, "r1", "new:0"), (7, "a", "id:A"), (MINUTE, "a2", "id:A"))
+    assert folded(*one, (9 * MINUTE, "b", "id:B")) == [("r0", None), ("b", 9 * MINUTE)]
+    # the creation of which another line tells
+    new = (9 * MINUTE - 5, "r9", "new:0")
+    assert folded(*one, new, (9 * MINUTE, "b", "id:B")) == [("r0", None), ("r9", 9 * MINUTE - 5)]
+    assert folded(*one, (9 * MINUTE, "B", STORED), (MINUTE + 5, "b", "id:B")) == [("r0", None), ("B", 9 * MINUTE)]
+    # a broker that was not told of the new topic
+    assert folded(*one, (MINUTE - 1, "b", "id:B")) == [("r0", None)]

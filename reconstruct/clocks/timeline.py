@@ -63,8 +63,8 @@ class ClockSegment:
     Segments of a broker are numbered in the order of time. Where a clock was set back, two segments cover the same
     printed times, and only the order of the records in their file tells them apart. ``reference`` is
     :data:`ZOOKEEPER`, or the broker that offsets are relative to. A bound of None: nothing proves one. ``is_disputed``:
-    this clock was set, or another one was, and of that time nothing but these two tells; or it may have been set
-    forward (:mod:`reconstruct.clocks.lateness`).
+    this clock was set, or another one was, and of that time nothing but these two tells; or as much of the reference
+    contradicts its bounds as bounds it; or it may have been set forward (:mod:`reconstruct.clocks.lateness`).
     """
 
     broker_id: int
@@ -98,6 +98,7 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
     disputed = solved.disputed | _set_forward(
         given, solved, reference, {n: (lower[n] + upper[n]) // 2 for n in lower if n in upper}
     )
+    disputed |= _against(reference, given, solved) if has_zookeeper else set()
     disputed |= _known_by(disputed, solved, reference)
     result = []
     for broker_id in sorted(named - {ZOOKEEPER}):
@@ -138,6 +139,18 @@ def _set_forward(given: Sequence[CausalPair], solved: Solved, reference: Node, m
         for clock, found in effects.items()
         if may_be_set_forward([*found.get(True, ()), *found.get(False, ())]) or may_be_set_forward(found.get(True, ()))
     }
+
+
+def _against(reference: Node, given: Sequence[CausalPair], solved: Solved) -> set[int]:
+    """Clocks of whose events that bound them by the steady reference, on one side, as many were dropped as kept: the
+    many pairs of brokers with each other outweigh them, and fit another's having been set as well."""
+    times: dict[tuple[int, bool], tuple[set[int], set[int]]] = {}
+    for edge in solved.all_edges:
+        if reference in (edge.earlier, edge.later):
+            pair, is_later = given[edge.index], edge.earlier == reference
+            clock, at = (edge.later[0], pair.later_us) if is_later else (edge.earlier[0], pair.earlier_us)
+            times.setdefault((clock, is_later), (set(), set()))[edge.index in solved.dropped].add(at)
+    return {clock for (clock, _), (kept, dropped) in times.items() if dropped and len(dropped) >= len(kept)}
 
 
 def _known_by(disputed: set[int], solved: Solved, reference: Node) -> set[int]:

@@ -16,10 +16,12 @@ TRIES, MANY_TRIES = 1, 200
 #: broker registered itself again; all snapshots, so that a topic's own settings are not known. And a clock set soon
 #: after a start, so that what was proven of it later was taken for the start too, or set and right again with nothing
 #: to prove either; the lines of a cut, but for the warning that its high watermark fell. And a clock
-#: set forward with nothing after it but what follows others' events.
+#: set forward with nothing after it but what follows others' events; or soon after the start, so that few registrations
+#: bind the clocks to ZooKeeper's, against many requests between them.
 _ONCE_ACCUSED = {
     "checkpoints-1.1.1": (11,),
     "failover-0.8.2.2": (20033,),
+    "failover-3.9.1": (90003,),
     "lifecycle-0.8.2.2": (10049,),
     "lifecycle-1.1.1": (21,),
     "lifecycle-3.9.1": (15,),

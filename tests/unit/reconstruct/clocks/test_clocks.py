@@ -209,6 +209,29 @@ def test_a_clock_that_a_disputed_one_alone_bounds_is_disputed_too(is_heard_by_ot
     assert {s.broker_id for s in solve_clocks(pairs) if s.is_disputed} == ({2} if is_heard_by_others else {2, 3})
 
 
+def test_a_clock_whose_own_events_by_zookeeper_s_are_dropped_is_disputed() -> None:
+    """Clock 2 is set forward soon: one registration of each clock's says that it was right, and many requests among
+    them that it was not."""
+    soon = START + 10 * SECOND
+
+    def offset(clock: int, at: int) -> int:
+        return 3 * SECOND if clock == 2 and at >= soon else 0
+
+    def registers(clock: int, at: int) -> CausalPair:
+        return CausalPair(clock, ZOOKEEPER, printed(at, offset(clock, at)), printed(at + 1_000, 0))
+
+    requests = [p for p in events(offset, (1, 2, 3)) if min(p.earlier_us, p.later_us) > soon + 4 * SECOND]
+    shown = [p for p in events(offset, (ZOOKEEPER, 1, 2, 3)) if p.earlier_clock == ZOOKEEPER]
+    segments = solve_clocks([*requests, *shown, *(registers(clock, START + clock * SECOND) for clock in (1, 2, 3))])
+    assert 3 in {segment.broker_id for segment in segments if segment.dropped_pairs_count}
+    assert {segment.broker_id for segment in segments if segment.is_disputed} == {3}
+    # a record that contradicts all others of its kind is wrong by itself
+    steady = events(lambda clock, at: 0, (ZOOKEEPER, 1, 2, 3))
+    wrong = CausalPair(2, ZOOKEEPER, START + 100 * SECOND, START + 90 * SECOND)
+    kept = solve_clocks([*steady, wrong])
+    assert [(s.broker_id, s.is_disputed) for s in kept if s.dropped_pairs_count] == [(2, False)]
+
+
 def test_clocks_that_were_all_set_forward_are_late_by_zookeeper_s() -> None:
     middle = START + 200 * SECOND
 

@@ -17,7 +17,7 @@ import pytest
 from ingest.readers.log_dirs.names import METADATA_DIRECTORY
 from ingest.readers.logs.writers import kind_of_logger
 from ingest.shapes import match
-from jobs.lab.machines.releases import KRAFT_RELEASES
+from jobs.lab.machines.releases import KRAFT_BETWEEN, KRAFT_RELEASES
 from jobs.lab.play import Played
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from reconstruct.metadata_log.timeline import replay_rows
@@ -36,6 +36,8 @@ OF_KRAFT: Final = re.compile(
     r"|.*\.(?:BrokerLifecycleManager|NodeToController\w+|ControllerRegistrationManager)\Z|state\.change\.logger"
 )
 LEAST_KNOWN: Final = 0.98
+#: What the releases between those of the whole matrix play.
+ON_RELEASES_BETWEEN: Final = ("reassignment", "unclean-election", "controller-failover", "quorum-outage")
 LINE: Final = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$]+)\)", re.ASCII)
 #: What a scenario is played for.
 BROUGHT_ABOUT: Final = {("unclean-election", "R08")}
@@ -47,9 +49,9 @@ CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage")
     ("scenario", "version"),
     [
         pytest.param(name, release.name, id=f"{name}-{release.name}")
-        for release in KRAFT_RELEASES
+        for release in (*KRAFT_RELEASES, *KRAFT_BETWEEN)
         for name, scenario in SCENARIOS.items()
-        if scenario.plays_on(release)
+        if scenario.plays_on(release) and (release in KRAFT_RELEASES or name in ON_RELEASES_BETWEEN)
     ],
 )
 def test_what_was_captured_is_what_the_nodes_have(scenario: str, version: str, player: Player) -> None:

@@ -6,8 +6,8 @@ They were made by resolving ``org.apache.kafka:kafka_2.10:0.8.2.2``, ``kafka_2.1
 from 2.4, what their ZooKeeper leaves to its user (``metrics-core``, ``snappy-java``). Up to 0.11 they have
 ``jaxb-api``, which Java no longer has; 2.0 and 2.3 have the ZooKeeper 3.4.10 of 1.1, since the clients of 3.4.13 and
 3.4.14 reach no server on Java 17. Left out is what 0.8's log4j names and Central does not hold (``jms``,
-``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13:4.1.0`` and ``4.3.1``
-come with log4j 2 and its binding.
+``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13`` from 4.0.1
+on comes with log4j 2 and its binding.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ BETWEEN: Final = tuple(
     Release(number) for number in ((0, 10, 2, 2), (0, 11, 0, 3), (2, 0, 1), (2, 3, 1), (2, 4, 1), (3, 3, 2), (3, 6, 2))
 )
 KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
-BY_NAME: Final = {release.name: release for release in (*sorted((*RELEASES, *BETWEEN)), *KRAFT_RELEASES)}
+KRAFT_BETWEEN: Final = tuple(Release(number, is_kraft=True) for number in ((4, 0, 1), (4, 2, 0)))
+BY_NAME: Final = {
+    release.name: release for release in (*sorted((*RELEASES, *BETWEEN)), *sorted((*KRAFT_RELEASES, *KRAFT_BETWEEN)))
+}
 OLDEST: Final = RELEASES[0]
 NEWEST: Final = RELEASES[-1]
 

@@ -16,7 +16,16 @@ from jobs.lab.job import Params
 from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings
 from jobs.lab.machines.ports import LOOPBACK, free_ports
-from jobs.lab.machines.releases import BETWEEN, BY_NAME, KRAFT_RELEASES, RELEASES, Release, kafka_jars, pinned
+from jobs.lab.machines.releases import (
+    BETWEEN,
+    BY_NAME,
+    KRAFT_BETWEEN,
+    KRAFT_RELEASES,
+    RELEASES,
+    Release,
+    kafka_jars,
+    pinned,
+)
 from jobs.lab.scenarios.catalogue import SCENARIOS
 from jobs.lab.waiting import NeverHappened, wait_for
 from jobs.session.pinned_jars import JarsMissing, ivy_module
@@ -24,7 +33,9 @@ from reconstruct.model.versions import KafkaVersion
 from tests import ROOT
 
 OLDEST, NEWEST = RELEASES[0], RELEASES[-1]
-EVERY = pytest.mark.parametrize("release", [*RELEASES, *BETWEEN, *KRAFT_RELEASES], ids=lambda release: release.name)
+EVERY = pytest.mark.parametrize(
+    "release", BY_NAME.values(), ids=BY_NAME
+)
 
 
 @pytest.fixture(autouse=True)

@@ -106,7 +106,7 @@ def test_the_way_of_one_line_is_there_in_the_code_and_as_long_as_is_said() -> No
 def test_the_page_of_the_lab_names_every_release() -> None:
     page = (DOCS / "lab.md").read_text(encoding="utf-8")
     (released, of_quorums) = re.findall(
-        r"are the released jars of ([^;]*); without ZooKeeper, of ([^;]*?)\. The", page
+        r"are the released jars of ([^;]*); without ZooKeeper, of ([^;]*?)\.\sThe", page
     )[0]
     kraft = [release for release in BY_NAME.values() if release.is_kraft]
     assert re.findall(r"\d+(?:\.\d+)+", released) == [r.version for r in BY_NAME.values() if not r.is_kraft]

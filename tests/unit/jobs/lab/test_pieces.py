@@ -17,9 +17,7 @@ from jobs.lab.load import Acknowledged, silences
 from jobs.lab.machines import settings
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.releases import (
-    BETWEEN,
     BY_NAME,
-    KRAFT_BETWEEN,
     KRAFT_RELEASES,
     RELEASES,
     Release,
@@ -33,9 +31,7 @@ from reconstruct.model.versions import KafkaVersion
 from tests import ROOT
 
 OLDEST, NEWEST = RELEASES[0], RELEASES[-1]
-EVERY = pytest.mark.parametrize(
-    "release", BY_NAME.values(), ids=BY_NAME
-)
+EVERY = pytest.mark.parametrize("release", BY_NAME.values(), ids=BY_NAME)
 
 
 @pytest.fixture(autouse=True)

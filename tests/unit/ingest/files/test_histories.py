@@ -18,8 +18,9 @@ from ingest.files.histories import part_histories
 from ingest.files.inspection import inspect
 from ingest.files.metadata_marks import LogMarks, offset_of
 from ingest.readers.metadata_log.framing import HEADER, Batch, BatchFramer
+from reconstruct.metadata_log.timeline import replay_of_none, replay_rows
 from tests import ROOT
-from tests.support.metadata_log import NODES, ONE_VOTER, QUORUM, REASSIGNED, UNCLEAN
+from tests.support.metadata_log import NODES, ONE_VOTER, QUORUM, REASSIGNED, UNCLEAN, cluster_log
 
 #: The id that a Compose file sets.
 COPIED: Final = "EP6hyiddQNW5FPrAvR9kWw"
@@ -117,6 +118,16 @@ def test_a_record_that_differs_behind_a_common_beginning_parts_nothing(tmp_path:
     rewrite(tmp_path / "broker-2", other_record)
     rewrite(tmp_path / "broker-3", later)
     assert list(clusters(tmp_path)) == [COPIED]
+
+
+def test_a_committed_record_that_differs_on_one_node_is_found_from_the_bytes_on(tmp_path: Path) -> None:
+    nodes = tuple(node(one, tmp_path / one.name) for one in NODES)
+    rewrite(nodes[1], lambda offset, data: data.replace(b"ledger", b"hedger") if b"ledger" in data else data)
+    assert list(clusters(tmp_path)) == [COPIED]
+    log, topics = cluster_log(nodes)
+    findings = [one for rows in topics.values() for one in replay_rows(rows, log.of_quorum).verdicts.findings]
+    findings += replay_of_none(log).verdicts.findings
+    assert "R50" in {finding.rule_id for finding in findings if finding.severity == "error"}
 
 
 def test_a_log_that_was_cut_at_its_head_or_its_end_is_still_of_its_quorum(tmp_path: Path) -> None:

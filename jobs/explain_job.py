@@ -140,7 +140,8 @@ def explained(spark: SparkSession, params: Params | IncidentParams) -> tuple[str
     if isinstance(params, IncidentParams):
         from dashboards.texts.incident import incident_text
 
-        return incident_text(lake, params.incident_id)
+        text, problem = incident_text(lake, params.incident_id)
+        return printable(text, "\n"), problem
     from reconstruct.explain.explain import Span
     from reconstruct.explain.spark.step import NothingKnown, Question, explain
     from reconstruct.time.instants import to_micros

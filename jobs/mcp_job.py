@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jobs.command.execution import main
 from jobs.command.job import PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, require_lake
+from jobs.session.printable import printable
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -84,10 +85,10 @@ def server_of(tools: Any) -> Any:
             try:
                 return str(tool(**arguments))
             except UsageError as error:
-                raise ToolError(str(error)) from error
+                raise ToolError(printable(str(error))) from error
             except Exception as error:
                 first = (str(error).strip().splitlines() or [""])[0]
-                raise ToolError(f"failed with {type(error).__name__}: {first[:300]}") from error
+                raise ToolError(printable(f"failed with {type(error).__name__}: {first[:300]}")) from error
 
         return call
 

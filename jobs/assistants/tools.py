@@ -14,6 +14,7 @@ from jobs.ask.answer import left_open, rows_of
 from jobs.command.job import UsageError
 from jobs.sql import catalog
 from jobs.sql.answer import sql_error
+from jobs.sql.output import json_printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -203,5 +204,4 @@ def _cut(text: str) -> str:
 
 def _json(value: dict[str, Any]) -> str:
     """As JSON, with escapes for what is no visible character."""
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+    return json_printable(json.dumps(value, ensure_ascii=False, indent=1))

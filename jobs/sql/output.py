@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -34,7 +35,7 @@ def write_json(rows: DataFrame, out: TextIO) -> int:
     count = 0
     for text in json_objects(rows):
         out.write(",\n" if count else "[\n")
-        out.write(text)
+        out.write(json_printable(text))
         count += 1
     out.write("\n]\n" if count else "[]\n")
     return count
@@ -50,11 +51,33 @@ def json_objects(rows: DataFrame) -> Iterator[str]:
     return (text for (text,) in objects.toLocalIterator(prefetchPartitions=True))
 
 
+def json_printable(text: str) -> str:
+    r"""JSON of the same meaning, with its escapes for all that is no visible character.
+
+    >>> json_printable('{"a": "\u202e\x9b"}')
+    '{"a": "\\u202e\\u009b"}'
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+
+
+class _OnTerminal:
+    """What is written to a terminal, as :func:`printable` shows it."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        return self._out.write(printable(text, kept="\n"))
+
+
 def write_csv(rows: DataFrame, out: TextIO) -> int:
     """A header and the rows; null is an empty field, arrays and maps are JSON; the number of rows.
 
-    Text that a spreadsheet would take for a formula has a quote before it (:func:`no_formula`)."""
-    writer = csv.writer(out, lineterminator="\n")
+    Text that a spreadsheet would take for a formula has a quote before it (:func:`no_formula`). A file gets all other
+    text as it is, a terminal escapes for what it would obey."""
+    writer = csv.writer(_OnTerminal(out) if out.isatty() else out, lineterminator="\n")
     writer.writerow(map(no_formula, rows.columns))
     is_number = [_is_number(field.dataType) for field in rows.schema.fields]
     count = 0
@@ -100,7 +123,13 @@ def write_table(rows: DataFrame, out: TextIO) -> int:
 
 def write_markdown(rows: DataFrame, out: TextIO) -> int:
     """A table of Markdown, text as text; the number of rows."""
-    out.write("| " + " | ".join(map(printable, rows.columns)) + " |\n|" + " --- |" * len(rows.columns) + "\n")
+    out.write(
+        "| "
+        + " | ".join(printable(name).replace("|", "\\|") for name in rows.columns)
+        + " |\n|"
+        + " --- |" * len(rows.columns)
+        + "\n"
+    )
     count = 0
     for row in _as_text(rows):
         out.write("| " + " | ".join("" if value is None else markdown(printable(value)) for value in row) + " |\n")

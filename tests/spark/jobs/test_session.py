@@ -58,6 +58,20 @@ def test_what_a_name_of_java_means_is_asked_once(spark):
     assert view.java.lang.Integer.MAX_VALUE == 2**31 - 1
 
 
+def test_json_that_is_nested_without_end_or_names_no_number_is_null(spark):
+    deep = '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"
+    texts = [deep, '{"a":' + "9" * 5_000 + "}", '{"a":1e999}', '{"a":']
+    read = [
+        F.from_json("text", "a bigint")["a"],
+        F.from_json("text", "a array<int>")["a"],
+        F.from_json("text", "map<string,array<string>>")["a"],
+    ]
+    rows = spark.createDataFrame([(text,) for text in texts], "text string").select("text", *read).collect()
+    assert [list(row)[1:] for row in rows] == [[None] * 3] * len(texts)
+    found = spark.createDataFrame([(deep,)], "text string").select(F.get_json_object("text", "$.b")).first()
+    assert found[0] is None
+
+
 def test_a_session_that_exists_is_taken_over(spark):
     assert build_session(master="local[1]") is spark
 

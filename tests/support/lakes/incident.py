@@ -22,6 +22,8 @@ HOSTILE: Final = (
     "<img src=x onerror=\"document.title='PWNED'\">",
     "line\u2028separator\u2029and \u202eright-to-left and \x1b[31mescape",
     "{{ 7*7 }} {% raw %} ${7*7} ']}; document.title='PWNED'; //",
+    '=HYPERLINK("http://x.invalid") | [here](javascript:alert(1)) `code`\r\n# head',
+    "\x9b31m\x07 \u2066marks\u2069\x1b]0;title\x07",
 )
 
 
@@ -334,5 +336,12 @@ def write_hostile(lake: Lake) -> None:
             rule_source=text,
             evidence=[f"h{number}"],
         )
+        story.add(s.TOPIC_INCARNATIONS, topic=text, topic_incarnation=text, valid_from=0)
+        story.log(f"s{number}", number, "state_change_log", 900 + number, 10 + number, f"[{text},0] {text}")
+        story.add(g.LEADER_ELECTIONS, **place, elected_at=number, observed_leader=number, evidence=[f"h{number}"])
+        incident = {"incident_id": f"1d{number}{number}", "evidence": [f"h{number}"]}
+        story.add(g.INCIDENTS, **incident, valid_from=5, valid_to=9, harm="unavailable", summary=text)
+        event = {"partitions": [text], "partitions_count": 1, "rows_count": 1, "description": text}
+        story.add(g.INCIDENT_EVENTS, **incident, **event, began_at=5, ended_at=9)
         story.add(s.CONTROLLER_EPOCH_TIMELINE, controller_id=number, controller_epoch=number, valid_from=number)
     story.write(lake)

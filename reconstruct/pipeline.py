@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ingest.lake.changes import changed_clusters
 from ingest.lake.delta import Lake, OfClusters, PinnedLake
+from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.kept import KEPT_TABLES
 from reconstruct import steps
@@ -70,8 +71,8 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
         how = f"nothing is new since run {last.number}"
         progress(how)
         return replace(ReconstructReport(**last.report, how=how), refused=(), clusters_refused=())
-    lake.ensure()
-    lake.ensure(KEPT_TABLES)
+    for renewed in lake.ensure((*TABLES.values(), *KEPT_TABLES), renews=True):
+        progress(renewed)
     lake = PinnedLake(lake)
     evidence = bronze_versions(lake)
     run_id = uuid.uuid4().hex

@@ -81,7 +81,8 @@ def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
     charts = [chart for chart in CHARTS if _knows(chart.question, scope)]
     asked = {*(chart.question for chart in charts), *([_WORST_QUESTION] if _knows(_WORST_QUESTION, scope) else [])}
     lake.register(
-        {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}.values()
+        {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}.values(),
+        stays=True,
     )
     answers = {name: _asked(lake, name, scope) for name in sorted(asked)}
     queries: dict[str, Callable[[], Any]] = {

@@ -2,7 +2,7 @@
 
 A lake is a folder, on any file system that Spark reaches, with a table at ``LAKE/<schema>/<table>``.
 Tables are made from their :class:`~ingest.lake.tables.spec.TableSpec`; a lake made by another version of the
-specs is refused with a sentence, never half-read.
+specs is refused with a sentence, or brought to this version, never half-read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from operator import and_
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -21,6 +23,7 @@ from pyspark.sql import functions as F
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
 from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
+from ingest.lake.renewal import VERSION_PROPERTY, Standing, has_rows_files, renew, standing_of, what_to_do
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 from ingest.lake.tables.types import spark_type
@@ -32,7 +35,6 @@ UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 RESTORED: Final = "RESTORE"
 #: The schema of tables of which SQL is given an older version, as a view.
 _NEWEST: Final = "newest"
-VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
 
 
 class LakeError(Exception):
@@ -47,8 +49,8 @@ class Lake:
     REWRITTEN_BYTES: ClassVar = 32 << 20
 
     def __init__(self, spark: SparkSession, root: str, versions: Mapping[str, int] | None = None) -> None:
-        """``versions``: by table the version that is read, unless what was done since changed no row or restored one;
-        of other tables it is the newest."""
+        """``versions``: by table the version that is read, or the newest where what was done since changed no row or
+        restored one; of other tables it is the newest whenever rows are asked for."""
         self.spark = spark
         self.root = root.rstrip("/")
         self.versions = versions or {}
@@ -58,32 +60,70 @@ class Lake:
         return f"{self.root}/{spec.schema}/{spec.name}"
 
     def exists(self, spec: TableSpec) -> bool:
-        return DeltaTable.isDeltaTable(self.spark, self.path(spec))
+        """Whether there is such a table; :class:`LakeError` where there was, and what is left of it cannot be read."""
+        return self.newest_version(spec) >= 0
 
-    def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
-        """Make the tables that are missing; raise :class:`LakeError` where one is of another version."""
-        side_by_side(self._ensure_one, specs)
+    def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, renews: bool = False) -> list[str]:
+        """Make the tables that are missing; raise :class:`LakeError`, and do nothing, where one is another version's or
+        broken.
 
-    def _ensure_one(self, spec: TableSpec) -> None:
-        snapshot = delta_snapshot(self.spark, self.path(spec))
-        if snapshot.version() < 0:
-            self._create(spec)
-        else:
-            self._require_version(spec, snapshot)
+        ``renews``: one of an earlier version becomes one of this version instead (:mod:`ingest.lake.renewal`), where it
+        needs no sources for that; a sentence is given of each. Who asks for it writes the tables anew.
+        """
+        listed = list(specs)
+        standings = side_by_side(self._standing, listed)
+        for spec, standing in zip(listed, standings, strict=True):
+            problem = None if standing is None else standing.problem(spec, renews=renews)
+            if problem:
+                raise LakeError(f"the lake {self.root} holds {problem}")
+        waiting = [pair for pair in zip(listed, standings, strict=True) if pair[1] is None or not pair[1].is_same]
+        return [told for told in side_by_side(lambda pair: self._make(*pair), waiting) if told]
+
+    def _standing(self, spec: TableSpec) -> Standing | None:
+        """How the table stands to its spec; None where there is none."""
+        snapshot = self._snapshot(spec)
+        return standing_of(spec, snapshot) if snapshot.version() >= 0 else None
+
+    def _make(self, spec: TableSpec, standing: Standing | None) -> str:
+        """Make the table, or bring it to its spec, and say so."""
+        if standing is None:
+            create_table(self.spark, self.path(spec), spec, _properties(spec))
+            return ""
+        renew(self.spark, self.path(spec), spec, _properties(spec), keeps_rows=standing.keeps_rows)
+        return standing.told(spec)
+
+    def _snapshot(self, spec: TableSpec) -> Any:
+        """The table's newest version as Delta's own object; :class:`LakeError` where Delta's log of it is broken."""
+        try:
+            snapshot = delta_snapshot(self.spark, self.path(spec))
+            if snapshot.version() < 0 and has_rows_files(self.spark, self.path(spec)):
+                raise LakeError(f"{self.path(spec)} has lost its _delta_log: {what_to_do(spec)}")
+            return snapshot
+        except (Py4JJavaError, PySparkException) as error:
+            said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            reason = (str(said or "").splitlines() or [""])[0]
+            raise LakeError(
+                f"{self.path(spec)}/_delta_log cannot be read ({reason[:200]}): {what_to_do(spec)}"
+            ) from error
 
     def read(self, spec: TableSpec) -> DataFrame:
-        """The table as it is now."""
-        version = self.version_behind(spec)
+        """The table as it is now; one of :attr:`versions` stays so, whatever is written before rows are asked for."""
+        version = self.version_read(spec)
         reader = self.spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(spec))
 
-    def version_behind(self, spec: TableSpec) -> int | None:
-        """The version of a table to be read; None where it is the newest."""
+    def version_read(self, spec: TableSpec) -> int | None:
+        """The version of a table to be read; None where nothing says which, or there is no table."""
         noted = self.versions.get(spec.full_name)
-        if noted is None:
+        newest = -1 if noted is None else self.newest_version(spec)
+        if noted is None or newest < 0:
             return None
-        operations = operations_since(self, spec, noted)
-        return noted if operations and not operations <= UPKEEP and RESTORED not in operations else None
+        operations = operations_since(self, spec, noted, newest)
+        return newest if operations <= UPKEEP or RESTORED in operations else noted
+
+    def newest_version(self, spec: TableSpec) -> int:
+        """As Delta counts them; -1 where there is no table. No Spark job is needed."""
+        return int(self._snapshot(spec).version())
 
     def pinned(self) -> Lake:
         """The lake as it is when a table of it is read first; see :class:`PinnedLake`."""
@@ -91,8 +131,7 @@ class Lake:
 
     def rows_count(self, spec: TableSpec) -> int:
         """How many rows the table has; without a Spark job where Delta's log says so."""
-        is_newest = self.version_behind(spec) is None
-        pinned = pinned_table(self.spark, self.path(spec)) if is_newest else None
+        pinned = pinned_table(self.spark, self.path(spec), self.version_read(spec))
         return self.read(spec).count() if pinned is None or pinned.rows_count is None else pinned.rows_count
 
     def append(self, rows: DataFrame, spec: TableSpec) -> None:
@@ -154,19 +193,25 @@ class Lake:
         """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
         DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
 
-    def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values())) -> None:
-        """Name these tables of the lake ``schema.table`` in this session, for SQL.
+    def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, stays: bool = False) -> None:
+        """Name these tables of the lake ``schema.table`` in this session, for SQL. ``stays``: those of :attr:`versions`
+        are then views of the version that is read now, else only where it is not the newest.
 
         The catalog lives in memory: names of another lake, registered before, are replaced.
         """
         for schema in (*SCHEMAS, _NEWEST) if self.versions else SCHEMAS:
             self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-        side_by_side(self._register_one, specs)
+        side_by_side(lambda spec: self._register_one(spec, stays), specs)
 
-    def _register_one(self, spec: TableSpec) -> None:
-        if not self.exists(spec):
+    def _register_one(self, spec: TableSpec, stays: bool) -> None:
+        standing = self._standing(spec)
+        if standing is None:
             return
-        version = self.version_behind(spec)
+        if standing.is_newer:
+            raise LakeError(f"the lake {self.root} holds {standing.problem(spec, renews=False)}")
+        version = self.version_read(spec)
+        if not stays and version == self.newest_version(spec):
+            version = None
         name = spec.full_name if version is None else f"{_NEWEST}.{spec.schema}_{spec.name}"
         self._forget(spec.full_name)
         self.spark.sql(f"DROP TABLE IF EXISTS {name}")
@@ -178,24 +223,6 @@ class Lake:
         if self.spark.catalog.tableExists(name):
             kind = "VIEW" if self.spark.catalog.getTable(name).tableType == "VIEW" else "TABLE"
             self.spark.sql(f"DROP {kind} {name}")
-
-    def _create(self, spec: TableSpec) -> None:
-        properties = {
-            VERSION_PROPERTY: str(spec.version),
-            "delta.dataSkippingStatsColumns": ",".join(spec.filtered_columns),
-        }
-        properties |= {f"delta.constraints.{name}": condition for name, condition in _constraints(spec).items()}
-        create_table(self.spark, self.path(spec), spec, properties)
-
-    def _require_version(self, spec: TableSpec, snapshot: Any) -> None:
-        # from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table
-        value = snapshot.metadata().configuration().get(VERSION_PROPERTY)
-        found = str(value.get()) if value.isDefined() else None
-        if found != str(spec.version):
-            raise LakeError(
-                f"the lake {self.root} holds {spec.full_name} of version {found or 'unknown'}, this program writes"
-                f" version {spec.version}: give another --lake, or ingest the sources again into a new one"
-            )
 
     @staticmethod
     def conformed(rows: DataFrame, spec: TableSpec) -> DataFrame:
@@ -223,8 +250,7 @@ class PinnedLake(Lake):
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now, and stays."""
-        is_pinned = self._pins and self.version_behind(spec) is None
-        pinned = pinned_table(self.spark, self.path(spec)) if is_pinned else None
+        pinned = pinned_table(self.spark, self.path(spec), self.version_read(spec)) if self._pins else None
         return super().read(spec) if pinned is None else pinned.frame(self.spark)
 
 
@@ -271,15 +297,17 @@ def side_by_side(action: Callable[[_Each], _Result], each: Iterable[_Each]) -> l
         return list(pool.map(action, each))
 
 
-def operations_since(lake: Lake, spec: TableSpec, version: int) -> frozenset[str]:
-    """What was done to a table since a version of it, as Delta names operations: none where it is the newest, that it
-    was restored where it has no such version any more."""
-    count = int(delta_snapshot(lake.spark, lake.path(spec)).version()) - version
+def operations_since(lake: Lake, spec: TableSpec, version: int, newest: int) -> frozenset[str]:
+    """What was done to a table since a version of it, up to its newest one, as Delta names operations: that it was
+    restored where it has no such version any more."""
+    count = newest - version
     if count <= 0:
         return frozenset({RESTORED} if count else ())
-    commits = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count).select("operation").collect()
+    history = DeltaTable.forPath(lake.spark, lake.path(spec)).history(count)
+    commits = history.where(F.col("version") <= newest).select("operation").collect()
     known = frozenset(commit["operation"] for commit in commits)
-    return known if len(commits) == count else known | {""}  # Delta keeps its history for a month
+    # Delta keeps its history for a month; where it grew while it was read nothing is said of what it grew by
+    return known if len(commits) == count else known | {""}
 
 
 def without(rows: DataFrame, gone: DataFrame) -> DataFrame:
@@ -304,6 +332,14 @@ def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:
     return F.col(f"`{name}`").cast(spec.column(name).type).alias(name)
+
+
+def _properties(spec: TableSpec) -> dict[str, str]:
+    properties = {
+        VERSION_PROPERTY: str(spec.version),
+        "delta.dataSkippingStatsColumns": ",".join(spec.filtered_columns),
+    }
+    return properties | {f"delta.constraints.{name}": condition for name, condition in _constraints(spec).items()}
 
 
 def _constraints(spec: TableSpec) -> dict[str, str]:

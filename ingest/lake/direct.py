@@ -13,7 +13,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ingest.lake.pinned import is_worth_it
+from ingest.lake.pinned import delta_log, is_worth_it
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.types import arrow_schema
 
@@ -102,17 +102,28 @@ def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
     return [NewFile(*row) for row in found]
 
 
-def commit_files(spark: SparkSession, path: str, files: Sequence[NewFile], *, replaces_all: bool) -> None:
-    """Add the files to the table in one commit, beside those that it has or in place of all of them."""
+def commit_files(
+    spark: SparkSession,
+    path: str,
+    files: Sequence[NewFile],
+    *,
+    replaces_all: bool,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Add the files to the table in one commit, beside those that it has or in place of all of them. ``metadata``: what
+    of the table's own becomes another, by the names of Delta's PROTOCOL.md."""
     jvm: Any = spark._jvm
     delta, none, modes = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty(), jvm.org.apache.spark.sql.SaveMode
-    transaction = delta.DeltaLog.forTable(spark._jsparkSession, path).startTransaction(none, none)
+    transaction = delta_log(spark, path).startTransaction(none, none)
     action, now = getattr(getattr(delta.actions, "Action$"), "MODULE$"), time.time_ns() // 10**6
+    if metadata:
+        held = json.loads(transaction.snapshot().metadata().json())
+        transaction.updateMetadata(action.fromJson(json.dumps({"metaData": held["metaData"] | metadata})), False)
     actions = [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
     if replaces_all:
         transaction.readWholeTable()  # who adds rows meanwhile is told so, instead of losing them
         actions += [file.removeWithTimestamp(now, True) for file in _files_of(transaction)]
-    if actions:
+    if actions or metadata:
         operation = getattr(delta, "DeltaOperations$Write")
         mode = modes.Overwrite if replaces_all else modes.Append
         transaction.commit(jvm.PythonUtils.toSeq(actions), operation(mode, *[none] * 8))

@@ -63,7 +63,16 @@ def delta_snapshot(spark: SparkSession, path: str) -> Any:
     jvm = spark._jvm
     assert jvm is not None
     none = jvm.scala.Option.empty()
-    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path).update(False, none, none)
+    return delta_log(spark, path).update(False, none, none)
+
+
+def delta_log(spark: SparkSession, path: str) -> Any:
+    """Delta's log of the table at ``path``, for this thread: what it reads of a checkpoint it asks the thread's own
+    session for, and a thread of ours has none. A table that was restored has one."""
+    jvm = spark._jvm
+    assert jvm is not None
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
 
 
 def is_worth_it(spark: SparkSession) -> bool:
@@ -71,11 +80,17 @@ def is_worth_it(spark: SparkSession) -> bool:
     return (spark.sparkContext.master or "").startswith("local")
 
 
-def pinned_table(spark: SparkSession, path: str) -> PinnedTable | None:
-    """The newest version of the table at ``path``; None where its files are many, or not to be read as they are."""
+def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> PinnedTable | None:
+    """The newest version of the table at ``path``; None where its files are many, or not to be read as they are, or it
+    is not ``version``."""
     snapshot = delta_snapshot(spark, path)
     checksum = snapshot.checksumOpt()
-    if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
+    if (
+        snapshot.version() < 0
+        or version not in (None, snapshot.version())
+        or checksum.isEmpty()
+        or checksum.get().allFiles().isEmpty()
+    ):
         return None
     files = checksum.get().allFiles().get()
     count = files.size()

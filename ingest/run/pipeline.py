@@ -119,7 +119,8 @@ class Ingest:
         lake, options, progress = self._lake, self._options, self._progress
         found = _discover(lake, self._paths, options, may_be_empty=self._may_be_empty)
         progress(f"{len(found)} files found")
-        lake.ensure(BRONZE_TABLES)
+        for renewed in lake.ensure(BRONZE_TABLES, renews=True):
+            progress(renewed)
         attributed, warnings = _attributed(lake, self._inspect(found), options)
         owners, of_histories = part_histories(attributed, self._histories.of(attributed))
         self._histories.take(owners)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 #: Words of statements that list tables, or whose tables are named only while they run.
 _ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute|schema|database|namespace)\b")
+#: Words of statements that are about a table itself, which a view of a version of it has not.
+_OF_TABLES: Final = re.compile(r"\A\W*(?:show|describe|desc)\b|\b(?:version|timestamp|system_\w+)\s+as\s+of\b")
 
 
 class LakeNames:
-    """What of one lake SQL can name, as the last run left it; ``live``: as it is whenever it is asked. The lake must
-    hold a table; :class:`UsageError` where it holds none."""
+    """What of one lake SQL can name, as the last run that had ended left it; ``live``: as it is whenever it is asked.
+    The lake must hold a table; :class:`UsageError` where it holds none."""
 
     def __init__(self, spark: SparkSession, root: str, *, live: bool = False) -> None:
         lake = Lake(spark, root)
@@ -30,18 +32,28 @@ class LakeNames:
             raise UsageError(f"{root} holds no table of a lake: run `{PROGRAM} ingest PATH` first, or give --lake DIR")
         self._spark, self._lake = spark, lake if live else published(lake)
         self._named: set[str] = set()
+        self._as_tables: set[str] = set()
 
     def name(self, statements: Sequence[str] | None = None) -> None:
-        """Name the tables and views that the statements may mean, without any all; nothing is made in the lake."""
-        meant = [one for one in meant_by(statements) if one.full_name not in self._named]
+        """Name the tables and views that the statements may mean, without any all; nothing is made in the lake.
+
+        Tables that the last run wrote are views of what it left, but where a statement asks about tables themselves.
+        """
+        are_tables = any(_OF_TABLES.search(statement.lower()) for statement in statements or ())
+        named = self._named & self._as_tables if are_tables else self._named
+        meant = [one for one in meant_by(statements) if one.full_name not in named]
         views = [one for one in meant if isinstance(one, View) and all(map(self._lake.exists, one.tables))]
         tables = [one for one in meant if not isinstance(one, View)] + [spec for view in views for spec in view.tables]
-        self._lake.register({spec.full_name: spec for spec in tables if spec.full_name not in self._named}.values())
+        wanted = {spec.full_name: spec for spec in tables if spec.full_name not in named}
+        self._lake.register(wanted.values(), stays=not are_tables)
         if any(view.full_name in QUESTION_VIEWS for view in views):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {QUESTIONS_SCHEMA}")
         for view in views:
             self._spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
-        self._named.update([spec.full_name for spec in tables] + [view.full_name for view in views])
+        done = {*wanted, *(view.full_name for view in views)}
+        self._named |= done
+        if are_tables:
+            self._as_tables |= done
 
 
 def meant_by(statements: Iterable[str] | None) -> list[TableSpec | View]:

@@ -11,7 +11,6 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import UPKEEP, Lake, PinnedLake, operations_since, side_by_side
-from ingest.lake.pinned import delta_snapshot
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.lake.tables.gold import GOLD_TABLES
@@ -59,7 +58,7 @@ class LastRun:
 def versions(lake: Lake, specs: Iterable[TableSpec]) -> dict[str, int]:
     """The newest version of each table, by its name; -1 where there is none. No Spark job is needed."""
     listed = list(specs)
-    found = side_by_side(lambda spec: int(delta_snapshot(lake.spark, lake.path(spec)).version()), listed)
+    found = side_by_side(lake.newest_version, listed)
     return {spec.full_name: version for spec, version in zip(listed, found, strict=True)}
 
 
@@ -86,7 +85,7 @@ def hours_to_keep(lake: Lake) -> float:
     """How far back the lake's files are read: to the end of the last run that ended well, where tables were written
     since, as by runs whose gold was refused; else 0."""
     read = published(lake)
-    if not any(read.version_behind(spec) is not None for spec in WRITTEN if lake.exists(spec)):
+    if all(read.version_read(spec) in (None, lake.newest_version(spec)) for spec in WRITTEN):
         return 0.0
     ended_at = F.unix_timestamp(F.max("ended_at"))
     (row,) = lake.read(RUNS).agg((F.unix_timestamp(F.current_timestamp()) - ended_at).alias("seconds")).collect()
@@ -107,7 +106,7 @@ def _hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, in
         return False
     later = [spec for spec in specs if now[spec.full_name] != then[spec.full_name]]
     # the first that was written settles it
-    return all(operations_since(lake, spec, then[spec.full_name]) <= UPKEEP for spec in later)
+    return all(operations_since(lake, spec, then[spec.full_name], now[spec.full_name]) <= UPKEEP for spec in later)
 
 
 def note(lake: Lake, number: int, evidence: Mapping[str, int], report: Mapping[str, Any]) -> None:

@@ -73,10 +73,12 @@ from reconstruct.rule_book import RULES
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """``records``: ``bronze.log_records`` with ``corrected_time``; ``statements``: what they say of offsets."""
+    """``records``: ``bronze.log_records`` with ``corrected_time``; ``jumps``: the logs whose times jump back;
+    ``statements``: what the records say of offsets."""
 
     clocks: DataFrame
     records: DataFrame
+    jumps: DataFrame
     incarnations: DataFrame
     statements: DataFrame
 
@@ -86,10 +88,12 @@ def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
     clocks = stage.keep(clocks_of(printed, znodes), "clocks")
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
+    jumps, files = stage.keep(jumps_of_files(records), "jumps_of_files"), lake.read(b.INGESTED_FILES)
     return Inputs(
         clocks,
         records,
-        stage.keep(topic_incarnations(records, znodes, metadata, lake.read(b.INGESTED_FILES)), "incarnations"),
+        jumps,
+        stage.keep(topic_incarnations(records, znodes, metadata, files, jumps), "incarnations"),
         stage.keep(offset_statements(records), "offset_statements"),
     )
 
@@ -276,7 +280,7 @@ def keep_folds(run: Run) -> None:
 def write_coverage(run: Run) -> None:
     """What the evidence covers, and the messages that no shape knows."""
     records, files, missed = run.read(b.LOG_RECORDS, b.INGESTED_FILES, b.CAPTURE_GAPS)
-    covered = evidence_coverage(files, run.inputs.clocks, jumps_of_files(run.inputs.records), missed)
+    covered = evidence_coverage(files, run.inputs.clocks, run.inputs.jumps, missed)
     run.lake.overwrite_all(
         [(EVIDENCE_COVERAGE, covered), (UNRECOGNISED_TEMPLATES, unrecognised_templates(records, files))]
     )

@@ -49,12 +49,21 @@ def controller_tenures(facts: Iterable[ControllerFact]) -> list[TenureSpan]:
 
 def recreations(facts: Iterable[ControllerFact]) -> list[int]:
     """When the cluster was created again in the same folders, in order."""
-    elections = [
-        GenerationFact(fact.at, fact.evidence_id, fact.epoch, fact.stated_cluster_id, fact.controller_id)
+    shown = [
+        GenerationFact(
+            fact.at,
+            fact.evidence_id,
+            fact.epoch,
+            fact.stated_cluster_id,
+            fact.controller_id,
+            fact.kind == "acted",
+            fact.log_file,
+            fact.kind == "set_back",
+        )
         for fact in facts
-        if fact.epoch != 0 and fact.kind in ("elected", "znode_epoch", "cluster_id")
+        if fact.epoch != 0 and fact.kind in ("elected", "acted", "znode_epoch", "cluster_id", "started", "set_back")
     ]
-    return [start.at for start in generation_starts(elections)]
+    return [start.at for start in generation_starts(shown)]
 
 
 def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:

@@ -49,9 +49,11 @@ class ControllerFact:
     """One fact about the controller.
 
     ``kind``: ``znode_epoch`` (/controller_epoch was ``epoch`` from ``at``), ``znode_controller`` (/controller named
-    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``acted`` (the first line it logged in
-    that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``; ``cluster_id`` (the broker
-    ``controller_id`` states the cluster's id).
+    ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``acted`` (the first line of an hour and
+    a file that it logged in that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``;
+    ``cluster_id`` (the broker ``controller_id`` states the cluster's id), ``started`` (its process starts).
+    ``log_file`` is that of a line of ``elected``, ``acted`` and ``started``; of ``set_back`` it is one whose times jump
+    far back.
     """
 
     kind: str
@@ -61,6 +63,7 @@ class ControllerFact:
     epoch: int | None = None
     level_floor: str | None = None
     stated_cluster_id: str | None = None
+    log_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,45 @@
-"""How often a cluster was created again in the same folders: controller epochs start at 1 again, its id is another."""
+"""How often a cluster was created again in the same folders: controller epochs fall, its id is another."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
+
+from reconstruct.time.line_order import FAR_BACK_US
 
 #: ``/controller_epoch`` of a new cluster after its first election.
 FIRST_EPOCH: Final = 1
 #: In less time no cluster is stopped, created again and through several elections, µs.
 RECREATION_US: Final = 30_000_000
+#: The name of a file behind its folder, or behind the archive that holds it.
+_NAME: Final = re.compile(r"[^/!]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationFact:
-    """An election of a controller (its epoch) or a statement of the cluster's id by ``broker_id``, NULL where nothing
-    says by whom; ``at`` in microseconds."""
+    """An election of a controller (its epoch), a line of a controller in its epoch, a statement of the cluster's id, or
+    the start of a process; ``at`` in microseconds, ``broker_id`` NULL where nothing says by whom.
+
+    ``is_act``: a line that a controller logged in its epoch, and no election. ``log_file`` is the line's log, NULL for
+    a znode. ``is_set_back``: no line; the times of that log jump back by more than its threads overtake each other.
+    """
 
     at: int
     evidence_id: str
     controller_epoch: int | None = None
     stated_cluster_id: str | None = None
     broker_id: int | None = None
+    is_act: bool = False
+    log_file: str | None = None
+    is_set_back: bool = False
+
+    @property
+    def log_folder(self) -> str | None:
+        """Where the line's log lies: the logs of one folder are of one clock, however many brokers wrote them."""
+        return None if self.log_file is None else _NAME.sub("", self.log_file)
 
 
 class GenerationStart(NamedTuple):
@@ -31,19 +49,73 @@ class GenerationStart(NamedTuple):
     evidence_id: str
 
 
+class _Folder:
+    """What the logs of one folder have shown of one generation; instants in µs."""
+
+    def __init__(self) -> None:
+        self._highest: dict[int | None, tuple[int, int]] = {}  # by broker, and of all: epoch, and since when
+        self._last: dict[tuple[int, int], int] = {}  # by broker and epoch, its last line
+        self._started: dict[int | None, int] = {}  # by broker
+        self._times: list[int] = []
+
+    def another_cluster_since(self, at: int, broker_id: int, epoch: int, *, is_act: bool) -> int | None:
+        """Since when the logs are of another cluster if no one cluster has this line of a controller after those before
+        it, or None: ``/controller_epoch`` only rises.
+
+        A controller that was deposed goes on in its epoch until it hears so, but none begins with a lower one, nor with
+        one that another broker had; none goes back to an epoch of its own, and none that starts again or is elected
+        again has the same. What lies less than a minute apart may be of a clock that was set back.
+        """
+        own, own_since = self._highest.get(broker_id, (0, 0))
+        highest, since = self._highest.get(None, (0, 0))
+        last = self._last.get((broker_id, epoch))
+        if epoch < own or (epoch == own and not is_act):
+            is_another = at - own_since > FAR_BACK_US
+        elif last is not None:
+            is_another = self._started.get(broker_id, last) > last + FAR_BACK_US
+        else:
+            is_another = epoch <= highest and at - since > FAR_BACK_US
+        if not is_another:
+            return None
+        until = max(seen for (_, of_epoch), seen in self._last.items() if of_epoch >= epoch)
+        # to stop a cluster and to make another takes longer than what either logs meanwhile
+        after = [until, *(time for time in self._times if time > until), at]
+        return max(pairwise(after), key=lambda gap: gap[1] - gap[0])[1]
+
+    def take(self, at: int, broker_id: int | None, epoch: int | None) -> None:
+        """A line of a controller in its epoch, or without one of a start, that is of this generation."""
+        self._times.append(at)
+        if epoch is None:
+            self._started[broker_id] = at
+        elif broker_id is not None:
+            self._last[broker_id, epoch] = at
+            for whose in (broker_id, None):
+                if epoch > self._highest.get(whose, (0, 0))[0]:
+                    self._highest[whose] = (epoch, at)
+
+
 def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
     """The starts of all generations but the first, in order.
 
-    A cluster began again where its first epoch is elected after a higher one, where it states an id that it never had,
-    or where a broker states another than it did before; one recreation may show both ways, and by several brokers.
+    A cluster began again where its first epoch is elected after a higher one, where the logs of one folder show a
+    controller with an epoch that one cluster cannot have there, where it states an id that it never had, or where a
+    broker states another than it did before; one recreation may show several ways, and by several brokers.
     """
     starts: list[GenerationStart] = []
     highest = 0
     current: str | None = None  # the id that this generation stated
     known: set[str] = set()
     said: dict[int, str] = {}  # by broker, the id that it stated last
-    for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
-        begins_again = fact.controller_epoch == FIRST_EPOCH and highest > FIRST_EPOCH
+    folders: dict[str | None, _Folder] = {}
+    every = list(facts)
+    set_back = {fact.log_folder for fact in every if fact.is_set_back}
+    for fact in sorted((f for f in every if not f.is_set_back), key=lambda f: (f.at, f.evidence_id)):
+        epoch, begins_at = fact.controller_epoch, fact.at
+        folder = None if fact.log_folder in set_back else fact.log_folder
+        begins_again = epoch == FIRST_EPOCH and highest > FIRST_EPOCH and not fact.is_act
+        if folder in folders and epoch is not None and fact.broker_id is not None:
+            since = folders[folder].another_cluster_since(fact.at, fact.broker_id, epoch, is_act=fact.is_act)
+            begins_again, begins_at = begins_again or since is not None, fact.at if since is None else since
         if begins_again:
             current = None
         stated = fact.stated_cluster_id
@@ -57,7 +129,10 @@ def generation_starts(facts: Iterable[GenerationFact]) -> list[GenerationStart]:
                 begins_again = begins_again or current is not None
                 current = stated
         if begins_again:
-            starts.append(GenerationStart(fact.at, fact.evidence_id))
-            highest = 0
-        highest = max(highest, fact.controller_epoch or 0)
+            after = starts[-1].at + 1 if starts else begins_at
+            starts.append(GenerationStart(max(begins_at, after), fact.evidence_id))
+            highest, folders = 0, {}
+        if folder is not None and stated is None:
+            folders.setdefault(folder, _Folder()).take(fact.at, fact.broker_id, epoch)
+        highest = max(highest, 0 if fact.is_act else epoch or 0)
     return starts

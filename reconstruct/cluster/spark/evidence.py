@@ -13,18 +13,23 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.tables.bronze import LOG_LEVELS, SourceKind
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, TakeOverLine
 from reconstruct.cluster.process_starts import StartStep, process_starts
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
+from reconstruct.cluster.spark.controller_lines import (
+    controller_acts,
+    is_election,
+    process_start_lines,
+)
+from reconstruct.cluster.spark.log_spans import as_log_spans, log_spans, set_back_logs
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
-from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.cluster.view import LiveView
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
-from reconstruct.events.spark.fields import ints_field, speaker, text_field
-from reconstruct.events.spark.line_order import jump_counts, most_back, with_jumps
+from reconstruct.events.spark.fields import ints_field, text_field
 from reconstruct.model.states import PartitionState
 from reconstruct.model.znode_paths import (
     BROKER_CONFIG_PATTERN,
@@ -33,7 +38,6 @@ from reconstruct.model.znode_paths import (
     CONTROLLER_PATH,
     TOPIC_CONFIG_PATTERN,
 )
-from reconstruct.time.line_order import JUMP_BACK_US, is_in_order
 
 #: controller.log events that say a broker came, went, or was listed, with the field that names the brokers.
 _BROKER_EVENTS: Final = (
@@ -47,7 +51,6 @@ _BROKER_EVENTS: Final = (
 )
 #: controller.log events that list all live brokers, in ``live_broker_ids``.
 _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
-ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
@@ -75,13 +78,13 @@ def gather(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
-            _controller_facts(state_changes, controller_events, stated_ids(replication_events, files), znodes),
+            _controller_facts(state_changes, controller_events, replication_events, files, znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             _start_lines(replication_events),
             _settings(znodes, configs),
-            _log_spans(state_changes),
-            _set_back(replication_events),
+            log_spans(state_changes),
+            set_back_logs(replication_events),
             _take_over_lines(controller_events),
         ]
     )
@@ -99,13 +102,15 @@ def gather(
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
         live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
-    for row in spans:
-        of(row).log_spans.append((row["broker_id"], _log_span(row)))
+    for row, span in as_log_spans(spans):
+        of(row).log_spans.append((row["broker_id"], span))
     for row in taken_over:
         of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
     for row in (*set_back, *(row for row in spans if row["jumps_back"])):
         jumps = of(row).set_back
         jumps[row["broker_id"]] = max(row["most_back_us"], jumps.get(row["broker_id"], 0))
+        if row["far_jumps_back"]:
+            of(row).controllers.append(ControllerFact("set_back", 0, "", log_file=row["source_file"]))
     start_lines: dict[str, list[tuple[int, int, StartStep, str]]] = {}
     for row in started:
         line = (row["broker_id"], row["at"], StartStep(row["step"]), row["record_id"])
@@ -122,86 +127,36 @@ def _at(column: str) -> Column:
 
 
 def _controller_facts(
-    state_changes: DataFrame, controller_events: DataFrame, stated: DataFrame, znodes: DataFrame
+    state_changes: DataFrame,
+    controller_events: DataFrame,
+    replication_events: DataFrame,
+    files: DataFrame,
+    znodes: DataFrame,
 ) -> DataFrame:
     written = znodes.where("change = 'written'")
     by_line: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
     by_znode: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
     epoch = F.col("data").try_cast("int")
     named = F.coalesce(F.get_json_object("data", "$.brokerid"), F.col("data")).try_cast("int")
-    is_resigned = F.col("event_type") == EventType.CONTROLLER_RESIGNED
-    is_elected = F.col("event_type").isin(*ELECTED) & F.col("controller_epoch").isNotNull()
-    of_controllers = controller_events.where(is_elected | is_resigned)
-    by_election = by_line | {
-        "controller_id": F.coalesce("controller_id", "broker_id"),
-        "epoch": F.when(~is_resigned, F.col("controller_epoch")),
-    }
-    # what a controller did itself, not what a broker heard from it: a broker's line names the broker
-    acts = state_changes.where(
-        "controller_id IS NOT NULL AND controller_epoch IS NOT NULL AND fields['broker_id'] IS NULL"
-    )
-    first_acts = acts.groupBy("cluster_id", "controller_id", F.col("controller_epoch").alias("epoch")).agg(
-        F.unix_micros(F.min("corrected_time")).alias("at"),
-        F.min_by("record_id", F.struct("corrected_time", "file_id", "byte_offset")).alias("evidence_id"),
-        _level_floor(),
-    )
-    by_act = {name: name for name in ("at", "evidence_id", "controller_id", "epoch", "level_floor")}
+    by_speaker = by_line | {"controller_id": F.coalesce("controller_id", "broker_id")}
+    of_file: dict[str, Column | str] = {"log_file": "source_file"}
+    by_act = of_file | {name: name for name in ("at", "evidence_id", "controller_id", "epoch", "level_floor")}
+    by_start = of_file | {name: name for name in ("at", "evidence_id")} | {"controller_id": "speaker_id"}
     by_statement = {name: name for name in ("at", "evidence_id", "stated_cluster_id")} | {"controller_id": "broker_id"}
+    resigned = controller_events.where(F.col("event_type") == EventType.CONTROLLER_RESIGNED)
     facts: tuple[tuple[str, DataFrame, Mapping[str, Column | str]], ...] = (
         ("znode_epoch", written.where(F.col("path") == CONTROLLER_EPOCH_PATH), by_znode | {"epoch": epoch}),
         ("znode_controller", written.where(F.col("path") == CONTROLLER_PATH), by_znode | {"controller_id": named}),
-        ("resigned", of_controllers.where(is_resigned), by_election),
-        ("elected", of_controllers.where(~is_resigned), by_election),
-        ("acted", first_acts, by_act),
-        ("cluster_id", stated, by_statement),
+        ("resigned", resigned, by_speaker),
+        ("elected", controller_events.where(is_election()), by_speaker | of_file | {"epoch": "controller_epoch"}),
+        ("acted", controller_acts(state_changes), by_act),
+        ("cluster_id", stated_ids(replication_events, files), by_statement),
+        ("started", process_start_lines(replication_events), by_start),
     )
     return union(
         select_evidence(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=F.lit(kind), **given)
         for kind, rows, given in facts
     )
-
-
-def _level_floor() -> Column:
-    """The lowest level of a group's records, as ``level_floor``."""
-    levels = F.array(*map(F.lit, LOG_LEVELS))
-    return F.try_element_at(levels, F.min(F.array_position(levels, F.col("log_level"))).cast("int")).alias(
-        "level_floor"
-    )
-
-
-def _log_spans(state_changes: DataFrame) -> DataFrame:
-    """What each file of a state-change log covers; one file may hold the lines of several brokers."""
-    log = ("cluster_id", "broker_id", "file_id")
-    lines = state_changes.where(F.col("event_id").endswith(":0")).select(
-        "cluster_id", speaker().alias("broker_id"), "file_id", "byte_offset", "log_level", _at("corrected_time")
-    )
-    return (
-        with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
-        .groupBy(*log)
-        .agg(
-            F.min("at").alias("start"),
-            F.max("at").alias("end"),
-            F.count("*").alias("lines"),
-            *jump_counts(),
-            most_back(),
-            _level_floor(),
-        )
-        .orderBy("cluster_id", "broker_id", "start", "end", "file_id")
-    )
-
-
-def _set_back(replication_events: DataFrame) -> DataFrame:
-    """The brokers in one of whose server logs the times of what is read jump back, and by how much at the most."""
-    log = ("cluster_id", "broker_id", "file_id")
-    lines = replication_events.select(*log, "byte_offset", _at("corrected_time"))
-    jumps = with_jumps(lines.where("broker_id IS NOT NULL AND at IS NOT NULL"), *log)
-    by_broker = jumps.groupBy("cluster_id", "broker_id").agg(most_back())
-    return by_broker.where(F.col("most_back_us") > JUMP_BACK_US)
-
-
-def _log_span(row: Row) -> LogSpan:
-    in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
-    return LogSpan(row["start"], row["end"], row["level_floor"], in_order)
 
 
 def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:

@@ -17,9 +17,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
-from reconstruct.cluster.spark.evidence import ELECTED
+from reconstruct.cluster.spark.controller_lines import controller_acts, is_election, process_start_lines
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.engine.folds import fold, select_evidence, union
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
@@ -94,9 +95,11 @@ def incarnations_of(
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
-def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFrame, files: DataFrame) -> DataFrame:
-    """``bronze.log_records``, ``silver.znode_changes``, ``silver.metadata_changes`` and ``bronze.ingested_files`` to
-    the incarnations of topics.
+def topic_incarnations(
+    records: DataFrame, znodes: DataFrame, metadata: DataFrame, files: DataFrame, jumps: DataFrame
+) -> DataFrame:
+    """``bronze.log_records``, ``silver.znode_changes``, ``silver.metadata_changes``, ``bronze.ingested_files`` and
+    :func:`reconstruct.events.spark.line_order.jumps_of_files` to the incarnations of topics.
 
     Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it. That of
     the first begins with time: brokers' clocks may be behind. ``created_at`` is when the metadata log has it created.
@@ -127,7 +130,7 @@ def topic_incarnations(records: DataFrame, znodes: DataFrame, metadata: DataFram
             "cluster_id",
         )
     )
-    logged = _logged_facts(named_partitions(records), cluster_generations(records, znodes, files))
+    logged = _logged_facts(named_partitions(records), cluster_generations(records, znodes, files, jumps))
     facts = fold(
         union([created, _metadata_creations(metadata), logged]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans
     )
@@ -189,16 +192,28 @@ def stored_incarnations(rows: DataFrame) -> DataFrame:
     )
 
 
-def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame) -> DataFrame:
+def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame, jumps: DataFrame) -> DataFrame:
     """Grain: one row per (cluster, time it was created), with its half-open span in microseconds; no row for a
-    cluster of which no election and no id is known."""
-    elected = records.where(F.col("event_type").isin(*ELECTED) & text_field("controller_epoch").isNotNull())
+    cluster of which no controller, no start and no id is known."""
     epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))
     by_lines: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
     by_znodes: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
+    controller_id, epoch = F.coalesce(int_field("controller_id"), "broker_id"), int_field("controller_epoch")
+    of_file: dict[str, Column | str] = {"log_file": "source_file"}
+    by_election = by_lines | of_file | {"broker_id": controller_id, "controller_epoch": epoch}
+    by_act = of_file | {"at": "at", "evidence_id": "evidence_id", "broker_id": "controller_id", "is_act": "true"}
     facts: list[tuple[DataFrame, Mapping[str, Column | str]]] = [
-        (elected, by_lines | {"controller_epoch": int_field("controller_epoch")}),
+        (records.where(_of(SourceKind.CONTROLLER_LOG) & is_election()), by_election),
+        (controller_acts(records.where(_of(SourceKind.STATE_CHANGE_LOG))), by_act | {"controller_epoch": "epoch"}),
         (epochs, by_znodes | {"controller_epoch": F.col("data").try_cast("int")}),
+        (
+            process_start_lines(records.where(_of(SourceKind.SERVER_LOG))),
+            of_file | {"at": "at", "evidence_id": "evidence_id", "broker_id": "speaker_id"},
+        ),
+        (
+            jumps.where("far_jumps_back > 0").join(files, ["cluster_id", "file_id"]),
+            of_file | {"at": "0", "evidence_id": "''", "is_set_back": "true"},
+        ),
         (
             stated_ids(records, files),
             {name: name for name in ("at", "evidence_id", "stated_cluster_id", "broker_id")},
@@ -207,6 +222,10 @@ def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame)
     key, columns = ("cluster_id",), columns_of(GenerationFact)
     evidence = union(select_evidence(rows, key, columns, **given) for rows, given in facts)
     return fold(evidence, key, {"cluster_id": "string", "begins_us": "bigint", "ends_us": "bigint"}, _generations)
+
+
+def _of(kind: SourceKind) -> Column:
+    return F.col("source_kind") == kind
 
 
 def _generations(rows: Sequence[Row]) -> Iterator[dict[str, int]]:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from reconstruct.cluster.spark.incarnations import topic_incarnations
+from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -51,7 +52,9 @@ def rows(spark: Any) -> list[Any]:
         LOG_RECORDS.struct,
     ).withColumn("corrected_time", F.col("event_time"))
     incarnations = topic_incarnations(
-        records, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES))
+        records,
+        *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)),
+        jumps_of_files(records),
     )
     return controller_events(records, incarnations).orderBy("event_id").collect()
 

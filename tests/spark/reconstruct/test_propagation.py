@@ -18,6 +18,7 @@ from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
+from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import state_change_events
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.spark.evidence import controller_requests
@@ -146,7 +147,9 @@ class Judged:
 def judged(spark: Any) -> Judged:
     logged, files = records(spark)
     incarnations = topic_incarnations(
-        logged, *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES))
+        logged,
+        *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)),
+        jumps_of_files(logged),
     )
     views = {name: view(name) for name in STORIES}
     requests = controller_requests(state_change_events(logged, incarnations), files, views).persist()

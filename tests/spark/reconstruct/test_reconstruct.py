@@ -17,6 +17,7 @@ from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.kept_folds import rows_of_all_keys
 from reconstruct.engine.rows import value_of
+from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, state_change_events
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
@@ -157,7 +158,7 @@ def records(spark: Any) -> Any:
 @pytest.fixture
 def incarnations(spark: Any, records: Any) -> Any:
     given = (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)
-    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in given))
+    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in given), jumps_of_files(records))
 
 
 def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:

@@ -21,7 +21,8 @@ from reconstruct.cluster.evidence import (
     TakeOverLine,
 )
 from reconstruct.cluster.settings import SettingChange
-from reconstruct.cluster.spark.evidence import ELECTED, FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
+from reconstruct.cluster.spark.controller_lines import ELECTED
+from reconstruct.cluster.spark.evidence import FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan
@@ -32,6 +33,7 @@ from tests.support.evidence.znodes import Write
 
 _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
 _CONFIG: Final = re.compile(r"^/config/topics/([^/]+)$")
+_HOUR_US: Final = 3600 * 1_000_000
 _CHANGES: Final = {
     "broker_change": (
         ("added_broker_ids", "up"),
@@ -80,6 +82,7 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
     for line in lines:
         if line.event_type == "broker_server_starting":
             facts.process_starts.append((line.broker_id, line.at, line.id))
+            facts.controllers.append(ControllerFact("started", line.at, line.id, line.broker_id, log_file=line.file))
         elif line.event_type == "kafka_version":
             facts.stated_versions.append(line.fields["kafka_version"])
         if line.source_kind == "state_change_log":
@@ -88,6 +91,8 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
         own = [line for line in lines if line.source_kind == kind]
         if (by := most_back(line.at for line in own)) > JUMP_BACK_US:
             facts.set_back |= {int(line.fields.get("broker_id", line.broker_id)): by for line in own}
+        if by > FAR_BACK_US:
+            facts.controllers.append(ControllerFact("set_back", 0, "", log_file=name))
     return facts
 
 
@@ -122,20 +127,21 @@ def _elections(lines: Sequence[Line]) -> Iterator[ControllerFact]:
         if line.source_kind != "controller_log":
             continue
         if line.event_type in ELECTED and epoch is not None:
-            yield ControllerFact("elected", line.at, line.id, _controller_of(line), epoch)
+            yield ControllerFact("elected", line.at, line.id, _controller_of(line), epoch, log_file=line.file)
         elif line.event_type == "controller_resigned":
             yield ControllerFact("resigned", line.at, line.id, _controller_of(line))
 
 
 def _tenures(lines: Sequence[Line]) -> Iterator[ControllerFact]:
-    seen: dict[tuple[int, int], list[Line]] = {}
+    seen: dict[tuple[int, int, str, int], list[Line]] = {}
     for line in lines:
         own = line.source_kind == "state_change_log" and "broker_id" not in line.fields
         if own and "controller_id" in line.fields and "controller_epoch" in line.fields:
-            seen.setdefault((_controller_of(line), int(line.fields["controller_epoch"])), []).append(line)
-    for (controller_id, epoch), spoken in seen.items():
+            told = _controller_of(line), int(line.fields["controller_epoch"]), line.file, line.at // _HOUR_US
+            seen.setdefault(told, []).append(line)
+    for (controller_id, epoch, file, _), spoken in seen.items():
         first = min(spoken, key=lambda line: (line.at, line.number))
-        yield ControllerFact("acted", first.at, first.id, controller_id, epoch, _floor(spoken))
+        yield ControllerFact("acted", first.at, first.id, controller_id, epoch, _floor(spoken), log_file=file)
 
 
 def _floor(lines: Sequence[Line]) -> str:

@@ -9,6 +9,19 @@ def elected(at: int, epoch: int) -> GenerationFact:
     return GenerationFact(at, f"e{at}", controller_epoch=epoch)
 
 
+def led(at: int, broker_id: int, epoch: int, log_file: str = "logs/a", *, is_act: bool = True) -> GenerationFact:
+    """An epoch that a broker's log shows, ``at`` in minutes."""
+    return GenerationFact(at * 60_000_000, f"l{at}", epoch, None, broker_id, is_act, log_file)
+
+
+def started(at: int, broker_id: int | None, log_file: str = "logs/s") -> GenerationFact:
+    return GenerationFact(at * 60_000_000, f"s{at}", broker_id=broker_id, log_file=log_file)
+
+
+def minutes(*facts: GenerationFact) -> list[int]:
+    return [at // 60_000_000 for at in starts(*facts)]
+
+
 def stated(at: int, cluster_id: str, broker_id: int | None = None) -> GenerationFact:
     return GenerationFact(at, f"i{at}", stated_cluster_id=cluster_id, broker_id=broker_id)
 
@@ -58,3 +71,46 @@ def test_a_recreation_that_shows_both_ways_is_one() -> None:
 
 def test_what_is_first_stated_later_begins_nothing() -> None:
     assert starts(elected(1, 1), elected(2, 2), stated(3, "A")) == []
+
+
+def test_an_epoch_that_falls_in_the_logs_of_one_folder_is_of_another_cluster() -> None:
+    # also where hourly logs lack the first election
+    assert minutes(led(1, 0, 22), led(2, 0, 23), led(60, 0, 2), led(90, 1, 3), led(120, 1, 2)) == [60, 120]
+    assert minutes(led(1, 0, 4), led(60, 1, 3)) == [60], "a broker that never was controller in that epoch"
+    assert minutes(led(1, 0, 4), led(60, 1, 4)) == [60], "nor the one that was"
+    assert minutes(led(1, 0, 4), led(60, 0, 4)) == [], "its controller goes on"
+
+
+def test_a_deposed_controller_goes_on_in_its_own_epoch() -> None:
+    assert minutes(led(1, 1, 2), led(2, 0, 3), led(60, 1, 2)) == []
+    assert minutes(led(1, 1, 2), led(2, 1, 4), led(60, 1, 2)) == [60], "but not once it has another"
+
+
+def test_logs_of_two_folders_may_be_of_two_clocks() -> None:
+    assert minutes(led(1, 0, 4, "broker-0/a"), led(60, 1, 3, "broker-1/a")) == []
+
+
+def test_logs_whose_times_jump_back_show_no_order() -> None:
+    set_back = GenerationFact(0, "", log_file="logs/b", is_set_back=True)
+    assert minutes(led(60, 0, 5), led(70, 0, 2)) == [70]
+    assert minutes(led(60, 0, 5), led(70, 0, 2), set_back) == []
+    assert minutes(led(60, 0, 5, "other/a"), led(70, 0, 2, "other/a"), set_back) == [70]
+
+
+def test_a_controller_that_starts_again_raises_the_epoch() -> None:
+    assert minutes(led(1, 0, 1), started(50, 0), led(60, 0, 1)) == [50], "with its process another cluster began"
+    assert minutes(led(1, 0, 1), started(50, 1), led(60, 0, 1)) == []
+    assert minutes(led(1, 0, 1), started(50, 0), led(60, 0, 2), led(61, 0, 2)) == []
+
+
+def test_another_cluster_began_after_the_longest_time_in_which_nothing_tells_of_either() -> None:
+    before = (led(1, 0, 1), led(2, 2, 2), led(3, 2, 2))
+    assert minutes(*before, led(90, 0, 1), led(91, 2, 2, is_act=False)) == [90]
+    assert minutes(*before, led(4, 0, 1), led(91, 2, 2, is_act=False)) == [91]
+
+
+def test_a_broker_is_elected_once_with_an_epoch() -> None:
+    first = led(1, 0, 1, is_act=False)
+    assert minutes(first, led(60, 0, 1, is_act=False)) == [60]
+    assert minutes(first, started(59, None), led(60, 0, 1, is_act=False)) == [59]
+    assert minutes(first, led(60, 1, 1, "other/a", is_act=False)) == []

@@ -74,13 +74,15 @@ class LogSpan:
     """What one file of a broker's state-change log covers, in µs; ``level_floor`` is the lowest level seen in it.
 
     ``is_in_order``: its times allow that its lines stand in the order in which they were written
-    (:mod:`reconstruct.time.line_order`).
+    (:mod:`reconstruct.time.line_order`). ``is_shared``: other brokers' processes write to it, too, and roll it: what
+    one of them wrote since is in the file that another rolls away, and is lost with the next.
     """
 
     start: int
     end: int
     level_floor: str | None
     is_in_order: bool = True
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class ClusterView:
         if fact == "logs" and len(asked) == 3:
             broker_id, start, end = asked
             return broker_id in self.lossy_logs, sorted(
-                (max(span.start, start), min(span.end, end), span.level_floor or "", span.is_in_order)
+                (max(span.start, start), min(span.end, end), span.level_floor or "", span.is_in_order, span.is_shared)
                 for span in self.logs.get(broker_id, ())
                 if span.start <= end and start <= span.end
             )
@@ -190,11 +192,15 @@ class ClusterView:
         return facts
 
     def logs_all(self, broker_id: int, start: int, end: int) -> bool:
-        """Whether one file of the broker's state-change log, at TRACE, in order and with no line known to be missing,
-        covers all of [start, end]: then what it does not say did not happen."""
+        """Whether one file of the broker's state-change log, at TRACE, in order, its own and with no line known to be
+        missing, covers all of [start, end]: then what it does not say did not happen."""
         facts = self._facts_of_log(broker_id, start, end)
         return broker_id not in facts.lossy_logs and any(
-            span.level_floor == "TRACE" and span.is_in_order and span.start <= start and end <= span.end
+            span.level_floor == "TRACE"
+            and span.is_in_order
+            and not span.is_shared
+            and span.start <= start
+            and end <= span.end
             for span in facts.logs.get(broker_id, ())
         )
 

@@ -1,8 +1,10 @@
-"""What each file of a broker's logs covers, and whether its times jump back, and whether other brokers write to it."""
+"""What each file of a broker's logs covers, whether its times jump back, and whether other brokers write to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -12,6 +14,9 @@ from reconstruct.cluster.view import LogSpan
 from reconstruct.events.spark.fields import speaker
 from reconstruct.events.spark.line_order import jump_counts, most_back, with_jumps
 from reconstruct.time.line_order import JUMP_BACK_US, is_in_order
+
+#: What a roll appends to the name of a log, and what is behind it.
+_ROLLED: Final = re.compile(r"(?<=\.log)[^/!]*$")
 
 
 def _at() -> Column:
@@ -24,6 +29,7 @@ def log_spans(state_changes: DataFrame) -> DataFrame:
     lines = state_changes.where(F.col("event_id").endswith(":0")).select(
         "cluster_id",
         speaker().alias("broker_id"),
+        F.coalesce(F.col("broker_id") != speaker(), F.lit(True)).alias("is_unnamed"),
         "file_id",
         "source_file",
         "byte_offset",
@@ -38,6 +44,7 @@ def log_spans(state_changes: DataFrame) -> DataFrame:
             F.max("at").alias("end"),
             F.count("*").alias("lines"),
             F.max("source_file").alias("source_file"),
+            F.count_if("is_unnamed").alias("unnamed_lines"),
             *jump_counts(),
             most_back(),
             level_floor(),
@@ -57,10 +64,33 @@ def set_back_logs(replication_events: DataFrame) -> DataFrame:
 
 def as_log_spans(rows: Sequence[Row]) -> Iterator[tuple[Row, LogSpan]]:
     """What :func:`log_spans` gives, each with its row."""
+    shared = _shared_logs(rows)
     for row in rows:
-        yield row, _log_span(row)
+        yield row, _log_span(row, _log_of(row) in shared)
 
 
-def _log_span(row: Row) -> LogSpan:
+def _log_span(row: Row, is_shared: bool) -> LogSpan:
     in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
-    return LogSpan(row["start"], row["end"], row["level_floor"], in_order)
+    return LogSpan(row["start"], row["end"], row["level_floor"], in_order, is_shared)
+
+
+def _log_of(row: Row) -> tuple[str, str]:
+    """A log with the files that were rolled of it, by its cluster and its name without what a roll appends."""
+    return str(row["cluster_id"]), _ROLLED.sub("", row["source_file"])
+
+
+def _shared_logs(spans: Iterable[Row]) -> set[tuple[str, str]]:
+    """The logs that several brokers' processes write, which were started from one folder. In the stream of a container
+    platform each line names its process besides, and none is lost."""
+    writers: dict[tuple[str, str], dict[str, set[int]]] = {}
+    mixed = set()
+    for row in spans:
+        writers.setdefault(_log_of(row), {}).setdefault(row["file_id"], set()).add(row["broker_id"])
+        if row["unnamed_lines"]:
+            mixed.add(row["file_id"])
+    return {
+        log
+        for log, files in writers.items()
+        if len(set().union(*files.values())) > 1
+        and all(len(of_file) == 1 or file_id in mixed for file_id, of_file in files.items())
+    }

@@ -19,10 +19,11 @@ from reconstruct.offsets.spark.context import OffsetContext
 UNNOTED = {"cluster_id", "version", "tenures", "recreations", "broker_unclean_election", "settings", "noted"}
 instants = st.integers(0, 30)
 spans = st.builds(
-    lambda start, length, level, in_order: LogSpan(start, start + length, level, in_order),
+    lambda start, length, level, in_order, shared: LogSpan(start, start + length, level, in_order, shared),
     instants,
     instants,
     st.sampled_from(["TRACE", "INFO"]),
+    st.booleans(),
     st.booleans(),
 )
 logs = st.dictionaries(st.integers(1, 2), st.lists(spans, max_size=4).map(tuple))

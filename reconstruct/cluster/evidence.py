@@ -143,18 +143,19 @@ class ClusterFacts:
     shapes: set[str] = field(default_factory=set)
     topic_settings: dict[str, list[SettingChange]] = field(default_factory=dict)
     broker_settings: dict[int, list[SettingChange]] = field(default_factory=dict)
-    topic_min_isr: dict[str, int] = field(default_factory=dict)
+    #: a topic of which nothing is known there sets nothing: the cluster's metadata log was given.
+    has_all_settings: bool = False
     broker_min_isr: dict[int, int] = field(default_factory=dict)
-    topic_unclean: dict[str, bool] = field(default_factory=dict)
     broker_unclean: dict[int, bool | None] = field(default_factory=dict)
 
     @property
     def settings(self) -> SettingsOverTime:
-        """Those of znodes, in the order of their times; brokers' where the version reads them there."""
+        """Those of znodes and of the metadata log, in the order of their times; brokers' where the version has them."""
         brokers = {} if self.version.is_before(DYNAMIC_BROKER_SETTINGS_SINCE) else self.broker_settings
         return SettingsOverTime(
             {topic: sorted(changes, key=lambda change: change.at) for topic, changes in self.topic_settings.items()},
             {broker: sorted(changes, key=lambda change: change.at) for broker, changes in brokers.items()},
+            self.has_all_settings,
         )
 
     @property

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from reconstruct.cluster.generations import RECREATION_US
-from reconstruct.cluster.settings import SettingsOverTime
+from reconstruct.cluster.settings import Known, SettingsOverTime
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
@@ -17,7 +17,7 @@ from reconstruct.time.intervals import Interval
 _SLACK_US: Final = 5_000_000
 #: The fields that note by which broker, topic or record they are asked.
 _BY_KEY: Final = (
-    *("liveness", "departures", "min_insync_replicas", "broker_min_insync_replicas", "unclean_election"),
+    *("liveness", "departures", "broker_min_insync_replicas"),
     *("fetcher_counts", "process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back"),
 )
 _Asked = ParamSpec("_Asked")
@@ -127,18 +127,14 @@ class ClusterView:
     departures: Mapping[int, tuple[Departure, ...]] = field(default_factory=dict)
     #: when the cluster was created again in the same folders.
     recreations: tuple[int, ...] = ()
-    #: min.insync.replicas of a topic, where its configuration says.
-    min_insync_replicas: Mapping[str, int] = field(default_factory=dict)
     #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
     broker_min_insync_replicas: Mapping[int, int] = field(default_factory=dict)
 
     #: the brokers' own num.replica.fetchers, where their configuration was given (Kafka's default is 1).
     fetcher_counts: Mapping[int, int] = field(default_factory=dict)
 
-    #: what znodes below /config set, with their times: it goes before what stands here.
+    #: what znodes below /config and ConfigRecords set, with their times: it goes before what brokers' files have.
     settings: SettingsOverTime = field(default_factory=SettingsOverTime)
-    #: unclean.leader.election.enable of a topic, where its configuration says.
-    unclean_election: Mapping[str, bool] = field(default_factory=dict)
     #: the brokers' own setting, the version's default included; None where their configuration was not given.
     broker_unclean_election: bool | None = None
     #: when each broker's process started, and the record that says so.
@@ -226,33 +222,31 @@ class ClusterView:
     def unclean_election_allowed(self, topic: str, at: int | None = None) -> bool | None:
         """Whether the configuration allows an unclean election at ``at``; None where the evidence does not say.
 
-        Without an instant: None too where it allowed them at some time and not at another.
+        Without an instant: None too where it allowed them at some time and not at another, as far as that is known.
         """
         if self.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE):
             return True
-        own = self.unclean_election.get(topic, self.broker_unclean_election)
-        instants = [at] if at is not None else [0, *self.settings.changes(topic)]
-        over_time = {self._unclean_at(topic, instant, own) for instant in instants}
+        if at is not None:
+            once = self._unclean_at(topic, at)
+            return None if isinstance(once, Known) else once
+        every = [self._unclean_at(topic, instant) for instant in [0, *self.settings.changes(topic)]]
+        over_time = {one for one in every if not isinstance(one, Known)}
         return over_time.pop() if len(over_time) == 1 else None
 
-    def _unclean_at(self, topic: str, at: int, otherwise: bool | None) -> bool | None:
-        if topic in self.settings.topics or self.settings.brokers:
-            found = self.settings.unclean_election(topic, at)
-            return self.broker_unclean_election if found is None else found
-        return otherwise
+    def _unclean_at(self, topic: str, at: int) -> bool | Known | None:
+        is_told = topic in self.settings.topics or self.settings.brokers
+        found = self.settings.unclean_election(topic, at) if is_told else None
+        return self.broker_unclean_election if found is None else found
 
     def min_isr(self, topic: str, leader: int, start: int, end: int | None = None) -> int | None:
         """min.insync.replicas of a partition of ``topic`` that ``leader`` leads, from ``start`` to ``end``; None where
-        nothing says, or where it changed meanwhile."""
+        nothing says what held then, or where it changed meanwhile. A broker's file is taken to have been the same."""
         instants = [start, *(at for at in self.settings.changes(topic) if start < at and (end is None or at < end))]
-        found = {self._min_isr_at(topic, leader, at) for at in instants}
-        return found.pop() if len(found) == 1 else None
-
-    def _min_isr_at(self, topic: str, leader: int, at: int) -> int | None:
-        set_ = self.settings.min_insync_replicas(topic, leader, at)
-        if set_ is None and topic not in self.settings.topics:
-            set_ = self.min_insync_replicas.get(topic)
-        return self.broker_min_insync_replicas.get(leader) if set_ is None else set_
+        found = {self.settings.min_insync_replicas(topic, leader, at) for at in instants}
+        one = found.pop() if len(found) == 1 else Known.NOT
+        if isinstance(one, Known):
+            return None
+        return self.broker_min_insync_replicas.get(leader) if one is None else one
 
     def at_generation_of(self, instant: int) -> ClusterView:
         """The view of the generation of the cluster that ``instant`` falls into: one created again counts anew."""

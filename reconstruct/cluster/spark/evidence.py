@@ -297,12 +297,6 @@ def _set(cluster: ClusterFacts, row: Row) -> None:
             cluster.broker_settings.setdefault(broker_id, []).append(change)
             return
         cluster.topic_settings.setdefault(topic, []).append(change)
-        cluster.topic_min_isr.pop(topic, None)
-        cluster.topic_unclean.pop(topic, None)
-        if change.min_insync_replicas is not None:
-            cluster.topic_min_isr[topic] = change.min_insync_replicas
-        if change.unclean_election is not None:
-            cluster.topic_unclean[topic] = change.unclean_election
     elif broker_id is not None:
         cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
         cluster.broker_unclean[broker_id] = row["unclean"]

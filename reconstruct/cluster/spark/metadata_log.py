@@ -44,6 +44,7 @@ def add_metadata_facts(facts: dict[str, ClusterFacts], changes: DataFrame, recor
         cluster = facts.setdefault(cluster_id, ClusterFacts())
         cluster.brokers.extend(broker_facts(of_cluster))
         cluster.metadata_levels |= supported_levels(of_cluster)
+        cluster.has_all_settings = True
         for broker_id, change in broker_settings(of_cluster):
             cluster.broker_settings.setdefault(broker_id, []).append(change)
     for row in settings:

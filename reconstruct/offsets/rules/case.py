@@ -109,9 +109,10 @@ class OffsetCase:
 
     def min_insync_replicas(self, leader: int, start: int, end: int | None) -> int | None:
         """``min.insync.replicas`` as the topic's or the leader's configuration had it from ``start`` to ``end``; None
-        where neither says, or where it changed.
+        where nothing says what either had then, or where it changed.
 
-        Only one that some ISR of the partition reached: a leader takes no more than there are replicas.
+        Only one that some ISR of the partition reached: a leader takes no more than there are replicas. A broker's own
+        counts only where it is known that the topic set none.
         """
         required = self.view.min_isr(self.topic, leader, start, end)
         largest = max((len(state.isr) for state in self.evidence.decided), default=0)

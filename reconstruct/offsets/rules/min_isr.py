@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
@@ -15,6 +16,9 @@ from reconstruct.offsets.clocks import DECISIONS, earlier
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState
 from reconstruct.offsets.rules.case import OffsetCase, names
 from reconstruct.time.instants import utc
+
+#: By then a broker has heard of a setting that was changed, if it lives.
+_HEARD_BY_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,8 @@ def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
         # the leader knows of the change within this; its log, where it is complete, tells when the ISR grew again
         slack = case.clocks.slack_us(DECISIONS)
         start, end = state.valid_from + slack + LINE_TO_ACT_US, earlier(state.end, slack) - LINE_TO_ACT_US
+        changes = case.view.settings.changes(case.topic, of_running=True)
+        start = max([start, *(at + _HEARD_BY_US for at in changes if at <= start)])
         values = [
             value
             for value in curves.of(state.leader, oe.HIGH_WATERMARK)
@@ -112,8 +118,8 @@ def judge_high_watermark_stands(case: OffsetCase, verdicts: Verdicts) -> None:
                     f"high watermark {first.offset}",
                     f"high watermark {value.offset}",
                     f"Leader {state.leader}'s high watermark rose from {first.offset} to {value.offset} by"
-                    f" {utc(value.latest)}, while its ISR was {list(state.isr)} and min.insync.replicas {required}, as"
-                    " the configuration that was given has it: since 3.7 it stands still then.",
+                    f" {utc(value.latest)}, while its ISR was {list(state.isr)} and min.insync.replicas {required}:"
+                    " since 3.7 it stands still then. A leader that had not heard of the setting yet could do that.",
                     names(first.evidence, value.evidence),
                 )
             )

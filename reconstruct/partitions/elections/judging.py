@@ -94,7 +94,7 @@ def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterVi
     """
     has_znodes = any(fact.source_kind == "znode" for fact in evidence)
     is_fixed = cluster.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE)
-    is_known = is_fixed or has_znodes or topic in cluster.unclean_election
+    is_known = is_fixed or has_znodes or topic in cluster.settings.topics
     return cluster.unclean_election_allowed(topic) if is_known else None
 
 

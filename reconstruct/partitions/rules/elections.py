@@ -179,8 +179,8 @@ def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
             verdicts.kept("R08")
         else:
             changed = case.cluster.settings.topics.get(case.topic) or case.cluster.settings.brokers
-            at_once = case.cluster.unclean_election_allowed(case.topic, election.at) if changed else None
-            is_allowed = case.unclean_setting if at_once is None else at_once
+            at_once = case.cluster.unclean_election_allowed(case.topic, election.at)
+            is_allowed = at_once if changed else case.unclean_setting
             verdicts.broken(_unclean(election, is_allowed, may_be_asked_for))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
@@ -142,6 +143,24 @@ def _under_min_isr(capture: CalmCapture) -> Iterable[Place]:
     return (partial(_min_isr_of_two, capture, write.partition) for write in _alone(capture))
 
 
+def _topic_asks_for_two(capture: CalmCapture, partition: Partition, _: Random) -> Change:
+    edits = {}
+    for path in sorted((capture.folder / "znodes").glob("*.jsonl")):
+        znodes = [json.loads(line) for line in path.read_text().splitlines()]
+        for znode in znodes:
+            if znode["path"] == f"/config/topics/{partition[0]}":
+                config = {**json.loads(znode["data"])["config"], "min.insync.replicas": "2"}
+                znode["data"] = json.dumps({"version": 1, "config": config})
+        text = "".join(f"{json.dumps(znode)}\n" for znode in znodes)
+        edits[str(path.relative_to(capture.folder))] = text.encode()
+    return Change(partition, edits, frozenset(), "min.insync.replicas=2 of the topic")
+
+
+def _topic_under_min_isr(capture: CalmCapture) -> Iterable[Place]:
+    """The topic asks for two in the ISR, from its making on."""
+    return (partial(_topic_asks_for_two, capture, write.partition) for write in _alone(capture))
+
+
 def _rises_under_min_isr(capture: CalmCapture) -> Iterable[Place]:
     """The same, since 3.7, where the leader's copies rose from two seconds after the write on."""
     for write in _alone(capture) if capture.version >= "3.7" else ():
@@ -163,4 +182,5 @@ KINDS: Final = (
         _rises_under_min_isr,
     ),
     Kind("min.insync.replicas above the ISR", ("R39", "acks_all_unavailable"), _under_min_isr),
+    Kind("min.insync.replicas of the topic above the ISR", ("R39", "acks_all_unavailable"), _topic_under_min_isr),
 )

@@ -192,10 +192,8 @@ def _of_offsets(view: ClusterView) -> ClusterView:
     return ClusterView(
         view.cluster_id,
         view.version,
-        min_insync_replicas=view.min_insync_replicas,
         broker_min_insync_replicas=view.broker_min_insync_replicas,
         settings=view.settings,
-        unclean_election=view.unclean_election,
         broker_unclean_election=view.broker_unclean_election,
         set_back=view.set_back,
     )

@@ -234,10 +234,6 @@ def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]
             unclean = config[UNCLEAN] == "true" if UNCLEAN in config else None
             change = SettingChange(write.at, min_isr, unclean, write.version == 0)
             facts.topic_settings.setdefault(named[1], []).append(change)
-        if named and MIN_ISR in config:
-            facts.topic_min_isr[named[1]] = int(config[MIN_ISR])
-        if named and UNCLEAN in config:
-            facts.topic_unclean[named[1]] = config[UNCLEAN] == "true"
     for properties in capture.named("server.properties"):
         pairs = [line.split("=", 1) for line in capture.files[properties] if "=" in line]
         given = {key.strip(): value.strip() for key, value in pairs}

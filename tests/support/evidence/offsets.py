@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ingest.shapes import match
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange
@@ -28,6 +30,7 @@ from tests.support.truth.offsets import (
 )
 
 Partition = tuple[str, int]
+_TOPIC_CONFIG: Final = "/config/topics/"
 _LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
 _KINDS: Final = {"isr_shrink_proposed": IsrMoveKind.LEFT, "isr_expand_proposed": IsrMoveKind.JOINED}
 
@@ -73,7 +76,9 @@ def judged_of(
     settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
     min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
     if view is None:
-        view = ClusterView(capture.name, VersionRange.exactly(found.version), broker_min_insync_replicas=min_isr)
+        version = VersionRange.exactly(found.version)
+        topics = _topic_settings(capture)
+        view = ClusterView(capture.name, version, broker_min_insync_replicas=min_isr, settings=topics)
     lag_times = {broker: 1000 * int(given["replica.lag.time.max.ms"]) for broker, given in settings.items()}
     lag_messages = {broker: int(given.get("replica.lag.max.messages", 4000)) for broker, given in settings.items()}
     moves = _isr_moves(capture)
@@ -112,6 +117,22 @@ def _brokers(capture: Path) -> list[int]:
 def _settings(capture: Path, broker: int) -> Mapping[str, str]:
     text = (capture / f"broker-{broker}" / "server.properties").read_text()
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def _topic_settings(capture: Path) -> SettingsOverTime:
+    """What snapshots of znodes show that topics set, each write once."""
+    writes: dict[tuple[str, int], SettingChange] = {}
+    for snapshot in sorted((capture / "znodes").glob("*.jsonl")):
+        for line in snapshot.read_text().splitlines():
+            if f'"{_TOPIC_CONFIG}' in line:
+                znode = json.loads(line)
+                own = json.loads(znode["data"]).get("config", {}).get("min.insync.replicas")
+                change = SettingChange(1000 * znode["mtime"], own and int(own), is_first=znode["version"] == 0)
+                writes.setdefault((znode["path"].removeprefix(_TOPIC_CONFIG), znode["mzxid"]), change)
+    topics: dict[str, list[SettingChange]] = {}
+    for (topic, _), change in sorted(writes.items(), key=lambda write: write[0][1]):
+        topics.setdefault(topic, []).append(change)
+    return SettingsOverTime(topics)
 
 
 def _isr_moves(capture: Path) -> dict[Partition, list[IsrMove]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
@@ -39,17 +41,40 @@ def test_a_setting_holds_from_its_write_to_the_next() -> None:
     assert changed.min_isr("t", 1, 50 * SECOND) is None, "it lasts to the change and beyond"
 
 
-def test_before_the_first_write_that_is_known_it_held_already_unless_the_znode_was_made_with_it() -> None:
-    assert view(change(100, 2)).min_isr("t", 1, 0, 50 * SECOND) == 2
-    assert view(change(100, 2, first=True)).min_isr("t", 1, 0, 50 * SECOND) == 1
+def test_before_the_first_write_that_is_known_nothing_is_known() -> None:
+    for first in (False, True):
+        changed = view(change(100, 2, True, first=first))
+        assert changed.min_isr("t", 1, 0, 50 * SECOND) is None
+        assert changed.min_isr("t", 1, 50 * SECOND, 150 * SECOND) is None
+        assert changed.unclean_election_allowed("t", 50 * SECOND) is None
+        assert changed.unclean_election_allowed("t", 150 * SECOND) is True
+        assert changed.unclean_election_allowed("t") is True, "as far as it is known"
+
+
+def test_a_metadata_log_says_that_nothing_was_set_before_and_nothing_of_others() -> None:
+    first = view(change(100, 2, first=True))
+    whole = replace(first, settings=replace(first.settings, is_whole=True))
+    assert whole.min_isr("t", 1, 0, 50 * SECOND) == 1
+    assert whole.min_isr("u", 1, 0, 50 * SECOND) == 1
+    from_snapshot = replace(whole.settings, topics={"t": [change(100, 2)]})
+    assert replace(whole, settings=from_snapshot).min_isr("t", 1, 0, 50 * SECOND) is None
+
+
+def test_a_broker_s_is_not_known_before_its_first_write_unless_that_made_the_znode() -> None:
+    plain = change(0, first=True)
+    assert view(plain, broker=change(100, 3)).min_isr("t", 1, 0, 50 * SECOND) is None
+    assert view(plain, broker=change(100, 3, first=True)).min_isr("t", 1, 0, 50 * SECOND) == 1
+    assert view(change(0, 2, first=True), broker=change(100, 3)).min_isr("t", 1, 0, 50 * SECOND) == 2
 
 
 def test_a_topic_s_own_goes_before_a_broker_s_and_that_before_the_default_and_the_file() -> None:
     everything = view(change(0, 4), default=change(0, 2), broker=change(0, 3))
     assert everything.min_isr("t", 1, 0, 1) == 4
-    assert view(default=change(0, 2), broker=change(0, 3)).min_isr("t", 1, 0, 1) == 3
-    assert view(default=change(0, 2), broker=change(0, 3)).min_isr("t", 2, 0, 1) == 2
-    assert view().min_isr("t", 1, 0, 1) == 1
+    plain = change(0)
+    assert view(plain, default=change(0, 2), broker=change(0, 3)).min_isr("t", 1, 0, 1) == 3
+    assert view(plain, default=change(0, 2), broker=change(0, 3)).min_isr("t", 2, 0, 1) == 2
+    assert view(plain).min_isr("t", 1, 0, 1) == 1
+    assert view().min_isr("t", 1, 0, 1) is None, "nothing is known of the topic"
 
 
 def test_brokers_do_not_read_theirs_from_znodes_up_to_1_0() -> None:

@@ -7,6 +7,7 @@ import pytest
 from reconstruct.cluster.bounces import judge_bounces
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.evidence import BrokerFact
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
@@ -116,7 +117,7 @@ def test_a_bounce_that_a_controller_tells_of_an_hour_later_is_none_since_its_clo
 
 
 def offset_findings(evidence: OffsetEvidence, moves: list[IsrMove], version: VersionRange) -> list[Finding]:
-    view = ClusterView("c", version, min_insync_replicas={"t": 3})
+    view = ClusterView("c", version, settings=SettingsOverTime({"t": [SettingChange(0, 3)]}))
     verdicts = Verdicts()
     judge_offsets(OffsetCase("t", view, evidence, isr_moves=moves), verdicts)
     return verdicts.findings

@@ -314,13 +314,43 @@ def test_writes_with_acks_all_fail_while_the_isr_is_too_small() -> None:
     given = case(decided_evidence={(5 * SECOND, 0): ("shrunk",)})
     given = replace(given, evidence=replace(given.evidence, decided=states))
     assert said(given) == []
-    strict = replace(given, view=replace(given.view, min_insync_replicas={"t": 2}))
+    strict = replace(given, view=requiring(given, SettingChange(0, 2, is_first=True)))
     finding = verdicts_of(strict).findings[0]
     assert (finding.divergence_type, finding.severity) == ("acks_all_unavailable", "warning")
     assert finding.evidence == ("shrunk",)
     assert "for 4.000 s" in finding.explanation
-    impossible = replace(given, view=replace(given.view, min_insync_replicas={"t": 3}))
+    impossible = replace(given, view=requiring(given, SettingChange(0, 3, is_first=True)))
     assert said(impossible) == []
+
+
+def test_what_min_isr_was_is_known_from_its_first_sighting_on() -> None:
+    states = [replace(BOTH_IN_SYNC, valid_to=5 * SECOND), DecidedState(5 * SECOND, 9 * SECOND, 1, 0, (1,))]
+    given = case(decided_evidence={(5 * SECOND, 0): ("shrunk",)})
+    given = replace(given, evidence=replace(given.evidence, decided=states))
+    allowed_then = [SettingChange(0, 1, is_first=True), SettingChange(9 * SECOND, 2)]
+    asked_for_then = [SettingChange(0, 2, is_first=True), SettingChange(9 * SECOND, 1)]
+    not_known_then = [SettingChange(9 * SECOND, 2)]
+    changed_meanwhile = [SettingChange(0, 2, is_first=True), SettingChange(7 * SECOND, 1)]
+    judged = {
+        "kept": verdicts_of(replace(given, view=requiring(given, *allowed_then))),
+        "broken": verdicts_of(replace(given, view=requiring(given, *asked_for_then))),
+        "not known": verdicts_of(replace(given, view=requiring(given, *not_known_then))),
+        "changed": verdicts_of(replace(given, view=requiring(given, *changed_meanwhile))),
+    }
+    types = {name: [f.divergence_type for f in verdicts.findings] for name, verdicts in judged.items()}
+    assert types == {"kept": [], "broken": ["acks_all_unavailable"], "not known": [], "changed": []}
+    assert judged["kept"].counts["R39", "kept"] == 2
+    assert judged["not known"].counts["R39", CANNOT_BE_JUDGED] == 2
+    # a broker's own counts for a topic that is known to set none
+    by_broker = replace(given.view, broker_min_insync_replicas={1: 2})
+    unset = replace(by_broker, settings=SettingsOverTime({given.topic: [SettingChange(0, is_first=True)]}))
+    assert said(replace(given, view=unset)) == [("acks_all_unavailable", "warning")]
+    assert said(replace(given, view=by_broker)) == []
+
+
+def requiring(given: OffsetCase, *changes: SettingChange) -> ClusterView:
+    """The view of a case with what its topic set when."""
+    return replace(given.view, settings=SettingsOverTime({given.topic: changes}))
 
 
 def test_of_an_unknown_version_the_mildest_is_said() -> None:

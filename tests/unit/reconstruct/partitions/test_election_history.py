@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.case import Case
@@ -88,8 +89,8 @@ UNCLEAN = "60000 | znode_state | 2 | 2 | 2 | 3 | 1 |"
     [(True, "warning", "allows it"), (False, "error", "does not allow it"), (None, "warning", "not in the evidence")],
 )
 def test_an_unclean_election_is_judged_by_the_configuration(setting: bool | None, severity: str, words: str) -> None:
-    given = {} if setting is None else {"t": setting}
-    found = history(ASSIGNED, FIRST, *OFFLINE, UNCLEAN, cluster=replace(CLUSTER, unclean_election=given))
+    given = SettingsOverTime({} if setting is None else {"t": [SettingChange(0, unclean_election=setting)]})
+    found = history(ASSIGNED, FIRST, *OFFLINE, UNCLEAN, cluster=replace(CLUSTER, settings=given))
     (finding,) = found.verdicts.findings
     assert (finding.rule_id, finding.divergence_type, finding.severity) == ("R08", "unclean_election", severity)
     assert words in finding.explanation
@@ -98,7 +99,8 @@ def test_an_unclean_election_is_judged_by_the_configuration(setting: bool | None
 
 
 def test_before_0_8_2_an_unclean_election_was_always_allowed() -> None:
-    oldest = replace(CLUSTER, version=VersionRange.exactly(v(0, 8, 1)), unclean_election={"t": False})
+    given = SettingsOverTime({"t": [SettingChange(0, unclean_election=False)]})
+    oldest = replace(CLUSTER, version=VersionRange.exactly(v(0, 8, 1)), settings=given)
     assert [f.severity for f in history(ASSIGNED, FIRST, *OFFLINE, UNCLEAN, cluster=oldest).verdicts.findings] == [
         "warning"
     ]

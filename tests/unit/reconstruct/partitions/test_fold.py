@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, Registration, Tenure
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.case import Case
@@ -262,7 +263,7 @@ def test_availability_is_swept_from_the_timelines() -> None:
     cluster = replace(
         ONE_CONTROLLER,
         liveness={1: alive((0, 35), (90, None)), 2: alive((0, None))},
-        min_insync_replicas={"t": 2},
+        settings=SettingsOverTime({"t": [SettingChange(0, 2)]}),
     )
     table = znodes(
         "5 | znode_assignment | | | | | | 1,2",

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, Tenure
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange, v
 from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_STATE, Evidence
@@ -117,7 +118,8 @@ def emptied(leader: int, version: KafkaVersion, setting: bool | None = None) -> 
         3000 | znode_state | {leader} | 1     | []  | 1       | 1             | znode
         """
     )
-    view = ClusterView("c", VersionRange.exactly(version), unclean_election={} if setting is None else {"t": setting})
+    given = SettingsOverTime({} if setting is None else {"t": [SettingChange(0, unclean_election=setting)]})
+    view = ClusterView("c", VersionRange.exactly(version), settings=given)
     return Subject("t", rows, view).types("R06")
 
 

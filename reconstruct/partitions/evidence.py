@@ -69,7 +69,9 @@ class Evidence:
     #: of a fetcher: where it begins, and which of its broker's threads to that leader it is.
     fetch_offset: int | None = None
     fetcher_id: int | None = None
-    #: of a leader's line that shrinks the ISR: its log end, and REPLICA:OFFSET[:MS] of each replica that leaves.
+    #: of a leader's line that shrinks the ISR: its time by its broker's clock, as it is not corrected, the leader's log
+    #: end, and REPLICA:OFFSET[:MS] of each replica that leaves.
+    logged_at: int | None = None
     log_end_offset: int | None = None
     out_of_sync: str | None = None
     #: of a line that ignores a request: what the broker held itself.

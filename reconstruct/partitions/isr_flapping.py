@@ -135,6 +135,7 @@ def _behind(fact: Evidence, replica: int) -> tuple[int | None, int | None] | Non
             continue
         end_offset, caught_up_ms = (number(part) for part in [*rest, "", ""][:2])
         count = None if end_offset is None or fact.log_end_offset is None else fact.log_end_offset - end_offset
-        lag_ms = None if not caught_up_ms else fact.at // 1000 - caught_up_ms
+        at = fact.at if fact.logged_at is None else fact.logged_at
+        lag_ms = None if not caught_up_ms else at // 1000 - caught_up_ms
         return count, lag_ms if lag_ms is not None and lag_ms >= 0 else None
     return None

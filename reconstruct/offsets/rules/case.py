@@ -35,7 +35,8 @@ class IsrMoveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IsrMove:
-    """One replica of one "Shrinking ISR" or "Expanding ISR" line; ``end_offset`` is what the leader knew of it."""
+    """One replica of one "Shrinking ISR" or "Expanding ISR" line; ``end_offset`` is what the leader knew of it, and
+    ``lag_us`` how long ago, at the most and by its own clock, it had been caught up (lines since 3.6)."""
 
     leader: int
     member: int
@@ -43,6 +44,19 @@ class IsrMove:
     at: int
     end_offset: int | None = None
     evidence_id: str = ""
+    lag_us: int | None = None
+
+
+def printed_lag_us(printed_at: int, caught_up_ms: int | None) -> int | None:
+    """How long before a line, at the most, what it prints as ``caught_up_ms`` was: both of one clock, the first in
+    µs. None where that is not printed, or none (0).
+
+    A line that is of a whole second may have lost its milliseconds on its way.
+    """
+    if not caught_up_ms:
+        return None
+    lost = 1_000_000 if printed_at % 1_000_000 == 0 else 1_000
+    return printed_at + lost - 1000 * caught_up_ms
 
 
 @dataclass(frozen=True)

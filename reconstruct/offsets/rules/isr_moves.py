@@ -37,7 +37,8 @@ _FETCH_US: Final = 1_500_000
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38 and R34, of every replica that a leader took out of the ISR."""
     for move in _moves(case, IsrMoveKind.LEFT):
-        _judge_lag_time(case, move, verdicts)
+        if not _judge_printed_lag(case, move, verdicts):
+            _judge_lag_time(case, move, verdicts)
         _judge_lag_messages(case, move, verdicts)
         line = case.printed.get((move.evidence_id, move.leader), {})
         log_end, high_watermark = line.get(oe.LOG_END_OFFSET), line.get(oe.HIGH_WATERMARK)
@@ -72,6 +73,31 @@ def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, v
             names((move.evidence_id,)),
         )
     )
+
+
+def _judge_printed_lag(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> bool:
+    """A replica that was caught up within ``replica.lag.time.max.ms`` is in sync (ReplicaState.isCaughtUp); lines print
+    when that was since 3.6. Whether that was broken."""
+    limit = case.lag_time_max_us.get(move.leader)
+    # before the line it was, unless the line's time is read by another zone
+    if limit is None or move.lag_us is None or move.lag_us < 0:
+        return False
+    if move.lag_us > limit:
+        verdicts.kept("R38")
+        return False
+    is_proven = case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
+    why = "" if is_proven else " Only a fetch between the decision and the line explains that."
+    verdicts.broken(
+        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
+            f"a replica that was last caught up more than {limit // 1000} ms before",
+            f"caught up {move.lag_us // 1000} ms before at the most",
+            f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints that it was"
+            f" caught up {move.lag_us // 1000} ms before at the most, where replica.lag.time.max.ms is {limit // 1000}:"
+            f" such a replica is in sync.{why}",
+            names((move.evidence_id,)),
+        )
+    )
+    return True
 
 
 def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_watermark: int, verdicts: Verdicts) -> None:

@@ -27,6 +27,8 @@ OFFSET_COLUMNS: Final = evidence_columns(
 )
 _SHRINK: Final = EventType.ISR_SHRINK_PROPOSED
 _EXPAND: Final = EventType.ISR_EXPAND_PROPOSED
+#: No clock shows more, in ms since the epoch; damaged text may.
+MOST_MS: Final = 1 << 42
 
 
 def offset_evidence(
@@ -142,15 +144,25 @@ def _moves(replication_events: DataFrame) -> DataFrame:
         IsrMove,
         leader="broker_id",
         kind=F.when(is_shrink, IsrMoveKind.LEFT.value).otherwise(IsrMoveKind.JOINED.value),
-        end_offset=_end_offset(F.col("member")),
+        end_offset=_printed_of(F.col("member"), 1, 0),
+        lag_us=_lag_us(F.col("member")),
         at=F.unix_micros("corrected_time"),
         evidence_id="record_id",
     )
 
 
-def _end_offset(member: Column) -> Column:
-    """Of the replicas that the line lists, ``replica:offset`` each; NULL where it lists none, or no offset (-1)."""
+def _printed_of(member: Column, place: int, least: int) -> Column:
+    """Of the replicas that the line lists, ``replica:offset[:ms]`` each, one's number at ``place``; NULL where it lists
+    none, or one below ``least``."""
     own = F.concat(member.cast("string"), F.lit(":"))
-    pairs = F.filter(F.split(text_field("out_of_sync"), ","), lambda pair: pair.startswith(own))
-    offset = F.get(F.split(F.get(pairs, F.lit(0)), ":"), F.lit(1)).try_cast("bigint")
-    return F.when(offset >= 0, offset)
+    listed = F.filter(F.split(text_field("out_of_sync"), ","), lambda one: one.startswith(own))
+    number = F.get(F.split(F.get(listed, F.lit(0)), ":"), F.lit(place)).try_cast("bigint")
+    return F.when(number >= least, number)
+
+
+def _lag_us(member: Column) -> Column:
+    """As :func:`reconstruct.offsets.rules.case.printed_lag_us`, by the line's time as its broker's clock had it."""
+    at, caught_up_ms = F.unix_micros("event_time"), _printed_of(member, 2, 1)
+    is_known = caught_up_ms <= F.lit(MOST_MS)
+    lost = F.when(at % 1_000_000 == 0, 1_000_000).otherwise(1_000)
+    return F.when(is_known, at + lost - 1000 * caught_up_ms)

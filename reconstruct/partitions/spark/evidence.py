@@ -134,6 +134,7 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "source_kind": F.lit(source_kind),
         "role": text_field("role"),
         "out_of_sync": text_field("out_of_sync"),
+        "logged_at": F.when(text_field("out_of_sync").isNotNull(), F.unix_micros("event_time")),
         "broker_id": speaker(),
         "known_leader_epoch": int_field("current_leader_epoch"),
         "leader_epoch": F.coalesce(given["leader_epoch"], int_field("request_leader_epoch")),

@@ -33,6 +33,7 @@ _SHRINK: Final = re.compile(
 )
 _EXPAND: Final = re.compile(r"[Pp]artition \[?([^\s,\]]+?)[-,](\d+)\b.* Expanding ISR .*from ([\d,]+) to ([\d,]+)")
 #: ``replica.lag.time.max.ms`` of every capture.
+_CAUGHT_UP: Final = re.compile(r"lastCaughtUpTimeMs: ([1-9]\d*)")
 _LAG_TIME_MS: Final = 3_000
 
 
@@ -121,6 +122,22 @@ def _shrunk_below(capture: CalmCapture) -> Iterable[Place]:
     for path, at, found in _shrink_lines(capture):
         if int(found[3]) > 0:
             yield partial(_with_end_offset, capture, path, at, found, range(int(found[3])))
+
+
+def _shrunk_though_caught_up(capture: CalmCapture) -> Iterable[Place]:
+    """The replica had been caught up within the lag time: the line contradicts the rule (since 3.6)."""
+    for path, at, found in _shrink_lines(capture):
+        caught_up, at_ms = _CAUGHT_UP.search(found.string), _millis(found.string)
+        if caught_up is not None and at_ms is not None:
+            yield partial(_with_caught_up, capture, path, at, found, caught_up.span(1), at_ms)
+
+
+def _with_caught_up(
+    capture: CalmCapture, path: str, at: int, found: re.Match[str], span: tuple[int, int], at_ms: int, random: Random
+) -> Change:
+    line, (start, end) = found.string, span
+    text = f"{line[:start]}{at_ms - random.randrange(_LAG_TIME_MS)}{line[end:]}"
+    return line_changed(capture, path, at, text, (found[1], int(found[2])))
 
 
 # --- a shrink and a join at the wrong time --------------------------------------------------------------------------
@@ -316,6 +333,11 @@ KINDS: Final = (
     Kind("shrink of a replica below the high watermark", ("R34", "leader_high_watermark_above_isr"), _shrunk_below),
     Kind("truncation below the high watermark", ("R35", "committed_records_truncated"), _cut),
     Kind("shrink of a replica with all of the leader's log", ("R38", "isr_shrink_without_reason"), _shrunk_in_sync),
+    Kind(
+        "shrink of a replica that was caught up lately",
+        ("R38", "isr_shrink_without_reason"),
+        _shrunk_though_caught_up,
+    ),
     Kind("shrink soon after the leader's election", ("R38", "isr_shrink_without_reason"), _shrunk_early),
     Kind("shrink of a replica that does not lag", ("R38", "isr_shrink_without_reason"), _shrunk_without_lag),
     Kind("log end below the high watermark after a join", ("R38", "isr_join_too_early"), _joined_early),

@@ -16,6 +16,7 @@ from tests.support.evidence.lines import lines_of
 from tests.support.evidence.znodes import read_writes
 
 _PRINTED: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})")
+_CAUGHT_UP: Final = re.compile(r"(?<=lastCaughtUpTimeMs: )[1-9]\d*")
 _TIME: Final = "%Y-%m-%d %H:%M:%S,%f"
 _MILLISECOND: Final = timedelta(milliseconds=1)
 #: As in reconstruct.clocks.spark.step.
@@ -37,12 +38,17 @@ def shifted(text: CaptureText, broker: int, shift: timedelta) -> CaptureText:
 
 
 def later(line: str, shift: timedelta) -> str:
-    """A line of a log that prints ``shift`` more, to the millisecond; itself where it prints no time."""
+    """A line of a log that prints ``shift`` more, to the millisecond; itself where it prints no time. So are instants
+    that it tells of by the same clock."""
     found = _PRINTED.match(line)
     if found is None:
         return line
-    at = datetime.strptime(found[1], _TIME) + round(shift / _MILLISECOND) * _MILLISECOND
-    return f"[{at:{_TIME}}"[:-3] + line[found.end() :]
+    by_ms = round(shift / _MILLISECOND)
+    at = datetime.strptime(found[1], _TIME) + by_ms * _MILLISECOND
+    told = line[found.end() :]
+    if "lastCaughtUpTimeMs" in told:
+        told = _CAUGHT_UP.sub(lambda ms: str(int(ms[0]) + by_ms), told)
+    return f"[{at:{_TIME}}"[:-3] + told
 
 
 def solved(text: CaptureText) -> list[ClockSegment]:

@@ -18,6 +18,7 @@ from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.evidence import OffsetBounds, OffsetEvidence
 from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.offsets.rules.case import printed_lag_us
 from reconstruct.offsets.widest_bounds import bounds_of_versions
 from tests.support.captures.text import printed_at
 from tests.support.truth.offsets import (
@@ -153,13 +154,20 @@ def _moves_of(broker: int, evidence_id: str, text: str) -> Iterator[tuple[Partit
         return
     fields = matched.fields
     at = printed_at(line[1])
-    known = dict(pair.split(":")[:2] for pair in fields.get("out_of_sync", "").split(",") if pair)
+    listed = [text.split(":") for text in fields.get("out_of_sync", "").split(",") if text]
+    known = {who: [*numbers, "", ""] for who, *numbers in listed}
     moved = set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
     for member in sorted(moved - {""}):
-        end = known.get(member, "")
+        end, caught_up = known.get(member, ["", ""])[:2]
         yield (
             (fields["topic"], int(fields["partition_id"])),
             IsrMove(
-                broker, int(member), _KINDS[matched.event_type], at, int(end) if end.isdigit() else None, evidence_id
+                broker,
+                int(member),
+                _KINDS[matched.event_type],
+                at,
+                int(end) if end.isdigit() else None,
+                evidence_id,
+                printed_lag_us(at, int(caught_up or 0)),
             ),
         )

@@ -25,6 +25,7 @@ from reconstruct.offsets.evidence import (
 )
 from reconstruct.offsets.losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
+from reconstruct.offsets.rules.case import printed_lag_us
 
 SECOND = 1_000_000
 LEADS = ReplicaEvent(1, ReplicaEventKind.LEADS, SECOND, None, 1, 0, "leads")
@@ -357,6 +358,32 @@ def test_of_an_unknown_version_the_mildest_is_said() -> None:
     behind = case(seen(1, oe.HIGH_WATERMARK, 10, 5), seen(2, oe.LOG_END_OFFSET, 8, 7))
     unknown = replace(behind, view=replace(behind.view, version=ANY_VERSION))
     assert said(unknown) == [("isr_member_behind_high_watermark", "info")]
+
+
+@pytest.mark.parametrize(
+    ("version", "lag_ms", "expected"),
+    [
+        ("3.9.1", 3_001, []),
+        ("3.9.1", 3_000, [("isr_shrink_without_reason", "error")]),
+        ("3.6.2", 10, [("isr_shrink_without_reason", "warning")]),
+        ("3.9.1", -1, []),
+        ("3.9.1", None, []),
+    ],
+)
+def test_a_replica_that_was_caught_up_within_the_lag_time_is_in_sync(
+    version: str, lag_ms: int | None, expected: list[tuple[str, str]]
+) -> None:
+    move = replace(shrink(11)["isr_moves"][0], lag_us=None if lag_ms is None else 1000 * lag_ms)
+    judged = case(*PRINTED, version=version, isr_moves=[move], lag_time_max_us={1: 3 * SECOND})
+    assert said(judged) == expected
+    assert said(replace(judged, lag_time_max_us={})) == []
+
+
+def test_the_printed_lag_is_the_most_that_it_was() -> None:
+    assert printed_lag_us(9_250_000, 9_000) == 251_000
+    assert printed_lag_us(9_000_000, 8_000) == 2_000_000, "a whole second may have lost its milliseconds"
+    assert printed_lag_us(9_250_000, 0) is None
+    assert printed_lag_us(9_250_000, None) is None
 
 
 def test_the_order_of_the_evidence_changes_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ingest.shapes import match
@@ -89,6 +91,10 @@ def test_how_far_behind_it_was_is_what_the_leader_s_line_prints(
     )
     (found,) = flapping((10, 0, (1, 2), "leader"), facts=(line,))
     assert (found.lag_count_max, found.lag_ms_max) == (lag_count, lag_ms)
+    # by the clock that the line was printed by, not as that is corrected
+    slow = replace(line, logged_at=7 * SECOND)
+    (found,) = flapping((10, 0, (1, 2), "leader"), facts=(slow,))
+    assert found.lag_ms_max == (None if lag_ms is None else 3_000)
     assert ("line" in found.evidence) is (lag_count is not None or "3," in printed)
 
 

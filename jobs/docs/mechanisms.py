@@ -198,7 +198,7 @@ MECHANISMS: Final = (
     Mechanism(
         3,
         "A replica outside the ISR joins it when it has caught up",
-        ("reconstruct.offsets.rules.isr_moves",),
+        ("reconstruct.offsets.rules.isr_joins",),
         ("silver.leader_and_isr_timeline", "gold.isr_flapping"),
         ("R38",),
         _FAILOVER,

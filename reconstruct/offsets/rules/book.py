@@ -13,7 +13,8 @@ from reconstruct.offsets.rules.between_replicas import judge_followers, judge_is
 from reconstruct.offsets.rules.elections import judge_losses, judge_truncations
 from reconstruct.offsets.rules.high_watermarks import judge_high_watermarks
 from reconstruct.offsets.rules.isr_flaps import judge_flaps
-from reconstruct.offsets.rules.isr_moves import judge_joins, judge_leaves
+from reconstruct.offsets.rules.isr_joins import judge_joins
+from reconstruct.offsets.rules.isr_moves import judge_leaves
 from reconstruct.offsets.rules.lineage import judge_lineages
 from reconstruct.offsets.rules.min_isr import judge_acks_all, judge_high_watermark_stands
 from reconstruct.offsets.rules.within_replica import judge_order_in_replica

@@ -27,16 +27,20 @@ from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
 
 
 class IsrMoveKind(StrEnum):
-    """Whether a leader took a replica out of the ISR or into it."""
+    """Whether a leader took a replica out of the ISR or into it, or has it in the ISR that was written for it."""
 
     LEFT = "left_isr"
     JOINED = "joined_isr"
+    WRITTEN = "in_written_isr"
 
 
 @dataclass(frozen=True, slots=True)
 class IsrMove:
-    """One replica of one "Shrinking ISR" or "Expanding ISR" line; ``end_offset`` is what the leader knew of it, and
-    ``lag_us`` how long ago, at the most and by its own clock, it had been caught up (lines since 3.6)."""
+    """One replica of one "Shrinking ISR", "Expanding ISR" or "ISR updated to" line.
+
+    ``end_offset`` is what the leader knew of it, and ``lag_us`` how long ago, at the most and by its own clock, it had
+    been caught up (lines since 3.6).
+    """
 
     leader: int
     member: int

@@ -1,22 +1,18 @@
-"""R38 and R34: what a leader's own lines say of the replicas that it takes out of the ISR and into it."""
+"""R38 and R34: what a leader's own lines say of the replicas that it takes out of the ISR."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.model.versions import (
-    ALTER_ISR_SINCE,
     FETCHES_WAIT_FOR_ISR_CHANGE_SINCE,
-    JOIN_NEEDS_EPOCH_START_SINCE,
     LAG_COUNTS_FROM_ELECTION_SINCE,
     LAG_MAX_MESSAGES_UNTIL,
     LEADER_DROPS_REMOVED_REPLICAS_SINCE,
 )
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import (
     LINE_TO_ACT_US,
     LINE_TO_VALUE_US,
@@ -25,18 +21,16 @@ from reconstruct.offsets.evidence import (
     ReplicaEvent,
     ReplicaEventKind,
 )
-from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
+from reconstruct.offsets.rules.case import IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.time.instants import utc
 
-#: A leader's line of a join and the write of it lie within this.
-_SAME_JOIN_US: Final = 5_000_000
 #: How much earlier than the records of its answer are in the follower's log a fetch may have reached the leader.
 _FETCH_US: Final = 1_500_000
 
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38 and R34, of every replica that a leader took out of the ISR."""
-    for move in _moves(case, IsrMoveKind.LEFT):
+    for move in moves_of(case, IsrMoveKind.LEFT):
         if not _judge_printed_lag(case, move, verdicts):
             _judge_lag_time(case, move, verdicts)
         _judge_lag_messages(case, move, verdicts)
@@ -49,11 +43,11 @@ def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
         _judge_committed(case, move, move.end_offset, high_watermark.offset, verdicts)
 
 
-def _moves(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
+def moves_of(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
     return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
 
 
-def _of(move: IsrMove, divergence_type: DivergenceType, *, is_proven: bool) -> Divergence:
+def broken_by(move: IsrMove, divergence_type: DivergenceType, *, is_proven: bool) -> Divergence:
     return Divergence(divergence_type, "error" if is_proven else "warning", move.at, move.leader, move.member)
 
 
@@ -65,7 +59,7 @@ def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, v
     is_proven = end_offset > log_end or case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
     why = "" if is_proven else " Only a fetch between the decision and the line explains that."
     verdicts.broken(
-        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
+        broken_by(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
             f"an end offset below {log_end} of a replica that leaves the ISR",
             f"end offset {end_offset}",
             f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints {end_offset}"
@@ -88,7 +82,7 @@ def _judge_printed_lag(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> b
     is_proven = case.version.is_since(FETCHES_WAIT_FOR_ISR_CHANGE_SINCE)
     why = "" if is_proven else " Only a fetch between the decision and the line explains that."
     verdicts.broken(
-        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
+        broken_by(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=is_proven).explained(
             f"a replica that was last caught up more than {limit // 1000} ms before",
             f"caught up {move.lag_us // 1000} ms before at the most",
             f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}) and prints that it was"
@@ -115,7 +109,7 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
     )
     why = "It neither started nor cut its log" if is_proven else "It may have lost records, by a start or a truncation,"
     verdicts.broken(
-        _of(move, DivergenceType.LEADER_HIGH_WATERMARK_ABOVE_ISR, is_proven=is_proven).explained(
+        broken_by(move, DivergenceType.LEADER_HIGH_WATERMARK_ABOVE_ISR, is_proven=is_proven).explained(
             f"high watermark at most {end_offset}",
             f"high watermark {high_watermark}",
             f"Leader {move.leader} had the high watermark {high_watermark} while replica {move.member}, still in the"
@@ -129,7 +123,7 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
 def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None:
     """Whoever is in the ISR when a leader is elected may lag for ``replica.lag.time.max.ms`` from then on."""
     limit = case.lag_time_max_us.get(move.leader)
-    elected = _last_election(case, move)
+    elected = last_election(case, move)
     if limit is None or elected is None or case.version.may_be_before(LAG_COUNTS_FROM_ELECTION_SINCE):
         verdicts.unjudged("R38")
         return
@@ -138,13 +132,13 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
         return
     joined_since = any(
         (other.leader, other.member) == (move.leader, move.member) and elected.at <= other.at < move.at
-        for other in _moves(case, IsrMoveKind.JOINED)
+        for other in moves_of(case, IsrMoveKind.JOINED)
     )
     if joined_since or move.at - elected.at >= limit:
         verdicts.kept("R38")
         return
     verdicts.broken(
-        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
+        broken_by(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
             f"no shrink for lag before {utc(elected.at + limit)}",
             f"replica {move.member} left at {utc(move.at)}",
             f"Leader {move.leader} began leader epoch {elected.leader_epoch} ({utc(elected.at)}) with replica"
@@ -177,7 +171,7 @@ def _judge_lag_messages(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> 
         verdicts.kept("R38")
         return
     verdicts.broken(
-        _of(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
+        broken_by(move, DivergenceType.ISR_SHRINK_WITHOUT_REASON, is_proven=False).explained(
             f"a replica more than {messages} messages behind, or without a fetch for {limit // 1000} ms",
             f"replica {move.member} at most {end.offset - had.offset} behind, and fetching",
             f"Leader {move.leader} took replica {move.member} out of the ISR ({utc(move.at)}). Its log grew from"
@@ -189,7 +183,7 @@ def _judge_lag_messages(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> 
     )
 
 
-def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
+def last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
     """The leader's own line that prints where its epoch begins, if it kept its role from then to ``move``."""
     events = case.events_of(move.leader, ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED)
     found: ReplicaEvent | None = None
@@ -198,68 +192,10 @@ def _last_election(case: OffsetCase, move: IsrMove) -> ReplicaEvent | None:
             break
         if event.kind is not ReplicaEventKind.LEADS:
             found = None
-        elif _printed_log_end(case, event) is not None and event.leader_epoch is not None:
+        elif printed_log_end(case, event) is not None and event.leader_epoch is not None:
             found = event
     return found if found is not None and case.is_covered(move.leader, found.at, move.at, move.leader) else None
 
 
-def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
-    """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
-    up to the begin of the leader's epoch."""
-    curves = case.curves
-    joins = [(move, move.leader) for move in _moves(case, IsrMoveKind.JOINED)]
-    for move, clock in [*joins, *((move, DECISIONS) for move in _decided_joins(case))]:
-        slack = case.clocks.slack_us(clock)
-        start, end = move.at - LINE_TO_VALUE_US, move.at + LINE_TO_VALUE_US
-        had = curves.most(move.member, oe.LOG_END_OFFSET, end - slack, end + slack)
-        needed = curves.least(move.leader, oe.HIGH_WATERMARK, start - slack, start + slack)
-        began = _epoch_begin(case, move)
-        if began is not None and (needed is None or began.offset > needed.offset):
-            needed = began
-        if had is None or needed is None:
-            verdicts.unjudged("R38")
-        elif had.offset >= needed.offset:
-            verdicts.kept("R38")
-        else:
-            verdicts.broken(
-                _of(move, DivergenceType.ISR_JOIN_TOO_EARLY, is_proven=True).explained(
-                    f"a log end offset of {needed.offset} or higher",
-                    f"log end offset {had.offset} at most",
-                    f"Leader {move.leader} took replica {move.member} into the ISR ({utc(move.at)}) while its log ended"
-                    f" at {had.offset} at most; it had to reach {needed.offset}, the leader's high watermark"
-                    f"{' or the begin of its epoch' if needed is began else ''}, first.",
-                    names(had.evidence, needed.evidence, (move.evidence_id,)),
-                )
-            )
-
-
-def _decided_joins(case: OffsetCase) -> list[IsrMove]:
-    """Those that only a decided state shows, since the controller writes the ISR for the leader (2.7, KIP-497).
-
-    A leader does not log that it asks for one. From then on a replica that is asked for counts for the high watermark:
-    so when the state is written it has what that covers, however long it took.
-    """
-    if case.version.may_be_before(ALTER_ISR_SINCE):
-        return []
-    logged = [(move.member, move.at) for move in case.isr_moves if move.kind is IsrMoveKind.JOINED]
-    decided = sorted(case.evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
-    return [
-        IsrMove(after.leader, member, IsrMoveKind.JOINED, after.valid_from, evidence_id=evidence[0] if evidence else "")
-        for before, after in pairwise(decided)
-        if (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
-        for evidence in [case.decided_evidence.get((after.valid_from, after.leader_epoch), ())]
-        for member in sorted(set(after.isr) - set(before.isr) - {after.leader})
-        if not any(who == member and abs(at - after.valid_from) <= _SAME_JOIN_US for who, at in logged)
-    ]
-
-
-def _epoch_begin(case: OffsetCase, move: IsrMove) -> Extreme | None:
-    if case.version.may_be_before(JOIN_NEEDS_EPOCH_START_SINCE):
-        return None
-    elected = _last_election(case, move)
-    log_end = None if elected is None else _printed_log_end(case, elected)
-    return None if log_end is None else Extreme(log_end.offset, log_end.evidence)
-
-
-def _printed_log_end(case: OffsetCase, event: ReplicaEvent) -> OffsetObservation | None:
+def printed_log_end(case: OffsetCase, event: ReplicaEvent) -> OffsetObservation | None:
     return case.printed.get((event.evidence_id, event.replica_id), {}).get(oe.LOG_END_OFFSET)

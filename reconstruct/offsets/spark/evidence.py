@@ -27,6 +27,7 @@ OFFSET_COLUMNS: Final = evidence_columns(
 )
 _SHRINK: Final = EventType.ISR_SHRINK_PROPOSED
 _EXPAND: Final = EventType.ISR_EXPAND_PROPOSED
+_WRITTEN: Final = EventType.ISR_UPDATE_COMMITTED
 #: No clock shows more, in ms since the epoch; damaged text may.
 MOST_MS: Final = 1 << 42
 
@@ -126,24 +127,29 @@ def _decided(leader_and_isr: DataFrame) -> DataFrame:
 
 
 def _moves(replication_events: DataFrame) -> DataFrame:
-    """One row per (ISR change that a leader asked for, replica moved), by the leaders' own lines."""
-    is_shrink = F.col("event_type") == _SHRINK
+    """One row per (ISR change that a leader asked for, replica moved), and per (ISR written for it, replica), by the
+    leaders' own lines."""
+    is_shrink, is_written = F.col("event_type") == _SHRINK, F.col("event_type") == _WRITTEN
     changes = replication_events.where(
-        F.col("event_type").isin(_SHRINK, _EXPAND)
+        F.col("event_type").isin(_SHRINK, _EXPAND, _WRITTEN)
         & F.col("topic_incarnation").isNotNull()
         & F.col("partition_id").isNotNull()
         & F.col("broker_id").isNotNull()
         & F.col("isr").isNotNull()
-        & F.col("old_isr").isNotNull()
+        & (F.col("old_isr").isNotNull() | is_written)
     )
-    moved = F.when(is_shrink, F.array_except("old_isr", "isr")).otherwise(F.array_except("isr", "old_isr"))
+    moved = F.when(is_shrink, F.array_except("old_isr", "isr")).otherwise(
+        F.when(is_written, F.col("isr")).otherwise(F.array_except("isr", "old_isr"))
+    )
     return select_evidence(
         changes.select("*", F.explode(moved).alias("member")),
         PARTITION_KEY,
         OFFSET_COLUMNS,
         IsrMove,
         leader="broker_id",
-        kind=F.when(is_shrink, IsrMoveKind.LEFT.value).otherwise(IsrMoveKind.JOINED.value),
+        kind=F.when(is_shrink, IsrMoveKind.LEFT.value)
+        .when(is_written, IsrMoveKind.WRITTEN.value)
+        .otherwise(IsrMoveKind.JOINED.value),
         end_offset=_printed_of(F.col("member"), 1, 0),
         lag_us=_lag_us(F.col("member")),
         at=F.unix_micros("corrected_time"),

@@ -32,8 +32,12 @@ from tests.support.truth.offsets import (
 
 Partition = tuple[str, int]
 _TOPIC_CONFIG: Final = "/config/topics/"
-_LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking|Expanding) ISR .*) \(([\w.$]+)\)$")
-_KINDS: Final = {"isr_shrink_proposed": IsrMoveKind.LEFT, "isr_expand_proposed": IsrMoveKind.JOINED}
+_LINE: Final = re.compile(r"^\[([\d :,-]{23})\] \w+ (.*(?:Shrinking ISR|Expanding ISR|ISR updated) .*) \(([\w.$]+)\)$")
+_KINDS: Final = {
+    "isr_shrink_proposed": IsrMoveKind.LEFT,
+    "isr_expand_proposed": IsrMoveKind.JOINED,
+    "isr_update_committed": IsrMoveKind.WRITTEN,
+}
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,8 @@ def _moves_of(broker: int, evidence_id: str, text: str) -> Iterator[tuple[Partit
     at = printed_at(line[1])
     listed = [text.split(":") for text in fields.get("out_of_sync", "").split(",") if text]
     known = {who: [*numbers, "", ""] for who, *numbers in listed}
-    moved = set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
+    written = fields["isr"].split(",") if "isr" in fields else ()
+    moved = set(written) or set(fields["old_isr"].split(",")) ^ set(fields["new_isr"].split(","))
     for member in sorted(moved - {""}):
         end, caught_up = known.get(member, ["", ""])[:2]
         yield (

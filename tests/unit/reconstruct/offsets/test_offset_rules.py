@@ -16,6 +16,7 @@ from reconstruct.findings.verdicts import CANNOT_BE_JUDGED, Verdicts
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
+from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
 from reconstruct.offsets.evidence import (
     DecidedState,
     OffsetEvidence,
@@ -210,6 +211,44 @@ def test_a_replica_joins_only_with_all_that_was_committed(
     judged = case(*early, isr_moves=[join])
     alone = replace(judged.evidence, decided=[replace(BOTH_IN_SYNC, isr=(1,))])
     assert said(replace(judged, evidence=alone)) == expected
+
+
+def written(at: float, *isr: int) -> list[IsrMove]:
+    """A leader's line "ISR updated to"."""
+    return [IsrMove(1, one, IsrMoveKind.WRITTEN, round(at * SECOND), evidence_id=f"written-{at:g}") for one in isr]
+
+
+def test_a_join_that_a_leader_logs_as_written_is_judged_by_its_own_clock() -> None:
+    early = (seen(1, oe.HIGH_WATERMARK, 10, 4), seen(2, oe.LOG_END_OFFSET, 8, 8))
+    alone = [DecidedState(SECOND, None, 1, 0, (1,))]
+    judged = case(*early, isr_moves=written(6, 1, 2))
+    # no line before it: the ISR that its epoch began with
+    judged = replace(judged, evidence=replace(judged.evidence, decided=alone))
+    assert said(judged) == [("isr_join_too_early", "error")]
+    # a third broker's clock makes decided states uncertain, not the leader's lines
+    uncertain = replace(judged.evidence, clocks=OffsetClocks({3: UNBOUNDED_US}))
+    assert said(replace(judged, evidence=uncertain)) == [("isr_join_too_early", "error")]
+    # it was in the ISR before, by the line before or by the epoch's begin: R33 judges that
+    both = replace(judged.evidence, decided=[BOTH_IN_SYNC])
+    known = {finding.rule_id for finding in verdicts_of(replace(judged, evidence=both)).findings}
+    assert known == {"R33"}
+    again = replace(judged, isr_moves=written(3, 1, 2) + written(6, 1, 2))
+    assert said(again) == []
+    left = replace(judged, isr_moves=written(3, 1) + written(6, 1, 2))
+    assert said(left) == [("isr_join_too_early", "error")]
+    # where lines may be missing between, nothing says when it joined
+    holes = replace(
+        left.evidence, decided=[], covered={1: [(0, 4 * SECOND), (5 * SECOND, EVER_AFTER)], 2: [(0, EVER_AFTER)]}
+    )
+    assert said(replace(left, evidence=holes)) == []
+
+
+def test_a_join_that_is_asked_for_and_written_is_judged_once() -> None:
+    early = (seen(1, oe.HIGH_WATERMARK, 10, 4), seen(2, oe.LOG_END_OFFSET, 8, 8))
+    asked = IsrMove(1, 2, IsrMoveKind.JOINED, 6 * SECOND, None, "expand")
+    judged = case(*early, isr_moves=[asked, *written(6.01, 1, 2)], version="2.7.2")
+    alone = replace(judged.evidence, decided=[DecidedState(SECOND, None, 1, 0, (1,))])
+    assert said(replace(judged, evidence=alone)) == [("isr_join_too_early", "error")]
 
 
 @pytest.mark.parametrize(

@@ -140,12 +140,15 @@ MECHANISMS: Final = (
     Mechanism(
         2,
         "Segments of a log, its index and time index",
-        ("ingest.readers.log_dirs", "reconstruct.segments.timeline", "reconstruct.segments.log_ends"),
+        (
+            *("ingest.readers.log_dirs", "reconstruct.segments.timeline", "reconstruct.segments.log_ends"),
+            "reconstruct.segments.entries",
+        ),
         ("bronze.log_segments", "silver.log_segment_timeline", "silver.offset_observations"),
         ("R31", "R40", "R41"),
         ("checkpoints-1.1.1",),
-        "the captures have no segments: R40 and R41 are tested on the lab's small-segments; of an index the last entry"
-        " alone is held against its segment",
+        "the captures have no segments: R40 and R41 are tested on the lab's small-segments; of a large index a sample"
+        " of the entries is held against its segment",
     ),
     Mechanism(
         2,

@@ -16,7 +16,8 @@ class SegmentFiles:
 
     The copy was made between ``seen_at`` and ``seen_at_upper``, in µs; ``copy`` names it. ``is_last``: no segment of
     the copy begins at a higher offset. ``next_offset`` is the offset after the last record. ``index_problem`` is of
-    the offset index or of the time index, the first that has one.
+    the offset index or of the time index, the first that has one. ``entries_count`` of the indexes' entries were held
+    against batches, of so many one in ``entries_one_in``; ``entry_problem`` is of the first that differs.
     """
 
     replica_id: int
@@ -34,6 +35,9 @@ class SegmentFiles:
     last_indexed_position: int | None = None
     last_timed_offset: int | None = None
     index_problem: str | None = None
+    entries_count: int = 0
+    entries_one_in: int = 1
+    entry_problem: str | None = None
     files: tuple[str, ...] = ()
 
 

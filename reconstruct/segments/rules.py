@@ -1,8 +1,8 @@
 """R40 and R41: segments follow each other, and their indexes point at what they hold.
 
 Files of one copy are not read at one instant. What a cut, a deletion, a start or a new role of the replica may have
-changed meanwhile is not judged; nor is the last segment, which is written to. Lines are compared within one file, by
-their place there, and only where their times agree.
+changed meanwhile is not judged; of the last segment, which is written to, only entries that point into its copy are.
+Lines are compared within one file, by their place there, and only where their times agree.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ def _overlap(one: SegmentFiles, following: SegmentFiles, verdicts: Verdicts) -> 
 
 
 def judge_indexes(evidence: SegmentEvidence, verdicts: Verdicts) -> None:
-    """R41: of every segment that is closed, whole and indexed within itself."""
+    """R41: a closed segment is whole and indexed within itself, and so are the entries that point into an open one."""
     for replica in evidence.replicas:
         for copy in evidence.copies_of(replica):
             is_still = _is_still(evidence, copy[0])
             for files in copy:
-                if files.is_last or files.valid_bytes is None or not is_still:
+                if files.valid_bytes is None or not is_still or (files.is_last and not files.entries_count):
                     verdicts.unjudged("R41")
                     continue
                 found = list(_contradictions(files))
@@ -100,7 +100,7 @@ def judge_indexes(evidence: SegmentEvidence, verdicts: Verdicts) -> None:
                 for kind, what in found[:1]:
                     verdicts.broken(
                         Divergence.of_replica(kind, "warning", files.seen_at or 0, files.replica_id).explained(
-                            "a closed segment that is whole, and indexes that rise and point into it",
+                            "a segment that is whole, and indexes that rise and point at its batches",
                             what,
                             f"Of replica {files.replica_id}'s segment {files.base_offset}: {what}. Kafka makes an index"
                             " again at a start after a crash only.",
@@ -110,9 +110,14 @@ def judge_indexes(evidence: SegmentEvidence, verdicts: Verdicts) -> None:
 
 
 def _contradictions(files: SegmentFiles) -> Iterator[tuple[DivergenceType, str]]:
-    if files.segment_problem is not None:
-        yield DivergenceType.SEGMENT_DAMAGED, files.segment_problem
     differs = DivergenceType.INDEX_DIFFERS_FROM_SEGMENT
+    if files.segment_problem is not None and not files.is_last:
+        yield DivergenceType.SEGMENT_DAMAGED, files.segment_problem
+    if files.entry_problem is not None:
+        of = "" if files.entries_one_in == 1 else f" (one in {files.entries_one_in} was looked at)"
+        yield differs, files.entry_problem + of
+    if files.is_last:
+        return
     if files.index_problem is not None:
         yield differs, files.index_problem
     position, end = files.last_indexed_position, files.valid_bytes or 0
@@ -152,8 +157,8 @@ RULES: Final = (
     ),
     Rule(
         "R41",
-        "a closed segment is whole, and its indexes rise and point into it",
-        "kafka.log.OffsetIndex.sanityCheck, TimeIndex.sanityCheck, LogSegment.recover since 0.8.0",
+        "a closed segment is whole, and its indexes rise; each entry of an index points at a batch",
+        "kafka.log.LogSegment.append, recover, OffsetIndex.sanityCheck, TimeIndex.sanityCheck since 0.8.0",
         LOG_SEGMENT_TIMELINE.full_name,
         needs=(EvidenceKind.LOG_END,),
         judges=(judge_indexes,),

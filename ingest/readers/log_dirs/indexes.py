@@ -17,6 +17,8 @@ from typing import Any, Final
 import google_crc32c
 import numpy as np
 
+from ingest.readers.log_dirs.samples import Sample
+
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
 _TRANSACTION_ENTRY: Final = np.dtype(
@@ -42,13 +44,18 @@ class IndexSummary:
     last_indexed_position: int | None = None
     max_index_interval_bytes: int | None = None
     problem: str | None = None
+    sampled_one_in: int | None = None
+    sampled_positions: list[int] | None = None
+    sampled_offsets: list[int] | None = None
+    sampled_timestamps: list[int] | None = None
 
 
 def offset_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     """The summary of an ``.index`` file."""
-    walk = _Entered(_OFFSET_ENTRY, "offset")
+    walk, sample = _Entered(_OFFSET_ENTRY, "offset"), Sample()
     interval = -1
     for entries in walk.read(source):
+        sample.add_all(walk.column("position"), walk.column("offset"))
         offsets, positions = entries["offset"], entries["position"].astype(np.int64)
         steps = np.diff(positions)
         interval = max(interval, int(steps.max(initial=-1)))
@@ -64,20 +71,29 @@ def offset_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
         last_indexed_offset=_absolute(base_offset, walk.last("offset")),
         last_indexed_position=walk.last("position"),
         max_index_interval_bytes=interval if interval >= 0 else None,
+        sampled_one_in=sample.one_in,
+        sampled_positions=sample.column(0),
+        sampled_offsets=[_clipped(base_offset + relative) for relative in sample.column(1)],
     )
 
 
 def time_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
     """The summary of a ``.timeindex`` file."""
-    walk = _Entered(_TIME_ENTRY, "time")
+    walk, sample = _Entered(_TIME_ENTRY, "time"), Sample()
     for entries in walk.read(source):
+        sample.add_all(walk.column("offset"), walk.column("timestamp"))
         times, offsets = entries["timestamp"], entries["offset"]
         wrong = (times[1:] <= times[:-1]) | (offsets[1:] < offsets[:-1])
         walk.judge(
             (wrong, 1, "does not rise above the one before it in time, or falls behind it in offset"),
             (offsets < 0, 0, "has a negative offset"),
         )
-    return walk.summary(last_indexed_offset=_absolute(base_offset, walk.last("offset")))
+    return walk.summary(
+        last_indexed_offset=_absolute(base_offset, walk.last("offset")),
+        sampled_one_in=sample.one_in,
+        sampled_offsets=[_clipped(base_offset + relative) for relative in sample.column(0)],
+        sampled_timestamps=sample.column(1),
+    )
 
 
 def transaction_index(source: Iterable[bytes], base_offset: int) -> IndexSummary:
@@ -126,6 +142,7 @@ class _Entered:
         self._size = 0
         self._count = 0
         self._last: _Entries = np.empty(0, entry)
+        self._new = self._last
         self._first = 0
         self._problem: str | None = None
         self._wrong: str | None = None
@@ -147,7 +164,7 @@ class _Entered:
                 zeros = 0
                 self._first = self._count - len(self._last)
                 group = np.concatenate((self._last, entries[:used]))
-                self._last = group[-1:]
+                self._last, self._new = group[-1:], entries[:used]
                 yield group
                 self._count += used
             zeros += len(entries) - used
@@ -161,11 +178,15 @@ class _Entered:
             at, what = min(firsts, key=lambda first: first[0])
             self._wrong = f"entry {self._first + at} {what}"
 
+    def column(self, name: str) -> _Entries:
+        """Of the entries of the group, without that of the group before."""
+        return self._new[name].astype(np.int64)
+
     def last(self, column: str) -> int | None:
         """Of the last entry; None where there is none."""
         return int(self._last[column][0]) if len(self._last) else None
 
-    def summary(self, **columns: int | None) -> IndexSummary:
+    def summary(self, **columns: Any) -> IndexSummary:
         return IndexSummary(self._size, self._count, problem=self._wrong or self._problem, **columns)
 
     def _groups(self, source: Iterable[bytes]) -> Iterator[bytes]:
@@ -185,3 +206,8 @@ class _Entered:
 def _absolute(base_offset: int, relative: int | None) -> int | None:
     """The offset that an entry names; NULL beyond what an offset can be."""
     return base_offset + relative if relative is not None and 0 <= base_offset + relative < 1 << 63 else None
+
+
+def _clipped(offset: int) -> int:
+    """The largest that an offset can be, for one beyond it."""
+    return min(offset, (1 << 63) - 1)

@@ -19,6 +19,8 @@ from typing import Final
 
 import google_crc32c
 
+from ingest.readers.log_dirs.samples import Sample
+
 #: Bytes up to the end of the message format, which Kafka reads first: it takes fewer than one more for no batch.
 _TO_MAGIC: Final = 17
 _LENGTH_END: Final = 12
@@ -55,6 +57,10 @@ class SegmentSummary:
     message_format: int | None
     max_timestamp: int | None
     problem: str | None
+    sampled_one_in: int
+    sampled_positions: list[int]
+    sampled_offsets: list[int]
+    sampled_timestamps: list[int]
 
 
 def summarise(source: Iterable[bytes], base_offset: int) -> SegmentSummary:
@@ -88,6 +94,10 @@ def summarise(source: Iterable[bytes], base_offset: int) -> SegmentSummary:
         message_format=walk.magic,
         max_timestamp=walk.max_timestamp * 1000 if has_timestamp else None,
         problem=problem,
+        sampled_one_in=walk.sample.one_in,
+        sampled_positions=walk.sample.column(0),
+        sampled_offsets=walk.sample.column(1),
+        sampled_timestamps=walk.sample.column(2),
     )
 
 
@@ -158,6 +168,8 @@ class _Walk:
         self.leader_epoch: int | None = None
         self.magic: int | None = None
         self.max_timestamp = -1
+        #: of batches: where each begins, its first offset (at least), the largest timestamp before it (-1: none).
+        self.sample = Sample()
 
     def step(self, head: bytes, stream: _Stream) -> str | None:
         """Go over one batch; what is wrong with it, and then nothing has changed."""
@@ -215,6 +227,7 @@ class _Walk:
     def _accept(self, first: int | None, last: int, length: int, magic: int, timestamp: int) -> None:
         if not self.batches_count:
             self.first_offset = first
+        self.sample.add(self.valid_bytes, self.next_offset if first is None else first, self.max_timestamp)
         self.batches_count += 1
         self.valid_bytes += _LENGTH_END + length
         self.next_offset = last + 1

@@ -13,6 +13,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -24,6 +25,8 @@ SEED: Final = 20261123
 _ROLLED: Final = re.compile(r"partition=(\S+-\d+), .*Rolled new log segment at offset (\d+) in")
 _OFFSET_ENTRY: Final = struct.Struct(">ii")
 _TIME_ENTRY: Final = struct.Struct(">qi")
+#: Of a batch of format 2: its first offset, the length of the rest, its largest timestamp.
+_BATCH: Final = struct.Struct(">qi23xq")
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,72 @@ def _time_index_of_later_offset(capture: Path) -> Iterator[SegmentBend]:
         yield _bent(capture, kind, "index_differs_from_segment", index, content[: -_TIME_ENTRY.size] + entry)
 
 
+def _indexed(capture: Path) -> Iterator[Path]:
+    """Every segment with two entries at least in its index, the one that is written to as well."""
+    for segment in sorted(capture.glob("broker-*/data/*/*.log")):
+        if _entries(segment.with_suffix(".index"), _OFFSET_ENTRY) >= 2:
+            yield segment
+
+
+def _batches(segment: Path) -> list[tuple[int, int, int]]:
+    """Position, first offset and largest timestamp of each batch of format 2."""
+    content, found, position = segment.read_bytes(), [], 0
+    while position + _BATCH.size <= len(content):
+        first, length, timestamp = _BATCH.unpack_from(content, position)
+        found.append((position, first, timestamp))
+        position += 12 + length
+    return found
+
+
+def _kind_of(name: str, segment: Path) -> str:
+    is_last = segment == max(segment.parent.glob("*.log"))
+    return f"{name}, of {'the last' if is_last else 'a closed'} segment"
+
+
+def _with_entry(index: Path, entry: struct.Struct, number: int, *values: int) -> bytes:
+    content, at = index.read_bytes(), number * entry.size
+    return content[:at] + entry.pack(*values) + content[at + entry.size :]
+
+
+def _entry_between_batches(capture: Path) -> Iterator[SegmentBend]:
+    for segment in _indexed(capture):
+        index, begins = segment.with_suffix(".index"), {position for position, *_ in _batches(segment)}
+        for number in range(_entries(index, _OFFSET_ENTRY)):
+            offset, position = _OFFSET_ENTRY.unpack_from(index.read_bytes(), number * _OFFSET_ENTRY.size)
+            if position + 13 not in begins and position + 13 < segment.stat().st_size:
+                bent = _with_entry(index, _OFFSET_ENTRY, number, offset, position + 13)
+                kind = _kind_of("an index entry points between two batches", segment)
+                yield _bent(capture, kind, "index_differs_from_segment", index, bent)
+
+
+def _entry_at_later_batch(capture: Path) -> Iterator[SegmentBend]:
+    for segment in _indexed(capture):
+        index, base = segment.with_suffix(".index"), int(segment.stem)
+        firsts = {position: first for position, first, _ in _batches(segment)}
+        entries = [
+            _OFFSET_ENTRY.unpack_from(index.read_bytes(), number * _OFFSET_ENTRY.size)
+            for number in range(_entries(index, _OFFSET_ENTRY))
+        ]
+        for number, ((before, _), (_, position)) in enumerate(pairwise(entries), 1):
+            if base + before + 1 < firsts[position]:
+                bent = _with_entry(index, _OFFSET_ENTRY, number, before + 1, position)
+                kind = _kind_of("an index entry points behind its offset's batch", segment)
+                yield _bent(capture, kind, "index_differs_from_segment", index, bent)
+
+
+def _entry_of_later_time(capture: Path) -> Iterator[SegmentBend]:
+    """Later than all records up to the first batch behind its offset, and earlier than the next entry's."""
+    for segment in _indexed(capture):
+        index, base, batches = segment.with_suffix(".timeindex"), int(segment.stem), _batches(segment)
+        count = _entries(index, _TIME_ENTRY) if index.exists() else 0
+        entries = [_TIME_ENTRY.unpack_from(index.read_bytes(), n * _TIME_ENTRY.size) for n in range(count)]
+        for number, ((_, offset), (following, _)) in enumerate(pairwise(entries)):
+            if max(time for _, first, time in batches if first <= base + offset) < following - 1:
+                bent = _with_entry(index, _TIME_ENTRY, number, following - 1, offset)
+                kind = _kind_of("a time index entry is later than its records", segment)
+                yield _bent(capture, kind, "index_differs_from_segment", index, bent)
+
+
 def _byte_flipped(capture: Path) -> Iterator[SegmentBend]:
     for segment in _closed(capture):
         content = bytearray(segment.read_bytes())
@@ -106,6 +175,16 @@ def _cut_short(capture: Path) -> Iterator[SegmentBend]:
         yield _bent(capture, kind, "segment_damaged", segment, segment.read_bytes()[:-5])
 
 
+def _based_lower(path: Path, by: int) -> bytes:
+    """A file of a segment that begins so much lower: offsets in indexes are relative to its base."""
+    content = path.read_bytes()
+    if path.suffix == ".index":
+        return b"".join(_OFFSET_ENTRY.pack(offset + by, at) for offset, at in _OFFSET_ENTRY.iter_unpack(content))
+    if path.suffix == ".timeindex":
+        return b"".join(_TIME_ENTRY.pack(time, offset + by) for time, offset in _TIME_ENTRY.iter_unpack(content))
+    return content
+
+
 def _begins_below(capture: Path) -> Iterator[SegmentBend]:
     for segment in _closed(capture):
         following = min(other for other in segment.parent.glob("*.log") if other > segment)
@@ -115,7 +194,7 @@ def _begins_below(capture: Path) -> Iterator[SegmentBend]:
             if old.exists():
                 files[str(old.relative_to(capture))] = None
                 new = old.with_name(f"{int(old.stem) - 3:020}{suffix}")
-                files[str(new.relative_to(capture))] = old.read_bytes()
+                files[str(new.relative_to(capture))] = _based_lower(old, 3)
         yield SegmentBend("a segment begins below the end of the one before", "segments_overlap", files)
 
 
@@ -141,6 +220,9 @@ KINDS: Final[tuple[Callable[[Path], Iterator[SegmentBend]], ...]] = (
     _index_of_later_offset,
     _index_falls,
     _time_index_of_later_offset,
+    _entry_between_batches,
+    _entry_at_later_batch,
+    _entry_of_later_time,
     _byte_flipped,
     _cut_short,
     _begins_below,

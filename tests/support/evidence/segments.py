@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ingest.readers.log_dirs import indexes, names
-from ingest.readers.log_dirs.segments import summarise
+from ingest.readers.log_dirs.segments import SegmentSummary, summarise
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.offsets.messages import logged_replica_events
 from reconstruct.offsets.spark.step import log_changes
+from reconstruct.segments.entries import Sampled, SegmentSamples, judged_entries
 from reconstruct.segments.evidence import LogChange, LogChangeKind, SegmentEvidence, SegmentFiles
 from reconstruct.segments.lines import SEGMENT_ACTS, SegmentLine, segment_act
 from reconstruct.segments.rules import RULES
+from reconstruct.segments.spark.evidence import SAMPLED
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.lines import Line, Partition, by_partition, matched_lines
 
@@ -88,11 +90,14 @@ def _files(capture: Path, copied_at: CopiedAt, edits: Edits) -> dict[Partition, 
     at, upper = copied_at or (None, None)
     for (replica, partition, base), known in segments.items():
         is_last = last[replica, partition] == base
-        result.setdefault(partition, []).append(SegmentFiles(replica, base, "copy", is_last, at, upper, **known))
+        result.setdefault(partition, []).append(
+            SegmentFiles(replica, base, "copy", is_last, at, upper, **_with_entries(known, is_last))
+        )
     return result
 
 
 def _read(kind: str, content: bytes, base: int) -> dict[str, Any]:
+    """What one file of a segment says of it, and its sample by its kind."""
     if kind == "log_segment":
         segment = summarise([content], base)
         return {
@@ -100,6 +105,8 @@ def _read(kind: str, content: bytes, base: int) -> dict[str, Any]:
             "valid_bytes": segment.valid_bytes,
             "next_offset": segment.next_offset,
             "segment_problem": segment.problem,
+            "max_timestamp": segment.max_timestamp,
+            kind: _sampled(segment),
         }
     if kind == "offset_index":
         index = indexes.offset_index([content], base)
@@ -111,4 +118,21 @@ def _read(kind: str, content: bytes, base: int) -> dict[str, Any]:
     else:
         index = indexes.time_index([content], base)
         found = {"last_timed_offset": index.last_indexed_offset}
-    return found | ({"index_problem": index.problem} if index.problem else {})
+    return found | {kind: _sampled(index)} | ({"index_problem": index.problem} if index.problem else {})
+
+
+def _sampled(file: SegmentSummary | indexes.IndexSummary) -> Sampled:
+    lists = (file.sampled_positions, file.sampled_offsets, file.sampled_timestamps)
+    return Sampled(file.sampled_one_in or 1, *(found or () for found in lists))
+
+
+def _with_entries(known: dict[str, Any], is_last: bool) -> dict[str, Any]:
+    """With what the indexes' entries are found to be, in place of the samples."""
+    batches, *held = (known.pop(kind, None) for kind in SAMPLED)
+    max_timestamp = known.pop("max_timestamp", None)
+    if batches is None:
+        return known
+    most = None if max_timestamp is None else max_timestamp // 1000
+    is_open = is_last or known["segment_problem"] is not None
+    seen = judged_entries(SegmentSamples(known["valid_bytes"], is_open, most, batches, *held))
+    return known | {"entries_count": seen.count, "entries_one_in": seen.one_in, "entry_problem": seen.problem}

@@ -80,8 +80,31 @@ LOG_SEGMENTS: Final = record_table(
     col("last_indexed_offset", "bigint", "Of an index: offset of its last entry."),
     col("last_indexed_position", "bigint", "Of an offset index: byte position of its last entry in the segment."),
     col("max_index_interval_bytes", "bigint", "Of an offset index: most bytes between two entries' positions."),
+    col(
+        "sampled_one_in",
+        "int",
+        "Of a segment or an index: one in so many of its batches or entries is in the next columns, of the same places"
+        " in each file; 1: all of them.",
+    ),
+    col(
+        "sampled_positions",
+        "array<bigint>",
+        "Of a segment: byte positions at which its batches begin. Of an offset index: those its entries point at.",
+    ),
+    col(
+        "sampled_offsets",
+        "array<bigint>",
+        "Of a segment: the first offset of each of these batches, at the least. Of an index: those of its entries.",
+    ),
+    col(
+        "sampled_timestamps",
+        "array<bigint>",
+        "Of a segment: the largest timestamp of all batches before each of these, ms; -1 where none has one. Of a time"
+        " index: the timestamps of its entries, ms.",
+    ),
     col("topic_id", "string", "Of partition.metadata: the topic id."),
     col("problem", "string", "What is wrong with the file, in one sentence; NULL where nothing is."),
+    version=2,
 )
 
 BROKER_CONFIGS: Final = record_table(

@@ -25,6 +25,9 @@ def test_an_offset_index() -> None:
         last_indexed_offset=131,
         last_indexed_position=12400,
         max_index_interval_bytes=4200,
+        sampled_one_in=1,
+        sampled_positions=[4100, 8300, 12400],
+        sampled_offsets=[110, 125, 131],
     )
 
 
@@ -39,7 +42,8 @@ def test_zeros_allocated_ahead_are_no_entries(block: int) -> None:
 
 
 def test_an_empty_index() -> None:
-    assert indexes.offset_index([], 0) == indexes.IndexSummary(0, 0)
+    nothing = {"sampled_one_in": 1, "sampled_positions": [], "sampled_offsets": []}
+    assert indexes.offset_index([], 0) == indexes.IndexSummary(0, 0, **nothing)
     assert indexes.transaction_index([], 0) == indexes.IndexSummary(0, 0)
 
 

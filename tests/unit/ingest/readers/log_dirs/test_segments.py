@@ -25,6 +25,10 @@ def test_a_segment_of_format_2() -> None:
         message_format=2,
         max_timestamp=(BASE_TIMESTAMP_MS + 129) * 1000,
         problem=None,
+        sampled_one_in=1,
+        sampled_positions=[0, len(data) // 3, 2 * len(data) // 3],
+        sampled_offsets=[100, 110, 120],
+        sampled_timestamps=[-1, BASE_TIMESTAMP_MS + 109, BASE_TIMESTAMP_MS + 119],
     )
 
 
@@ -53,7 +57,7 @@ def test_a_log_that_was_upgraded_in_the_middle_of_a_segment() -> None:
 
 
 def test_an_empty_segment_ends_at_its_base_offset() -> None:
-    assert summarise([], 42) == SegmentSummary(0, 0, 0, None, 42, None, None, None, None)
+    assert summarise([], 42) == SegmentSummary(0, 0, 0, None, 42, None, None, None, None, 1, [], [], [])
 
 
 def test_a_compacted_segment_has_gaps() -> None:

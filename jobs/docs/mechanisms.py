@@ -51,8 +51,8 @@ MECHANISMS: Final = (
     Mechanism(
         1,
         "The election of a leader when the leader is gone, clean or unclean",
-        ("reconstruct.model.elections", "reconstruct.partitions.elections.judging"),
-        ("gold.leader_elections", "gold.data_loss_bounds"),
+        ("reconstruct.model.elections", "reconstruct.partitions.elections.judging", "reconstruct.cluster.episodes"),
+        ("gold.leader_elections", "gold.data_loss_bounds", "gold.controller_episodes"),
         ("R05", "R07", "R08", "R09"),
         (*_FAILOVER, *_UNCLEAN),
     ),
@@ -189,6 +189,25 @@ MECHANISMS: Final = (
         ("silver.offset_observations", "silver.replica_offset_timeline"),
         ("R30", "R34"),
         ("quiet-0.8.2.2", "quiet-3.9.1"),
+    ),
+    Mechanism(
+        3,
+        "A leader knows how far each follower is by the offset of its last fetch",
+        ("reconstruct.offsets.rules.isr_moves", "reconstruct.partitions.isr_flapping"),
+        ("gold.isr_flapping",),
+        ("R34", "R38"),
+        ("failover-3.9.1", "unclean-3.9.1-info"),
+        "seen where a line prints it only: since 2.2, of a replica that leaves the ISR; it is no sighting of the"
+        " follower's log",
+    ),
+    Mechanism(
+        3,
+        "A follower appends its leader's records at their offsets: what both have is the same",
+        ("reconstruct.offsets.rules.lineage", "reconstruct.offsets.losses"),
+        ("silver.offset_observations", "gold.data_loss_bounds"),
+        ("R33", "R36"),
+        (*_FAILOVER, *_UNCLEAN),
+        "judged by leader epochs (since 0.11); before, only what an election left behind is",
     ),
     Mechanism(
         3,

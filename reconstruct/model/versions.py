@@ -262,6 +262,8 @@ EPOCH_ASSIGNED_AT_ELECTION_SINCE: Final = v(2, 0, 1)
 FETCHES_ARE_FENCED_SINCE: Final = v(2, 1)
 #: The log owns the high watermark and keeps it within [log start, log end] (KAFKA-8457).
 HIGH_WATERMARK_KEPT_IN_LOG_SINCE: Final = v(2, 4)
+#: KIP-537: replica.lag.time.max.ms is 30 s by default, no longer 10.
+LONGER_LAG_TIME_SINCE: Final = v(2, 5)
 #: KIP-497: the controller writes the ISR for the leader (AlterIsr; inter-broker protocol 2.7-IV2); a replica that the
 #: leader asked for counts already.
 ALTER_ISR_SINCE: Final = v(2, 7)

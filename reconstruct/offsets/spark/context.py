@@ -17,7 +17,7 @@ from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
-from reconstruct.model.versions import TRUNCATION_ON_FETCH_PROTOCOL, KafkaVersion
+from reconstruct.model.versions import LONGER_LAG_TIME_SINCE, TRUNCATION_ON_FETCH_PROTOCOL, KafkaVersion, VersionRange
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
@@ -41,8 +41,8 @@ _PROTOCOL: Final = "inter.broker.protocol.version"
 #: Kafka's defaults; of the timeout the longest that any version has.
 _INTERVAL_DEFAULT_MS: Final = 5_000
 _TIMEOUT_DEFAULT_MS: Final = 18_000
-#: The shortest that any version has by default (until 2.5, KIP-537).
 _LAG_TIME_DEFAULT_MS: Final = 10_000
+_LAG_TIME_DEFAULT_SINCE_2_5_MS: Final = 30_000
 _LAG_MESSAGES_DEFAULT: Final = 4_000
 #: The fields that note of which broker they are asked.
 _BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us", "lag_max_messages", "truncates_on_fetch")
@@ -117,11 +117,17 @@ def offset_contexts(
             )
             for broker, of_broker in _spans_by_broker(files).items()
         }
-        lag_times = {row["broker_id"]: 1000 * (row["lag_time_ms"] or _LAG_TIME_DEFAULT_MS) for row in settings}
+        lag_times = {row["broker_id"]: lag_time_us(row["lag_time_ms"], view.version) for row in settings}
         truncating = {row["broker_id"]: _truncates_on_fetch(row["protocols"]) for row in settings}
         lag_messages = {row["broker_id"]: row["lag_messages"] or _LAG_MESSAGES_DEFAULT for row in settings}
         result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, lag_messages, truncating, clocks)
     return result
+
+
+def lag_time_us(set_ms: int | None, version: VersionRange) -> int:
+    """``replica.lag.time.max.ms`` of a broker, or what its version has by default, of several the shortest."""
+    is_longer = version.is_since(LONGER_LAG_TIME_SINCE)
+    return 1000 * (set_ms or (_LAG_TIME_DEFAULT_SINCE_2_5_MS if is_longer else _LAG_TIME_DEFAULT_MS))
 
 
 def _truncates_on_fetch(protocols: Iterable[str]) -> bool:

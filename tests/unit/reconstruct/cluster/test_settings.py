@@ -58,6 +58,7 @@ def test_a_metadata_log_says_that_nothing_was_set_before_and_nothing_of_others()
     assert whole.min_isr("u", 1, 0, 50 * SECOND) == 1
     from_snapshot = replace(whole.settings, topics={"t": [change(100, 2)]})
     assert replace(whole, settings=from_snapshot).min_isr("t", 1, 0, 50 * SECOND) is None
+    assert [ClusterFacts(has_all_settings=given).settings.is_whole for given in (True, False)] == [True, False]
 
 
 def test_a_broker_s_is_not_known_before_its_first_write_unless_that_made_the_znode() -> None:

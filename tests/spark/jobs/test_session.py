@@ -80,3 +80,12 @@ def test_rules_that_plans_of_small_lakes_go_without_are_still_named_so(spark):
     is_there = spark._jvm.org.apache.spark.util.Utils.classIsLoadable
     assert spark.conf.get("spark.sql.optimizer.excludedRules") == ",".join(LEFT_OUT)
     assert [name for name in LEFT_OUT if not is_there(name) and not is_there(f"{name}$")] == []
+
+
+def test_a_restored_table_has_the_rows_of_its_version(spark, tmp_path):
+    """Without FoldablePropagation and PushDownLeftSemiAntiJoin both, the file of the first version was removed too."""
+    path = str(tmp_path / "restored")
+    for start, end in ((0, 3), (3, 5)):
+        spark.range(start, end).coalesce(1).write.format("delta").mode("append").save(path)
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
+    assert sorted(row.id for row in spark.read.format("delta").load(path).collect()) == [0, 1, 2]

@@ -17,8 +17,8 @@ _OPTIMIZER: Final = "org.apache.spark.sql.catalyst.optimizer"
 _DATA_SOURCES: Final = "org.apache.spark.sql.execution.datasources"
 #: Rules that only spare work on rows and find next to nothing to do, those first that take longest. Not among them:
 #: RemoveRedundantAliases, without which Delta's VACUUM fails where expressions are interpreted; FoldablePropagation and
-#: PushDownLeftSemiAntiJoin, without which, where both are left out, the anti-join of Delta's RESTORE finds other rows, and
-#: files go that it is to keep (each alone may be left out: found by trying).
+#: PushDownLeftSemiAntiJoin: without both of them the anti-join of Delta's RESTORE finds other rows, and files go that
+#: it is to keep (each alone may be left out: found by trying).
 LEFT_OUT: Final = (
     "org.apache.spark.sql.delta.metric.OptimizeConditionalIncrementMetric",
     f"{_OPTIMIZER}.PruneFilters",

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from reconstruct.clocks.spark.evidence import causal_pairs
 from reconstruct.clocks.spark.step import SEGMENT_COLUMNS, clock_segments, with_corrected_time
 from reconstruct.clocks.timeline import solve_clocks
-from reconstruct.cluster.spark import evidence as cluster_evidence
+from reconstruct.cluster.spark.log_spans import log_spans, set_back_logs
 from reconstruct.time.instants import to_datetime
 from tests.support.captures.packed import Unpacker
 from tests.unit.reconstruct.clocks.test_clocks import capture_facts, log_marks, pair_up, znode_marks
@@ -112,15 +112,19 @@ def test_by_how_much_the_times_of_a_broker_jump_back_at_the_most_is_known(spark:
     of_file = {"f": 1, "g": 1, "h": 2}
     frame = spark.createDataFrame(
         [
-            ("c", of_file[file], file, offset, START + timedelta(seconds=after), f"{file}{offset}:0", "INFO", {})
+            ("c", of_file[file], file, file, offset, START + timedelta(seconds=after), f"{file}{offset}:0", "INFO", {})
             for (file, offset), after in seconds.items()
         ],
-        "cluster_id string, broker_id int, file_id string, byte_offset bigint, corrected_time timestamp,"
+        "cluster_id string, broker_id int, file_id string, source_file string, byte_offset bigint,"
+        " corrected_time timestamp,"
         " event_id string, log_level string, fields map<string,string>",
     )
-    found = cluster_evidence._set_back(frame).collect()
-    assert [tuple(row) for row in found] == [("c", 1, 7_200_000_000)]
-    spans = cluster_evidence._log_spans(frame).orderBy("file_id").collect()
+    found = set_back_logs(frame).orderBy("file_id").collect()
+    assert [(row["broker_id"], row["source_file"], row["most_back_us"]) for row in found] == [
+        (1, "f", 7_200_000_000),
+        (1, "g", 3_000_000),
+    ]
+    spans = log_spans(frame).orderBy("file_id").collect()
     assert [(row["jumps_back"], row["most_back_us"]) for row in spans] == [
         (1, 7_200_000_000),
         (1, 3_000_000),

@@ -26,7 +26,10 @@ class RegistrationSpan:
 
     interval: Interval[Registration]
     ended_before: int | None
-    ended_after: int | None = None
+
+    @property
+    def ended_after(self) -> int | None:
+        return self.interval.value.ended_after
 
 
 def broker_registrations(
@@ -81,8 +84,8 @@ def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFa
         end = max(start, latest)
         evidence = [known.evidence_id for known in (fact, lost, heard, bound) if known is not None]
         reason = _end_reason(facts, start, end, was_lost=lost is not None or heard is not None)
-        interval = Interval(start, end, Registration(reason), tuple(dict.fromkeys(evidence)), inferred)
-        spans.append(RegistrationSpan(interval, end, min(end, max(start, earliest))))
+        value = Registration(reason, min(end, max(start, earliest)))
+        spans.append(RegistrationSpan(Interval(start, end, value, tuple(dict.fromkeys(evidence)), inferred), end))
     return spans
 
 

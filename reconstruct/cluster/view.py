@@ -48,9 +48,13 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration and why it ended; None while it lasts or where nothing says."""
+    """A broker's registration and why it ended; None while it lasts or where nothing says.
+
+    ``ended_after``: it had not ended by then, µs; None where nothing tells. A transaction tells the end itself.
+    """
 
     end_reason: str | None = None
+    ended_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

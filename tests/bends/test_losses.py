@@ -12,11 +12,12 @@ from tests.support.captures.text import CaptureText
 TRIES, MANY_TRIES = 8, 850
 #: Losses that once accused: lines of a controller.log that told that a broker was gone, and of a controller's own
 #: requests beside what its broker received of them, refusals among them; what ended a reassignment. And clocks
-#: that were set with too little before it to prove it, as brokers came back and were shut down.
+#: that were set with too little before it to prove it, as brokers came back and were shut down. And snapshots between
+#: which a leader's registration ended, with the lines of its controller that told so.
 _ONCE_ACCUSED = {
     "failover-0.8.2.2": (394,),
     "failover-3.9.1": (74, 136),
-    "lifecycle-0.8.2.2": (58, 78, 86, 251, 2140, 5147, 20515),
+    "lifecycle-0.8.2.2": (58, 78, 86, 251, 2140, 5147, 20515, 130009),
     "lifecycle-1.1.1": (617, 200485),
     "lifecycle-3.9.1": (10, 45, 287, 1348),
     "unclean-0.8.2.2": (38, 57, 161),

@@ -91,7 +91,19 @@ def registered_since_list(broker_id: int, decision: StateDecision, cluster: Clus
     before, near = _lists(decision, cluster)
     latest = max((view.at for view in (*before, *near)), default=decision.at - VIEW_SLACK_US)
     instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
-    return frozenset(cluster.is_live(broker_id, max(instant, latest)) for instant in instants)
+    return frozenset[bool | None]().union(
+        *(_registered(broker_id, max(instant, latest), cluster) for instant in instants)
+    )
+
+
+def _registered(broker_id: int, instant: int, cluster: ClusterView) -> frozenset[bool | None]:
+    """Whether the broker was registered then: both where its registration ended between two sightings around."""
+    found = {cluster.is_live(broker_id, instant)}
+    for interval in cluster.liveness.get(broker_id, ()):
+        since = interval.value.ended_after
+        if since is not None and since < instant and interval.holds_at(instant):
+            found.add(False)
+    return frozenset(found)
 
 
 def _is_placed(decision: StateDecision, cluster: ClusterView) -> bool:
@@ -180,7 +192,7 @@ def _by_registrations(broker_id: int, decision: StateDecision, cluster: ClusterV
     """By the broker's registration around the instant, where no list of the controller is known: nor are requests to
     leave, then."""
     instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
-    states = {cluster.is_live(broker_id, instant) for instant in instants}
+    states = frozenset[bool | None]().union(*(_registered(broker_id, instant, cluster) for instant in instants))
     if None in states:
         return ANYTHING
     alive = {BrokerStatus.LIVE, BrokerStatus.LEAVING} if True in states else set()

@@ -90,7 +90,7 @@ def departure(
     facts.life_signs = list(signs)
     facts.process_starts = [(1, at * SECOND, f"s{at}") for at in starts]
     facts.session_timeouts_ms = {} if timeout_ms is None else {1: timeout_ms}
-    span = RegistrationSpan(Interval(0, 100 * SECOND, Registration(), ("r", "u")), 100 * SECOND, 99 * SECOND)
+    span = RegistrationSpan(Interval(0, 100 * SECOND, Registration(None, 99 * SECOND), ("r", "u")), 100 * SECOND)
     spans = [span]
     if registered_again is not None:
         again = Interval(registered_again * SECOND, None, Registration(), ("r2",))

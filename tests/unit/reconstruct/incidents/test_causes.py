@@ -14,8 +14,10 @@ SECOND = 1_000_000
 
 
 def registered(start: int, end: int | None, reason: str | None = None) -> RegistrationSpan:
-    interval = Interval(start * SECOND, end and end * SECOND, Registration(reason), (f"r{start}",))
-    return RegistrationSpan(interval, interval.end, interval.end)
+    interval = Interval(
+        start * SECOND, end and end * SECOND, Registration(reason, end and end * SECOND), (f"r{start}",)
+    )
+    return RegistrationSpan(interval, interval.end)
 
 
 def away(broker_id: int, start: int, end: int | None, lower: int | None = None) -> Absence:

@@ -174,10 +174,14 @@ def seen(
     own: bool = True,
     version: tuple[int, ...] = (1, 1, 1),
     registered: tuple[int, int] | None = None,
+    ended_after: int | None = None,
 ) -> frozenset[BrokerStatus]:
-    """Broker 2 as controller 1 saw it; lists of (seconds, controller, live brokers), and when it was registered."""
+    """Broker 2 as controller 1 saw it; lists of (seconds, controller, live brokers), and when it was registered;
+    the end is known, or with ``ended_after`` the latest possible."""
     begin, end = registered or (0, 0)
-    spans = (Interval(begin * 1_000_000, end * 1_000_000, Registration(), ("z",)),) if registered else ()
+    value = Registration(None, None if ended_after is None else ended_after * 1_000_000)
+    inferred = None if ended_after is None else "znode_snapshot"
+    spans = (Interval(begin * 1_000_000, end * 1_000_000, value, ("z",), inferred),) if registered else ()
     view = ClusterView(
         "c",
         VersionRange.exactly(v(*version)),
@@ -224,6 +228,13 @@ def test_a_broker_whose_registration_ends_soon_may_be_leaving_though_no_line_say
     assert seen(31, *both, version=(0, 8, 2), registered=(5, 39)) == set(BrokerStatus)
     assert seen(31, *both, version=(0, 8, 2), registered=(5, 29)) == {BrokerStatus.GONE}
     assert seen(31, *both, registered=(5, 39)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+
+
+def test_where_nothing_tells_when_a_registration_ended_the_broker_may_have_been_gone_before() -> None:
+    assert seen(20, registered=(5, 29)) == {BrokerStatus.LIVE, BrokerStatus.LEAVING}
+    assert seen(20, registered=(5, 29), ended_after=15) == set(BrokerStatus)
+    assert seen(20, registered=(5, 29), ended_after=22) == {BrokerStatus.LIVE, BrokerStatus.LEAVING}
+    assert seen(20, (10, 1, {1, 2}), registered=(5, 29), ended_after=15) == set(BrokerStatus)
 
 
 def test_where_the_time_is_not_the_tenure_s_nothing_is_known() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -13,13 +14,19 @@ from kafka.errors import (
     InvalidReplicationAssignmentError,
     KafkaError,
     TopicAlreadyExistsError,
+    for_code,
 )
+from kafka.protocol.admin import DescribeClusterRequest, DescribeQuorumRequest
 
+from ingest.capture.brokers import requests
+from ingest.capture.brokers.client import BrokerClient
+from ingest.capture.brokers.failures import BrokerUnreachable
+from ingest.capture.brokers.kraft_answers import quorum_error
 from jobs.lab.admin import Partition, State
 from jobs.lab.waiting import PATIENCE_S, NeverHappened
 
 Value = TypeVar("Value")
-_PREFERRED: Final = 0
+_PREFERRED, _UNCLEAN = 0, 1
 _ANSWER_MS: Final = 4_000
 _PAUSE_S: Final = 0.2
 #: Asking again changes nothing.
@@ -27,17 +34,24 @@ _FINAL: Final = (TopicAlreadyExistsError, InvalidReplicationAssignmentError, Inv
 
 
 class KraftAdmin:
-    """Asks whichever broker answers; what fails is asked again, since brokers and controllers come and go."""
+    """Asks whichever broker answers; what fails is asked again, since brokers and controllers come and go.
+
+    Of the quorum and of who is alive it is asked by the capture's own requests, in the newest version that the broker
+    knows: kafka-python's client of administrators cannot read what brokers before 3.8 answer.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
         self._client: Any = None
+        self._connection: BrokerClient | None = None
+        self._addresses = deque(address.rsplit(":", 1) for address in bootstrap.split(","))
 
     def close(self) -> None:
-        if self._client is not None:
-            with contextlib.suppress(Exception):
-                self._client.close()
-            self._client = None
+        for client in (self._client, self._connection):
+            if client is not None:
+                with contextlib.suppress(Exception):
+                    client.close()
+        self._client = self._connection = None
 
     # --- what is asked ----------------------------------------------------------------------------------------------
 
@@ -61,10 +75,11 @@ class KraftAdmin:
             raise ValueError(f"the reassignment is refused: {refused}")
 
     def elect_preferred(self, partitions: Sequence[Partition]) -> None:
-        by_topic: dict[str, list[int]] = {}
-        for topic, number in partitions:
-            by_topic.setdefault(topic, []).append(number)
-        self._ask(lambda client: client.elect_leaders(_PREFERRED, by_topic))
+        self._elect(_PREFERRED, partitions)
+
+    def elect_unclean(self, partitions: Sequence[Partition]) -> None:
+        """Elect leaders from outside of the ISR, whatever topics set."""
+        self._elect(_UNCLEAN, partitions)
 
     def delete_topic(self, topic: str) -> None:
         self._ask(lambda client: client.delete_topics([topic]))
@@ -73,13 +88,21 @@ class KraftAdmin:
 
     def controller(self) -> int | None:
         """The leader of the quorum."""
-        answer = self._ask(lambda client: client.describe_metadata_quorum())
-        leader = int(answer["topics"][0]["partitions"][0]["leader_id"])
+        answer = self._told(
+            DescribeQuorumRequest, requests.DESCRIBE_QUORUM_VERSION, requests.describe_quorum, quorum_error
+        )
+        leader = int(answer.topics[0].partitions[0].leader_id)
         return None if leader < 0 else leader
 
     def live_brokers(self) -> Collection[int]:
-        brokers = self._ask(lambda client: client.describe_cluster())["brokers"]
-        return {int(broker["broker_id"]) for broker in brokers if not broker.get("is_fenced")}  # said since 4.0
+        answer = self._told(
+            DescribeClusterRequest,
+            requests.DESCRIBE_CLUSTER_VERSION,
+            requests.describe_cluster,
+            lambda response: int(response.error_code),
+        )
+        # before 4.0 it names none that is fenced
+        return {int(one.broker_id) for one in answer.brokers if answer.version < 2 or not one.is_fenced}
 
     def topics(self) -> dict[str, dict[int, list[int]]]:
         return {
@@ -102,13 +125,47 @@ class KraftAdmin:
     def is_reassigning(self) -> bool:
         return bool(self._ask(lambda client: client.list_partition_reassignments()))
 
+    def _elect(self, kind: int, partitions: Sequence[Partition]) -> None:
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in partitions:
+            by_topic.setdefault(topic, []).append(number)
+        self._ask(lambda client: client.elect_leaders(kind, by_topic))
+
     # --- through Kafka ----------------------------------------------------------------------------------------------
 
     def _described(self) -> list[Any]:
         found: list[Any] = self._ask(lambda client: client.describe_topics())
         return found
 
+    def _told(self, request: type[Any], newest: int, made: Callable[[int], Any], error_of: Callable[[Any], int]) -> Any:
+        """A broker's answer to the newest version of a request that it knows; ``error_of`` gives Kafka's code."""
+
+        def call() -> Any:
+            if self._connection is None:
+                host, port = self._addresses[0]
+                self._addresses.rotate(-1)
+                self._connection = BrokerClient(host, int(port), {}, timeout_s=_ANSWER_MS / 1000)
+            answer = self._connection.ask(made(self._connection.required_version(request, newest)))
+            code = error_of(answer)
+            if code:
+                raise for_code(code)(f"{request.name} is refused")
+            return answer
+
+        return self._again(call)
+
     def _ask(self, call: Callable[[Any], Value]) -> Value:
+        """As :meth:`_again`, of kafka-python's client."""
+
+        def with_client() -> Value:
+            if self._client is None:
+                self._client = KafkaAdminClient(
+                    bootstrap_servers=self._bootstrap, request_timeout_ms=_ANSWER_MS, metadata_max_age_ms=1_000
+                )
+            return call(self._client)
+
+        return self._again(with_client)
+
+    def _again(self, call: Callable[[], Value]) -> Value:
         """The answer; asked again, by a new client, where nobody answers.
 
         :raises KafkaError: where the answer is an error that asking again does not change.
@@ -116,12 +173,8 @@ class KraftAdmin:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                if self._client is None:
-                    self._client = KafkaAdminClient(
-                        bootstrap_servers=self._bootstrap, request_timeout_ms=_ANSWER_MS, metadata_max_age_ms=1_000
-                    )
-                return call(self._client)
-            except (KafkaError, OSError, RuntimeError, IndexError) as error:
+                return call()
+            except (KafkaError, OSError, RuntimeError, IndexError, BrokerUnreachable) as error:
                 if isinstance(error, _FINAL):
                     raise
                 self.close()

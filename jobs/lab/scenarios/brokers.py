@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from jobs.lab.admin import Partition
+from jobs.lab.kraft_admin import KraftAdmin
 from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.stage import ORDERS, Stage
 from jobs.lab.waiting import NeverHappened, wait_for
@@ -12,6 +13,8 @@ from jobs.lab.waiting import NeverHappened, wait_for
 #: In 2.8 a leader whose AlterIsr request went to the frozen controller may not change that ISR for minutes: then the
 #: scenario goes on without it, and says so.
 _ISR_PATIENCE_S: Final = 60.0
+#: Before, a quorum's controller elects uncleanly only where it is asked to, whatever topics set (KAFKA-12670).
+_BY_ITSELF_SINCE: Final = (3, 9)
 
 
 def controlled_shutdown(stage: Stage) -> None:
@@ -107,6 +110,10 @@ def unclean_election(stage: Stage) -> None:
         stage.kill(1)
         stage.let_run(load, solo)
     stage.cluster.start(2)
+    if isinstance(stage.admin, KraftAdmin) and stage.cluster.release.number < _BY_ITSELF_SINCE:
+        stage.say("electing leaders of ledger uncleanly")
+        stage.note("unclean_election", partitions=[list(partition) for partition in ledger])
+        stage.admin.elect_unclean(ledger)
     for partition in ledger:
         stage.wait_for_leader(partition, (2,))
     with stage.produce([*ledger, *solo]) as load:

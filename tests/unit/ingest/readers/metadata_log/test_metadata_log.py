@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,29 +18,27 @@ from ingest.lake.tables.bronze import SourceKind
 from ingest.readers.metadata_log import quorum_state
 from ingest.readers.metadata_log.framing import BatchFramer
 from ingest.readers.metadata_log.record_types import control_record, metadata_record
-from ingest.readers.metadata_log.records import read, read_snapshot, records_of
+from ingest.readers.metadata_log.records import read, read_snapshot
 from ingest.readers.work import Kept, Rejected, WorkItem
 from tests import ROOT
+from tests.support import dumped
 
 #: Played on Kafka 4.1.0: topics created and deleted, a broker killed and started; and what kafka-dump-log prints of it.
 PLAYED = ROOT / "tests" / "data" / "kraft-4.1.0"
 FOLDER = PLAYED / "broker-1" / "__cluster_metadata-0"
 LOGS = sorted(FOLDER.glob("*.log"))
 SNAPSHOTS = sorted(FOLDER.glob("*.checkpoint"))
-#: kafka-dump-log's names of control records.
-CONTROL = {
-    "LeaderChange": "LeaderChangeMessage",
-    "SnapshotHeader": "SnapshotHeaderRecord",
-    "SnapshotFooter": "SnapshotFooterRecord",
-    "KRaftVersion": "KRaftVersionRecord",
-    "KRaftVoters": "VotersRecord",
-}
-DUMPED = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .*? headerKeys: \[\] (?:payload: )?(.*)$")
 
 
 def item(file: Path, data: bytes) -> WorkItem:
     kind = SourceKind.METADATA_SNAPSHOT if file.suffix == ".checkpoint" else SourceKind.METADATA_LOG
     return WorkItem(str(file), None, file.name, kind, "c", 1, "f", "f", len(data))
+
+
+def said(file: Path) -> list[dumped.DumpedRecord]:
+    """Of every record what Kafka's own tool printed."""
+    (records,) = dumped.printed((PLAYED / "dumped" / f"{file.name}.txt").read_text("utf-8")).values()
+    return records
 
 
 def blocks(data: bytes, size: int) -> Iterator[bytes]:
@@ -63,31 +59,10 @@ def reasons(found: Sequence[Kept | Rejected]) -> list[str]:
     return [one.reason for one in found if isinstance(one, Rejected)]
 
 
-def dumped(file: Path) -> list[tuple[int, int, str, dict[str, Any]]]:
-    """Offset, time, type and fields of every record, as Kafka's own tool decodes them."""
-    found = []
-    for line in (PLAYED / "dumped" / f"{file.name}.txt").read_text("utf-8").splitlines():
-        if (match := DUMPED.match(line)) is not None:
-            if match[3].startswith("{"):
-                said = json.loads(match[3])
-                name, fields = "".join(map(str.capitalize, said["type"].split("_"))), said["data"]
-            else:
-                name, _, text = match[3].partition(" ")
-                name, fields = CONTROL[name.rstrip(":")], json.loads(text)
-            found.append((int(match[1]), int(match[2]), name, fields))
-    return found
-
-
 @pytest.mark.parametrize("file", [*LOGS, *SNAPSHOTS], ids=lambda file: file.name)
 def test_every_record_is_what_kafka_s_own_tool_prints(file: Path) -> None:
-    framer = BatchFramer()
-    batches = [*framer.take(file.read_bytes()), *framer.finish()]
-    found = [
-        (record.offset, record.timestamp_ms, record.decoded.record_type, record.decoded.fields)
-        for batch in batches
-        for record in records_of(batch.data)
-    ]
-    assert found == dumped(file)
+    found = dumped.read(file)
+    assert dumped.read_otherwise(found, said(file)) == []
     assert len(found) > 10
 
 
@@ -100,7 +75,7 @@ def test_places_are_the_file_and_offsets_have_no_gap(file: Path) -> None:
     values = kept(found)
     if file.suffix == ".log":
         assert [one["offset"] for one in values[1:]] == [one["last_offset"] + 1 for one in values[:-1]]
-        assert sum(one["last_offset"] - one["offset"] + 1 for one in values) == len(dumped(file))
+        assert sum(one["last_offset"] - one["offset"] + 1 for one in values) == len(said(file))
         assert all(one["last_offset"] == one["offset"] or one["record_type"] == "NoOpRecord" for one in values)
     else:
         assert [one["position"] for one in values] == list(range(len(values)))

@@ -2,7 +2,7 @@
 
 Without a target, lists them. What it finds is written below ``.cache/fuzz/TARGET/``: give such a file as ``--input``
 to see it again, and add it to ``tests/unit/fuzz/test_found.py``. Exit codes: 0 nothing found, 77 a promise is broken,
-70 an input took longer than its limit, 71 too much memory.
+70 an input took longer than its limit, 71 too much memory. :mod:`tests.fuzz.blind` tries more in less time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("target", nargs="?", choices=list(TARGETS))
     parser.add_argument("--seconds", type=int, help="stop after so many seconds (60 unless --runs is given)")
     parser.add_argument("--runs", type=int, help="stop after so many inputs")
-    parser.add_argument("--max-bytes", type=int, default=20_000, help="no input is longer")
+    parser.add_argument("--max-bytes", type=int, default=2_000, help="no input is longer")
     parser.add_argument("--seed", type=int, default=1, help="of the choices that are made at random")
     parser.add_argument("--input", type=Path, help="run the target on this file alone")
     options = parser.parse_args(arguments)

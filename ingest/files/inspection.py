@@ -9,6 +9,7 @@ Knows nothing of Spark: :func:`inspect` takes a location and gives one :class:`I
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -39,6 +40,8 @@ _WITHOUT_COPY_TIME: Final = (
     SourceKind.CLUSTER_DESCRIPTION,
     SourceKind.CAPTURE_GAP,
 )
+#: What to do where not the file is at fault.
+_OURS: Final = "let more files be open (`ulimit -n`), then ingest it again"
 #: What marks a line of the other channel where a wrapper names no process.
 _STDERR: Final = b" stderr "
 
@@ -61,8 +64,8 @@ def inspect(found: ListedFile, split_bytes: int = SPLIT_BYTES, *, is_final: bool
     except FileNotFoundError:
         return  # rotated away or deleted since it was listed: there is no such file
     except OSError as error:
-        why = error.strerror or str(error)
-        yield _unread(found, None, "none", f"the file cannot be read ({why}): check its permissions and its disk")
+        remedy = _OURS if error.errno in (errno.EMFILE, errno.ENFILE) else "check its permissions and its disk"
+        yield _unread(found, None, "none", f"the file cannot be read ({error.strerror or error}): {remedy}")
 
 
 def _unread(found: ListedFile, member: str | None, compression: str, reason: str) -> Inspected:

@@ -80,6 +80,26 @@ def test_compressed_three_times_is_read_and_four_times_refused(tmp_path: Path) -
     assert (found.member, found.compression, found.problem) == (None, "bzip2", nesting.TOO_MANY_LAYERS)
 
 
+@pytest.mark.parametrize("packed", ["tar", "zip", "tar.gz", "gzip", "zip of two"])
+def test_an_archive_that_goes_on_in_itself_ends_at_the_depth_that_is_read(packed: str, tmp_path: Path) -> None:
+    """As one that holds itself would go on for ever: what is below the third archive is not even looked at."""
+    pack = {
+        "tar": lambda data: tar({"log": LINE, "self": data}),
+        "zip": lambda data: zipped({"log": LINE, "self": data}),
+        "tar.gz": lambda data: COMPRESS["gzip"](tar({"log": LINE, "self": data})),
+        "gzip": COMPRESS["gzip"],
+        "zip of two": lambda data: zipped({"log": LINE, "self": data, "again": data}),
+    }[packed]
+    data = LINE
+    for _ in range(8 if packed == "zip of two" else 40):
+        data = pack(data)
+    found = take(data, tmp_path)
+    problems = [item.problem for item in found if item.problem is not None]
+    assert set(problems) == {nesting.TOO_MANY_LAYERS if packed == "gzip" else nesting.TOO_DEEP}
+    assert len(problems) == (8 if packed == "zip of two" else 1)
+    assert len(found) - len(problems) == {"gzip": 0, "zip of two": 7}.get(packed, 3)
+
+
 def test_members_of_one_name_stay_apart(tmp_path: Path) -> None:
     data = tar({"a": b"1"})[:1024] + tar({"a": b"2"})[:1024] + tar({"a#2": b"x", "a/": b"y"})
     found = take(data + tar({"a": b"3", "../a": b"", "./a": b"4"}), tmp_path)

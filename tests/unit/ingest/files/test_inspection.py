@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import hashlib
 import io
 import os
+import resource
 import tarfile
 from pathlib import Path
 
@@ -41,6 +44,49 @@ def test_a_file_that_cannot_be_opened_is_rejected_with_a_sentence(monkeypatch: p
     (item,) = inspect(ListedFile("/c/server.log", "server.log"))
     assert item.status == "rejected"
     assert item.reason == "the file cannot be read (Permission denied): check its permissions and its disk"
+
+
+def test_out_of_file_handles_says_so_and_the_file_is_read_the_next_time(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(LINE)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/dev/fd")))
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        (item,) = inspect(ListedFile(str(path), "server.log"))
+    finally:
+        for handle in held:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert item.status == "rejected"
+    assert item.reason == (
+        "the file cannot be read (Too many open files): let more files be open (`ulimit -n`), then ingest it again"
+    )
+    (item,) = inspect(ListedFile(str(path), "server.log"))
+    assert (item.status, item.size_bytes) == ("ingested", len(LINE))
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_what_is_left_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes that were read are those that are told of, whatever else the file was or becomes."""
+    path, opened = tmp_path / "server.log", storage.open_stream
+    path.write_bytes(LINE * 100_000)
+
+    def cut(location: str, offset: int = 0) -> storage.ByteStream:
+        stream = opened(location, offset)
+        os.truncate(location, len(LINE) * 10)
+        return stream
+
+    monkeypatch.setattr(storage, "open_stream", cut)
+    (item,) = inspect(ListedFile(str(path), "server.log"))
+    assert item.status == "ingested"
+    assert item.content_hash == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert item.size_bytes == len(LINE) * 10
 
 
 def test_splits_are_at_records_and_know_their_line(tmp_path: Path) -> None:

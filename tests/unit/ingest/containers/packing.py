@@ -8,6 +8,7 @@ import io
 import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -88,3 +89,33 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED, *, 
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name), data, method)
     return bytes(held.data) if isinstance(held, _Unseekable) else held.getvalue()
+
+
+def gzip_quine(name: bytes = b"self") -> bytes:
+    """A gzip file that unpacks to itself: of units of five bytes, each a stored block's header or a block that repeats
+    the last 20 bytes. Its checksum, which it holds twice, solves a linear equation."""
+    assert len(name) == 4
+    head = b"\x1f\x8b\x08\x08" + bytes(6) + name + b"\0"
+    stored, repeat, last = b"\0\x14\0\xeb\xff", _repeat_20(), b"\1\0\0\xff\xff"
+
+    def made(checksum: int) -> bytes:
+        end = repeat + last + checksum.to_bytes(4, "little") + (120).to_bytes(4, "little") + bytes(2)
+        return (head + stored) * 2 + repeat + stored + (repeat + stored) * 2 + repeat + stored + end * 2
+
+    nothing = zlib.crc32(made(0))
+    rows = [(zlib.crc32(made(1 << bit)) ^ nothing ^ (1 << bit), 1 << bit) for bit in range(32)]
+    wanted, checksum = nothing, 0
+    for bit in range(32):
+        pivot = next((row for row in rows if row[0] >> bit & 1), None)
+        assert pivot is not None, "no checksum fits: give another name"
+        rows = [(a ^ pivot[0], c ^ pivot[1]) if a >> bit & 1 else (a, c) for a, c in rows if (a, c) != pivot]
+        if wanted >> bit & 1:
+            wanted, checksum = wanted ^ pivot[0], checksum ^ pivot[1]
+    return made(checksum)
+
+
+def _repeat_20() -> bytes:
+    """A block of fixed codes: twice ten bytes of 20 before, and its end."""
+    ten_of_twenty = "0001000" + "01000" + "110"  # the last are the distance's own bits, the lowest first
+    bits = "010" + ten_of_twenty * 2 + "0000000"
+    return bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, 40, 8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ingest.containers import contents, nesting, zip_archives
 from ingest.lake.tables.bronze import COMPRESSIONS
-from tests.unit.ingest.containers.packing import COMPRESS, LINE, TAR_OF, take, tar, whole, zipped
+from tests.unit.ingest.containers.packing import COMPRESS, LINE, TAR_OF, gzip_quine, take, tar, whole, zipped
 
 
 @pytest.mark.parametrize("outer", [tar, zipped])
@@ -98,6 +99,14 @@ def test_an_archive_that_goes_on_in_itself_ends_at_the_depth_that_is_read(packed
     assert set(problems) == {nesting.TOO_MANY_LAYERS if packed == "gzip" else nesting.TOO_DEEP}
     assert len(problems) == (8 if packed == "zip of two" else 1)
     assert len(found) - len(problems) == {"gzip": 0, "zip of two": 7}.get(packed, 3)
+
+
+def test_a_file_that_unpacks_to_itself_ends_with_a_row(tmp_path: Path) -> None:
+    quine = gzip_quine()
+    assert gzip.decompress(quine) == quine
+    for data, member in ((quine, None), (tar({"x": quine}), "x"), (zipped({"x": quine}), "x")):
+        (found,) = take(data, tmp_path)
+        assert (found.member, found.problem, found.data) == (member, nesting.TOO_MANY_LAYERS, b"")
 
 
 def test_members_of_one_name_stay_apart(tmp_path: Path) -> None:

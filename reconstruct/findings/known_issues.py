@@ -41,6 +41,9 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # A replica joins the ISR before it has what the leader's epoch began with: a member of the ISR does not have what
     # the leader showed as committed, after successive elections.
     "KAFKA-7128": KnownIssue(OLDEST, v(2, 1), ("R33",)),
+    # A follower that missed a leader epoch, and whose leader is the same after it, cuts nothing: it holds records of the
+    # epoch before where the other replicas have the one that it missed.
+    "KAFKA-7164": KnownIssue(v(0, 11), v(2, 1), ("R36",)),
     # A new leader without records of its epoch answers that it does not know the epoch: after a clean election a
     # replica cuts its log to its high watermark though both sides know leader epochs, and committed records are gone.
     "KAFKA-7415": KnownIssue(v(0, 11), v(2, 1), ("R35",)),
@@ -59,10 +62,18 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # An administrator's tool from before 2.8 writes a topic's znode without its id when it adds partitions; the next
     # controller gives the topic another id, and brokers refuse requests that name it.
     "KAFKA-14190": KnownIssue(v(2, 8), None, ("R21",)),
+    # A controller of an older inter-broker protocol writes a topic's znode without its id; the next one gives the topic
+    # another, and brokers refuse requests that name it.
+    "KAFKA-12835": KnownIssue(v(2, 8), v(2, 8, 1), ("R21",)),
     # Under min.insync.replicas the high watermark stands still, and a replica joins the ISR that has reached it,
     # however far the log goes on: it leaves again for lag, and so on.
     "KAFKA-19996": KnownIssue(v(3, 7), None, ("R38",)),
 }
+
+
+def any_of(version: VersionRange, *issues: str) -> str | None:
+    """Those of several bugs with one signature that the cluster may have, as :func:`known_issue` words each."""
+    return ", ".join(filter(None, (known_issue(issue, version) for issue in issues))) or None
 
 
 def known_issue(issue: str, version: VersionRange) -> str | None:

@@ -36,6 +36,7 @@ _MORE: Final = {
 _ONCE_MISSED: Final = {
     "failover-0.8.2.2": (
         ("good_request_refused", "broker-1/logs/state-change.log:191 epoch 1 against 3"),  # later written to the znode
+        ("fetches_from_a_stranger", "orders-1 broker-2/logs/server.log:300"),  # told of the same epoch again, later
     ),
     "failover-1.1.1": (
         ("update_metadata_not_sent", "broker-3/logs/state-change.log:124 to 2"),  # asked for by no transition

@@ -236,4 +236,5 @@ def _judge_gaps(case: OffsetCase, one: Lineage, other: Lineage, verdicts: Verdic
             f" {following.offset - 1}; in replica {own.replica_id}'s these offsets are of epoch {before[-1]}."
             " Unless the topic is compacted, the two logs differ there."
         )
-        verdicts.broken(_conflict_between(case, entry, own, expected, observed, text))
+        issue = known_issue("KAFKA-7164", case.version)
+        verdicts.broken(_conflict_between(case, entry, own, expected, observed, text, issue))

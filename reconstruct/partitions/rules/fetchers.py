@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
+from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Verdicts
 from reconstruct.partitions.case import Case
@@ -31,7 +32,7 @@ def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
             verdicts.unjudged("R26")
             continue
         roles = [(c.at, c.role.leader_epoch) for c in case.role_changes if c.broker_id == broker_id]
-        epochs = [(at, epoch) for at, epoch in roles if epoch is not None]
+        epochs = _Told([(at, epoch) for at, epoch in roles if epoch is not None], _received(case, broker_id))
         for span in timeline:
             if span.state == FETCHING and span.leader is not None:
                 _judge_leader(case, span, _WHILE_HANDLED_US, epochs, leaders, verdicts)
@@ -39,6 +40,25 @@ def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
             _judge_leader(case, span, _IN_FLIGHT_US, epochs, leaders, verdicts)
         if timeline and timeline[-1].state == FAILED:
             _judge_given_up(case, timeline[-1], verdicts)
+
+
+class _Told(NamedTuple):
+    """When a broker was told of which leader epoch: by what it became, and by each request that reached it."""
+
+    roles: Sequence[tuple[int, int]]
+    received: Sequence[tuple[int, int]]
+
+
+def _received(case: Case, broker_id: int) -> list[tuple[int, int]]:
+    """Of each LeaderAndIsr of the controller that held then the instant and the leader epoch: no request before it had
+    a higher one, since a controller begins from what ZooKeeper has, and raises epochs only."""
+    found = []
+    for fact in case.facts_of_brokers.get(broker_id, ()):
+        if fact.kind == EventType.LEADER_AND_ISR_RECEIVED and fact.leader_epoch is not None:
+            tenure = case.cluster.tenure_at(fact.at)
+            if tenure is not None and tenure.controller_epoch == fact.controller_epoch:
+                found.append((fact.at, fact.leader_epoch))
+    return found
 
 
 def _leaders(case: Case) -> dict[int, set[int]]:
@@ -72,16 +92,16 @@ def _judge_leader(
     case: Case,
     span: Fetching,
     slack: int,
-    epochs: Sequence[tuple[int, int]],
+    told: _Told,
     leaders: Mapping[int, set[int]],
     verdicts: Verdicts,
 ) -> None:
     """By the order of the broker's own logs: only the leaders of the epochs that it was told of around the line may be
     meant, and of each of them it must be known who led."""
-    before = [epoch for at, epoch in epochs if at < span.start - slack]
-    near = [epoch for at, epoch in epochs if abs(at - span.start) <= slack]
-    after = [epoch for at, epoch in epochs if at > span.start + slack]
-    last = min(after, default=None)
+    before = [epoch for at, epoch in told.roles if at < span.start - slack]
+    near = [epoch for at, epoch in told.roles if abs(at - span.start) <= slack]
+    after = [epoch for at, epoch in (*told.roles, *told.received) if at > span.start + slack]
+    last = min((epoch for epoch in after if epoch >= max((*before, *near), default=0)), default=None)
     if last is None and near and _is_written_after(case, max(near), span.start + slack):
         last = max(near)
     possible = range(max(before, default=0), (-1 if last is None else last) + 1)

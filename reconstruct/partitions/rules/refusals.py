@@ -12,7 +12,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
-from reconstruct.findings.known_issues import known_issue
+from reconstruct.findings.known_issues import any_of
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import LEADER_DURING_DELETE
 from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
@@ -82,7 +82,7 @@ def _judge_topic_ids(case: Case, broker_id: int, facts: Sequence[Evidence], verd
                 " another id of the topic than its log has: the topic lost its id, or was created again while the"
                 " broker kept the old replica. It follows no leader until the ids agree.",
                 tuple(fact.evidence_id for fact in refused[:8]),
-                known_issue("KAFKA-14190", case.cluster.version),
+                any_of(case.cluster.version, "KAFKA-12835", "KAFKA-14190"),
             )
         )
 

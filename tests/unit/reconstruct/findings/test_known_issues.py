@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ingest.lake.tables.bronze import SourceKind
 from reconstruct.cluster.bounces import judge_bounces
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.evidence import BrokerFact
@@ -11,7 +12,7 @@ from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, LiveView, Tenure
 from reconstruct.findings.known_issues import KNOWN_ISSUES, known_issue
 from reconstruct.findings.verdicts import Finding, Verdicts
-from reconstruct.model.versions import NEWEST, VersionRange, v
+from reconstruct.model.versions import NEWEST, KafkaVersion, VersionRange, v
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
@@ -175,10 +176,37 @@ def test_a_broker_that_refuses_another_id_of_its_topic_is_a_finding() -> None:
     refused = Evidence(
         "e", "leader_and_isr_failed", SECOND, source_kind="state_change_log", shape_id="SC-RM-103", broker_id=2
     )
-    found = fold_partition("t", [refused], ClusterView("c", VersionRange.exactly(v(3, 2)))).verdicts.findings
-    assert [(f.divergence_type, f.severity, f.known_issue) for f in found] == [
-        ("topic_id_differs", "warning", "KAFKA-14190 (since 2.8, not fixed)")
+    for version, issues in (
+        (v(3, 2), "KAFKA-14190 (since 2.8, not fixed)"),
+        (v(2, 8), "KAFKA-12835 (since 2.8, fixed in 2.8.1), KAFKA-14190 (since 2.8, not fixed)"),
+    ):
+        found = fold_partition("t", [refused], ClusterView("c", VersionRange.exactly(version))).verdicts.findings
+        assert [(f.divergence_type, f.severity, f.known_issue) for f in found] == [
+            ("topic_id_differs", "warning", issues)
+        ]
+
+
+@pytest.mark.parametrize(("version", "issue"), [(v(1, 1), "KAFKA-7164 (since 0.11, fixed in 2.1)"), (v(2, 1), None)])
+def test_a_replica_that_missed_an_epoch_and_kept_its_records_is_a_finding(
+    version: KafkaVersion, issue: str | None
+) -> None:
+    """Epoch 1 has offsets 10 to 19 on replica 1; on replica 2 they are of epoch 0."""
+    begins = {1: ((0, 0), (1, 10), (2, 20), (3, 30)), 2: ((0, 0), (2, 20), (3, 30))}
+    entries = [
+        OffsetObservation(
+            replica,
+            oe.EPOCH_START,
+            offset,
+            SECOND,
+            leader_epoch=epoch,
+            source=SourceKind.LEADER_EPOCH_CHECKPOINT,
+            evidence_id=f"{replica}-{epoch}",
+        )
+        for replica, lineage in begins.items()
+        for epoch, offset in lineage
     ]
+    (found,) = offset_findings(OffsetEvidence(entries, []), [], VersionRange.exactly(version))
+    assert (found.divergence_type, found.known_issue) == ("epoch_lineage_conflict", issue)
 
 
 def reassigned(version: VersionRange, *more: Evidence, tenure_from: int = 0) -> list[Finding]:

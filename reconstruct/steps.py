@@ -228,8 +228,8 @@ def fold_each_partition(run: Run) -> None:
 
 def bound_offsets(run: Run) -> None:
     """What is proven of each replica's offsets, and what elections lost."""
-    events, snapshots, configs = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS, b.BROKER_CONFIGS)
-    run.contexts = offset_contexts(run.views, events, snapshots, configs, run.inputs.clocks)
+    events, snapshots = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS)
+    run.contexts = offset_contexts(run.views, events, snapshots, run.inputs.clocks)
     files, decided, segments = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE, b.LOG_SEGMENTS)
     inputs = run.inputs
     evidence = offset_evidence(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.shapes import partition_lists, quorum_values, server_values, structs, values
+from ingest.shapes import broker_settings, partition_lists, quorum_values, server_values, structs, values
 from ingest.shapes.values import Fields, searched
 
 #: Topic names are made of these; the partition follows the last hyphen.
@@ -114,6 +114,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "topic_partitions": Kind(r".*?", value=values.topic_partitions, is_long=True),
     "out_of_sync": Kind(r"\(brokerId: .*?\)", value=values.out_of_sync),
     # kinds that give fields of their own
+    "broker_settings": Kind(r"(?:\s.*)?", fields=broker_settings.listed, is_long=True),
+    "overridden_setting": Kind(r"[\w.-]+ is overridden to.*?", fields=broker_settings.overridden),
     "speaker": Kind(SPEAKER, fields=server_values.speaker),
     "log_name": Kind(r"[\w.-]+", fields=server_values.log_name),
     "some_log_name": Kind(r"\S+?", fields=server_values.log_name),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.evidence import ClusterFacts, LifeSign
 from reconstruct.cluster.view import Departure
@@ -50,13 +51,14 @@ def silent_since(facts: ClusterFacts, broker_id: int, span: RegistrationSpan) ->
     for pings that were late. None where its configuration does not give the timeout, or the session may have been
     closed: the broker was asked to be shut down, or no line of its start proves that its log would tell.
     """
-    timeout_ms, end = facts.session_timeouts_ms.get(broker_id), span.interval.end
+    own, end = facts.configuration_of(broker_id), span.interval.end
+    timeout_ms = None if own is None else own.number(BrokerSetting.SESSION_TIMEOUT, span.interval.start, -1)
     has_start = any(id_ == broker_id and at <= span.interval.start for id_, at, _ in facts.process_starts)
     was_asked = any(
         fact.broker_id == broker_id and fact.kind == "shutdown_requested" and span.interval.holds_at(fact.at)
         for fact in facts.brokers
     )
-    if timeout_ms is None or end is None or not has_start or was_asked:
+    if timeout_ms is None or timeout_ms < 0 or end is None or not has_start or was_asked:
         return None
     return end - min(timeout_ms, _LONGEST_TIMEOUT_MS) * 1000 // 2
 

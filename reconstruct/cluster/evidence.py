@@ -7,13 +7,12 @@ from typing import Final
 
 from ingest.shapes import versions_of
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.settings import SettingChange, SettingsOverTime
+from reconstruct.cluster.settings import Configuration, OwnSettings, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.model.versions import (
     DYNAMIC_BROKER_SETTINGS_SINCE,
     NEWEST,
     OLDEST,
-    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
     KafkaVersion,
     VersionRange,
     release_of_level,
@@ -130,9 +129,6 @@ class ClusterFacts:
     process_starts: list[tuple[int, int, str]] = field(default_factory=list)
     life_signs: list[LifeSign] = field(default_factory=list)
     take_over_lines: list[TakeOverLine] = field(default_factory=list)
-    #: zookeeper.session.timeout.ms of the brokers whose configuration gives it.
-    session_timeouts_ms: dict[int, int] = field(default_factory=dict)
-    fetcher_counts: dict[int, int] = field(default_factory=dict)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     #: the brokers in whose state-change log or server log times jump back, and by how much at the most, µs.
@@ -145,8 +141,7 @@ class ClusterFacts:
     broker_settings: dict[int, list[SettingChange]] = field(default_factory=dict)
     #: a topic of which nothing is known there sets nothing: the cluster's metadata log was given.
     has_all_settings: bool = False
-    broker_min_isr: dict[int, int] = field(default_factory=dict)
-    broker_unclean: dict[int, bool | None] = field(default_factory=dict)
+    own_settings: OwnSettings = field(default_factory=OwnSettings)
 
     @property
     def settings(self) -> SettingsOverTime:
@@ -157,6 +152,16 @@ class ClusterFacts:
             {broker: sorted(changes, key=lambda change: change.at) for broker, changes in brokers.items()},
             self.has_all_settings,
         )
+
+    def configuration_of(self, broker_id: int) -> Configuration | None:
+        """What its own configuration held when; None where no copy and no print is known."""
+        return self.own_settings.of_broker(broker_id, (at for id_, at, _ in self.process_starts if id_ == broker_id))
+
+    @property
+    def configurations(self) -> dict[int, Configuration]:
+        """By broker, of those of which a copy or a print is known."""
+        found = ((broker_id, self.configuration_of(broker_id)) for broker_id in self.own_settings.brokers)
+        return {broker_id: own for broker_id, own in found if own is not None}
 
     @property
     def version(self) -> VersionRange:
@@ -171,14 +176,3 @@ class ClusterFacts:
         low, high = max(lows, default=OLDEST), min(highs, default=NEWEST)
         # several versions wrote these logs: only the widest range is certain
         return VersionRange(low, high) if low <= high else VersionRange(min(lows), max(highs))
-
-    @property
-    def unclean_election(self) -> bool | None:
-        """The brokers' own unclean.leader.election.enable; None where none was given or they differ."""
-        is_default = None
-        if self.version.is_before(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
-            is_default = True
-        elif self.version.is_since(UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE):
-            is_default = False
-        values = {is_default if given is None else given for given in self.broker_unclean.values()}
-        return values.pop() if len(values) == 1 else None

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
 from reconstruct.metadata_log.evidence import LEADER_CHANGE, LogRow
 from reconstruct.metadata_log.timeline import MetadataChange
 from reconstruct.model.metadata_log.values import BrokerState, ConfigResource, ConfigState, Kind
 
-MIN_ISR: Final = "min.insync.replicas"
-UNCLEAN: Final = "unclean.leader.election.enable"
+MIN_ISR: Final = BrokerSetting.MIN_ISR.value
+UNCLEAN: Final = BrokerSetting.UNCLEAN.value
 
 
 def elected_controllers(rows: Iterable[LogRow]) -> Iterator[ControllerFact]:

@@ -7,8 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.cluster.generations import RECREATION_US
-from reconstruct.cluster.settings import Known, SettingsOverTime
+from reconstruct.cluster.settings import (
+    LAG_MESSAGES_DEFAULT,
+    Configuration,
+    Known,
+    SettingsOverTime,
+    lag_time_us,
+    unclean_election,
+)
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
@@ -17,8 +25,8 @@ from reconstruct.time.intervals import Interval
 _SLACK_US: Final = 5_000_000
 #: The fields that note by which broker, topic or record they are asked.
 _BY_KEY: Final = (
-    *("liveness", "departures", "broker_min_insync_replicas"),
-    *("fetcher_counts", "process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back"),
+    *("liveness", "departures", "configurations"),
+    *("process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back"),
 )
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
@@ -131,16 +139,10 @@ class ClusterView:
     departures: Mapping[int, tuple[Departure, ...]] = field(default_factory=dict)
     #: when the cluster was created again in the same folders.
     recreations: tuple[int, ...] = ()
-    #: the brokers' own min.insync.replicas, where their configuration was given (Kafka's default is 1).
-    broker_min_insync_replicas: Mapping[int, int] = field(default_factory=dict)
-
-    #: the brokers' own num.replica.fetchers, where their configuration was given (Kafka's default is 1).
-    fetcher_counts: Mapping[int, int] = field(default_factory=dict)
-
-    #: what znodes below /config and ConfigRecords set, with their times: it goes before what brokers' files have.
+    #: what brokers' own configurations held when, where a file or a start's print says it.
+    configurations: Mapping[int, Configuration] = field(default_factory=dict)
+    #: what znodes below /config and ConfigRecords set, with their times: it goes before what brokers' own have.
     settings: SettingsOverTime = field(default_factory=SettingsOverTime)
-    #: the brokers' own setting, the version's default included; None where their configuration was not given.
-    broker_unclean_election: bool | None = None
     #: when each broker's process started, and the record that says so.
     process_starts: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)
     #: when each broker asked to be shut down, and the record that says so.
@@ -171,7 +173,7 @@ class ClusterView:
     def answer(self, fact: str, /, *asked: Any) -> object:
         """The answer to a question that was noted. A log answers for a span of time with what it covers of that."""
         if fact == ALWAYS:
-            return self.version, self.tenures, self.recreations, self.broker_unclean_election, self.settings
+            return self.version, self.tenures, self.recreations, self.settings
         if fact == "logs" and len(asked) == 3:
             broker_id, start, end = asked
             return broker_id in self.lossy_logs, sorted(
@@ -233,24 +235,60 @@ class ClusterView:
         if at is not None:
             once = self._unclean_at(topic, at)
             return None if isinstance(once, Known) else once
-        every = [self._unclean_at(topic, instant) for instant in [0, *self.settings.changes(topic)]]
+        own = (at for each in self.configurations.values() for at in each.changes(BrokerSetting.UNCLEAN))
+        every = [self._unclean_at(topic, instant) for instant in [0, *self.settings.changes(topic), *own]]
         over_time = {one for one in every if not isinstance(one, Known)}
         return over_time.pop() if len(over_time) == 1 else None
 
     def _unclean_at(self, topic: str, at: int) -> bool | Known | None:
         is_told = topic in self.settings.topics or self.settings.brokers
         found = self.settings.unclean_election(topic, at) if is_told else None
-        return self.broker_unclean_election if found is None else found
+        if found is not None:
+            return found
+        every = {self._own_unclean_at(broker_id, own, at) for broker_id, own in self.configurations.items()}
+        one = every - {Known.NOT}
+        return one.pop() if len(one) == 1 else Known.NOT
+
+    def _own_unclean_at(self, broker_id: int, own: Configuration, at: int) -> bool | Known:
+        printed_at = own.printed_at(BrokerSetting.UNCLEAN, at)
+        if printed_at is not None and self.settings.of_broker(broker_id, printed_at, "unclean_election") is not None:
+            return Known.NOT  # what was printed was /config/brokers', which has it no more
+        return unclean_election(own, at, self.version)
+
+    def min_isr_changes(self, topic: str, leader: int) -> list[int]:
+        """The instants at which min.insync.replicas of a topic's partitions that ``leader`` leads may have changed."""
+        own = self.configurations.get(leader)
+        return sorted({*self.settings.changes(topic), *(own.changes(BrokerSetting.MIN_ISR) if own is not None else ())})
 
     def min_isr(self, topic: str, leader: int, start: int, end: int | None = None) -> int | None:
         """min.insync.replicas of a partition of ``topic`` that ``leader`` leads, from ``start`` to ``end``; None where
-        nothing says what held then, or where it changed meanwhile. A broker's file is taken to have been the same."""
-        instants = [start, *(at for at in self.settings.changes(topic) if start < at and (end is None or at < end))]
-        found = {self.settings.min_insync_replicas(topic, leader, at) for at in instants}
-        one = found.pop() if len(found) == 1 else Known.NOT
-        if isinstance(one, Known):
+        nothing says what held then, or where it changed meanwhile."""
+        changes = self.min_isr_changes(topic, leader)
+        instants = [start, *(at for at in changes if start < at and (end is None or at < end))]
+        found = {self._min_isr_at(topic, leader, at) for at in instants}
+        return found.pop() if len(found) == 1 else None
+
+    def _min_isr_at(self, topic: str, leader: int, at: int) -> int | None:
+        found = self.settings.min_insync_replicas(topic, leader, at)
+        if found is not None:
+            return None if isinstance(found, Known) else found
+        own = self.configurations.get(leader)
+        if own is None:
             return None
-        return self.broker_min_insync_replicas.get(leader) if one is None else one
+        printed_at = own.printed_at(BrokerSetting.MIN_ISR, at)
+        if printed_at is not None and self.settings.of_broker(leader, printed_at, "min_insync_replicas") is not None:
+            return None  # what was printed was /config/brokers', which has it no more
+        return own.number(BrokerSetting.MIN_ISR, at, 1)
+
+    def lag_messages(self, broker_id: int, at: int) -> int | None:
+        """0.8's replica.lag.max.messages of a broker at ``at``; None where it is not known."""
+        own = self.configurations.get(broker_id)
+        return None if own is None else own.number(BrokerSetting.LAG_MESSAGES, at, LAG_MESSAGES_DEFAULT)
+
+    def lag_time_us(self, broker_id: int, at: int) -> int | None:
+        """replica.lag.time.max.ms of a broker at ``at``, in µs; None where it is not known."""
+        own = self.configurations.get(broker_id)
+        return None if own is None else lag_time_us(own, at, self.version)
 
     def at_generation_of(self, instant: int) -> ClusterView:
         """The view of the generation of the cluster that ``instant`` falls into: one created again counts anew."""

@@ -41,8 +41,8 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # A replica joins the ISR before it has what the leader's epoch began with: a member of the ISR does not have what
     # the leader showed as committed, after successive elections.
     "KAFKA-7128": KnownIssue(OLDEST, v(2, 1), ("R33",)),
-    # A follower that missed a leader epoch, and whose leader is the same after it, cuts nothing: it holds records of the
-    # epoch before where the other replicas have the one that it missed.
+    # A follower that missed a leader epoch, and whose leader is the same after it, cuts nothing: it holds records of
+    # the epoch before where the other replicas have the one that it missed.
     "KAFKA-7164": KnownIssue(v(0, 11), v(2, 1), ("R36",)),
     # A new leader without records of its epoch answers that it does not know the epoch: after a clean election a
     # replica cuts its log to its high watermark though both sides know leader epochs, and committed records are gone.

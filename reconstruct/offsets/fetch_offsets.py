@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from reconstruct.cluster.settings import Configuration, truncates_on_fetch
 from reconstruct.model.versions import (
     FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE,
     FETCHES_BEGIN_AT_LOG_END_SINCE,
@@ -24,12 +25,12 @@ _ROLES = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STA
 
 
 def with_fetch_offsets(
-    evidence: OffsetEvidence, version: VersionRange, truncates_on_fetch: Mapping[int, bool]
+    evidence: OffsetEvidence, version: VersionRange, configurations: Mapping[int, Configuration]
 ) -> OffsetEvidence:
     """Each fetch offset as the sighting that it is in a cluster of ``version``; those that may be of either are left
     out.
 
-    ``truncates_on_fetch``: by broker, whether its inter-broker protocol is 2.7 or later, where its settings are known.
+    ``configurations`` by broker, where they are known: whether its inter-broker protocol was 2.7 or later.
     """
     if all(observation.offset_kind != oe.FETCH_OFFSET for observation in evidence.observations):
         return evidence
@@ -38,26 +39,29 @@ def with_fetch_offsets(
         if observation.offset_kind != oe.FETCH_OFFSET:
             result.append(observation)
             continue
-        read = _read(observation, evidence, version, truncates_on_fetch.get(observation.replica_id))
+        own = configurations.get(observation.replica_id)
+        read = _read(
+            observation, evidence, version, None if own is None else truncates_on_fetch(own, observation.observed_at)
+        )
         if read is not None:
             result.append(read)
     return replace(evidence, observations=result)
 
 
 def _read(
-    observation: OffsetObservation, evidence: OffsetEvidence, version: VersionRange, truncates_on_fetch: bool | None
+    observation: OffsetObservation, evidence: OffsetEvidence, version: VersionRange, is_truncating: bool | None
 ) -> OffsetObservation | None:
     if version.is_before(FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE):
         return replace(observation, offset_kind=oe.LOG_END_OFFSET)
     is_again = _is_added_again(observation, evidence)
     if version.is_before(FETCHES_BEGIN_AT_LOG_END_SINCE) or (
-        version.is_since(FETCHES_BEGIN_AT_LOG_END_SINCE) and truncates_on_fetch is False
+        version.is_since(FETCHES_BEGIN_AT_LOG_END_SINCE) and is_truncating is False
     ):
         is_high_watermark = not is_again and version.is_since(FETCHES_BEGIN_AT_HIGH_WATERMARK_SINCE)
         return replace(observation, offset_kind=oe.HIGH_WATERMARK) if is_high_watermark else None
     if version.may_be_before(FETCHES_BEGIN_AT_LOG_END_SINCE):
         return None
-    is_exact = not is_again and truncates_on_fetch is True and _knows_epoch(observation, evidence)
+    is_exact = not is_again and is_truncating is True and _knows_epoch(observation, evidence)
     return replace(observation, offset_kind=oe.LOG_END_OFFSET, is_minimum=not is_exact)
 
 

@@ -95,12 +95,14 @@ def _boundaries(
         return []
     first = min(instants)
     ended = decided[-1].end if decided else None
+    changes = set(cluster.settings.changes(topic))
     for leader in {interval.value.leader for interval in decided}:
+        changes.update(cluster.min_isr_changes(topic, leader))
         for registration in cluster.liveness.get(leader, ()):
             for at in (registration.start, registration.end):
                 if at is not None and at > first and (ended is None or at < ended):
                     instants.add(at)
-    instants.update(at for at in cluster.settings.changes(topic) if at > first and (ended is None or at < ended))
+    instants.update(at for at in changes if at > first and (ended is None or at < ended))
     return sorted(instants)
 
 

@@ -8,10 +8,12 @@ broker is told of it again. A process that ends takes its fetchers with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
+from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.fetchers import fetcher_id
@@ -66,16 +68,18 @@ def fetcher_timelines(
     result: dict[int, list[Fetching]] = {}
     wanted = [fact for fact in facts if fact.kind in FETCHER_EVENTS]
     for broker_id, own in by_broker(wanted).items():
-        thread = thread_of(topic, partition_id, broker_id, cluster)
+        thread = partial(thread_of, topic, partition_id, broker_id, cluster)
         timeline = _timeline(broker_id, own, thread, cluster.process_starts.get(broker_id, ()))
         if timeline:
             result[broker_id] = timeline
     return dict(sorted(result.items()))
 
 
-def thread_of(topic: str, partition_id: int | None, broker_id: int, cluster: ClusterView) -> int | None:
-    """By the number of the broker's fetchers; None where that, or which hash its version takes, is not known."""
-    count = cluster.fetcher_counts.get(broker_id)
+def thread_of(topic: str, partition_id: int | None, broker_id: int, cluster: ClusterView, at: int) -> int | None:
+    """By the number of the broker's fetchers at ``at``; None where that, or which hash its version takes, is not
+    known."""
+    own = cluster.configurations.get(broker_id)
+    count = None if own is None else own.number(BrokerSetting.FETCHERS, at, 1)
     if not count or partition_id is None:
         return None
     ids = {fetcher_id(topic, partition_id, count, version) for version in (cluster.version.low, cluster.version.high)}
@@ -83,7 +87,7 @@ def thread_of(topic: str, partition_id: int | None, broker_id: int, cluster: Clu
 
 
 def _timeline(
-    broker_id: int, facts: Sequence[Evidence], thread: int | None, starts: Sequence[tuple[int, str]]
+    broker_id: int, facts: Sequence[Evidence], thread: Callable[[int], int | None], starts: Sequence[tuple[int, str]]
 ) -> list[Fetching]:
     result: list[Fetching] = []
     restarts = sorted(starts)
@@ -93,14 +97,14 @@ def _timeline(
             _end(result, at, PROCESS_STARTED, record)
         if fact.kind == EventType.FETCHER_ADDED:
             _end(result, fact.at, ADDED_AGAIN, fact.evidence_id)
-            began = Fetching(broker_id, fact.at, None, FETCHING, fact.leader, thread, fact.fetch_offset)
+            began = Fetching(broker_id, fact.at, None, FETCHING, fact.leader, thread(fact.at), fact.fetch_offset)
             result.append(replace(began, evidence=(fact.evidence_id,)))
         elif fact.kind == EventType.FETCHER_REMOVED:
             _end(result, fact.at, REMOVED, fact.evidence_id)
         elif fact.kind == EventType.FETCHER_FAILED:
             last = _end(result, fact.at, GIVEN_UP, fact.evidence_id)
             leader = last.leader if last is not None and fact.leader is None else fact.leader
-            own = thread if fact.fetcher_id is None else fact.fetcher_id
+            own = thread(fact.at) if fact.fetcher_id is None else fact.fetcher_id
             result.append(Fetching(broker_id, fact.at, None, FAILED, leader, own, evidence=(fact.evidence_id,)))
         elif result and result[-1].end is None and fact.leader in (None, result[-1].leader):
             _count(result, fact)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import SourceKind
+from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, TakeOverLine
 from reconstruct.cluster.process_starts import StartStep, process_starts
@@ -54,10 +55,7 @@ _LIVE_LISTS: Final = (EventType.BROKER_CHANGE, EventType.BROKERS_ACTIVE)
 _CONTROLLER_COLUMNS: Final = columns_of(ControllerFact)
 _BROKER_COLUMNS: Final = columns_of(BrokerFact)
 _TOLD: Final = ("cluster_id", "corrected_time", "record_id")
-MIN_ISR: Final = "min.insync.replicas"
-UNCLEAN: Final = "unclean.leader.election.enable"
-SESSION_TIMEOUT: Final = "zookeeper.session.timeout.ms"
-FETCHERS: Final = "num.replica.fetchers"
+_SETTINGS: Final = tuple(BrokerSetting)
 
 
 def gather(
@@ -74,7 +72,7 @@ def gather(
     def of(row: Row) -> ClusterFacts:
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
-    versions, shapes, controllers, brokers, lists, started, settings, spans, set_back, taken_over = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, own, spans, set_back, taken_over = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -82,7 +80,8 @@ def gather(
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             _start_lines(replication_events),
-            _settings(znodes, configs),
+            _settings(znodes),
+            _own_settings(replication_events, configs),
             log_spans(state_changes),
             set_back_logs(replication_events),
             _take_over_lines(controller_events),
@@ -118,7 +117,18 @@ def gather(
     for cluster_id, lines in start_lines.items():
         facts.setdefault(cluster_id, ClusterFacts()).process_starts = process_starts(lines)
     for row in settings:
-        _set(of(row), row)
+        change = SettingChange(row["at"], row["min_isr"], row["unclean"], bool(row["is_first"]))
+        if row["topic"] is None:
+            of(row).broker_settings.setdefault(row["broker_id"], []).append(change)
+        else:
+            of(row).topic_settings.setdefault(row["topic"], []).append(change)
+    for row in own:
+        read, broker_id = of(row).own_settings, row["broker_id"]
+        if row["at"] is None:
+            read.files[broker_id] = {name.value: sorted(row[name.name]) for name in _SETTINGS}
+        else:
+            printed = {name.value: row[name.name][0] for name in _SETTINGS if row[name.name]}
+            read.printed.setdefault(broker_id, []).append((row["at"], printed))
     return facts
 
 
@@ -289,25 +299,8 @@ def _from_list(row: Row, known: set[int]) -> Iterable[BrokerFact]:
         yield BrokerFact(broker_id, "absent", row["at"], row["record_id"])
 
 
-def _set(cluster: ClusterFacts, row: Row) -> None:
-    topic, broker_id = row["topic"], row["broker_id"]
-    if row["at"] is not None:
-        change = SettingChange(row["at"], row["min_isr"], row["unclean"], bool(row["is_first"]))
-        if topic is None:
-            cluster.broker_settings.setdefault(broker_id, []).append(change)
-            return
-        cluster.topic_settings.setdefault(topic, []).append(change)
-    elif broker_id is not None:
-        cluster.broker_min_isr[broker_id] = 1 if row["min_isr"] is None else row["min_isr"]
-        cluster.broker_unclean[broker_id] = row["unclean"]
-        if row["session_timeout_ms"] is not None:
-            cluster.session_timeouts_ms[broker_id] = row["session_timeout_ms"]
-        cluster.fetcher_counts[broker_id] = 1 if row["fetchers_count"] is None else row["fetchers_count"]
-
-
-def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
-    """What znodes of topics and brokers set, a row for each write, and brokers in a server.properties that was given;
-    NULL where they do not."""
+def _settings(znodes: DataFrame) -> DataFrame:
+    """What znodes of topics and brokers set, a row for each write; NULL where they do not."""
     config = F.from_json(F.get_json_object("data", "$.config"), "map<string,string>")
     written = znodes.where("change = 'written'").select(
         "cluster_id",
@@ -315,28 +308,38 @@ def _settings(znodes: DataFrame, configs: DataFrame) -> DataFrame:
         F.nullif(F.regexp_extract("path", BROKER_CONFIG_PATTERN, 1), F.lit("")).alias("of_broker"),
         F.unix_micros("changed_at").alias("at"),
         (F.col("version") == 0).alias("is_first"),
-        config[MIN_ISR].try_cast("int").alias("min_isr"),
-        config[UNCLEAN].try_cast("boolean").alias("unclean"),
+        config[BrokerSetting.MIN_ISR.value].try_cast("int").alias("min_isr"),
+        config[BrokerSetting.UNCLEAN.value].try_cast("boolean").alias("unclean"),
     )
     is_one = F.col("of_broker").rlike("^[0-9]")
-    topics = (
+    return (
         written.where("topic IS NOT NULL OR of_broker IS NOT NULL")
         .withColumn("broker_id", F.when(is_one, F.col("of_broker").try_cast("int")).otherwise(F.lit(EVERY_BROKER)))
         .where("broker_id IS NOT NULL")
         .orderBy("cluster_id", "at")
     )
-    brokers = (
+
+
+def _own_settings(replication_events: DataFrame, configs: DataFrame) -> DataFrame:
+    """What brokers' own configurations set: a row for each line that prints some, and one without ``at`` for the copies
+    of its server.properties; of each setting the values, none where it is not named."""
+    printed = replication_events.where(
+        (F.col("event_type") == EventType.BROKER_CONFIGURED) & F.col("broker_id").isNotNull()
+    ).select(
+        "cluster_id",
+        "broker_id",
+        _at("corrected_time"),
+        *(F.array_compact(F.array(text_field(name.value))).alias(name.name) for name in _SETTINGS),
+    )
+    of_key = F.col("config_key")
+    copies = (
         configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")
         .groupBy("cluster_id", "broker_id")
         .agg(
-            _value(MIN_ISR).try_cast("int").alias("min_isr"),
-            _value(UNCLEAN).try_cast("boolean").alias("unclean"),
-            _value(SESSION_TIMEOUT).try_cast("int").alias("session_timeout_ms"),
-            _value(FETCHERS).try_cast("int").alias("fetchers_count"),
+            *(
+                F.collect_set(F.when(of_key == name.value, F.trim("config_value"))).alias(name.name)
+                for name in _SETTINGS
+            )
         )
     )
-    return topics.unionByName(brokers, allowMissingColumns=True)
-
-
-def _value(key: str) -> Column:
-    return F.max(F.when(F.col("config_key") == key, F.col("config_value")))
+    return printed.unionByName(copies, allowMissingColumns=True)

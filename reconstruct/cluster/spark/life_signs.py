@@ -74,9 +74,11 @@ def add_life_signs(
             "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint",
         )
     )
+    # up to 1.0 a process prints its configuration before the line of its start: of which process that is, nothing says
+    spoken = replication_events.where(F.col("event_type") != EventType.BROKER_CONFIGURED)
     own = union(
         events.select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")), "event_type")
-        for events in (state_changes, controller_events, replication_events)
+        for events in (state_changes, controller_events, spoken)
     )
     in_window = own.join(windows, ["cluster_id", "broker_id"]).where("at > begins_us AND at < until_us")
     is_before = F.col("at") <= F.col("ends_us")

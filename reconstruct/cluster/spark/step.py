@@ -55,10 +55,8 @@ class ClusterHistory:
             tenures=tuple(span.tenure for span in self.tenures),
             liveness={b: tuple(s.interval for s in spans) for b, spans in self.registrations.items()},
             departures=broker_departures(facts, self.registrations),
-            broker_min_insync_replicas=facts.broker_min_isr,
+            configurations=facts.configurations,
             settings=facts.settings,
-            fetcher_counts=facts.fetcher_counts,
-            broker_unclean_election=facts.unclean_election,
             process_starts=_by_broker(
                 (broker_id, (at, record)) for broker_id, at, record in sorted(facts.process_starts)
             ),

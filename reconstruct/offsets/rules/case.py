@@ -67,9 +67,7 @@ def printed_lag_us(printed_at: int, caught_up_ms: int | None) -> int | None:
 class OffsetCase:
     """One partition incarnation.
 
-    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms`` in force, at the least; so ``lag_max_messages``:
-    ``replica.lag.max.messages`` of 0.8. ``decided_evidence`` by
-    (``valid_from``, leader epoch) of each decided state: the records that say so.
+    ``decided_evidence`` by (``valid_from``, leader epoch) of each decided state: the records that say so.
     """
 
     topic: str
@@ -77,8 +75,6 @@ class OffsetCase:
     evidence: OffsetEvidence
     losses: Sequence[OffsetLoss] = ()
     isr_moves: Sequence[IsrMove] = ()
-    lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
-    lag_max_messages: Mapping[int, int] = field(default_factory=dict)
     decided_evidence: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
     #: the replicas that are judged; None: all.
     judged: frozenset[int] | None = None

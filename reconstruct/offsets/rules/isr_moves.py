@@ -72,7 +72,7 @@ def _judge_lag(case: OffsetCase, move: IsrMove, end_offset: int, log_end: int, v
 def _judge_printed_lag(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> bool:
     """A replica that was caught up within ``replica.lag.time.max.ms`` is in sync (ReplicaState.isCaughtUp); lines print
     when that was since 3.6. Whether that was broken."""
-    limit = case.lag_time_max_us.get(move.leader)
+    limit = case.view.lag_time_us(move.leader, move.at)
     # before the line it was, unless the line's time is read by another zone
     if limit is None or move.lag_us is None or move.lag_us < 0:
         return False
@@ -122,7 +122,7 @@ def _judge_committed(case: OffsetCase, move: IsrMove, end_offset: int, high_wate
 
 def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None:
     """Whoever is in the ISR when a leader is elected may lag for ``replica.lag.time.max.ms`` from then on."""
-    limit = case.lag_time_max_us.get(move.leader)
+    limit = case.view.lag_time_us(move.leader, move.at)
     elected = last_election(case, move)
     if limit is None or elected is None or case.version.may_be_before(LAG_COUNTS_FROM_ELECTION_SINCE):
         verdicts.unjudged("R38")
@@ -155,7 +155,7 @@ def _judge_lag_messages(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> 
     ``replica.lag.time.max.ms`` (Partition.getOutOfSyncReplicas). One whose log grew within that time has fetched."""
     if case.version.may_be_since(LAG_MAX_MESSAGES_UNTIL):
         return
-    limit, messages = case.lag_time_max_us.get(move.leader), case.lag_max_messages.get(move.leader)
+    limit, messages = case.view.lag_time_us(move.leader, move.at), case.view.lag_messages(move.leader, move.at)
     if limit is None or messages is None:
         return
     slack, curves = LINE_TO_VALUE_US + case.clocks.slack_us(move.leader), case.curves

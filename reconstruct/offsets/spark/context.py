@@ -9,15 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.settings import checkpoint_interval_us, session_timeout_us
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
-from reconstruct.model.versions import LONGER_LAG_TIME_SINCE, TRUNCATION_ON_FETCH_PROTOCOL, KafkaVersion, VersionRange
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us
@@ -33,37 +32,20 @@ REGISTERED_WITHIN_US: Final = 60_000_000
 REGISTERS_AGAIN: Final = (EventType.SESSION_EXPIRED, EventType.BROKER_REGISTRATION_RENEWED)
 #: ZooKeeper expires a session at the next tick after its timeout.
 NOTICED_AFTER_US: Final = 4_000_000
-_INTERVAL: Final = "replica.high.watermark.checkpoint.interval.ms"
-_TIMEOUT: Final = "zookeeper.session.timeout.ms"
-_LAG_TIME: Final = "replica.lag.time.max.ms"
-_LAG_MESSAGES: Final = "replica.lag.max.messages"
-_PROTOCOL: Final = "inter.broker.protocol.version"
-#: Kafka's defaults; of the timeout the longest that any version has.
-_INTERVAL_DEFAULT_MS: Final = 5_000
-_TIMEOUT_DEFAULT_MS: Final = 18_000
-_LAG_TIME_DEFAULT_MS: Final = 10_000
-_LAG_TIME_DEFAULT_SINCE_2_5_MS: Final = 30_000
-_LAG_MESSAGES_DEFAULT: Final = 4_000
 #: The fields that note of which broker they are asked.
-_BY_BROKER: Final = ("covered", "schedules", "lag_time_max_us", "lag_max_messages", "truncates_on_fetch")
+_BY_BROKER: Final = ("covered", "schedules")
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetContext:
     """One cluster; instants in microseconds. ``covered`` and ``schedules`` as in :class:`OffsetEvidence`.
 
-    ``lag_time_max_us`` by broker: ``replica.lag.time.max.ms``, of several settings the shortest; ``lag_max_messages``
-    likewise: ``replica.lag.max.messages``. ``truncates_on_fetch``
-    by broker whose settings are known: whether its inter-broker protocol is 2.7 or later, of several the oldest.
     ``clocks`` is what remains unknown of each broker's clock after its correction; exact where nothing was given.
     """
 
     view: ClusterView
     covered: Mapping[int, Sequence[Span]] = field(default_factory=dict)
     schedules: Mapping[int, CheckpointSchedule] = field(default_factory=dict)
-    lag_time_max_us: Mapping[int, int] = field(default_factory=dict)
-    lag_max_messages: Mapping[int, int] = field(default_factory=dict)
-    truncates_on_fetch: Mapping[int, bool] = field(default_factory=dict)
     clocks: OffsetClocks = field(default_factory=OffsetClocks)
 
     def noting(self, asked: Asked) -> OffsetContext:
@@ -82,31 +64,28 @@ def offset_contexts(
     views: Mapping[str, ClusterView],
     replication_events: DataFrame,
     snapshots: DataFrame,
-    configs: DataFrame,
     segments: DataFrame | None = None,
 ) -> dict[str, OffsetContext]:
-    """By cluster id, from ``silver.replication_events``, ``bronze.znode_snapshots`` and ``bronze.broker_configs``.
+    """By cluster id, from ``silver.replication_events`` and ``bronze.znode_snapshots``.
 
     ``segments`` are those of every broker's clock, as :func:`reconstruct.clocks.spark.step.clocks_of` gives them, by
     which the events' times were corrected; without them every clock is taken to be right.
     """
-    needed = [_log_spans(replication_events), _session_spans(snapshots), _settings(configs)]
+    needed = [_log_spans(replication_events), _session_spans(snapshots)]
     rows = [_by_cluster(found) for found in collect_all(needed if segments is None else [*needed, _clocks(segments)])]
     result = {}
     for cluster_id, view in views.items():
-        files, sessions, settings, *timed = (found.get(cluster_id, ()) for found in rows)
+        files, sessions, *timed = (found.get(cluster_id, ()) for found in rows)
         clocks = uncertain_clocks(row for segments_of in timed for row in segments_of).set_back(view.set_back)
         lived = _spans_by_broker(sessions)
         expired: dict[int, list[int]] = {}
         for row in files:
             expired.setdefault(row["broker_id"], []).extend(row["expired_us"])
         schedules = {
-            row["broker_id"]: CheckpointSchedule(
-                1000 * (row["interval_ms"] or _INTERVAL_DEFAULT_MS),
-                1000 * (row["timeout_ms"] or _TIMEOUT_DEFAULT_MS) + NOTICED_AFTER_US,
-                sorted(lived.get(row["broker_id"], ())),
-            )
-            for row in settings
+            broker_id: CheckpointSchedule(interval, timeout + NOTICED_AFTER_US, sorted(lived.get(broker_id, ())))
+            for broker_id, own in view.configurations.items()
+            if (interval := checkpoint_interval_us(own)) is not None
+            and (timeout := session_timeout_us(own)) is not None
         }
         covered = {
             broker: covered_spans(
@@ -117,23 +96,8 @@ def offset_contexts(
             )
             for broker, of_broker in _spans_by_broker(files).items()
         }
-        lag_times = {row["broker_id"]: lag_time_us(row["lag_time_ms"], view.version) for row in settings}
-        truncating = {row["broker_id"]: _truncates_on_fetch(row["protocols"]) for row in settings}
-        lag_messages = {row["broker_id"]: row["lag_messages"] or _LAG_MESSAGES_DEFAULT for row in settings}
-        result[cluster_id] = OffsetContext(view, covered, schedules, lag_times, lag_messages, truncating, clocks)
+        result[cluster_id] = OffsetContext(view, covered, schedules, clocks)
     return result
-
-
-def lag_time_us(set_ms: int | None, version: VersionRange) -> int:
-    """``replica.lag.time.max.ms`` of a broker, or what its version has by default, of several the shortest."""
-    is_longer = version.is_since(LONGER_LAG_TIME_SINCE)
-    return 1000 * (set_ms or (_LAG_TIME_DEFAULT_SINCE_2_5_MS if is_longer else _LAG_TIME_DEFAULT_MS))
-
-
-def _truncates_on_fetch(protocols: Iterable[str]) -> bool:
-    """Of brokers since 2.8; a protocol that is not set is the version's own."""
-    known = [KafkaVersion.parse(text) for text in protocols]
-    return all(version is not None and version >= TRUNCATION_ON_FETCH_PROTOCOL for version in known)
 
 
 def _by_cluster(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
@@ -218,23 +182,4 @@ def _session_spans(snapshots: DataFrame) -> DataFrame:
     registered = snapshots.where(F.col("path").rlike(BROKER_PATTERN) & (F.col("ephemeral_owner") != 0))
     return registered.groupBy("cluster_id", broker.alias("broker_id"), "ephemeral_owner").agg(
         F.min(at).alias("first_us"), F.max(at).alias("last_us")
-    )
-
-
-def _settings(configs: DataFrame) -> DataFrame:
-    """Of each broker whose server.properties was given; of several copies the longest times count, of lag the least."""
-
-    def value_of(key: str) -> Column:
-        return F.when(F.col("config_key") == key, F.col("config_value").try_cast("int"))
-
-    return (
-        configs.where(f"source_kind = '{SourceKind.SERVER_PROPERTIES}' AND broker_id IS NOT NULL")
-        .groupBy("cluster_id", "broker_id")
-        .agg(
-            F.max(value_of(_INTERVAL)).alias("interval_ms"),
-            F.max(value_of(_TIMEOUT)).alias("timeout_ms"),
-            F.min(value_of(_LAG_TIME)).alias("lag_time_ms"),
-            F.min(value_of(_LAG_MESSAGES)).alias("lag_messages"),
-            F.collect_set(F.when(F.col("config_key") == _PROTOCOL, F.col("config_value"))).alias("protocols"),
-        )
     )

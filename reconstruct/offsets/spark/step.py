@@ -167,7 +167,7 @@ def _evidence(rows: Sequence[Row], context: OffsetContext) -> OffsetEvidence:
         context.schedules,
         context.clocks,
     )
-    return with_fetch_offsets(evidence, context.view.version, context.truncates_on_fetch)
+    return with_fetch_offsets(evidence, context.view.version, context.view.configurations)
 
 
 def _listed_ends(rows: Sequence[Row]) -> list[OffsetObservation]:
@@ -201,8 +201,6 @@ def _case(
         evidence,
         losses,
         moves,
-        context.lag_time_max_us,
-        context.lag_max_messages,
         decided,
     )
 

@@ -87,15 +87,17 @@ def elections(
     return result
 
 
-def unclean_setting(topic: str, evidence: Iterable[Evidence], cluster: ClusterView) -> bool | None:
-    """unclean.leader.election.enable of the topic; None where it is not known, or changed.
+def unclean_setting(
+    topic: str, evidence: Iterable[Evidence], cluster: ClusterView, at: int | None = None
+) -> bool | None:
+    """unclean.leader.election.enable of the topic at ``at``, else all the time; None where it is not known, or changed.
 
     The brokers' own setting is the topic's only where znodes were given and show no other.
     """
     has_znodes = any(fact.source_kind == "znode" for fact in evidence)
     is_fixed = cluster.version.is_before(UNCLEAN_ELECTION_CONFIGURABLE_SINCE)
     is_known = is_fixed or has_znodes or topic in cluster.settings.topics
-    return cluster.unclean_election_allowed(topic) if is_known else None
+    return cluster.unclean_election_allowed(topic, at) if is_known else None
 
 
 def _election(

@@ -14,7 +14,7 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, registered_since_list
 from reconstruct.partitions.elections.counterfactuals import what_would_explain
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, UNKNOWN_KIND
-from reconstruct.partitions.elections.judging import JudgedElection
+from reconstruct.partitions.elections.judging import JudgedElection, unclean_setting
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
@@ -180,7 +180,8 @@ def judge_unclean_elections(case: Case, verdicts: Verdicts) -> None:
         else:
             changed = case.cluster.settings.topics.get(case.topic) or case.cluster.settings.brokers
             at_once = case.cluster.unclean_election_allowed(case.topic, election.at)
-            is_allowed = at_once if changed else case.unclean_setting
+            held = unclean_setting(case.topic, case.facts, case.cluster, election.at)
+            is_allowed = at_once if changed else held
             verdicts.broken(_unclean(election, is_allowed, may_be_asked_for))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.settings import Configuration
 from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Tenure
 from reconstruct.model.controller.outputs import (
     LeaderAndIsrRequest,
@@ -29,7 +30,6 @@ from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
     BATCHES_COUNTED_SINCE,
     OFFLINE_LOG_DIRS_SINCE,
-    UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
     VersionRange,
 )
 from reconstruct.model.znode_paths import REASSIGN_PARTITIONS_PATH
@@ -178,7 +178,7 @@ def logged(cluster: Cluster, partition: TopicPartition) -> tuple[list[Evidence],
         "c",
         version=VersionRange.exactly(version),
         tenures=tenures,
-        broker_unclean_election=version < UNCLEAN_ELECTION_OFF_BY_DEFAULT_SINCE,
+        configurations={0: Configuration({})},
         logs={controller: (LogSpan(START - MINUTE, end, "TRACE"),) for _, controller, _ in starts},
         live_views=tuple(views),
     )

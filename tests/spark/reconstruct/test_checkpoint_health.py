@@ -11,7 +11,6 @@ import pytest
 
 from ingest.lake.delta import OfClusters
 from ingest.lake.tables.bronze import (
-    BROKER_CONFIGS,
     INGESTED_FILES,
     LEADER_EPOCH_CHECKPOINTS,
     LOG_SEGMENTS,
@@ -65,9 +64,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
             inputs.incarnations,
             inputs.statements,
         )
-        contexts = offset_contexts(
-            views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS), lake.read(BROKER_CONFIGS)
-        )
+        contexts = offset_contexts(views, lake.read(REPLICATION_EVENTS), lake.read(ZNODE_SNAPSHOTS))
         found = checkpoint_findings(
             files,
             lake.read(REJECTED_RECORDS),

@@ -10,8 +10,10 @@ from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
+from reconstruct.cluster.settings import OwnSettings
 from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
@@ -230,7 +232,7 @@ def test_signs_of_life_are_gathered_around_the_end_of_a_registration(spark: Any)
     def micros(second: float) -> int:
         return to_micros(at(second))
 
-    facts = ClusterFacts(session_timeouts_ms={1: 6000})
+    facts = ClusterFacts(own_settings=OwnSettings({1: {BrokerSetting.SESSION_TIMEOUT: ["6000"]}}))
     facts.brokers = [
         BrokerFact(1, "registered", micros(0), "r1", czxid=1),
         BrokerFact(1, "unregistered", micros(100), "u1", czxid=1, at_upper=micros(100)),

@@ -192,9 +192,8 @@ def _of_offsets(view: ClusterView) -> ClusterView:
     return ClusterView(
         view.cluster_id,
         view.version,
-        broker_min_insync_replicas=view.broker_min_insync_replicas,
+        configurations=view.configurations,
         settings=view.settings,
-        broker_unclean_election=view.broker_unclean_election,
         set_back=view.set_back,
     )
 

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
+from ingest.shapes.broker_settings import BrokerSetting, listed
 from reconstruct.cluster.evidence import (
     ENDINGS,
     LEAVING,
@@ -22,17 +24,17 @@ from reconstruct.cluster.evidence import (
 )
 from reconstruct.cluster.settings import SettingChange
 from reconstruct.cluster.spark.controller_lines import ELECTED
-from reconstruct.cluster.spark.evidence import FETCHERS, MIN_ISR, SESSION_TIMEOUT, UNCLEAN
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back, most_back
-from tests.support.captures.text import CaptureText, Lines
+from tests.support.captures.text import CaptureText, Lines, printed_at
 from tests.support.evidence.lines import Line, ids, integer, lines_of
 from tests.support.evidence.znodes import Write
 
 _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
 _CONFIG: Final = re.compile(r"^/config/topics/([^/]+)$")
+_BLOCK: Final = re.compile(r"^\[([^\]]+)\] INFO KafkaConfig values:")
 _HOUR_US: Final = 3600 * 1_000_000
 _CHANGES: Final = {
     "broker_change": (
@@ -62,6 +64,8 @@ def plain_cluster(
         facts.log_spans += of_log.log_spans
         facts.set_back |= {b: max(by, facts.set_back.get(b, 0)) for b, by in of_log.set_back.items()}
         facts.process_starts += of_log.process_starts
+        for broker_id, printed in of_log.own_settings.printed.items():
+            facts.own_settings.printed.setdefault(broker_id, []).extend(printed)
         facts.stated_versions += of_log.stated_versions
         facts.shapes |= of_log.shapes
     facts.log_spans.sort(key=lambda span: (span[0], span[1].start))
@@ -83,10 +87,17 @@ def _facts_of(name: str, text: Lines) -> ClusterFacts:
         if line.event_type == "broker_server_starting":
             facts.process_starts.append((line.broker_id, line.at, line.id))
             facts.controllers.append(ControllerFact("started", line.at, line.id, line.broker_id, log_file=line.file))
+        elif line.event_type == "broker_configured":
+            facts.own_settings.printed.setdefault(line.broker_id, []).append((line.at, line.fields))
         elif line.event_type == "kafka_version":
             facts.stated_versions.append(line.fields["kafka_version"])
         if line.source_kind == "state_change_log":
             facts.shapes.add(line.shape_id)
+    for number, line_text in enumerate(text, 1):
+        if (block := _BLOCK.match(line_text)) and lines:  # a record of several lines, which no other reader here takes
+            below = takewhile(lambda each: not each.startswith("["), text[number:])
+            printed = printed_at(block[1]), listed("\n".join(below))
+            facts.own_settings.printed.setdefault(lines[0].broker_id, []).append(printed)
     for kind in ("state_change_log", "server_log"):
         own = [line for line in lines if line.source_kind == kind]
         if (by := most_back(line.at for line in own)) > JUMP_BACK_US:
@@ -172,6 +183,8 @@ def _brokers(lines: Sequence[Line]) -> Iterator[BrokerFact]:
 
 def _life_signs(lines: Sequence[Line]) -> Iterator[LifeSign]:
     for line in lines:
+        if line.event_type == "broker_configured":
+            continue
         yield LifeSign(line.broker_id, "line", line.at, line.id)
         if line.source_kind != "server_log":
             continue
@@ -230,16 +243,12 @@ def _settings(facts: ClusterFacts, capture: CaptureText, writes: Sequence[Write]
         named = _CONFIG.match(write.path)
         config = json.loads(write.data).get("config", {}) if named and write.data else {}
         if named and write.data:
-            min_isr = int(config[MIN_ISR]) if MIN_ISR in config else None
-            unclean = config[UNCLEAN] == "true" if UNCLEAN in config else None
+            min_isr = int(config[BrokerSetting.MIN_ISR]) if BrokerSetting.MIN_ISR in config else None
+            unclean = config[BrokerSetting.UNCLEAN] == "true" if BrokerSetting.UNCLEAN in config else None
             change = SettingChange(write.at, min_isr, unclean, write.version == 0)
             facts.topic_settings.setdefault(named[1], []).append(change)
     for properties in capture.named("server.properties"):
         pairs = [line.split("=", 1) for line in capture.files[properties] if "=" in line]
         given = {key.strip(): value.strip() for key, value in pairs}
         broker_id = int(properties.split("/")[0].removeprefix("broker-"))
-        facts.broker_min_isr[broker_id] = int(given.get(MIN_ISR, 1))
-        facts.fetcher_counts[broker_id] = int(given.get(FETCHERS, 1))
-        if SESSION_TIMEOUT in given:
-            facts.session_timeouts_ms[broker_id] = int(given[SESSION_TIMEOUT])
-        facts.broker_unclean[broker_id] = given[UNCLEAN] == "true" if UNCLEAN in given else None
+        facts.own_settings.files[broker_id] = {name: [given[name]] for name in BrokerSetting if name in given}

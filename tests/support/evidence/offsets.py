@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ingest.shapes import match
-from reconstruct.cluster.settings import SettingChange, SettingsOverTime
+from reconstruct.cluster.settings import Configuration, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
 from reconstruct.model.versions import VersionRange
@@ -47,8 +47,6 @@ class Inputs:
     evidence: OffsetEvidence
     view: ClusterView
     moves: Sequence[IsrMove]
-    lag_times: Mapping[int, int]
-    lag_messages: Mapping[int, int]
 
 
 #: What was found before, by partition: judged again only where the inputs are others.
@@ -78,18 +76,14 @@ def judged_of(
 ) -> list[tuple[Partition, Finding]]:
     """As :func:`judged`, of evidence that was read already, and of its bounds where they are there; ``view`` is what
     is known of the cluster, if not of which version it is."""
-    settings = {broker: _settings(capture, broker) for broker in _brokers(capture)}
-    min_isr = {b: int(given["min.insync.replicas"]) for b, given in settings.items() if "min.insync.replicas" in given}
     if view is None:
         version = VersionRange.exactly(found.version)
-        topics = _topic_settings(capture)
-        view = ClusterView(capture.name, version, broker_min_insync_replicas=min_isr, settings=topics)
-    lag_times = {broker: 1000 * int(given["replica.lag.time.max.ms"]) for broker, given in settings.items()}
-    lag_messages = {broker: int(given.get("replica.lag.max.messages", 4000)) for broker, given in settings.items()}
+        own = {broker: Configuration(_settings(capture, broker)) for broker in _brokers(capture)}
+        view = ClusterView(capture.name, version, configurations=own, settings=_topic_settings(capture))
     moves = _isr_moves(capture)
     result = []
     for partition, evidence in found.partitions.items():
-        inputs = Inputs(evidence, view, moves.get(partition, ()), lag_times, lag_messages)
+        inputs = Inputs(evidence, view, moves.get(partition, ()))
         before = None if known is None else known.get(partition)
         findings = (
             before[1]
@@ -107,9 +101,7 @@ def _judge(topic: str, inputs: Inputs, bounds: Sequence[OffsetBounds] | None) ->
     known = bounds_of_versions(evidence, inputs.view.version) if bounds is None else bounds
     losses = find_losses(evidence, known)
     decided = {(state.valid_from, state.leader_epoch): (f"state-{state.valid_from}",) for state in evidence.decided}
-    case = OffsetCase(
-        topic, inputs.view, evidence, losses, inputs.moves, inputs.lag_times, inputs.lag_messages, decided
-    )
+    case = OffsetCase(topic, inputs.view, evidence, losses, inputs.moves, decided)
     verdicts = Verdicts()
     judge_offsets(case, verdicts)
     return verdicts.findings
@@ -119,9 +111,10 @@ def _brokers(capture: Path) -> list[int]:
     return sorted(int(path.name.removeprefix("broker-")) for path in capture.glob("broker-*"))
 
 
-def _settings(capture: Path, broker: int) -> Mapping[str, str]:
+def _settings(capture: Path, broker: int) -> Mapping[str, list[str]]:
     text = (capture / f"broker-{broker}" / "server.properties").read_text()
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return {key: [value] for key, value in pairs}
 
 
 def _topic_settings(capture: Path) -> SettingsOverTime:

@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ingest.shapes import match
+from reconstruct.cluster.settings import Configuration
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
@@ -134,7 +135,9 @@ def read_evidence(capture: Path, *, with_probes: bool = False, clocks: OffsetClo
             schedules(capture),
             clocks,
         )
-        found.partitions[partition] = with_fetch_offsets(evidence, view.version, dict.fromkeys(covered, True))
+        found.partitions[partition] = with_fetch_offsets(
+            evidence, view.version, dict.fromkeys(covered, Configuration({}))
+        )
     return found
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, LifeSign
+from reconstruct.cluster.settings import OwnSettings
 from reconstruct.cluster.view import Departure, Registration
 from reconstruct.time.intervals import Interval, as_of
 from tests.support.captures.packed import Unpacker, capture_names
@@ -89,7 +91,8 @@ def departure(
     facts.brokers = [BrokerFact(1, "registered", 0, "r", czxid=1)]
     facts.life_signs = list(signs)
     facts.process_starts = [(1, at * SECOND, f"s{at}") for at in starts]
-    facts.session_timeouts_ms = {} if timeout_ms is None else {1: timeout_ms}
+    given = {} if timeout_ms is None else {BrokerSetting.SESSION_TIMEOUT: [str(timeout_ms)]}
+    facts.own_settings = OwnSettings({1: given})
     span = RegistrationSpan(Interval(0, 100 * SECOND, Registration(None, 99 * SECOND), ("r", "u")), 100 * SECOND)
     spans = [span]
     if registered_again is not None:

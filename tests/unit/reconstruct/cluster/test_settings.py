@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reconstruct.cluster.evidence import ClusterFacts
-from reconstruct.cluster.settings import EVERY_BROKER, SettingChange, SettingsOverTime
+from reconstruct.cluster.settings import EVERY_BROKER, Configuration, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_STATE, Evidence
@@ -28,8 +28,7 @@ def view(
         "c",
         VERSION,
         settings=SettingsOverTime(topics, brokers),
-        broker_min_insync_replicas={1: 1},
-        broker_unclean_election=False,
+        configurations={1: Configuration({})},
     )
 
 

@@ -16,7 +16,7 @@ from reconstruct.offsets.spark import context as offset_context
 from reconstruct.offsets.spark.context import OffsetContext
 
 #: What :data:`ALWAYS` answers: a fold may ask it without being noted.
-UNNOTED = {"cluster_id", "version", "tenures", "recreations", "broker_unclean_election", "settings", "noted"}
+UNNOTED = {"cluster_id", "version", "tenures", "recreations", "settings", "noted"}
 instants = st.integers(0, 30)
 spans = st.builds(
     lambda start, length, level, in_order, shared: LogSpan(start, start + length, level, in_order, shared),

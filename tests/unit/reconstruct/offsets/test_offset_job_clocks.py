@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from reconstruct.cluster.view import ClusterView
-from reconstruct.model.versions import VersionRange, v
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import UNBOUNDED_US, OffsetClocks
 from reconstruct.offsets.evidence import PROBE, OffsetObservation
 from reconstruct.offsets.messages import LOG_RECORD
-from reconstruct.offsets.spark.context import OffsetContext, lag_time_us
+from reconstruct.offsets.spark.context import OffsetContext
 from reconstruct.offsets.spark.step import offset_rows
 
 SECOND = 1_000_000
@@ -68,9 +67,3 @@ def test_bounds_are_shown_as_if_a_clock_that_nothing_bounds_were_right() -> None
 def test_a_clock_is_as_uncertain_as_its_corrected_times_jump_back() -> None:
     clocks = OffsetClocks({1: 20_000, 3: UNBOUNDED_US}).set_back({1: 7_200 * S, 2: 2 * S, 3: S})
     assert clocks.uncertainty_us == {1: 7_200 * S, 2: 2 * S, 3: UNBOUNDED_US}
-
-
-def test_the_lag_time_is_what_was_set_or_the_shortest_default_of_the_versions() -> None:
-    assert lag_time_us(3_000, VersionRange.exactly(v(3, 9))) == 3 * SECOND
-    assert lag_time_us(None, VersionRange.exactly(v(2, 5))) == 30 * SECOND
-    assert lag_time_us(None, VersionRange(v(2, 4), v(2, 5))) == 10 * SECOND

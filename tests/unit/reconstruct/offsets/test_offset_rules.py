@@ -5,12 +5,14 @@ Broker 1 leads from second 1 on, 2 follows it; both logs are complete. Instants 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
-from reconstruct.cluster.settings import SettingChange, SettingsOverTime
+from ingest.shapes.broker_settings import BrokerSetting
+from reconstruct.cluster.settings import Configuration, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import CANNOT_BE_JUDGED, Verdicts
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
@@ -45,9 +47,17 @@ def started(replica: int, at: float) -> ReplicaEvent:
 
 
 def case(
-    *observations: OffsetObservation, events: Sequence[ReplicaEvent] = (), version: str = "3.9.1", **more: object
+    *observations: OffsetObservation,
+    events: Sequence[ReplicaEvent] = (),
+    version: str = "3.9.1",
+    lag_times: Mapping[int, int] = MappingProxyType({}),
+    **more: object,
 ) -> OffsetCase:
-    view = ClusterView("c", VersionRange.exactly(KafkaVersion.parse(version) or pytest.fail(version)))
+    view = ClusterView(
+        "c",
+        VersionRange.exactly(KafkaVersion.parse(version) or pytest.fail(version)),
+        configurations={b: Configuration({BrokerSetting.LAG_TIME: [str(us // 1000)]}) for b, us in lag_times.items()},
+    )
     evidence = OffsetEvidence(
         observations, [LEADS, FOLLOWS, *events], [BOTH_IN_SYNC], {1: [(0, EVER_AFTER)], 2: [(0, EVER_AFTER)]}
     )
@@ -191,7 +201,7 @@ def test_a_shrink_needs_the_lag_time_since_the_election_but_of_who_is_no_replica
         1, oe.LOG_END_OFFSET, 0, SECOND, leader_epoch=0, source="log_record", evidence_id=LEADS.evidence_id
     )
     move = IsrMove(1, 2, IsrMoveKind.LEFT, round(at * SECOND), end_offset, "shrink")
-    assert said(case(begin, isr_moves=[move], lag_time_max_us=lag_times, version=version)) == expected
+    assert said(case(begin, isr_moves=[move], lag_times=lag_times, version=version)) == expected
 
 
 @pytest.mark.parametrize(
@@ -270,7 +280,7 @@ def test_a_loss_is_as_bad_as_its_cause(
     judged = case(events=events, version=version, losses=[loss])
     verdicts = verdicts_of(replace(judged, evidence=replace(judged.evidence, decided=states)))
     assert [(f.severity, f.known_issue) for f in verdicts.findings] == [expected]
-    forbids = replace(judged.view, broker_unclean_election=False)
+    forbids = replace(judged.view, configurations={1: Configuration({BrokerSetting.UNCLEAN: ["false"]})})
     own = SettingsOverTime({judged.topic: [SettingChange(0, is_first=True)]})
     for view, severity in ((forbids, "warning"), (replace(forbids, settings=own), "error")):
         verdicts = verdicts_of(replace(judged, view=view, evidence=replace(judged.evidence, decided=states)))
@@ -382,7 +392,7 @@ def test_what_min_isr_was_is_known_from_its_first_sighting_on() -> None:
     assert judged["kept"].counts["R39", "kept"] == 2
     assert judged["not known"].counts["R39", CANNOT_BE_JUDGED] == 2
     # a broker's own counts for a topic that is known to set none
-    by_broker = replace(given.view, broker_min_insync_replicas={1: 2})
+    by_broker = replace(given.view, configurations={1: Configuration({BrokerSetting.MIN_ISR: ["2"]})})
     unset = replace(by_broker, settings=SettingsOverTime({given.topic: [SettingChange(0, is_first=True)]}))
     assert said(replace(given, view=unset)) == [("acks_all_unavailable", "warning")]
     assert said(replace(given, view=by_broker)) == []
@@ -413,9 +423,9 @@ def test_a_replica_that_was_caught_up_within_the_lag_time_is_in_sync(
     version: str, lag_ms: int | None, expected: list[tuple[str, str]]
 ) -> None:
     move = replace(shrink(11)["isr_moves"][0], lag_us=None if lag_ms is None else 1000 * lag_ms)
-    judged = case(*PRINTED, version=version, isr_moves=[move], lag_time_max_us={1: 3 * SECOND})
+    judged = case(*PRINTED, version=version, isr_moves=[move], lag_times={1: 3 * SECOND})
     assert said(judged) == expected
-    assert said(replace(judged, lag_time_max_us={})) == []
+    assert said(replace(judged, view=replace(judged.view, configurations={}))) == []
 
 
 def test_the_printed_lag_is_the_most_that_it_was() -> None:

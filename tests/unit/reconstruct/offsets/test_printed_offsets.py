@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 from ingest.shapes import match
+from ingest.shapes.broker_settings import BrokerSetting
+from reconstruct.cluster.settings import Configuration
 from reconstruct.model.versions import ANY_VERSION, KafkaVersion, VersionRange
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.evidence import OffsetEvidence, OffsetObservation, ReplicaEvent, ReplicaEventKind
@@ -136,7 +138,12 @@ def read(
 ) -> list[tuple[str, bool]]:
     """(offset kind, whether it is a minimum) of what the fetch offset of second 9 is taken for."""
     evidence = OffsetEvidence([ADDED, *lineage], [*before, follows(9)])
-    known = {} if truncates_on_fetch is None else {3: truncates_on_fetch}
+    protocol = {True: "2.7-IV2", False: "2.6"}
+    known = (
+        {}
+        if truncates_on_fetch is None
+        else {3: Configuration({BrokerSetting.PROTOCOL: [protocol[truncates_on_fetch]]})}
+    )
     found = with_fetch_offsets(evidence, version, known).observations
     return [(seen.offset_kind, seen.is_minimum) for seen in found if seen.offset_kind != oe.EPOCH_START]
 

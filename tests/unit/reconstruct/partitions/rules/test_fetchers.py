@@ -7,7 +7,9 @@ from random import Random
 
 import pytest
 
+from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.settings import Configuration
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import BROKEN, CANNOT_BE_JUDGED, KEPT
 from reconstruct.model.fetchers import fetcher_id, java_hash
@@ -99,7 +101,11 @@ def types(case: Case) -> list[tuple[str, str]]:
 
 
 def test_a_follower_that_fetches_from_each_leader_in_turn_keeps_the_rule() -> None:
-    case = judged(*TOLD, *ADDED, view=ClusterView("c", VERSION, fetcher_counts={2: 5}))
+    case = judged(
+        *TOLD,
+        *ADDED,
+        view=ClusterView("c", VERSION, configurations={2: Configuration({BrokerSetting.FETCHERS: ["5"]})}),
+    )
     spans = [(s.leader, s.fetch_offset, s.ended_by, s.fetcher_id) for s in case.fetchers[2]]
     assert spans == [(1, 0, "removed", 0), (3, 7, "removed", 0), (1, 9, None, 0)]
     assert r26(case) == {KEPT: 2, CANNOT_BE_JUDGED: 1}

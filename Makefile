@@ -12,24 +12,24 @@ CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs --durations=10
 # More for pytest: make test PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
-# One process leaves a processor idle: Spark for a third of its time, Python always. So two run beside each other, each
-# with about half of the work: of make test TEST_BESIDE beside all other tests, of make test-quick UNIT_FIRST beside
-# ruff, mypy and the other units. What reads the lake that tests share (tests/support/lakes/shared.py) is in one process,
-# or it would be made twice.
+# One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
+# of it. So three run beside each other in make test: what reads the lake that tests share (tests/support/lakes/shared.py;
+# in one process, or it would be made twice), what starts no Spark in its own process, and all other tests; in make
+# test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
-TEST_BESIDE := tests/spark/wild tests/spark/ingest/test_every_source.py \
-  $(patsubst %,tests/spark/dashboards/test_%.py,merged_lines questions) \
-  $(patsubst %,tests/spark/jobs/test_%.py,mcp open_lake) \
+TEST_SHARED := tests/spark/wild tests/spark/ingest/test_every_source.py tests/spark/dashboards \
   $(patsubst %,tests/spark/reconstruct/test_%.py,capture_scores checkpoint_health damaged_captures increments \
-  metadata_log offset_timeline) tests/bends
-# What $(1) and $(2) print: that of the second when both have ended. Fails if either does, but 5 (nothing collected).
+  metadata_log offset_timeline)
+TEST_SPARKLESS := tests/unit tests/bends tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
+# What $(1), $(2) and $(3) print: that of the others when all have ended. Fails if any does, but 5 (nothing collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \
-{ $(2); } >.cache/beside.txt 2>&1 & beside=$$!; trap 'kill $$beside 2>/dev/null || true' INT TERM; \
-first=0; { $(1); } || first=$$?; second=0; wait $$beside || second=$$?; \
-cat .cache/beside.txt; \
-if [ $$first$$second = 55 ]; then echo "no such test"; exit 5; fi; \
-[ $$first = 0 -o $$first = 5 ] && [ $$second = 0 -o $$second = 5 ]
+{ $(2); } >.cache/second.txt 2>&1 & second=$$!; { $(or $(3),exit 5); } >.cache/third.txt 2>&1 & third=$$!; \
+trap 'kill $$second $$third 2>/dev/null || true' INT TERM; \
+codes=; code=0; { $(1); } || code=$$?; codes+=$$code; \
+for other in $$second $$third; do code=0; wait $$other || code=$$?; codes+=$$code; done; \
+cat .cache/second.txt .cache/third.txt; \
+case $$codes in 555) echo "no such test"; exit 5;; *[!05]*) exit 1;; esac
 endef
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
@@ -64,8 +64,9 @@ demo: env ## the whole pipeline on the real capture that ships here; ends with a
 test: env ## lint, types and all tests that need no cluster; names what was skipped and what took longest
 	$(BIN)/ruff check .
 	@$(call BESIDE_EACH_OTHER,\
-	$(CHOSEN) $(addprefix --ignore=,$(TEST_BESIDE)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
-	$(BIN)/mypy && $(CHOSEN) $(TEST_BESIDE) --junitxml=.cache/junit-beside.xml $(PYTEST_ARGS))
+	$(CHOSEN) $(addprefix --ignore=,$(TEST_SHARED) $(TEST_SPARKLESS)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
+	$(CHOSEN) $(TEST_SHARED) --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
+	$(BIN)/mypy && $(CHOSEN) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
 
 test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\

@@ -44,20 +44,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark():
-    """The one local session of this test process."""
+def spark(request: pytest.FixtureRequest):
+    """The one local session of this test process: what makes a lake of many clusters shuffles in two parts."""
     from jobs.session.session import build_session
 
+    is_shared = any("shared_lake" in getattr(item, "fixturenames", ()) for item in request.session.items)
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
         config={
-            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.shuffle.partitions": "2" if is_shared else "1",
             "spark.driver.memory": "3g",
             # plans are made once and forgotten: what Java's second compiler makes of them is not used often enough, and
             # takes half of the processors' time
             "spark.driver.extraJavaOptions": (
                 "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+                " -Xmn1g -XX:MetaspaceSize=512m"
             ),
         },
     )

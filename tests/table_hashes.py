@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +21,36 @@ _DIGITS: Final = 15
 
 def table_hash(rows: Any, without: Sequence[str] = ()) -> tuple[str, int]:
     """A hash of a DataFrame's rows that their order does not change, and how many there are."""
+    return table_hashes({"": rows}, without)[""]
+
+
+def table_hashes(tables: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
+    """The hash and the number of rows of each table, by name, in one query: planning fifty takes most of their time."""
+    from pyspark.sql import functions as F
+
+    from reconstruct.engine.folds import union
+
+    numbers = [_numbers(rows, without).select(F.lit(name).alias("name"), "number") for name, rows in tables.items()]
+    sums = union(numbers).groupBy("name").agg(F.sum("number").alias("total"), F.count("*").alias("n"))
+    found = {row["name"]: (f"{int(row['total'] or 0):032x}", row["n"]) for row in sums.collect()}
+    return {name: found.get(name, (f"{0:032x}", 0)) for name in tables}
+
+
+def _numbers(rows: Any, without: Sequence[str]) -> Any:
     from pyspark.sql import functions as F
 
     columns = [F.col(f"`{name}`") for name in sorted(rows.columns) if name not in (*OF_THE_RUN, *without)]
     text = F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
     number = F.conv(F.substring(F.sha2(text, 256), 1, _DIGITS), 16, 10).cast("decimal(38,0)")
-    (row,) = rows.select(number.alias("number")).agg(F.sum("number").alias("total"), F.count("*").alias("n")).collect()
-    return f"{int(row['total'] or 0):032x}", row["n"]
+    return rows.select(number.alias("number"))
+
+
+def lake_hashes(spark: Any, lake: Path, without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
+    """Those of every table below the lake's folder (:func:`tables_of`)."""
+    frames = {
+        f"{table.parent.name}.{table.name}": spark.read.format("delta").load(str(table)) for table in tables_of(lake)
+    }
+    return table_hashes(frames, without)
 
 
 def tables_of(lake: Path) -> list[Path]:
@@ -63,9 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         spark = build_session("table-hashes")
         try:
-            for table in tables_of(lake):
-                found, count = table_hash(spark.read.format("delta").load(str(table)), options.without)
-                print(f"{found} {count:>8} {table.parent.name}.{table.name}", flush=True)
+            for name, (found, count) in lake_hashes(spark, lake, options.without).items():
+                print(f"{found} {count:>8} {name}")
         finally:
             spark.stop()
     return 0

@@ -1,1 +1,1 @@
-"""Whole captures, bent, damaged and cut in raw text, judged without Spark: not in ``make test-quick``."""
+"""Whole captures, bent, damaged and cut, or held to the truth, judged without Spark: not in ``make test-quick``."""

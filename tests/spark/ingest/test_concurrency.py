@@ -1,7 +1,7 @@
 """Jobs that meet at one lake: no record is lost or there twice, and who reads sees one run's tables.
 
-``make test`` has two ingests wait for one another in one process, and readers in the midst of a run; with
-``HYPOTHESIS_PROFILE=hard`` commands meet as processes, in several orders.
+``make test`` has two ingests wait for one another in one process, and ``test_publication.py`` readers between two runs;
+with ``HYPOTHESIS_PROFILE=hard`` readers come in the midst of a run, and commands meet as processes, in several orders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reconstruct.pipeline import reconstruct
 from tests import ROOT
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import TRUTH, unpack_once
-from tests.table_hashes import table_hash, tables_of
+from tests.table_hashes import lake_hashes, table_hashes
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -67,12 +67,6 @@ def by_one(spark: Any, parts: tuple[list[str], list[str]], tmp_path_factory: pyt
     return lake
 
 
-def rows(spark: Any, lake: Path) -> dict[str, tuple[str, int]]:
-    """By table, a hash of its rows and their number."""
-    named = {f"{table.parent.name}.{table.name}": table for table in tables_of(lake)}
-    return {name: table_hash(spark.read.format("delta").load(str(table))) for name, table in named.items()}
-
-
 def together(actions: Sequence[Any]) -> None:
     """All at once, to their ends; what one of them raised is raised."""
     failed: list[BaseException] = []
@@ -102,7 +96,7 @@ def test_two_ingests_of_overlapping_folders_take_each_record_once(spark, by_one,
     together([lambda given=given: ingest(given) for given in parts])
     assert [sentence for sentence in told if sentence.startswith("waiting for `ingest` (process ")] == told
     assert len(told) == 1, "one of them waits, and says so"
-    assert rows(spark, tmp_path / "lake") == rows(spark, by_one)
+    assert lake_hashes(spark, tmp_path / "lake") == lake_hashes(spark, by_one)
     _counts_agree(done, lake)
 
 
@@ -112,34 +106,8 @@ def _counts_agree(done: list[IngestReport], lake: Lake) -> None:
     assert all(report.files_known for report in done[1:]), "what is in both is known to the second"
 
 
-def test_who_reads_while_a_run_publishes_sees_one_run_s_tables(spark, parts, tmp_path, capsys):
-    """By each way to read: a lake opened before the run, one opened in its midst, a table after the other, a query."""
-    lake = Lake(spark, str(tmp_path / "lake"))
-    ingest_paths(lake, parts[0], IngestOptions(_CLUSTER), silent)
-    reconstruct(lake, progress=silent)
-    opened = open_lake(lake.root, spark)
-    states = [_state(published(lake))]
-    ingest_paths(lake, parts[1], IngestOptions(_CLUSTER), silent)
-    frames = {name: opened.table(name) for name in _ASKED}
-    seen, asked = [], []
-    running = threading.Thread(target=lambda: reconstruct(lake, progress=silent))
-    running.start()
-    while running.is_alive():
-        seen.append(_state(published(Lake(spark, lake.root))))
-        asked.append(_asked(capsys, lake.root))
-        running.join(_BETWEEN_READINGS_S)
-    states.append(_state(published(lake)))
-    assert [name for name in _ASKED if states[0][name] == states[1][name]] == []
-    assert all(state in states for state in seen), "a reader saw one table before and another after"
-    assert states[0] in seen
-    assert set(asked) <= set(map(_counts, states))
-    print(f"{len(seen) + len(asked)} readings of {len(_ASKED)} tables while a run wrote them: each is one run's")
-    assert {name: frame.count() for name, frame in frames.items()} == _counts_by_name(states[0])
-    assert _counts_by_name(states[1]) == {name: open_lake(lake.root, spark).table(name).count() for name in _ASKED}
-
-
 def _state(lake: Lake) -> State:
-    return {spec.full_name: table_hash(lake.read(spec)) for spec in WRITTEN if spec.full_name in _ASKED}
+    return table_hashes({spec.full_name: lake.read(spec) for spec in WRITTEN if spec.full_name in _ASKED})
 
 
 def _counts_by_name(state: State) -> dict[str, int]:
@@ -158,6 +126,31 @@ def _asked(capsys: Any, root: str) -> str:
 
 
 if IS_HARD:
+
+    def test_who_reads_while_a_run_publishes_sees_one_run_s_tables(spark, parts, tmp_path, capsys):
+        """By each way to read: a lake opened before the run or in its midst, a table after the other, a query."""
+        lake = Lake(spark, str(tmp_path / "lake"))
+        ingest_paths(lake, parts[0], IngestOptions(_CLUSTER), silent)
+        reconstruct(lake, progress=silent)
+        opened = open_lake(lake.root, spark)
+        states = [_state(published(lake))]
+        ingest_paths(lake, parts[1], IngestOptions(_CLUSTER), silent)
+        frames = {name: opened.table(name) for name in _ASKED}
+        seen, asked = [], []
+        running = threading.Thread(target=lambda: reconstruct(lake, progress=silent))
+        running.start()
+        while running.is_alive():
+            seen.append(_state(published(Lake(spark, lake.root))))
+            asked.append(_asked(capsys, lake.root))
+            running.join(_BETWEEN_READINGS_S)
+        states.append(_state(published(lake)))
+        assert [name for name in _ASKED if states[0][name] == states[1][name]] == []
+        assert all(state in states for state in seen), "a reader saw one table before and another after"
+        assert states[0] in seen
+        assert set(asked) <= set(map(_counts, states))
+        print(f"{len(seen) + len(asked)} readings of {len(_ASKED)} tables while a run wrote them: each is one run's")
+        assert {name: frame.count() for name, frame in frames.items()} == _counts_by_name(states[0])
+        assert _counts_by_name(states[1]) == {name: open_lake(lake.root, spark).table(name).count() for name in _ASKED}
 
     @pytest.mark.parametrize("seed", range(3))
     def test_commands_that_meet_as_processes_leave_what_they_leave_one_after_the_other(
@@ -181,12 +174,12 @@ if IS_HARD:
         said = [path.read_text() for path in sorted(tmp_path.glob("said-*.txt"))]
         assert all("Traceback" not in text for text in said), said
         print(f"seed {seed}: {[command[0] for command, _ in begun]}, check ended with {ended['check']}")
-        bronze = {name: found for name, found in rows(spark, lake).items() if name.startswith("bronze.")}
-        assert bronze == rows(spark, by_one)
+        bronze = {name: found for name, found in lake_hashes(spark, lake).items() if name.startswith("bronze.")}
+        assert bronze == lake_hashes(spark, by_one)
         assert cli.main(["reconstruct", *options]) == 0
-        made = rows(spark, lake)
+        made = lake_hashes(spark, lake)
         assert cli.main(["reconstruct", "--full", *options]) == 0
-        assert rows(spark, lake) == made
+        assert lake_hashes(spark, lake) == made
 
 
 def _begin(command: Sequence[str], said: Path) -> subprocess.Popen[bytes]:

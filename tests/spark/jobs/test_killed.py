@@ -21,7 +21,7 @@ from jobs import cli
 from tests import ROOT
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import TRUTH, unpack_once
-from tests.table_hashes import table_hash, tables_of
+from tests.table_hashes import lake_hashes
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -47,12 +47,6 @@ def _commits(lake: Path) -> int:
     return sum(1 for _ in lake.glob("*/*/_delta_log/*.json"))
 
 
-def _rows(spark, lake: Path) -> dict[str, tuple[str, int]]:
-    """By table, a hash of its rows and their number."""
-    names = {f"{table.parent.name}.{table.name}": table for table in tables_of(lake)}
-    return {name: table_hash(spark.read.format("delta").load(str(table))) for name, table in names.items()}
-
-
 def _command(name: str, source: Path, lake: Path) -> list[str]:
     return [name, *([str(source)] if name == "ingest" else []), "--lake", str(lake), "--quiet"]
 
@@ -66,7 +60,7 @@ def undisturbed(spark, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
         before = _commits(lake)
         assert cli.main(_command(name, source, lake)) == 0
         commits[name] = _commits(lake) - before
-    return Undisturbed(source, _rows(spark, lake), commits)
+    return Undisturbed(source, lake_hashes(spark, lake), commits)
 
 
 def _kill(name: str, source: Path, lake: Path, after: int, delay_s: float, said: Path) -> None:
@@ -102,6 +96,6 @@ def test_the_same_command_completes_what_a_killed_one_left(spark, undisturbed, t
         _kill(name, undisturbed.source, lake, after, chosen.uniform(0, _LONGEST_DELAY_S), tmp_path / "said.txt")
         print(f"point {point}: {name} killed at commit {after} of {undisturbed.commits[name]}", flush=True)
         assert cli.main(_command(name, undisturbed.source, lake)) == 0
-    assert _rows(spark, lake) == undisturbed.rows
+    assert lake_hashes(spark, lake) == undisturbed.rows
     count = sum(count for _, count in undisturbed.rows.values())
     print(f"point {point}: {len(undisturbed.rows)} tables, {count} rows are the same")

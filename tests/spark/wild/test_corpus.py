@@ -69,7 +69,7 @@ def findings(extracts: SharedLake, shared_checks: CheckReport) -> dict[str, list
     from ingest.lake.tables.gold import DIVERGENCES
 
     lake = extracts.of(*extracts.extracts)
-    assert "543 before" in extracts.warnings["buddhist-years"][0]
+    assert any("543 before" in warning for warning in extracts.warnings)
     logged = lake.read(INGESTED_FILES).where("cluster_id = 'g5YEYUEAQqOD3K9YTYyF4w'").agg({"last_event_time": "max"})
     assert logged.collect()[0][0].year == 2022
     assert [one for one in shared_checks.failed_gates if one.startswith("gold.")] == [], "gold would not be published"

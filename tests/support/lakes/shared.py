@@ -21,13 +21,13 @@ from checks.pipeline import run_checks
 from checks.results import CheckReport
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
-from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from reconstruct.pipeline import reconstruct
 from tests import ROOT
 from tests.support.captures.lake import GIVEN, NAMED_WHEN_INGESTED, Given, Sources, lay_out
 from tests.support.captures.packed import Unpacker, unpack
 from tests.support.files import incident_folder
 from tests.support.lakes import damaged, offsets
+from tests.support.lakes.apart import ingest_apart
 from tests.support.metadata_log import QUORUM
 from tests.support.truth.decisions import Truth, read_truth
 
@@ -44,23 +44,19 @@ class SharedLake:
     """The lake, and which cluster of it is what.
 
     ``clusters``: captures with the sources given of each. ``folders``: by the name that tests know the cluster by, the
-    folder that was ingested, where it is still as it was. ``extracts``: by cluster the public folder's extract, and by
-    extract what ``ingest`` warned of in ``warnings``.
+    folder that was ingested, where it is still as it was. ``extracts``: by cluster the public folder's extract, and in
+    ``warnings`` what ``ingest`` warned of.
     """
 
     lake: Lake
     clusters: dict[Given, str] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
     extracts: dict[str, str] = field(default_factory=dict)
-    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def of(self, *cluster_ids: str) -> OfClusters:
         """These clusters alone."""
         return OfClusters(self.lake, cluster_ids)
-
-    def ingest(self, *paths: Path, cluster_id: str | None = None) -> IngestReport:
-        """Take what is below the paths."""
-        return ingest_paths(self.lake, [str(path) for path in paths], IngestOptions(cluster_id=cluster_id), silent)
 
 
 def silent(message: str) -> None:
@@ -95,10 +91,9 @@ def shared_lake(
     folder, apart = tmp_path_factory.mktemp("captures"), tmp_path_factory.mktemp("apart")
     lake = Lake(spark, str(shutil.copytree(empty_lake_dir, tmp_path_factory.mktemp("shared") / "lake")))
     shared = SharedLake(lake)
-    if "extracts" in named:
-        _ingest_extracts(shared)
     given = GIVEN if "captures" in named else _whole_captures(named)
     alone: dict[str, Path] = {}
+    extracts = sorted(EXTRACTS.iterdir()) if "extracts" in named else []
     for one in given:
         if one.sources in NAMED_WHEN_INGESTED:
             alone[one.cluster_id] = lay_out(one, apart / one.capture)
@@ -113,12 +108,14 @@ def shared_lake(
         alone |= damaged.lay_out(folder / "copies", apart / "damaged")
     if "incident_lake" in named:
         alone[INCIDENT] = incident_folder.left(unpack(incident_folder.CAPTURE, apart / "capture"), apart).folder
-    # a file whose cluster nobody stated would be taken for the same one, once it is given with a cluster's id
-    for cluster_id, path in alone.items():
-        shared.ingest(path, cluster_id=cluster_id)
-    for together in sorted(folder.iterdir()):
-        shared.ingest(together)
-
+    given_with = {path: cluster_id for cluster_id, path in alone.items()}
+    groups: dict[Path, str | None] = dict.fromkeys([*extracts, *sorted(folder.iterdir())])
+    owners, warnings = ingest_apart(lake, groups | given_with)
+    shared.warnings.extend(warnings)
+    for extract in extracts:
+        already = shared.extracts.keys() & owners[extract]
+        assert not already, f"{extract.name}: another extract has the same cluster id"
+        shared.extracts.update(dict.fromkeys(owners[extract], extract.name))
     reconstruct(lake, progress=silent)
     renamed = {path.name for path in folder.glob("copies/*")}
     shared.clusters.update(_cluster_ids(lake, given, truths, {*alone, *renamed}))
@@ -129,19 +126,6 @@ def _whole_captures(named: set[str]) -> list[Given]:
     """Those that are asked for where not all are."""
     wanted = {*(offsets.GIVEN if "offset_lake" in named else ()), *(REORDERED if "reordered" in named else ())}
     return sorted(wanted)
-
-
-def _ingest_extracts(shared: SharedLake) -> None:
-    """Each by itself, as it was found: beside others a file's cluster would be another."""
-    files = TABLES["bronze.ingested_files"]
-    for extract in sorted(EXTRACTS.iterdir()):
-        report = shared.ingest(extract)
-        already = shared.extracts.keys() & set(report.clusters)
-        assert not already, f"{extract.name}: another extract has the same cluster id"
-        shared.warnings[extract.name] = report.warnings
-        rows = shared.lake.read(files).select("cluster_id").distinct().collect()
-        for row in rows:
-            shared.extracts.setdefault(row["cluster_id"], extract.name)
 
 
 def _cluster_ids(lake: Lake, given: Sequence[Given], truths: Mapping[str, Truth], names: set[str]) -> dict[Given, str]:

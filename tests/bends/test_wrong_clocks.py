@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from reconstruct.clocks.timeline import correction_us
+from tests.support.bends.wrong_clocks import accusations, decided
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText
 from tests.support.evidence.corrected import brokers, corrected, shifted, solved
 from tests.support.evidence.partitions import plain_capture
-from tests.unit.reconstruct.clocks.wrong_clocks import accusations, decided
 
 FORTY_SECONDS_SLOW, THREE_SECONDS_SLOW = timedelta(seconds=-40), timedelta(seconds=-3)
 A_LITTLE_FAST, AN_HOUR_FAST = timedelta(seconds=1.5), timedelta(hours=1)

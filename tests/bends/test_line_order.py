@@ -21,6 +21,7 @@ from reconstruct.requests.lossy_logs import missing_lines
 from reconstruct.requests.rules.acceptance import judge_acceptance
 from reconstruct.requests.rules.propagation import judge_propagation
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back
+from tests.support.bends.wrong_clocks import accusations, decided
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.captures.text import CaptureText, Lines
@@ -28,7 +29,6 @@ from tests.support.evidence.clocks import with_announcements
 from tests.support.evidence.corrected import brokers
 from tests.support.evidence.lines import matched_lines
 from tests.support.evidence.partitions import Partition, plain_capture
-from tests.unit.reconstruct.clocks.wrong_clocks import accusations, decided
 from tests.unit.reconstruct.requests.test_propagation import DONE, START, S, types, view
 
 MS, HOUR = 1_000, 3_600 * S

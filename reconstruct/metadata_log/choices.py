@@ -42,7 +42,7 @@ def judge_choices(
 ) -> None:
     """All of one record that made ``after`` of ``before``; None where it made the partition. ``min_isr`` is how many
     the controller asked to be in sync; None where that is not known."""
-    if not log.is_read_before(row.offset + 1):
+    if not log.is_read_before(row.offset + 1) or log.is_taken_from_zookeeper(row.offset):
         for rule in RULES:
             verdicts.unjudged(rule.rule_id)
         return

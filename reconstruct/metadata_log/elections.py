@@ -20,6 +20,8 @@ from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import LAST_KNOWN_LEADER_IS_ACTIVE_SINCE
 
 RECOVERING: Final = 1
+#: Ids of no directory of its own, which count as online (org.apache.kafka.common.DirectoryId: MIGRATING, UNASSIGNED).
+_UNNAMED_DIRECTORIES: Final = ("AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ")
 
 
 def place_of(row: LogRow) -> str:
@@ -137,7 +139,8 @@ def _may_lead(broker_id: int, before: PartitionState, row: LogRow, log: ClusterL
         return None
     _, state = log.broker_before(broker_id, row.offset)
     directory = before.directories[before.replicas.index(broker_id)]
-    return True if state is not None and directory in state.log_dirs else None
+    is_online = directory in _UNNAMED_DIRECTORIES or (state is not None and directory in state.log_dirs)
+    return True if is_online else None
 
 
 def judge_unclean_leader(

@@ -56,7 +56,10 @@ _CONFIG: Final = "ConfigRecord"
 MIN_ISR: Final = "min.insync.replicas"
 #: A controller divides what it writes at once into batches of so many (org.apache.kafka.controller.QuorumController).
 RECORDS_OF_BATCH: Final = 10_000
-OF_TRANSACTIONS: Final = ("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord")
+BEGIN_TRANSACTION: Final = "BeginTransactionRecord"
+#: What a controller calls the transaction in which it takes what ZooKeeper holds (QuorumController).
+_MIGRATION: Final = "ZK Migration"
+OF_TRANSACTIONS: Final = (BEGIN_TRANSACTION, "EndTransactionRecord", "AbortTransactionRecord")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +197,8 @@ class ClusterLog:
 
     @cached_property
     def _registrations(self) -> dict[int, list[tuple[int, BrokerState | None]]] | None:
-        """By broker: from which offset on it was what. None where brokers migrate from ZooKeeper: what they were chosen
-        for was no choice of the quorum."""
+        """By broker: from which offset on it was what. None where brokers migrate from ZooKeeper, and nothing tells
+        what was taken from there: that was no choice of the quorum."""
         found: dict[int, list[tuple[int, BrokerState | None]]] = {}
         of_brokers = [row for row in self.rows if row.record_type in OF_BROKERS]
         for base, end in self.bases:
@@ -212,10 +215,25 @@ class ClusterLog:
                     known = state if isinstance(state, BrokerState) else None
                     if known is not None:
                         image[subject] = known
-                        if known.is_migrating:
+                        if known.is_migrating and not self._taken_from_zookeeper:
                             return None
                     found.setdefault(int(subject.name), []).append((offset, known))
         return found
+
+    @cached_property
+    def _taken_from_zookeeper(self) -> list[tuple[int, float]]:
+        """From which offset to which one the records are what ZooKeeper held (KIP-866): one transaction, since 3.6."""
+        found: list[tuple[int, float]] = []
+        for row in self._logged:
+            if row.record_type == BEGIN_TRANSACTION and row.record.fields.get("name") == _MIGRATION:
+                found.append((row.offset, inf))
+            elif row.record_type in OF_TRANSACTIONS and found and found[-1][1] == inf:
+                found[-1] = (found[-1][0], row.offset)
+        return found
+
+    def is_taken_from_zookeeper(self, offset: int) -> bool:
+        """Whether the record at an offset is what ZooKeeper held, and no choice of the quorum's."""
+        return any(start <= offset <= end for start, end in self._taken_from_zookeeper)
 
     def broker_before(self, broker_id: int, offset: int) -> tuple[bool, BrokerState | None]:
         """Whether the records before an offset tell of the broker, and its registration; None where it has none."""

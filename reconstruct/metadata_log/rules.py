@@ -81,7 +81,7 @@ def judge_registration(
     same process that registers again keeps its state, since 3.9 its epoch too.
     """
     is_amended = before is not None and before.incarnation_id == after.incarnation_id
-    if after.is_migrating or not log.is_read_before(row.offset + 1):
+    if not log.is_read_before(row.offset + 1):
         verdicts.unjudged("R59")
         return
     if not is_amended and not after.is_fenced:

@@ -19,9 +19,15 @@ from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.metadata_log.timeline import replay_rows
 from reconstruct.model.metadata_log.image import applied
 from reconstruct.model.metadata_log.values import Image, PartitionState, State, Subject
-from tests.support.metadata_log import NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log
+from tests.support.metadata_log import MIGRATED, NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log
 
-QUORUMS: Final = {"quorum": NODES, "one voter": (ONE_VOTER,), "reassigned": (REASSIGNED,), "unclean": (UNCLEAN,)}
+QUORUMS: Final = {
+    "quorum": NODES,
+    "one voter": (ONE_VOTER,),
+    "reassigned": (REASSIGNED,),
+    "unclean": (UNCLEAN,),
+    "migrated": (MIGRATED / "broker-101",),
+}
 #: No broker of any of these clusters.
 STRANGER: Final = 9
 Fields = dict[str, Any]
@@ -157,6 +163,8 @@ PARTITION_PLANTS: Final[dict[str, tuple[Plant, str]]] = {
     "an unclean leader is not alone": (more_than_the_leader_in_sync, "R58"),
     "an unclean election for no reason": (unclean_for_no_reason, "R58"),
 }
+#: What is wrong only where there may be an ELR: a controller before 4.0 may have one that no record enables.
+OF_ELR: Final = ("an ELR though enough are in sync",)
 
 
 def quorum(nodes: Sequence[Path]) -> tuple[ClusterLog, dict[str, list[LogRow]]]:
@@ -181,7 +189,8 @@ def planted(log: ClusterLog, rows: Sequence[LogRow], plant: Plant) -> Iterator[t
                 inactive = [b for b in sorted(brokers) if log.is_active_before(b, row.offset) is False]
                 known = before if isinstance(before, PartitionState) else None
                 fields = plant(json.loads(row.fields), known, state, inactive)
-                if fields is not None:
+                # what was taken from ZooKeeper is compared with its znodes, and was no choice
+                if fields is not None and not log.is_taken_from_zookeeper(row.offset):
                     yield row, changed(row, fields)
         apply_to(image, made)
 
@@ -208,6 +217,8 @@ def test_every_planted_choice_is_found(name: str) -> None:
         log, topics = quorum(nodes)
         for rows in topics.values():
             for row, wrong in planted(log, rows, plant):
+                if name in OF_ELR and not log.has_elr_at(row.offset):
+                    continue
                 count += 1
                 if rule_id not in found_in([wrong if one is row else one for one in rows], log, wrong):
                     missed.append((row.offset, wrong.fields))

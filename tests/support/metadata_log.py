@@ -32,6 +32,9 @@ NODES: Final = tuple(sorted(QUORUM.glob("broker-*")))
 REASSIGNED: Final = ROOT / "tests" / "data" / "kraft-4.1.0-reassignment" / "broker-1"
 #: A controller's log of three brokers with ELR: both replicas killed, the wrong one started first, elected uncleanly.
 UNCLEAN: Final = ROOT / "tests" / "data" / "kraft-4.3.1-unclean" / "broker-101"
+#: Three brokers and three controllers of 3.9.1 that leave ZooKeeper: taken over, a topic created, a broker killed and
+#: replicas moved while both were written, two of the brokers started without ZooKeeper. One controller's log.
+MIGRATED: Final = ROOT / "tests" / "data" / "kraft-3.9.1-migration"
 _LOG: Final = "__cluster_metadata-0"
 _BY_ID: Final = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeRecord")
 

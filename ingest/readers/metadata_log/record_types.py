@@ -27,6 +27,8 @@ _CONFIG: Final = "ConfigRecord"
 _FRAME_VERSION: Final = 1
 #: A type has at most this many bytes as a number; a longer one is none.
 _MOST_NUMBER_BYTES: Final = 5
+#: The id of zeros as Kafka prints it: of a directory the one that migrates (``DirectoryId.MIGRATING``).
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Decoded(NamedTuple):
@@ -105,7 +107,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_kafka_name(name): _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        # of all lists only those of ids have what the library takes for none: the id of zeros
+        return [_NO_ID if one is None else _plain(one) for one in value]
     if isinstance(value, UUID):
         return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
     return HIDDEN if isinstance(value, bytes | bytearray | memoryview) else value

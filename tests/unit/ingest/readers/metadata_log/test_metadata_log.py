@@ -22,6 +22,7 @@ from ingest.readers.metadata_log.records import read, read_snapshot
 from ingest.readers.work import Kept, Rejected, WorkItem
 from tests import ROOT
 from tests.support import dumped
+from tests.support.metadata_log import MIGRATED
 
 #: Played on Kafka 4.1.0: topics created and deleted, a broker killed and started; and what kafka-dump-log prints of it.
 PLAYED = ROOT / "tests" / "data" / "kraft-4.1.0"
@@ -162,6 +163,14 @@ def test_types_and_versions_to_come_are_kept_and_named() -> None:
     assert {one["fields"] for one in found} == {None}
     assert control_record(b"\0\0\0\x09", b"\0\0").record_type == "control type 9"
     assert control_record(None, b"\0\0").problem == "a control record without its type"
+
+
+def test_the_id_of_zeros_is_printed_as_kafka_does() -> None:
+    """``DirectoryId.MIGRATING``: of a broker that takes its replicas along from ZooKeeper."""
+    (file,) = MIGRATED.glob("*/*/*.log")
+    named = {one for row in dumped.read(file) for one in (row.fields or {}).get("directories", ())}
+    assert "AAAAAAAAAAAAAAAAAAAAAA" in named
+    assert all(len(one) == 22 for one in named)
 
 
 def test_secrets_do_not_reach_the_lake() -> None:

@@ -13,6 +13,7 @@ from reconstruct.checkpoints.rules import RULES as _OF_CHECKPOINTS
 from reconstruct.cluster.rules import RULES as _OF_CLUSTERS
 from reconstruct.findings.rule import Rule
 from reconstruct.metadata_log.choices import RULES as _OF_QUORUMS
+from reconstruct.metadata_log.migration import RULES as _OF_MIGRATIONS
 from reconstruct.metadata_log.rules import RULES as _OF_METADATA_LOGS
 from reconstruct.offsets.rules.book import RULES as _OF_OFFSETS
 from reconstruct.partitions.rules.book import RULES as _OF_PARTITIONS
@@ -35,6 +36,6 @@ def _by_id(rules: Iterable[Rule]) -> dict[str, Rule]:
 RULES: Final[Mapping[str, Rule]] = _by_id(
     (
         *(*_OF_CLUSTERS, *_OF_PARTITIONS, *_OF_REQUESTS, *_OF_OFFSETS, *_OF_CHECKPOINTS, *_OF_SEGMENTS),
-        *(*_OF_METADATA_LOGS, *_OF_QUORUMS),
+        *(*_OF_METADATA_LOGS, *_OF_QUORUMS, *_OF_MIGRATIONS),
     )
 )

@@ -55,6 +55,8 @@ from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.incidents.spark.effects import EFFECT_TABLES, effects
 from reconstruct.incidents.spark.step import incidents
 from reconstruct.metadata_log.evidence import ClusterLog
+from reconstruct.metadata_log.migration import Migration
+from reconstruct.metadata_log.spark.migration import before_take_over, migrated_topics, migrations
 from reconstruct.metadata_log.spark.step import metadata_histories, other_changes, topic_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
 from reconstruct.offsets.spark.evidence import offset_evidence
@@ -103,6 +105,7 @@ class Run:
 
     inputs: Inputs
     metadata_logs: dict[str, ClusterLog]
+    migrations: dict[str, Migration]
     observations: DataFrame
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
@@ -162,6 +165,17 @@ def write_metadata_changes(run: Run) -> None:
         run.judgement.add({cluster_id: history.replayed.verdicts for cluster_id, history in histories.items()})
     run.metadata_logs = {cluster_id: history.log.of_quorum for cluster_id, history in histories.items()}
     run.lake.overwrite(changes, METADATA_CHANGES)
+    run.migrations = {}
+    if histories:
+        _judge_migrations(run)
+
+
+def _judge_migrations(run: Run) -> None:
+    """Whether ZooKeeper and the metadata log held the same where a quorum's controller took over from ZooKeeper's."""
+    znodes, changes = run.read(ZNODE_CHANGES, METADATA_CHANGES)
+    run.migrations = migrations(znodes)
+    if run.migrations:
+        run.judgement.keep(migrated_topics(znodes, changes, run.migrations), "migrated_topics")
 
 
 def share_inputs(run: Run) -> None:
@@ -220,6 +234,7 @@ def fold_each_partition(run: Run) -> None:
     changes, replication, controllers, znodes, metadata = run.read(
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES, METADATA_CHANGES
     )
+    znodes = before_take_over(znodes, run.migrations)
     evidence = partition_evidence(changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
     folded = run.fold(PARTITION_FOLD, evidence, run.views)
     episodes = controller_episodes(run.histories, controllers, folded.rows(LEADER_ELECTIONS), run.requests)

@@ -88,7 +88,14 @@ def judge_registration_order(facts: Iterable[BrokerFact], verdicts: Verdicts) ->
 
     Which of two is the later one, the snapshots tell, in which the other was found gone. A lower zxid is an error where
     another broker's registration, which lasted, has a higher one: else ZooKeeper may have been restored or wiped.
+    A quorum counts by the offsets of its log, which say nothing beside zxids.
     """
+    known = list(facts)
+    for is_of_quorum in (False, True):
+        _judge_order([fact for fact in known if fact.is_of_quorum is is_of_quorum], verdicts)
+
+
+def _judge_order(facts: Iterable[BrokerFact], verdicts: Verdicts) -> None:
     registered: dict[tuple[int, int], BrokerFact] = {}
     gone: dict[tuple[int, int], BrokerFact] = {}
     for fact in facts:

@@ -50,16 +50,16 @@ def broker_registrations(
 
 
 def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:
-    registered: dict[int, BrokerFact] = {}
+    registered: dict[tuple[bool, int], BrokerFact] = {}
     for fact in facts:
         if fact.kind == "registered" and fact.czxid is not None:
-            registered.setdefault(fact.czxid, fact)
-    gone = {f.czxid: f for f in facts if f.kind == "unregistered"}
-    order = sorted(registered.values(), key=lambda f: f.czxid or 0)
+            registered.setdefault((fact.is_of_quorum, fact.czxid), fact)
+    gone = {(f.is_of_quorum, f.czxid): f for f in facts if f.kind == "unregistered"}
+    order = [registered[key] for key in sorted(registered)]
     spans: list[RegistrationSpan] = []
     for index, fact in enumerate(order):
         following = order[index + 1] if index + 1 < len(order) else None
-        lost = gone.get(fact.czxid)
+        lost = gone.get((fact.is_of_quorum, fact.czxid))
         start = max(fact.at, (spans[-1].interval.end if spans else None) or fact.at)
         if lost is None and following is None:
             spans.append(RegistrationSpan(Interval(start, None, Registration(), (fact.evidence_id,)), None))

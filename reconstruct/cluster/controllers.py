@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
@@ -37,18 +37,57 @@ class _Epoch:
 
 
 def controller_tenures(facts: Iterable[ControllerFact]) -> list[TenureSpan]:
-    """Tenures in their order. A cluster created again in the same folders begins another generation of epochs."""
-    known = sorted((f for f in facts if f.epoch != 0), key=lambda f: (f.at, f.kind, f.evidence_id))
+    """Tenures in their order. A cluster created again in the same folders begins another generation of epochs, and so
+    does one whose controllers left ZooKeeper: those of a quorum count their own."""
     spans: list[TenureSpan] = []
-    generations = _generations(known)
-    for index, (begins, ends) in enumerate(generations):
-        members = [f for f in known if begins <= f.at < ends]
-        spans += _tenures_of(members, index, None if index + 1 == len(generations) else ends)
+    worlds = _worlds(facts)
+    for taken_over_at, world in worlds:
+        known = sorted((f for f in world if f.epoch != 0), key=lambda f: (f.at, f.kind, f.evidence_id))
+        if spans:
+            spans[-1] = _taken_over(spans[-1], taken_over_at)
+        before = spans[-1].tenure.generation + 1 if spans else 0
+        generations = _generations(known)
+        for index, (begins, ends) in enumerate(generations):
+            members = [f for f in known if begins <= f.at < ends]
+            spans += _tenures_of(members, before + index, None if index + 1 == len(generations) else ends)
     return spans
+
+
+def taken_over_at(facts: Iterable[ControllerFact]) -> int | None:
+    """When a quorum's controller first named itself in ``/controller``: it took over from one of ZooKeeper's
+    (KIP-866). None where none did."""
+    known = list(facts)
+    of_quorum = {fact.controller_id for fact in known if fact.is_of_quorum}
+    named = (f.at for f in known if f.kind == "znode_controller" and f.controller_id in of_quorum)
+    return min(named, default=None)
+
+
+def _worlds(facts: Iterable[ControllerFact]) -> list[tuple[int, list[ControllerFact]]]:
+    """The facts of one clock of epochs, from when on it counts: those of ZooKeeper, and behind a take-over those of the
+    quorum, of which the one that took over began before."""
+    known = list(facts)
+    at = taken_over_at(known)
+    if at is None:
+        return [(0, known)]
+    elected = [fact for fact in known if fact.is_of_quorum]
+    begun = max((fact.at for fact in elected if fact.at <= at), default=at)
+    of_quorum = [replace(fact, at=max(fact.at, at)) for fact in elected if fact.at >= begun]
+    return [(0, [fact for fact in known if not fact.is_of_quorum and fact.at < at]), (at, of_quorum)]
+
+
+def _taken_over(span: TenureSpan, at: int) -> TenureSpan:
+    """The last tenure by ZooKeeper, which ended then at the latest."""
+    if span.tenure.end is not None and span.tenure.end <= at:
+        return span
+    return replace(span, tenure=replace(span.tenure, end=at), end_reason="migrated")
 
 
 def recreations(facts: Iterable[ControllerFact]) -> list[int]:
     """When the cluster was created again in the same folders, in order."""
+    return [at for _, world in _worlds(facts) for at in _recreations(world)]
+
+
+def _recreations(facts: Iterable[ControllerFact]) -> list[int]:
     shown = [
         GenerationFact(
             fact.at,
@@ -69,7 +108,7 @@ def recreations(facts: Iterable[ControllerFact]) -> list[int]:
 def _generations(known: Sequence[ControllerFact]) -> list[tuple[int, int]]:
     """Half-open spans of time, one for each time that the cluster was created."""
     far = 2**62
-    starts = [-far, *recreations(known)]
+    starts = [-far, *_recreations(known)]
     return list(zip(starts, [*starts[1:], far], strict=True))
 
 

@@ -52,7 +52,7 @@ class ControllerFact:
     a file that it logged in that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``;
     ``cluster_id`` (the broker ``controller_id`` states the cluster's id), ``started`` (its process starts).
     ``log_file`` is that of a line of ``elected``, ``acted`` and ``started``; of ``set_back`` it is one whose times jump
-    far back.
+    far back. ``is_of_quorum``: it is a record of a quorum's log, whose epochs are none of ZooKeeper's.
     """
 
     kind: str
@@ -63,6 +63,7 @@ class ControllerFact:
     level_floor: str | None = None
     stated_cluster_id: str | None = None
     log_file: str | None = None
+    is_of_quorum: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class BrokerFact:
     gone: between ``at`` and ``at_upper``), ``up`` and ``down`` (a controller logged that it came or went), ``live`` (a
     controller listed it among the live ones), ``absent`` (a controller listed the live ones without it),
     ``shutdown_requested`` (it asked for a controlled shutdown), ``epoch_listed`` (a controller listed its broker epoch,
-    ``czxid``). ``controller_id`` is whose log tells it; None where no controller's does.
+    ``czxid``). ``controller_id`` is whose log tells it; None where no controller's does. ``is_of_quorum``: the records
+    of a quorum tell it; ``czxid`` is then an offset of its log, and later than any of ZooKeeper's.
     """
 
     broker_id: int
@@ -83,6 +85,7 @@ class BrokerFact:
     czxid: int | None = None
     at_upper: int | None = None
     controller_id: int | None = None
+    is_of_quorum: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,13 @@ def elected_controllers(rows: Iterable[LogRow]) -> Iterator[ControllerFact]:
     for row in rows:
         leader = row.record.fields.get("leaderId")
         if row.record_type == LEADER_CHANGE and row.snapshot_end is None and isinstance(leader, int):
-            yield ControllerFact("elected", row.at, row.evidence_id, leader, row.epoch)
+            yield ControllerFact("elected", row.at, row.evidence_id, leader, row.epoch, is_of_quorum=True)
 
 
 def broker_facts(changes: Iterable[MetadataChange]) -> Iterator[BrokerFact]:
     """``registered`` when a broker is unfenced, ``unregistered`` when it is fenced or gone; both by the offset of the
-    record that unfenced it. ``shutdown_requested`` when it asked to be shut down."""
+    record that unfenced it. ``shutdown_requested`` when it asked to be shut down. A broker that migrates counts by its
+    znode, which it still has."""
     live_since: dict[int, int] = {}
     known: dict[int, BrokerState] = {}
     for change in changes:
@@ -40,19 +41,19 @@ def broker_facts(changes: Iterable[MetadataChange]) -> Iterator[BrokerFact]:
         before, state = known.pop(broker_id, None), change.state
         if isinstance(state, BrokerState):
             known[broker_id] = state
-        is_live = isinstance(state, BrokerState) and not state.is_fenced
+        is_live = isinstance(state, BrokerState) and not state.is_fenced and not state.is_migrating
         is_leaving = isinstance(state, BrokerState) and state.is_in_controlled_shutdown
         was_leaving = before is not None and before.is_in_controlled_shutdown
         if is_leaving and not was_leaving:
-            yield BrokerFact(broker_id, "shutdown_requested", change.at, evidence)
+            yield BrokerFact(broker_id, "shutdown_requested", change.at, evidence, is_of_quorum=True)
         since = live_since.get(broker_id)
         is_other = isinstance(state, BrokerState) and before is not None and before.broker_epoch != state.broker_epoch
         if since is not None and (not is_live or is_other):
             del live_since[broker_id]
-            yield BrokerFact(broker_id, "unregistered", change.at, evidence, since, change.at)
+            yield BrokerFact(broker_id, "unregistered", change.at, evidence, since, change.at, is_of_quorum=True)
         if is_live and broker_id not in live_since:
             live_since[broker_id] = change.offset
-            yield BrokerFact(broker_id, "registered", change.at, evidence, change.offset)
+            yield BrokerFact(broker_id, "registered", change.at, evidence, change.offset, is_of_quorum=True)
 
 
 def supported_levels(changes: Iterable[MetadataChange]) -> set[int]:

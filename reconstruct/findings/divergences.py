@@ -125,6 +125,7 @@ class DivergenceType(StrEnum):
     REASSIGNMENT_ENDED_EARLY = "reassignment_ended_early", "R57"
     UNCLEAN_LEADER_UNFIT = "unclean_leader_unfit", "R58"
     BROKER_EPOCH_OUT_OF_PLACE = "broker_epoch_out_of_place", "R59"
+    MIGRATED_STATE_DIFFERS = "migrated_state_differs", "R60"
 
 
 #: What a finding of a type proves of harm, where its evidence says no more (docs/findings). Of other types it says

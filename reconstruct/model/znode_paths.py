@@ -10,6 +10,8 @@ from typing import Final
 
 CONTROLLER_PATH: Final = "/controller"
 CONTROLLER_EPOCH_PATH: Final = "/controller_epoch"
+#: How far a quorum's controller has written to ZooKeeper what it decided (KIP-866).
+MIGRATION_PATH: Final = "/migration"
 BROKER_IDS_PATH: Final = "/brokers/ids"
 TOPICS_PATH: Final = "/brokers/topics"
 DELETE_TOPICS_PATH: Final = "/admin/delete_topics"

@@ -39,8 +39,8 @@ CONTROLLER_EPOCH_TIMELINE: Final = _timeline(
     col(
         "end_reason",
         "string",
-        "superseded, resigned, cluster_recreated; NULL while open.",
-        vocabulary=("superseded", "resigned", "cluster_recreated"),
+        "superseded, resigned, cluster_recreated, migrated (a quorum took over); NULL while open.",
+        vocabulary=("superseded", "resigned", "cluster_recreated", "migrated"),
     ),
 )
 

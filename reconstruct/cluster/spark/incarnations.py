@@ -319,7 +319,9 @@ def _instant(column: str, otherwise: datetime, name: str) -> Column:
 def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """The incarnations of one topic in order, from all facts about its creations; instants in µs, None unbounded."""
     facts = sorted(rows, key=lambda row: (row["at"], row["name"]))
-    creations = [Creation(row["at"], row["name"], True) for row in facts if row["kind"] == _STORED]
+    # one that was there before a quorum took over from ZooKeeper is stored twice, by one id
+    stored = {row["name"]: row for row in reversed(facts) if row["kind"] == _STORED}
+    creations = [Creation(row["at"], row["name"], True) for row in stored.values()]
     new = [row for row in facts if row["kind"].startswith("new:")]
     again: dict[int, Creation] = {}
     unlogged: set[str] = set()
@@ -338,7 +340,7 @@ def incarnation_spans(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     starts = incarnations_of([*creations, *logged], recreations, max(ends, default=None))
     starts = _with_ids(starts, [row for row in facts if row["kind"].startswith(_ID)])
     shown = {row["name"]: row["evidence_id"] for row in rows if row["evidence_id"] is not None}
-    created = {row["name"]: row["created_at_us"] for row in rows if row["created_at_us"] is not None}
+    created = {name: row["created_at_us"] for name, row in stored.items()}
     for (name, start), (_, end) in zip_longest(starts, starts[1:], fillvalue=(None, None)):
         yield {
             "topic_incarnation": name,

@@ -1,0 +1,78 @@
+"""A recording of a cluster that left ZooKeeper: one timeline of both worlds, and what the program says of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dashboards.questions.question import questions
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TABLES
+from ingest.run.pipeline import IngestOptions, ingest_paths
+from jobs.ask.answer import rows_of
+from jobs.session.progress import silent
+from reconstruct.pipeline import reconstruct
+from tests.support.metadata_log import MIGRATED
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = Lake(spark, str(tmp_path_factory.mktemp("migration") / "lake"))
+    lake.ensure()
+    ingest_paths(lake, [str(MIGRATED)], IngestOptions(), silent)
+    reconstruct(lake, progress=silent)
+    lake.register()
+    return lake
+
+
+def rows(lake: Lake, table: str, where: str = "TRUE") -> list[Any]:
+    return lake.read(TABLES[table]).where(where).collect()
+
+
+def test_znodes_and_records_held_the_same(made: Lake) -> None:
+    counts = {row["metric"]: row["value"] for row in rows(made, "quality.run_metrics", "subject = 'R60'")}
+    assert counts == {"rule_kept_count": 40.0}
+
+
+def test_nobody_is_accused(made: Lake) -> None:
+    found = rows(made, "gold.divergences", "severity != 'info'")
+    assert [(row["rule_id"], row["explanation"]) for row in found] == []
+
+
+def test_a_topic_is_one_incarnation_before_and_after(made: Lake) -> None:
+    found = rows(made, "silver.topic_incarnations")
+    assert sorted(row["topic"] for row in found) == ["ledger", "orders", "payments"]
+
+
+def test_each_epoch_of_a_leader_is_decided_once(made: Lake) -> None:
+    found = rows(made, "silver.leader_and_isr_timeline", "topic = 'orders' AND partition_id = 1")
+    spans = sorted((row["valid_from"], row["valid_to"] or datetime.max, row["leader_epoch"]) for row in found)
+    assert [one[1] for one in spans[:-1]] == [one[0] for one in spans[1:]]
+    epochs = [epoch for _, _, epoch in spans]
+    assert epochs == sorted(epochs)
+    assert {row["inferred_from"] for row in found} <= {None, "commit_not_proven"}
+    versions = [row["partition_epoch"] for row in sorted(found, key=lambda row: row["valid_from"])]
+    assert versions == list(range(versions[0], versions[0] + len(versions)))
+
+
+def test_the_quorum_s_controller_follows_that_of_zookeeper(made: Lake) -> None:
+    found = sorted(rows(made, "silver.controller_epoch_timeline"), key=lambda row: row["valid_from"])
+    assert [row["controller_id"] for row in found][-1] == 101
+    assert found[-1]["valid_to"] is None
+    assert found[-2]["end_reason"] == "migrated"
+    assert found[-2]["valid_to"] == found[-1]["valid_from"]
+
+
+def test_the_saved_question_says_that_nothing_was_lost(made: Lake) -> None:
+    question = questions()["migration"]
+    (answer,) = rows_of(made.spark, question, dict.fromkeys(question.parameters)).collect()
+    assert answer["taken_over_by"] == 101
+    assert (answer["topics"], answer["partitions"], answer["differing"]) == (3, 7, 0)
+    assert answer["pre_migration_at"] < answer["taken_over_at"] < answer["migrated_at"]
+    assert answer["finished_at"] is None
+
+
+def test_every_record_of_it_is_read(made: Lake) -> None:
+    assert rows(made, "bronze.rejected_records") == []

@@ -236,8 +236,10 @@ def write_incident(lake: Lake, cluster_id: str = CLUSTER, topic: str = "ledger")
     story.write(lake)
 
 
-def write_wide(lake: Lake, partitions: int = 200, steps: int = 10, brokers: int = 6) -> None:
-    """Many partitions whose leaders and ISRs move all the time; every 20th is offline for a while."""
+def write_wide(
+    lake: Lake, partitions: int = 200, steps: int = 10, brokers: int = 6, *, offline_every: int = 20
+) -> None:
+    """Many partitions whose leaders and ISRs move all the time; every so many-th is offline once, with a finding."""
     story = Story("wide-fixture")
     for broker in range(1, brokers + 1):
         story.file(broker, "state_change_log", "state-change.log", 50_000)
@@ -266,7 +268,7 @@ def write_wide(lake: Lake, partitions: int = 200, steps: int = 10, brokers: int 
                 end = (k + 1) * width + number % 37
                 story.unavailable(topic, partition, "under_replicated", k * width + number % 37, end)
         story.led(topic, partition, *moves)
-        if number % 20 == 7:
+        if number % offline_every == 7:
             story.unavailable(topic, partition, "offline", 300 + number / 10, 310 + number / 3)
             story.add(
                 g.DIVERGENCES,

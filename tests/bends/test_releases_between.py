@@ -18,11 +18,27 @@ from tests import ROOT
 from tests.bends.test_losses import TRIES
 from tests.cluster.measuring import measure_played
 from tests.cluster.test_scenarios import problems
+from tests.support.bends.faults.drafts import Site
+from tests.support.bends.faults.measure import KINDS, Result, findings_of, kind_name, outcome
 from tests.support.bends.losses import tried
 from tests.support.captures.packed import extract
 from tests.support.captures.text import CaptureText
 
 PACKS: Final = sorted((ROOT / "tests" / "data" / "releases").glob("*.tar.xz"))
+#: By recording: kinds and places of faults that were once missed.
+_ONCE_MISSED: Final = {
+    "deletion_dead_broker-2.0.1": (
+        ("update_metadata_not_sent", "broker-2/logs/state-change.log:32 to 2"),  # soon after its log began
+        ("update_metadata_not_sent", "broker-2/logs/state-change.log:133 to 1"),  # its cache lost the partition later
+    ),
+    "deletion_dead_broker-2.3.1": (
+        ("update_metadata_not_sent", "broker-3/logs/state-change.log:117 to 1"),  # right before its topic was deleted
+    ),
+    "reassignment-3.3.2": (
+        ("reassignment_removes_first", "broker-1/logs/state-change.log:93: new [1], old [2, 3]"),  # another follows
+    ),
+    "zombie-0.11.0.3": (("dead_leader", "version 1"),),  # paused, and wrote again soon
+}
 
 
 @pytest.fixture(params=PACKS, ids=lambda pack: pack.name.removesuffix(".tar.xz"))
@@ -40,3 +56,14 @@ def test_what_was_recorded_tells_what_the_cluster_did(recording: Path) -> None:
 def test_a_loss_of_it_accuses_nobody(recording: Path) -> None:
     text = CaptureText.read(recording)
     assert [str(error) for error in tried(recording.name, text, range(TRIES))] == []
+
+
+@pytest.mark.parametrize("name", _ONCE_MISSED)
+def test_a_fault_that_was_once_missed_is_found(name: str, tmp_path: Path) -> None:
+    pack = next(pack for pack in PACKS if pack.name == f"{name}.tar.xz")
+    site = Site.read(name, CaptureText.read(extract(pack, tmp_path)))
+    for kind, place in _ONCE_MISSED[name]:
+        (of_kind,) = (faults for faults in KINDS if kind_name(faults) == kind)
+        own = [fault for fault in of_kind(site) if fault.note == place]
+        assert own, f"{kind}: {place} is no place of {name}"
+        assert {outcome(site, fault, findings_of(site.plain)).result for fault in own} == {Result.FOUND}, place

@@ -206,13 +206,13 @@ def _is_near(fact: Evidence, around: int) -> bool:
 
 
 def _has_orphan(receipts: Sequence[Evidence]) -> bool:
-    """Whether a broker did what a request asked whose receipt is not there."""
+    """Whether a broker did what was asked of it without a receipt; a deletion in a cache is its own receipt."""
     stated = [fact for fact in receipts if fact.kind in _STATED]
     known, epochs = {fact.correlation_id for fact in stated}, {fact.leader_epoch for fact in stated}
     return any(
         fact.correlation_id not in known if fact.correlation_id is not None else fact.leader_epoch not in epochs
         for fact in receipts
-        if fact.kind not in _STATED
+        if fact.kind not in (*_STATED, EventType.METADATA_DELETED)
     )
 
 

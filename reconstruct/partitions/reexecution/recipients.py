@@ -14,6 +14,7 @@ from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
+    MARGIN_US,
     ONE_BATCH_US,
     PARTITION,
     RAISED,
@@ -85,7 +86,9 @@ def judge_metadata_recipients(coverage: LogCoverage, step: Step, verdicts: Verdi
             if is_received or not is_whole(log, cluster, line.at, line.at, 0):
                 verdicts.unjudged("R15")
                 continue
-            would_be_logged = coverage.broker_logs_all(broker, line.at, line.at)
+            # the controller's own broker has its clock, and receives what was sent after it was
+            begins = line.at if broker == log.controller_id else line.at - MARGIN_US
+            would_be_logged = cluster.logs_all(broker, begins, line.at + MARGIN_US)
             verdicts.broken(
                 Divergence(
                     DivergenceType.REQUEST_NOT_SENT,

@@ -30,6 +30,7 @@ from reconstruct.model.versions import (
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
+    LEADER_AND_ISR,
     PARTITION,
     REPLICA,
     ControllerLog,
@@ -131,6 +132,10 @@ def _reexecuted(case: Case, step: Step, versions: Sequence[KafkaVersion]) -> lis
     return result
 
 
+def _sends_nothing(line: Evidence) -> bool:
+    return line.to_state in _SILENT or (line.from_state, line.to_state) == _JOINS
+
+
 @dataclass(frozen=True, slots=True)
 class _Reexecution:
     """One transition, to be done again in every way that the evidence leaves open."""
@@ -144,7 +149,7 @@ class _Reexecution:
 
     def required(self) -> frozenset[SentRequest] | None:
         """What all ways that give what was logged send; None where none does, or too little is known."""
-        if self.line.to_state in _SILENT or (self.line.from_state, self.line.to_state) == _JOINS:
+        if _sends_nothing(self.line):
             return frozenset()
         live = live_at(self.case.cluster, self.step, self.line)
         if live is None or self.step.replicas is None or len(self.versions) > _MOST_VERSIONS:
@@ -158,9 +163,17 @@ class _Reexecution:
         runs: list[frozenset[SentRequest]] = []
         for version, is_deleted, replicas, brokers in ways:
             run = self._run(ControllerCache(version, replicas, brokers, cached, is_deleted, self._may_leave(brokers)))
-            if run is not None:
+            if run is not None and not (is_deleted and self._was_told(run)):
                 runs.append(run)
         return frozenset.intersection(*runs) if runs else None
+
+    def _was_told(self, run: frozenset[SentRequest]) -> bool:
+        """Whether the transition, alone in its block to send anything, sent a LeaderAndIsr that it does not send of a
+        deleted topic."""
+        block = self.step.block
+        is_alone = all(other is self.line or _sends_nothing(other) for other in block.transitions)
+        is_sent = any(request.kind == LEADER_AND_ISR for request in block.batch())
+        return is_alone and is_sent and all(request.kind != LEADER_AND_ISR for request in run)
 
     def _may_leave(self, live: frozenset[int]) -> frozenset[int]:
         """The brokers that may be shutting down at an election: as the controllers' logs say, where they were given."""

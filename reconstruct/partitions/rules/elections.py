@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType, Harm
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.elections import ElectionKind
@@ -26,6 +27,8 @@ _NAMES: Final = {
     ElectionKind.CONTROLLED_SHUTDOWN: "the election of a controlled shutdown",
     UNKNOWN_KIND: "the election",
 }
+#: What a leader does by itself.
+_OF_A_LEADER: Final = (EventType.ISR_SHRINK_PROPOSED, EventType.ISR_EXPAND_PROPOSED, EventType.ISR_UPDATE_FAILED)
 
 
 def judge_elections(case: Case, verdicts: Verdicts) -> None:
@@ -74,9 +77,14 @@ def _is_written(election: JudgedElection, case: Case) -> bool:
 
 
 def _shows_life(broker_id: int, election: JudgedElection, case: Case) -> bool:
-    """Whether the broker itself logged anything of the partition right after: then a list was missing."""
+    """Whether the broker itself logged anything of the partition right after: then a list was missing. A leader that
+    was paused goes on changing its ISR until it is told of another: where its log is whole and has nothing else, it was
+    told of nothing."""
     at = election.decision.at
-    return any(fact.broker_id == broker_id and at <= fact.at <= at + VIEW_SLACK_US for fact in case.facts)
+    own = [fact for fact in case.facts if fact.broker_id == broker_id and at <= fact.at <= at + VIEW_SLACK_US]
+    if any(fact.kind not in _OF_A_LEADER for fact in own):
+        return True
+    return bool(own) and not case.cluster.logs_all(broker_id, at, max(fact.at for fact in own))
 
 
 def _judge_outcome(election: JudgedElection, case: Case, verdicts: Verdicts) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -94,6 +95,8 @@ class _Reassignment:
     old: frozenset[int]
     created: Line
     offline: Line
+    #: its lines stand before the next one's.
+    until: float
 
 
 def _reassignments(site: Site) -> Iterator[_Reassignment]:
@@ -118,7 +121,13 @@ def _reassignments(site: Site) -> Iterator[_Reassignment]:
         if not late:
             continue
         first = late[0]
-        gone = [line for line in ends if line.file == first.file and 0 <= line.at - first.at < 60_000_000]
+        following = (line for line in late if line.file == first.file and line.at - first.at >= BATCH_US)
+        until = min((line.number for line in following), default=math.inf)
+        gone = [
+            line
+            for line in ends
+            if line.file == first.file and 0 <= line.at - first.at < 60_000_000 and line.number < until
+        ]
         offline = [
             move
             for line in gone
@@ -134,6 +143,7 @@ def _reassignments(site: Site) -> Iterator[_Reassignment]:
                 frozenset(number(line, "replica_id") or 0 for line in gone),
                 first,
                 offline[0],
+                until,
             )
 
 
@@ -194,13 +204,13 @@ def reassignment_removes_first(site: Site) -> Iterator[Fault]:
             line
             for replica in sorted(moved.old)
             for line in _moves(site, moved.partition, moved.file, replica)
-            if line.number >= moved.offline.number
+            if moved.offline.number <= line.number < moved.until
         ]
         lines += [
             line
             for line in site.about(moved.partition, "stop_replica_sent")
             if line.file == moved.file
-            and line.number > moved.created.number
+            and moved.created.number < line.number < moved.until
             and number(line, "to_broker_id") in moved.old
         ]
         lines.sort(key=lambda line: line.number)

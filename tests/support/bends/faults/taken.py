@@ -121,12 +121,18 @@ def _accepted_before(site: Site, received: Line) -> Line | None:
         for line in site.events("broker_server_starting", source_kind="server_log")
         if line.broker_id == received.broker_id and line.at <= received.at
     ]
+    # a replica that was deleted meanwhile is another one, which knows of no epoch
+    deleted = [
+        line.at
+        for line in site.about(partition_of(received), "stop_replica_received", "stop_replica_handled")
+        if line.file == received.file and line.number < received.number and line.fields.get("delete") == "true"
+    ]
     before = [
         line
         for line in site.about(partition_of(received), "leader_and_isr_received")
         if line.file == received.file
         and line.number < received.number
-        and line.at > max(starts, default=0)
+        and line.at > max((*starts, *deleted), default=0)
         and is_done(handled_by(site, line))
     ]
     return before[-1] if before else None

@@ -27,6 +27,7 @@ _CONFIG: Final = "ConfigRecord"
 _FRAME_VERSION: Final = 1
 #: A type has at most this many bytes as a number; a longer one is none.
 _MOST_NUMBER_BYTES: Final = 5
+_MOST_NUMBER: Final = (1 << 15) - 1
 #: The id of zeros as Kafka prints it: of a directory the one that migrates (``DirectoryId.MIGRATING``).
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -135,11 +136,13 @@ class _Bytes(io.BytesIO):
         return data
 
     def number(self) -> int:
-        """An unsigned number of variable length."""
+        """An unsigned number of variable length, which is a type or a version: Kafka takes none that is no short."""
         found = 0
         for place in range(_MOST_NUMBER_BYTES):
             (byte,) = self.read(1)
             found |= (byte & 0x7F) << 7 * place
+            if found > _MOST_NUMBER:
+                raise _CutOff("a number that is larger than any type or version")
             if byte < 0x80:
                 return found
         raise _CutOff("a number that does not end")

@@ -48,6 +48,13 @@ FOUND = {
         + b'{"captured_at":1,"path":"/cluster/id","mzxid":1,"data":"{\\"id\\":\\"\\\\ud800\\"}"}\n',
     ),
     "a broker id that no broker has": ("inspection", META + b"version=0\nbroker.id=99999999999999\n"),
+    "a metadata record whose version is larger than any": (
+        "metadata_log",
+        bytes.fromhex(
+            "01 0000000000000000 00000040 00000001 02 00000000 0000 00000000 0000000000000000 0000000000000000"
+            "ffffffffffffffff ffff ffffffff 00000001 1c 00 00 00 01 10 01 0c ffffffff6d 00 00"
+        ),
+    ),
     "a log's speaker whose id no broker has": (
         "inspection",
         LOG

@@ -22,6 +22,7 @@ from ingest.capture.brokers import requests
 from ingest.capture.brokers.client import BrokerClient
 from ingest.capture.brokers.failures import BrokerUnreachable
 from ingest.capture.brokers.kraft_answers import quorum_error
+from jobs.lab import raft_voters
 from jobs.lab.admin import Partition, State
 from jobs.lab.waiting import PATIENCE_S, NeverHappened
 
@@ -83,6 +84,15 @@ class KraftAdmin:
 
     def delete_topic(self, topic: str) -> None:
         self._ask(lambda client: client.delete_topics([topic]))
+
+    def add_voter(self, voter_id: int, directory_id: str, address: tuple[str, int]) -> None:
+        """A controller that has caught up joins the quorum's voters; ``address`` is that of its listener."""
+        request = raft_voters.adding(voter_id, directory_id, address)
+        self._told(raft_voters.AddRaftVoterRequest, 0, lambda _: request, raft_voters.error_of)
+
+    def remove_voter(self, voter_id: int, directory_id: str) -> None:
+        request = raft_voters.removing(voter_id, directory_id)
+        self._told(raft_voters.RemoveRaftVoterRequest, 0, lambda _: request, raft_voters.error_of)
 
     # --- what is so -------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,18 @@ def _cluster(
         controllers = [FIRST_CONTROLLER + number for number in range(len(brokers))]
     whose = "of which each is a controller" if controllers is brokers else f"and {len(controllers)} controllers"
     say(f"starting {len(brokers)} brokers of Kafka {release.version}, {whose}")
-    return KraftCluster(release, files, brokers, controllers, scenario.settings, state_change_level, say)
+    first_spare = FIRST_CONTROLLER + len(brokers)
+    return KraftCluster(
+        release,
+        files,
+        brokers,
+        controllers,
+        scenario.settings,
+        state_change_level,
+        say,
+        range(first_spare, first_spare + scenario.spare_controllers),
+        scenario.directories,
+    )
 
 
 def _keep_metadata(directory: Path, target: Path) -> None:

@@ -31,7 +31,12 @@ class Recording:
             zookeeper=cluster.zookeeper.address if isinstance(cluster, ZooKeeperCluster) else None,
             bootstrap_servers=cluster.bootstrap,
             brokers=tuple(
-                BrokerFiles(broker.broker_id, (str(broker.logs),), (str(broker.data),), (str(broker.properties),))
+                BrokerFiles(
+                    broker.broker_id,
+                    (str(broker.logs),),
+                    tuple(map(str, broker.directories)),
+                    (str(broker.properties),),
+                )
                 for broker in cluster.nodes.values()
             ),
             interval_s=INTERVAL_S,

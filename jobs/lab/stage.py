@@ -24,8 +24,10 @@ class Scenario:
 
     ``shows`` are the types of divergence that its capture must give, on every release; ``explains`` the rules whose
     errors it provokes: the cluster truly broke them. ``keeps_logs``: at the end its partitions' directories are copied.
-    ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases before ``before``.
-    ``needs_separate_controllers``: it ends most of the brokers, and a quorum is to go on.
+    ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases since ``since`` and
+    before ``before``. ``needs_separate_controllers``: it ends most of the brokers, and a quorum is to go on. With
+    ``spare_controllers`` the quorum's voters are dynamic, and these are none yet. ``directories`` is how many log
+    directories each node has.
     """
 
     name: str
@@ -37,15 +39,19 @@ class Scenario:
     settings: Mapping[str, str] = field(default_factory=dict)
     keeps_logs: bool = False
     kraft: bool | None = None
+    since: tuple[int, ...] = ()
     before: tuple[int, ...] | None = None
     needs_separate_controllers: bool = False
+    spare_controllers: int = 0
+    directories: int = 1
 
     def file_name(self, release: Release) -> str:
         """``lost_disk-3.9.1``: the name of its capture's folder."""
         return f"{self.name.replace('-', '_')}-{release.name}"
 
     def plays_on(self, release: Release) -> bool:
-        return self.kraft in (None, release.is_kraft) and (self.before is None or release.number < self.before)
+        is_in_time = self.since <= release.number and (self.before is None or release.number < self.before)
+        return is_in_time and self.kraft in (None, release.is_kraft)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from reconstruct.metadata_log.evidence import ClusterLog, LogRow
 from reconstruct.metadata_log.timeline import replay_rows
 from reconstruct.model.metadata_log.image import applied
 from reconstruct.model.metadata_log.values import Image, PartitionState, State, Subject
-from tests.support.metadata_log import MIGRATED, NODES, ONE_VOTER, REASSIGNED, UNCLEAN, cluster_log
+from tests.support.metadata_log import MIGRATED, NODES, ONE_VOTER, REASSIGNED, UNCLEAN, VOTERS_CHANGED, cluster_log
 
 QUORUMS: Final = {
     "quorum": NODES,
@@ -27,6 +27,7 @@ QUORUMS: Final = {
     "reassigned": (REASSIGNED,),
     "unclean": (UNCLEAN,),
     "migrated": (MIGRATED / "broker-101",),
+    "voters": (VOTERS_CHANGED,),
 }
 #: No broker of any of these clusters.
 STRANGER: Final = 9

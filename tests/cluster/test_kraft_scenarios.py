@@ -17,6 +17,7 @@ import pytest
 from ingest.readers.log_dirs.names import METADATA_DIRECTORY
 from ingest.readers.logs.writers import kind_of_logger
 from ingest.shapes import match
+from jobs.lab.machines.kraft import FIRST_CONTROLLER
 from jobs.lab.machines.releases import KRAFT_BETWEEN, KRAFT_RELEASES
 from jobs.lab.play import Played
 from jobs.lab.scenarios.catalogue import SCENARIOS
@@ -24,6 +25,7 @@ from reconstruct.metadata_log.timeline import replay_rows
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, PartitionState
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
+from reconstruct.quorum.timeline import quorum_timeline
 from tests.cluster.conftest import Player
 from tests.cluster.dump_log import differing_from_kafka
 from tests.support.kraft_partitions import history_of
@@ -43,7 +45,7 @@ LINE: Final = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$
 #: What a scenario is played for.
 BROUGHT_ABOUT: Final = {("unclean-election", "R08")}
 #: The quorum has another leader, in a later epoch, at their end.
-CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage")
+CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage", "voters")
 #: Since then a leader that lost its majority resigns (KAFKA-15489): before, it may lead on when the others are back.
 LEADERS_RESIGN_SINCE: Final = (3, 7)
 
@@ -108,7 +110,20 @@ def not_of_the_quorum(played: Played) -> list[str]:
     leads_on = played.scenario.name == "quorum-outage" and played.release.number < LEADERS_RESIGN_SINCE
     if played.scenario.name in CONTROLLERS_END and not leads_on and len(epochs) < 2:
         found.append(f"the quorum has one leader all the time: {sorted(epochs)}")
-    return found
+    return found + not_as_voted(played)
+
+
+def not_as_voted(played: Played) -> list[str]:
+    """Voters that were added and removed, which the timeline of the quorum does not tell so."""
+    expected: list[set[int]] = []
+    for event in map(json.loads, (played.truth / "events.jsonl").read_text(encoding="utf-8").splitlines()):
+        if event["what"] in ("voter_added", "voter_removed"):
+            before = expected[-1] if expected else set(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
+            expected.append(before ^ {event["broker"]})
+    log, _ = cluster_log(nodes_of(played.capture))
+    spans = [span.interval.value for span in quorum_timeline([], log)]
+    told = [set(one.voters or ()) for one in spans if one.began_by == "voters_changed"]
+    return [] if told == expected else [f"the voters became {expected}, and are told as {told}"]
 
 
 def not_known(played: Played) -> list[str]:

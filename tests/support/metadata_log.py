@@ -35,6 +35,8 @@ UNCLEAN: Final = ROOT / "tests" / "data" / "kraft-4.3.1-unclean" / "broker-101"
 #: Three brokers and three controllers of 3.9.1 that leave ZooKeeper: taken over, a topic created, a broker killed and
 #: replicas moved while both were written, two of the brokers started without ZooKeeper. One controller's log.
 MIGRATED: Final = ROOT / "tests" / "data" / "kraft-3.9.1-migration"
+#: Three controllers of 3.9.1 with dynamic voters: a fourth joined them, the active one was taken out. One's log.
+VOTERS_CHANGED: Final = ROOT / "tests" / "data" / "kraft-3.9.1-voters" / "broker-101"
 _LOG: Final = "__cluster_metadata-0"
 _BY_ID: Final = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeRecord")
 

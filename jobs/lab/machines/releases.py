@@ -68,7 +68,9 @@ BETWEEN: Final = tuple(
     Release(number) for number in ((0, 10, 2, 2), (0, 11, 0, 3), (2, 0, 1), (2, 3, 1), (2, 4, 1), (3, 3, 2), (3, 6, 2))
 )
 KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
-KRAFT_BETWEEN: Final = tuple(Release(number, is_kraft=True) for number in ((3, 3, 2), (3, 6, 2), (4, 0, 1), (4, 2, 0)))
+KRAFT_BETWEEN: Final = tuple(
+    Release(number, is_kraft=True) for number in ((3, 3, 2), (3, 6, 2), (3, 7, 2), (4, 0, 1), (4, 2, 0))
+)
 BY_NAME: Final = {
     release.name: release for release in (*sorted((*RELEASES, *BETWEEN)), *sorted((*KRAFT_RELEASES, *KRAFT_BETWEEN)))
 }

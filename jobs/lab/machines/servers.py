@@ -115,7 +115,8 @@ class ZooKeeper(_Server):
 
 class Broker(_Server):
     """One broker: ``folder`` holds its configuration, ``logs`` and ``data``. ``properties`` gives the text of its
-    configuration for its data's folder, ``log4j`` that of its logs' for theirs; ``options`` are of its Java process."""
+    configuration for the folders of its data, which are ``directories``, ``log4j`` that of its logs' for theirs;
+    ``options`` are of its Java process."""
 
     def __init__(
         self,
@@ -123,9 +124,10 @@ class Broker(_Server):
         broker_id: int,
         folder: Path,
         port: int,
-        properties: Callable[[Path], str],
+        properties: Callable[..., str],
         log4j: Callable[[Path], str],
         options: Sequence[str] = (),
+        directories: int = 1,
     ) -> None:
         self.broker_id = broker_id
         self.logs = folder / "logs"
@@ -134,7 +136,10 @@ class Broker(_Server):
         arguments = ("-Xmx320m", *options, "kafka.Kafka")
         super().__init__(launcher, f"broker {broker_id}", folder, port, self.properties, arguments, self.server_log)
         self.logs.mkdir()
-        self.properties.write_text(properties(self.data), encoding="utf-8")
+        self.directories = (self.data, *(folder / f"data-{number}" for number in range(2, directories + 1)))
+        for directory in self.directories[1:]:
+            directory.mkdir()
+        self.configure(properties(*self.directories))
         (folder / _LOG4J).write_text(log4j(self.logs), encoding="utf-8")
         self._log_begins = 0
 
@@ -156,17 +161,39 @@ class Broker(_Server):
         except FileNotFoundError:
             return False
 
-    def format(self, cluster_id: str) -> None:
+    def configure(self, properties: str) -> None:
+        """What it reads when it starts the next time."""
+        self.properties.write_text(properties, encoding="utf-8")
+
+    def format(self, cluster_id: str, *options: str) -> None:
         """What ``kafka-storage format`` does: a log directory of this cluster's, for a node of a quorum.
 
         :raises NeverHappened: where it cannot be done, with what it said.
         """
-        tool = ["kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", str(self.properties)]
+        tool = [
+            "kafka.tools.StorageTool",
+            "format",
+            f"--cluster-id={cluster_id}",  # one may begin with a dash
+            "--config",
+            str(self.properties),
+            *options,
+        ]
         done = subprocess.run(
             [*self._java, *tool], capture_output=True, text=True, check=False, timeout=_FORMAT_S, cwd=self.logs.parent
         )
         if done.returncode:
             raise NeverHappened(f"{self.process.name} has no log directory:\n{done.stdout}{done.stderr}")
+
+    def directory_id(self) -> str:
+        """Of its first log directory, by which the quorum knows it (KIP-853)."""
+        text = (self.data / "meta.properties").read_text(encoding="utf-8")
+        return next(line for line in text.splitlines() if line.startswith("directory.id=")).partition("=")[2]
+
+    def fail_directory(self, number: int) -> None:
+        """A log directory is gone while the broker runs, as a disk that died: what it has open it may write on."""
+        directory = self.directories[number]
+        directory.rename(directory.with_name(f"{directory.name}.failed"))
+        directory.touch()
 
     # --- what can happen to its disk, while it is down --------------------------------------------------------------
 
@@ -189,6 +216,13 @@ class Broker(_Server):
         self._require_down()
         shutil.rmtree(self.data)
         self.data.mkdir()
+
+    def repair_directory(self, number: int) -> None:
+        """The directory that had failed is there again, as it was."""
+        self._require_down()
+        directory = self.directories[number]
+        directory.unlink()
+        directory.with_name(f"{directory.name}.failed").rename(directory)
 
     def _require_down(self) -> None:
         if self.process.is_running:

@@ -38,6 +38,11 @@ KRAFT_SETTINGS: Final[Mapping[str, str]] = {
     "metadata.log.max.snapshot.interval.ms": "15000",
     "share.coordinator.state.topic.replication.factor": "1",
 }
+#: How nodes tell their controllers' listeners from those of brokers.
+CONTROLLER_LISTENER: Final[Mapping[str, str]] = {
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+}
 #: What a quorum calls a setting that scenarios give; others of ZooKeeper's say nothing to it.
 _IN_KRAFT: Final = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
 _OF_ZOOKEEPER: Final = ("zookeeper.", "controlled.shutdown.enable")
@@ -61,7 +66,7 @@ def broker_properties(
         **place,
         **own,
     }
-    return _lines(settings)
+    return lines(settings)
 
 
 def kraft_properties(
@@ -70,34 +75,43 @@ def kraft_properties(
     port: int,
     controller_port: int | None,
     voters: Mapping[int, int],
-    data: Path,
+    *directories: Path,
     own: Mapping[str, str],
+    is_dynamic: bool = False,
 ) -> str:
     """``server.properties`` of one node of a quorum; ``voters`` are the ports of its controllers by id, ``port`` is
-    that of its broker. ``own`` wins over all other settings."""
+    that of its broker. ``is_dynamic``: the log says who votes, and these are only where it is to be had. ``own`` wins
+    over all other settings."""
     listeners = [f"PLAINTEXT://{LOOPBACK}:{port}"] * ("broker" in roles)
     place = {"advertised.listeners": listeners[0]} if listeners else {}
     if controller_port is not None:
         listeners.append(f"CONTROLLER://{LOOPBACK}:{controller_port}")
+    quorum = {"controller.quorum.voters": voters_text(voters)}
+    if is_dynamic:
+        quorum = {"controller.quorum.bootstrap.servers": ",".join(f"{LOOPBACK}:{at}" for at in voters.values())}
     common = {_IN_KRAFT.get(name, name): value for name, value in (*KRAFT_SETTINGS.items(), *own.items())}
     settings = {
         "node.id": str(node_id),
         "process.roles": ",".join(roles),
         "listeners": ",".join(listeners),
         **place,
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "controller.quorum.voters": ",".join(f"{voter}@{LOOPBACK}:{at}" for voter, at in voters.items()),
-        "log.dirs": str(data),
+        **CONTROLLER_LISTENER,
+        **quorum,
+        "log.dirs": ",".join(map(str, directories)),
         **BROKER_SETTINGS,
         **common,
     }
-    return _lines({name: value for name, value in settings.items() if not name.startswith(_OF_ZOOKEEPER)})
+    return lines({name: value for name, value in settings.items() if not name.startswith(_OF_ZOOKEEPER)})
+
+
+def voters_text(ports: Mapping[int, int]) -> str:
+    """``controller.quorum.voters`` of controllers by id."""
+    return ",".join(f"{voter}@{LOOPBACK}:{port}" for voter, port in ports.items())
 
 
 def zookeeper_properties(port: int, data: Path, own: Mapping[str, str]) -> str:
     """``zoo.cfg``: ticks short enough that sessions of three seconds are allowed and end about in time."""
-    return _lines(
+    return lines(
         {
             "dataDir": str(data),
             "clientPort": str(port),
@@ -113,7 +127,7 @@ def zookeeper_properties(port: int, data: Path, own: Mapping[str, str]) -> str:
 
 def zookeeper_log4j() -> str:
     """ZooKeeper's own words go to its standard output."""
-    return _lines({"log4j.rootLogger": "INFO, out", **_appender("out", None)})
+    return lines({"log4j.rootLogger": "INFO, out", **_appender("out", None)})
 
 
 def broker_log4j(release: Release, logs: Path, state_change_level: str, keeps_flood: bool = False) -> str:
@@ -138,7 +152,7 @@ def broker_log4j(release: Release, logs: Path, state_change_level: str, keeps_fl
             settings[filter_name] = "org.apache.log4j.varia.StringMatchFilter"
             settings[f"{filter_name}.StringToMatch"] = text
             settings[f"{filter_name}.AcceptOnMatch"] = "false"
-    return _lines(settings)
+    return lines(settings)
 
 
 def kraft_log4j(release: Release, logs: Path, state_change_level: str) -> str:
@@ -157,7 +171,7 @@ def kraft_log4j(release: Release, logs: Path, state_change_level: str) -> str:
             settings |= _appender(name, logs / f"{file}.log")
         for logger, (at, appender) in loggers.items():
             settings |= {f"log4j.logger.{logger}": f"{at}, {appender}", f"log4j.additivity.{logger}": "false"}
-        return _lines(settings)
+        return lines(settings)
     settings = {"rootLogger.level": "INFO", "rootLogger.appenderRef.file.ref": "server"}
     for name, file in files.items():
         settings |= {
@@ -174,7 +188,7 @@ def kraft_log4j(release: Release, logs: Path, state_change_level: str) -> str:
             f"logger.{number}.additivity": "false",
             f"logger.{number}.appenderRef.file.ref": appender,
         }
-    return _lines(settings)
+    return lines(settings)
 
 
 def _appender(name: str, file: Path | None) -> dict[str, str]:
@@ -187,5 +201,6 @@ def _appender(name: str, file: Path | None) -> dict[str, str]:
     return settings if file is None else settings | {f"log4j.appender.{name}.File": str(file)}
 
 
-def _lines(settings: Mapping[str, str]) -> str:
+def lines(settings: Mapping[str, str]) -> str:
+    """As a file of Java properties."""
     return "".join(f"{key}={value}\n" for key, value in settings.items())

@@ -32,13 +32,13 @@ def controlled_shutdown(stage: Stage) -> None:
 def kill(stage: Stage) -> None:
     """A leader that is not the controller dies, others take over, it comes back."""
     with stage.busy() as (orders, _):
-        _die_and_return(stage, not_the_controller(stage), orders)
+        die_and_return(stage, not_the_controller(stage), orders)
 
 
 def controller_failover(stage: Stage) -> None:
     """The controller dies; another is elected and elects leaders; the old one comes back as a broker."""
     with stage.busy() as (orders, _):
-        _die_and_return(stage, stage.cluster.wait_for_controller(), orders)
+        die_and_return(stage, stage.cluster.wait_for_controller(), orders)
 
 
 def paused_broker(stage: Stage) -> None:
@@ -77,7 +77,7 @@ def zookeeper_outage(stage: Stage) -> None:
         load.wait_for_more(60)
         cluster.start_zookeeper()
         stage.let_run(load)
-        _die_and_return(stage, not_the_controller(stage), orders)
+        die_and_return(stage, not_the_controller(stage), orders)
 
 
 def preferred_election(stage: Stage) -> None:
@@ -123,22 +123,8 @@ def unclean_election(stage: Stage) -> None:
         stage.let_run(load)
 
 
-def quorum_outage(stage: Stage) -> None:
-    """Two of three controllers are killed: brokers serve on, and nothing is decided until one is back; then a broker
-    dies."""
-    with stage.busy() as (orders, load):
-        controllers = sorted(stage.cluster.nodes.keys() - stage.cluster.brokers.keys())
-        for controller in controllers[:2]:
-            stage.cluster.kill(controller)
-        load.wait_for_more(60)
-        for controller in controllers[:2]:
-            stage.cluster.start(controller)
-        stage.cluster.wait_for_controller()
-        stage.let_run(load)
-        _die_and_return(stage, not_the_controller(stage), orders)
-
-
-def _die_and_return(stage: Stage, broker: int, partitions: list[Partition]) -> None:
+def die_and_return(stage: Stage, broker: int, partitions: list[Partition]) -> None:
+    """A node is killed; the living lead what it led, without it in their ISRs; it is started again."""
     stage.kill(broker)
     living = [other for other in stage.cluster.brokers if other != broker]
     for partition in partitions:

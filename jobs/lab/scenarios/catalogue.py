@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jobs.lab.scenarios import brokers, disks, topics
+from jobs.lab.scenarios import brokers, disks, quorums, topics
 from jobs.lab.stage import Scenario
 
 _ALL: Final = (
@@ -30,9 +30,25 @@ _ALL: Final = (
     Scenario(
         "quorum-outage",
         "most controllers are killed and come back, then a broker dies",
-        brokers.quorum_outage,
+        quorums.quorum_outage,
         kraft=True,
         needs_separate_controllers=True,
+    ),
+    Scenario(
+        "slow-controller",
+        "the active controller freezes again and again, each time for about a second",
+        quorums.slow_controller,
+        kraft=True,
+        needs_separate_controllers=True,
+    ),
+    Scenario(
+        "voters",
+        "a controller joins the voters, the active one leaves them",
+        quorums.voters,
+        kraft=True,
+        since=(3, 9),
+        needs_separate_controllers=True,
+        spare_controllers=1,
     ),
     Scenario("preferred-election", "after a restart, the preferred leaders are elected", brokers.preferred_election),
     Scenario("added-partitions", "a topic gets two more partitions under load", topics.added_partitions),
@@ -79,6 +95,14 @@ _ALL: Final = (
         disks.lost_disk,
         shows=("log_directory_wiped",),
         explains=frozenset({"R37"}),
+    ),
+    Scenario(
+        "directory-failure",
+        "one of a broker's two log directories fails while it runs",
+        disks.directory_failure,
+        kraft=True,
+        since=(3, 7),
+        directories=2,
     ),
 )
 SCENARIOS: Final = {scenario.name: scenario for scenario in _ALL}

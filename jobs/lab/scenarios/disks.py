@@ -57,6 +57,28 @@ def _first_segments(stage: Stage, partitions: Sequence[Partition]) -> Iterator[b
             yield (broker.data / f"{topic}-{number}" / f"{0:020}.log").exists()
 
 
+def directory_failure(stage: Stage) -> None:
+    """One of a broker's two log directories fails while it runs: what it holds there is led by others, and the broker
+    serves on with the other one; it is started again with both."""
+    with stage.busy() as (orders, load):
+        broker = not_the_controller(stage)
+        directory = stage.cluster.brokers[broker].directories[-1]
+        lost = [(topic, number) for topic, number in orders if (directory / f"{topic}-{number}").exists()]
+        stage.say(f"a log directory of broker {broker} fails")
+        stage.note("directory_failed", broker=broker, lost=[list(partition) for partition in lost])
+        stage.cluster.brokers[broker].fail_directory(-1)
+        others = [other for other in stage.cluster.brokers if other != broker]
+        for partition in lost:
+            stage.wait_for_leader(partition, others)
+            stage.wait_for_isr(partition, others)
+        stage.let_run(load)
+        stage.cluster.stop(broker)
+        stage.cluster.brokers[broker].repair_directory(-1)
+        stage.note("directory_repaired", broker=broker)
+        stage.cluster.start(broker)
+        stage.cluster.wait_for_full_isr()
+
+
 def _die_and_return_without(stage: Stage, lose: Callable[[int], None]) -> None:
     with stage.busy() as (_, load):
         broker = not_the_controller(stage)

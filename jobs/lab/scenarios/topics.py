@@ -45,12 +45,13 @@ def added_partitions(stage: Stage) -> None:
 def reassignment(stage: Stage) -> None:
     """Two partitions move: one in part, one wholly, under load; then one moves back."""
     with stage.busy({0: (1, 2), 1: (2, 3), 2: (3, 1)}) as (_, load):
-        _reassign(stage, {("orders", 0): (3, 2), ("orders", 1): (1,)})
+        reassign(stage, {("orders", 0): (3, 2), ("orders", 1): (1,)})
         stage.let_run(load)
-        _reassign(stage, {("orders", 1): (2,)})
+        reassign(stage, {("orders", 1): (2,)})
 
 
-def _reassign(stage: Stage, plan: dict[tuple[str, int], tuple[int, ...]]) -> None:
+def reassign(stage: Stage, plan: dict[tuple[str, int], tuple[int, ...]]) -> None:
+    """Until the partitions are assigned so, and in sync."""
     stage.say("reassigning " + ", ".join(f"{t}-{n} to {list(replicas)}" for (t, n), replicas in plan.items()))
     stage.note("reassign", plan={f"{topic}-{number}": list(replicas) for (topic, number), replicas in plan.items()})
     stage.admin.reassign(plan)

@@ -98,8 +98,8 @@ def test_a_broker_is_told_its_place_as_its_release_understands_it() -> None:
 def test_a_node_of_a_quorum_is_told_its_roles_and_what_the_scenario_sets() -> None:
     own = {"zookeeper.session.timeout.ms": "20000", "replica.lag.time.max.ms": "7"}
     voters = {2: 9093, 101: 9193}
-    both = settings.kraft_properties(2, ["broker", "controller"], 9092, 9093, voters, Path("/data"), own)
-    alone = settings.kraft_properties(101, ["controller"], 9192, 9193, voters, Path("/data"), {})
+    both = settings.kraft_properties(2, ["broker", "controller"], 9092, 9093, voters, Path("/data"), own=own)
+    alone = settings.kraft_properties(101, ["controller"], 9192, 9193, voters, Path("/data"), own={})
     assert "zookeeper" not in both
     assert "broker.session.timeout.ms=20000\n" in both
     assert "replica.lag.time.max.ms=7\n" in both

@@ -105,28 +105,50 @@ def _judge_refusal(fact: Evidence, cluster: ClusterView, verdicts: Verdicts) -> 
         return
     is_replica = fact.kind == EventType.REPLICA_STATE_CHANGE_FAILED
     from_state, to_state = refused["from"], refused["to"]
-    is_benign = (
-        is_replica
-        and (from_state, to_state) == (ReplicaState.OFFLINE, ReplicaState.DELETION_INELIGIBLE)
+    is_deletion = is_replica and to_state == ReplicaState.DELETION_INELIGIBLE
+    severity, issue, evidence = "info", None, [fact.evidence_id]
+    leaves = _request_to_leave(fact, cluster)
+    if (
+        is_deletion
+        and from_state == ReplicaState.OFFLINE
         and cluster.version.may_be_before(OFFLINE_TO_INELIGIBLE_SINCE)
-    )
+    ):
+        note = "Up to Kafka 2.2 the deletion of a topic with a dead replica does this; it does no harm."
+        issue = "fixed in Kafka 2.3.0 (ReplicaStateMachine)"
+    elif is_deletion and from_state == ReplicaState.ONLINE and leaves is not None:
+        note = (
+            f"Broker {fact.replica_id} had asked to be shut down: a deletion takes its replicas for dead while they are"
+            " online; it does no harm."
+        )
+        evidence.append(leaves)
+    else:
+        note = "The attempt changed nothing; the step before it is missing or came in another order."
+        severity = "warning"
     subject = f"replica {fact.replica_id}" if is_replica else "the partition"
-    note = (
-        " Up to Kafka 2.2 the deletion of a topic with a dead replica does this; it does no harm."
-        if is_benign
-        else " The attempt changed nothing; the step before it is missing or came in another order."
-    )
-    severity = "info" if is_benign else "warning"
     verdicts.broken(
         _of(fact, DivergenceType.REFUSED_TRANSITION, severity, "R14" if is_replica else "R13").explained(
             f"{to_state} entered from {refused['valid']}",
             f"{from_state} to {to_state} refused",
             f"Controller {fact.controller_id} (epoch {fact.controller_epoch}) tried to move {subject} from {from_state}"
-            f" to {to_state} and refused it itself.{note}",
-            (fact.evidence_id,),
-            known_issue="fixed in Kafka 2.3.0 (ReplicaStateMachine)" if is_benign else None,
+            f" to {to_state} and refused it itself. {note}",
+            tuple(evidence),
+            known_issue=issue,
         )
     )
+
+
+def _request_to_leave(fact: Evidence, cluster: ClusterView) -> str | None:
+    """The record by which the broker of a replica had last asked this controller to be shut down, and it has not
+    started since (``ControllerContext.shuttingDownBrokerIds``)."""
+    if fact.replica_id is None:
+        return None
+    asked = [one for one in cluster.shutdown_requests.get(fact.replica_id, ()) if one[0] <= fact.at]
+    if not asked:
+        return None
+    at, record = asked[-1]
+    is_same = cluster.shutdown_controllers.get(record) in (None, fact.controller_id)
+    starts = cluster.process_starts.get(fact.replica_id, ())
+    return record if is_same and not any(at < start <= fact.at for start, _ in starts) else None
 
 
 def judge_sequences(case: Case, verdicts: Verdicts) -> None:

@@ -155,6 +155,27 @@ def test_the_refused_step_to_ineligible_is_benign_up_to_2_2(version: VersionRang
     assert (finding.known_issue is not None) is (severity == "info")
 
 
+@pytest.mark.parametrize(
+    ("asked", "controller", "started", "severity"),
+    [(30, 1, 5, "info"), (45, 1, 5, "warning"), (30, 2, 5, "warning"), (30, 1, 35, "warning"), (None, 1, 5, "warning")],
+)
+def test_a_deletion_takes_a_replica_of_a_broker_that_leaves_for_dead(
+    asked: int | None, controller: int, started: int, severity: str
+) -> None:
+    rows = facts(CREATION + "40 | replica_state_change_failed | 1 | 1 | 1 | | | | | | | | 2")
+    rows[-1] = replace(rows[-1], cause=REFUSED.replace("OfflineReplica", "OnlineReplica"))
+    cluster = replace(
+        ONE_CONTROLLER,
+        version=NEW,
+        shutdown_requests={} if asked is None else {2: ((asked * 1000, "asked"),)},
+        shutdown_controllers={"asked": controller},
+        process_starts={2: ((started * 1000, "started"),)},
+    )
+    (finding,) = fold_partition("t", rows, cluster).verdicts.findings
+    assert (finding.rule_id, finding.divergence_type, finding.severity) == ("R14", "refused_transition", severity)
+    assert ("asked" in finding.evidence) is (severity == "info")
+
+
 def test_a_failed_election_is_no_illegal_transition() -> None:
     rows = facts(CREATION + "40 | partition_state_change_failed | 1 | 1 | 1 | | | | | | | |")
     rows[-1] = replace(

@@ -12,8 +12,6 @@ from reconstruct.time.line_order import FAR_BACK_US
 
 #: ``/controller_epoch`` of a new cluster after its first election.
 FIRST_EPOCH: Final = 1
-#: In less time no cluster is stopped, created again and through several elections, µs.
-RECREATION_US: Final = 30_000_000
 #: The name of a file behind its folder, or behind the archive that holds it.
 _NAME: Final = re.compile(r"[^/!]*$")
 

@@ -8,7 +8,6 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ingest.shapes.broker_settings import BrokerSetting
-from reconstruct.cluster.generations import RECREATION_US
 from reconstruct.cluster.settings import (
     LAG_MESSAGES_DEFAULT,
     Configuration,
@@ -18,6 +17,7 @@ from reconstruct.cluster.settings import (
     unclean_election,
 )
 from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
+from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
 

@@ -1,6 +1,6 @@
 """Spans in which a broker wrote a log and no file of it was given: proven by names, or strongly suggested.
 
-A silent log is no gap. An hour in which nothing was logged leaves no file (:mod:`reconstruct.coverage.names`), and a
+A silent log is no gap. An hour in which nothing was logged leaves no file (:mod:`reconstruct.time.log_names`), and a
 ``state-change.log`` or ``controller.log`` may well be silent for days while its broker lives. What is a gap:
 
 * ``unread_file``: the file is there and could not be read. Proven.
@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.coverage.names import LogName, local_hour, log_name, period_span
+from reconstruct.time.log_names import LogName, local_hour, log_name, period_span
 
 UNREAD_FILE, MISSING_NUMBER = "unread_file", "missing_number"
 NO_LATER_FILE, MISSING_PERIOD = "no_later_file", "missing_period"

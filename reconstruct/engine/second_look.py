@@ -26,11 +26,11 @@ from reconstruct.findings.alternatives import (
     HandWrite,
     LogDirs,
     LogEnd,
-    LogFile,
     LoggedHour,
     possible_alternatives,
     surroundings,
 )
+from reconstruct.findings.log_files import LogFile
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN, TOPIC_PATTERN
 
 _KEY: Final = ("cluster_id",)
@@ -45,7 +45,7 @@ _CUT: Final = (
     EventType.LOG_DELETED,
     EventType.STOP_REPLICA_HANDLED,
 )
-_SECOND: Final = {"divergence_id": "string", "alternatives": "array<string>", "but": "string"}
+_SECOND: Final = {"divergence_id": "string", "alternatives": "array<string>", "but": "string", "at_most": "string"}
 _HOUR_US: Final = 3600 * 1_000_000
 #: The tables of what has a time of its own: lines, and copies that were captured.
 DATED_TABLES: Final[tuple[TableSpec, ...]] = (
@@ -64,7 +64,8 @@ def second_look(
     znodes: DataFrame,
     transactions: DataFrame,
 ) -> DataFrame:
-    """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, and says so.
+    """Rows of ``gold.divergences`` with their ``alternatives``: an error that one explains is a warning, or *info*, and
+    says so.
 
     ``tables`` are those of :data:`DATED_TABLES`, ``files`` is ``bronze.ingested_files``, ``znodes``
     ``silver.znode_changes`` and ``transactions`` ``bronze.znode_transactions``.
@@ -101,6 +102,8 @@ def second_look(
                 log_kind="source_kind",
                 log_broker_id="broker_id",
                 log_folder=_folder(),
+                source_file="source_file",
+                time_zone="time_zone",
                 first_at=F.unix_micros("first_event_time"),
                 last_at=F.unix_micros("last_event_time"),
             ),
@@ -122,7 +125,9 @@ def second_look(
     joined = findings.drop("alternatives").join(F.broadcast(looked), [*_KEY, "divergence_id"], "left")
     is_explained = F.col("but").isNotNull()
     made: dict[str, Column] = {
-        "severity": F.when(is_explained & (F.col("severity") == "error"), "warning").otherwise(F.col("severity")),
+        "severity": F.when(is_explained & (F.col("severity") == "error"), F.col("at_most"))
+        .when(F.col("at_most") == "info", "info")
+        .otherwise(F.col("severity")),
         "explanation": F.concat_ws(" ", "explanation", "but"),
         "alternatives": F.coalesce("alternatives", F.array().cast("array<string>")),
     }
@@ -185,4 +190,5 @@ def _second_look(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
                 "divergence_id": finding.divergence_id,
                 "alternatives": [alternative.name for alternative, _ in possible],
                 "but": f"But {'; and '.join(sentence for _, sentence in possible)}.",
+                "at_most": "info" if any(one.at_most == "info" for one, _ in possible) else "warning",
             }

@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.log_files import LogFile, SharedFolder, shared_folders, twin_folders
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, TOPICS_PATH
 from reconstruct.time.instants import utc
 
@@ -22,10 +23,6 @@ from reconstruct.time.instants import utc
 Partition = tuple[str, str | None, int]
 #: Longer than this without a line in any log of a cluster, µs, is a hole in what was given, or a cluster that was down.
 SILENCE_US: Final = 24 * 3600 * 1_000_000
-#: Logs of two folders overlap where they do for longer than the clocks of two writers differ and a file is moved, µs.
-_OVERLAP_US: Final = 60_000_000
-
-
 #: A process prints its configuration within this time of its start, before or after, µs.
 _CONFIGURED_WITHIN_US: Final = 5_000_000
 #: A write and what it led to lie in this order where clocks differ by no more, µs.
@@ -73,17 +70,6 @@ class LoggedHour:
 
 
 @dataclass(frozen=True, slots=True)
-class LogFile:
-    """A log: whose, in which folder, and the times of its first and its last line, microseconds."""
-
-    log_kind: str
-    log_broker_id: int | None
-    log_folder: str
-    first_at: int
-    last_at: int
-
-
-@dataclass(frozen=True, slots=True)
 class HandWrite:
     """A write of ``path`` that only a controller or a leader makes, by a session that never was a broker's."""
 
@@ -120,6 +106,7 @@ class Surroundings:
     ``silences``: spans of more than :data:`SILENCE_US` in which no log has a line. ``twins``: for a kind of log and a
     broker the pairs of folders whose logs overlap in time. ``log_dirs``: by broker, in order. ``shrunk``: by partition
     the logs that ended lower when they were loaded than when they were loaded before, and nothing says why.
+    ``shared_folders``: those whose logs several processes roll away for each other.
     """
 
     silences: tuple[tuple[int, int], ...]
@@ -127,14 +114,17 @@ class Surroundings:
     hand_writes: tuple[HandWrite, ...] = ()
     log_dirs: Mapping[int, tuple[LogDirs, ...]] = field(default_factory=dict)
     shrunk: Mapping[Partition, tuple[tuple[LogEnd, LogEnd], ...]] = field(default_factory=dict)
+    shared_folders: Mapping[str, SharedFolder] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """An explanation: its name, and a function that gives the sentence that says why it is possible, or None."""
+    """An explanation: its name, a function that gives the sentence that says why it is possible, or None, and how
+    severe a finding is at most that it explains."""
 
     name: str
     explains: Callable[[FoundDivergence, Sequence[EvidenceRecord], Surroundings], str | None]
+    at_most: str = "warning"
 
 
 def surroundings(
@@ -149,26 +139,17 @@ def surroundings(
     logged = sorted({hour.hour for hour in hours})
     hour_us = 3600 * 1_000_000
     silences = tuple((one + hour_us, other) for one, other in pairwise(logged) if other - one - hour_us > SILENCE_US)
-    twins = set()
-    reached: dict[tuple[str, int], dict[str, int]] = {}  # by kind and broker: until when each folder's logs have come
-    for file in sorted(files, key=lambda file: (file.first_at, file.last_at, file.log_folder)):
-        if file.log_broker_id is None:  # of several brokers, perhaps
-            continue
-        until = reached.setdefault((file.log_kind, file.log_broker_id), {})
-        for folder, last_at in until.items():
-            if folder != file.log_folder and min(last_at, file.last_at) - file.first_at > _OVERLAP_US:
-                one, other = sorted((folder, file.log_folder))
-                twins.add((file.log_kind, file.log_broker_id, one, other))
-        until[file.log_folder] = max(file.last_at, until.get(file.log_folder, file.last_at))
+    logs = list(files)
     directories: dict[int, list[LogDirs]] = {}
     for dirs in sorted(log_dirs, key=lambda d: (d.broker_id, d.at, d.log_dirs)):
         directories.setdefault(dirs.broker_id, []).append(dirs)
     return Surroundings(
         silences,
-        frozenset(twins),
+        twin_folders(logs),
         tuple(sorted(hand_writes, key=lambda write: (write.at, write.path))),
         {broker_id: tuple(of_broker) for broker_id, of_broker in directories.items()},
         _shrunk(log_ends),
+        shared_folders(logs),
     )
 
 
@@ -204,6 +185,20 @@ def _two_folders(finding: FoundDivergence, records: Sequence[EvidenceRecord], ar
                 f"the folders {one.folder or '.'} and {other.folder or '.'} both hold logs of broker {one.broker_id}"
                 " for one time: they may be of two clusters, or of two machines with one broker id"
             )
+    return None
+
+
+def _rolled_away(finding: FoundDivergence, records: Sequence[EvidenceRecord], around: Surroundings) -> str | None:
+    if finding.divergence_type in _OF_DIRECTORIES:  # each start states its cluster's id itself
+        return None
+    for folder, shared in around.shared_folders.items():
+        dated = sorted((r.at, r.source_kind) for r in records if r.folder == folder and r.at is not None)
+        for (one, kind), (other, other_kind) in pairwise(dated):
+            if not shared.kinds.isdisjoint((kind, other_kind)) and not shared.goes_on(one, other):
+                return (
+                    f"several processes wrote the logs of {folder or '.'} and rolled them away for each other, and none"
+                    f" goes on from {utc(one)} to {utc(other)}: another cluster may have run there meanwhile"
+                )
     return None
 
 
@@ -266,6 +261,7 @@ def _restored_or_deleted(
 ALTERNATIVES: Final = (
     Alternative("created_again_in_a_silence", _silence),
     Alternative("logs_of_another_cluster", _two_folders),
+    Alternative("hours_rolled_away", _rolled_away, at_most="info"),
     Alternative("copy_without_a_time", _undated_copy),
     Alternative("znodes_changed_by_hand", _hand_on_znodes),
     Alternative("other_log_dirs", _other_log_dirs),

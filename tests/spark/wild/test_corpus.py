@@ -43,6 +43,10 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "formatted-anew": [("warning", "log_directory_wiped")],
     # the hour of server.log that held a start was overwritten by ZooKeeper's, started in the same folder
     "hour-of-a-start-overwritten": [],
+    # five weeks of clusters one after the other, in hourly logs that two brokers of one folder rolled away for each
+    # other: controller epoch 23 and then 2, 4 and then 2, 6 and then 1, some without the first election; a deletion
+    # while the only broker is being shut down
+    "weeks-of-clusters-of-two-brokers": [],
     # clusters one after the other in one folder: one broker, two, five
     "clusters-of-five-brokers-in-one-folder": [],
     # a cluster a day, each of controller epoch 1, the older ones without an id

@@ -10,8 +10,8 @@ import pytest
 from ingest.lake.tables.bronze import LOG_KINDS
 from ingest.lake.tables.quality import GAP_REASONS
 from reconstruct.coverage.gaps import HABIT_RECORDS, Gap, LogFile, gaps
-from reconstruct.coverage.names import local_hour, log_name, period_span
 from reconstruct.time.instants import to_datetime, to_micros
+from reconstruct.time.log_names import local_hour, log_name, period_span
 
 DAY = "2026-11-21"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,12 +15,13 @@ from reconstruct.findings.alternatives import (
     HandWrite,
     LogDirs,
     LogEnd,
-    LogFile,
     LoggedHour,
     Surroundings,
     possible_alternatives,
     surroundings,
 )
+from reconstruct.findings.log_files import RECREATION_US, LogFile
+from reconstruct.time.instants import to_micros
 
 HOUR = 3600 * 1_000_000
 OCTOBER, APRIL = 447_000 * HOUR, 451_400 * HOUR
@@ -88,6 +91,51 @@ class TestTwoFolders:
 
     def test_logs_that_were_moved_to_another_folder_are_one_broker_s(self) -> None:
         assert names(record(0), record(1, folder="b/"), around=self.around(5 * HOUR)) == []
+
+
+class TestHoursRolledAway:
+    """A folder whose state-change log has a line of twelve o'clock in the file of ten o'clock."""
+
+    since = to_micros(datetime(2019, 7, 1, 10, 5, tzinfo=UTC))
+    ten = LogFile("state_change_log", None, "a/", since, since + 2 * HOUR, "a/state-change.log.2019-07-01-10", "UTC")
+    later = LogFile("state_change_log", None, "a/", since + 5 * HOUR, since + 6 * HOUR, "a/state-change.log", "UTC")
+    other = LogFile("controller_log", None, "a/", since, since + 6 * HOUR, "a/controller.log", "UTC")
+
+    def found(self, *records: EvidenceRecord, ten: LogFile = ten, others: Sequence[LogFile] = (later,)) -> list[str]:
+        return names(*records, around=surroundings([], [ten, *others]))
+
+    def test_what_two_files_hold_may_be_of_two_clusters_and_is_info(self) -> None:
+        apart = [record(self.since), record(self.since + 5 * HOUR)]
+        assert self.found(*apart) == ["hours_rolled_away"]
+        ((alternative, sentence),) = possible_alternatives(ANY, apart, surroundings([], [self.ten, self.later]))
+        assert alternative.at_most == "info"
+        assert "from 2019-07-01 10:05:00.000 UTC to 2019-07-01 15:05:00.000 UTC" in sentence
+
+    def test_what_one_file_holds_is_of_one_cluster(self) -> None:
+        assert self.found(record(self.since), record(self.since + 2 * HOUR)) == []
+        apart = record(self.since), record(self.since + 5 * HOUR)
+        assert self.found(*apart, others=(self.later, self.other)) == []
+
+    def test_starts_state_their_cluster_themselves(self) -> None:
+        wiped = FoundDivergence("id", "error", "R37", "log_directory_wiped", 1, at=self.since + 5 * HOUR)
+        apart = [record(self.since), record(self.since + 5 * HOUR)]
+        assert names(*apart, around=surroundings([], [self.ten, self.later]), finding=wiped) == []
+
+    def test_so_is_what_lies_seconds_apart(self) -> None:
+        assert self.found(record(self.since + 3 * HOUR), record(self.since + 3 * HOUR + RECREATION_US)) == []
+
+    def test_a_log_whose_every_file_ends_with_its_hour_is_one_process_s(self) -> None:
+        alone = replace(self.ten, last_at=self.since + HOUR // 2)
+        assert self.found(record(self.since), record(self.since + 5 * HOUR), ten=alone) == []
+
+    def test_files_named_after_the_time_at_which_they_were_moved_show_nothing(self) -> None:
+        moved = replace(self.ten, first_at=self.since - HOUR)
+        assert self.found(record(self.since), record(self.since + 5 * HOUR), ten=moved) == []
+
+    def test_a_log_that_only_one_process_writes_in_that_folder_is_judged_as_ever(self) -> None:
+        apart = [record(self.since, kind="controller_log"), record(self.since + 5 * HOUR, kind="controller_log")]
+        assert self.found(*apart) == []
+        assert self.found(record(self.since, folder="b/"), record(self.since + 5 * HOUR, folder="b/")) == []
 
 
 class TestUndatedCopy:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconstruct.cluster.generations import RECREATION_US
 from reconstruct.cluster.view import ClusterView, LogSpan
+from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition

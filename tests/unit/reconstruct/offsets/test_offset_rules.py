@@ -428,6 +428,16 @@ def test_a_replica_that_was_caught_up_within_the_lag_time_is_in_sync(
     assert said(replace(judged, view=replace(judged.view, configurations={}))) == []
 
 
+def test_a_shrink_is_judged_by_the_limit_that_held_then() -> None:
+    """The leader was started with 10 s, and with 3 s again, by what it printed; its file has 10 s."""
+    limit, file = BrokerSetting.LAG_TIME, {BrokerSetting.LAG_TIME: ["10000"]}
+    own = Configuration(file, [(0, {limit: "10000"}), (8 * SECOND, {limit: "3000"})])
+    move = replace(shrink(11)["isr_moves"][0], lag_us=5 * SECOND)
+    for at, expected in ((7, [("isr_shrink_without_reason", "error")]), (9, [])):
+        judged = case(*PRINTED, version="3.9.1", isr_moves=[replace(move, at=at * SECOND)])
+        assert said(replace(judged, view=replace(judged.view, configurations={1: own}))) == expected
+
+
 def test_the_printed_lag_is_the_most_that_it_was() -> None:
     assert printed_lag_us(9_250_000, 9_000) == 251_000
     assert printed_lag_us(9_000_000, 8_000) == 2_000_000, "a whole second may have lost its milliseconds"

@@ -35,6 +35,8 @@ _EXPAND: Final = re.compile(r"[Pp]artition \[?([^\s,\]]+?)[-,](\d+)\b.* Expandin
 #: ``replica.lag.time.max.ms`` of every capture.
 _CAUGHT_UP: Final = re.compile(r"lastCaughtUpTimeMs: ([1-9]\d*)")
 _LAG_TIME_MS: Final = 3_000
+#: A quarter of a second, by which a clock may be off, and a tenth for lines and answers.
+_CLOCK_MS: Final = 350
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ def _shrink_added(capture: CalmCapture, line: EpochLine, write: Written, member:
 def _shrunk_without_lag(capture: CalmCapture) -> Iterable[Place]:
     """Of 0.8: a line more, of a member that had answered with a longer log within the lag time, again and again, while
     its leader was no 4,000 records ahead; neither broker was touched and the state still stood."""
-    for calm, member in in_sync(capture) if capture.version < "0.9" else ():
+    for calm, member in in_sync(capture) if capture.version.startswith("0.8") else ():
         if member == calm.leader:
             continue
         own = [a for a in answers(capture, member, calm.partition, LOG_END_QUESTION) if calm.start <= a["sent_at"]]
@@ -210,7 +212,7 @@ def _shrink_of_08(capture: CalmCapture, calm: Calm, member: int, at_ms: int, ran
 
 def _joined_early(capture: CalmCapture) -> Iterable[Place]:
     """The first answer of a replica after it was taken in, below what the leader had answered as its high watermark
-    before: with neither broker touched and the replica's log not cut between."""
+    before, by more than a clock may be off: with neither broker touched and the replica's log not cut between."""
     for broker in capture.brokers:
         for line in capture.lines(server_log(broker)):
             found, at = (_EXPAND.search(line), _millis(line)) if "Expanding" in line else (None, None)
@@ -218,11 +220,15 @@ def _joined_early(capture: CalmCapture) -> Iterable[Place]:
                 continue
             partition = (found[1], int(found[2]))
             told = [
-                a for a in answers(capture, broker, partition, HIGH_WATERMARK_QUESTION) if a["received_at"] < at - 100
+                a
+                for a in answers(capture, broker, partition, HIGH_WATERMARK_QUESTION)
+                if a["received_at"] < at - _CLOCK_MS
             ]
             for member in sorted(set(found[4].split(",")) - set(found[3].split(","))):
                 after = [
-                    a for a in answers(capture, int(member), partition, LOG_END_QUESTION) if a["sent_at"] > at + 100
+                    a
+                    for a in answers(capture, int(member), partition, LOG_END_QUESTION)
+                    if a["sent_at"] > at + _CLOCK_MS
                 ]
                 if not told or not after or told[-1]["offset"] == 0:
                     continue
@@ -248,7 +254,7 @@ def _joined_early_for_leader(capture: CalmCapture) -> Iterable[Place]:
             told = [
                 a
                 for a in answers(capture, after.leader, partition, HIGH_WATERMARK_QUESTION)
-                if before.start <= a["sent_at"] and a["received_at"] < before.end - 100
+                if before.start <= a["sent_at"] and a["received_at"] < before.end - _CLOCK_MS
             ]
             for member in sorted(set(after.isr) - set(before.isr)):
                 later = [a for a in answers(capture, member, partition, LOG_END_QUESTION) if a["sent_at"] > after.start]

@@ -77,7 +77,8 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
     evidence = bronze_versions(lake)
     run_id = uuid.uuid4().hex
     with staging(lake, run_id) as stage:
-        run = Run(lake if full else _of_what_is_new(lake, last, evidence), stage, run_id, audit, last, full=full)
+        concerned = lake if full else _of_what_is_new(lake, last, evidence)
+        run = Run(concerned, stage, run_id, audit, last, evidence, full=full)
         for name, step in STEPS:
             progress(name)
             step(run)

@@ -112,16 +112,33 @@ class Run:
     losses: DataFrame
     requests: DataFrame
 
-    def __init__(self, lake: Lake, stage: Staging, run_id: str, audit: Audit, last: LastRun, *, full: bool) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        stage: Staging,
+        run_id: str,
+        audit: Audit,
+        last: LastRun,
+        evidence: Mapping[str, int],
+        *,
+        full: bool,
+    ) -> None:
+        """``evidence``: the versions of bronze's tables."""
         self.lake, self.stage, self.run_id, self.audit, self.last = lake, stage, run_id, audit, last
         is_any_known = not isinstance(lake, OfClusters) or not lake.cluster_ids.isdisjoint(last.clusters)
-        self.folds = KeptFolds(lake, stage, last.is_kept and is_any_known and not full)
+        self.is_kept = last.is_kept and is_any_known and not full
+        self._unchanged = {name for name, version in evidence.items() if version == last.evidence.get(name)}
+        self.folds = KeptFolds(lake, stage, self.is_kept)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused = Refused()
 
     def read(self, *specs: TableSpec) -> list[DataFrame]:
         """Tables of the lake as they are by now."""
         return [self.lake.read(spec) for spec in specs]
+
+    def is_unchanged(self, *specs: TableSpec) -> bool:
+        """Whether these tables of bronze are those that the last run read, and what it made of them is kept."""
+        return self.is_kept and self._unchanged.issuperset(spec.full_name for spec in specs)
 
     @property
     def views(self) -> dict[str, ClusterView]:
@@ -150,6 +167,8 @@ class Run:
 
 def write_znode_changes(run: Run) -> None:
     """``silver.znode_changes``, by which everything else is placed."""
+    if run.is_unchanged(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS):
+        return
     snapshots, transactions = run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)
     logged = run.stage.keep(logged_changes(transactions, snapshots), "logged_changes")
     run.lake.overwrite(znode_changes(snapshots, transactions, logged), ZNODE_CHANGES)
@@ -164,7 +183,8 @@ def write_metadata_changes(run: Run) -> None:
         changes = changes.unionByName(rows_of(of_topics, METADATA_CHANGES))
         run.judgement.add({cluster_id: history.replayed.verdicts for cluster_id, history in histories.items()})
     run.metadata_logs = {cluster_id: history.log.of_quorum for cluster_id, history in histories.items()}
-    run.lake.overwrite(changes, METADATA_CHANGES)
+    if not run.is_unchanged(b.METADATA_RECORDS, b.METADATA_SNAPSHOTS):
+        run.lake.overwrite(changes, METADATA_CHANGES)
     run.migrations = {}
     if histories:
         _judge_migrations(run)

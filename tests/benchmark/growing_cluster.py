@@ -1,10 +1,11 @@
-"""A captured cluster with its topics many times over, and then some more of them a day later."""
+"""A captured cluster with its topics many times over, and then some more of them in the logs that follow."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,10 @@ CAPTURE: Final = "lifecycle-1.1.1"
 _TOPIC: Final = re.compile(r"\b(orders|payments|scratch|doomed)(?=-\d|\b)")
 _BEGIN: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
 _FIRST_DAY: Final = "2026-11-21"
+#: By then the capture's last controller is elected: what was before, once more, would be of a cluster created again.
+_LAST_ELECTED: Final = f"[{_FIRST_DAY} 03:31:37"
+#: So much later what follows begins when the first logs have just ended: no log has a gap.
+_LATER: Final = timedelta(seconds=75)
 
 
 def first_day(folder: Path, copies: int) -> Path:
@@ -27,13 +32,18 @@ def first_day(folder: Path, copies: int) -> Path:
     return target
 
 
-def next_day(folder: Path, copies: Iterable[int], day: int = 22) -> None:
-    """More topics: their lines alone, in logs of another day."""
-    source, target, date = folder / "once" / CAPTURE, folder / "cluster", f"2026-11-{day}"
+def next_logs(folder: Path, copies: Iterable[int]) -> None:
+    """More topics: their lines alone, as far as they are of the last controller's time, in the logs that follow."""
+    source, target = folder / "once" / CAPTURE, folder / "cluster"
     for log in _logs(source):
-        lines = (line.replace(_FIRST_DAY, date) for line in _copied(log, copies) if _TOPIC.search(line))
+        lines = (_moved(line) for line in _copied(log, copies) if line >= _LAST_ELECTED and _TOPIC.search(line))
         place = target / log.relative_to(source)
-        _write(place.with_name(f"{place.name}.{date}-03"), lines)
+        _write(place.with_name(f"{place.name}.{_FIRST_DAY}-04"), lines)
+
+
+def _moved(record: str) -> str:
+    at = datetime.strptime(record[1:24], "%Y-%m-%d %H:%M:%S,%f") + _LATER
+    return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}{record[24:]}"
 
 
 def _logs(source: Path) -> list[Path]:

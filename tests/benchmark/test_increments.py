@@ -1,5 +1,5 @@
 """What an increment costs beside making everything anew, in seconds of the processors' time and stage by stage: one
-cluster, some thousand partitions, and a day later one in a hundred more; and one cluster more in a lake of several.
+cluster, some thousand partitions, and then one in a hundred more; and one cluster more in a lake of several.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.benchmark.growing_cluster import first_day, next_day
+from tests.benchmark.growing_cluster import first_day, next_logs
 from tests.benchmark.processor_time import Cost, cost_of
 from tests.support.captures.packed import capture_names, unpack
 
@@ -39,7 +39,7 @@ def test_an_increment_of_a_hundredth_and_a_run_with_nothing_new(tmp_path: Path, 
     costs["ingest"] = program(lake, "ingest", str(folder))
     costs["first run"] = program(lake, "reconstruct")
     costs["nothing new"] = program(lake, "reconstruct")
-    next_day(tmp_path, range(COPIES, COPIES + max(1, COPIES // 100)))
+    next_logs(tmp_path, range(COPIES, COPIES + max(1, COPIES // 100)))
     costs["ingest of 1 %"] = program(lake, "ingest", str(folder))
     costs["increment of 1 %"] = program(lake, "reconstruct")
     costs["--full"] = program(lake, "reconstruct", "--full")

@@ -68,6 +68,7 @@ from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.quorum.spark.evidence import quorum_evidence
 from reconstruct.quorum.spark.step import quorum_timelines
+from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.rule_book import RULES
@@ -239,8 +240,11 @@ def write_quorum_timelines(run: Run) -> None:
 
 def judge_requests(run: Run) -> None:
     """How requests spread; and which logs are proven to lack lines, for the clusters' views."""
-    events, files = run.read(STATE_CHANGE_EVENTS, b.INGESTED_FILES)
-    requests = run.stage.keep(controller_requests(events, files, run.views), "controller_requests")
+    events, controllers, replication, files = run.read(
+        STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, b.INGESTED_FILES
+    )
+    failed = failed_connections(controllers, replication)
+    requests = run.stage.keep(controller_requests(events, failed, files, run.views), "controller_requests")
     lossy = lossy_logs(requests, run.views)
     for history in run.histories:
         history.view = with_lossy_logs(history.view, lossy)

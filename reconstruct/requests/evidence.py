@@ -76,6 +76,8 @@ class Request:
     ``is_refused``: the whole request was, for its controller epoch, where ``known_epoch`` was known. ``is_repeated``:
     the same words had been sent once less than they were received. ``sent_before`` is when the latest request was sent
     that the broker received before this one; ``next_*`` are of later requests of the connection.
+    ``unconnected_lines`` count what the controller logged right after the sending of connections to that broker that
+    failed, ``unconnected_refs`` are the first of them.
     ``accepted_epoch_before`` is the highest controller epoch that the broker's process had accepted before.
     """
 
@@ -111,6 +113,8 @@ class Request:
     sent_before: int | None = None
     next_received_at: int | None = None
     next_acknowledged_at: int | None = None
+    unconnected_lines: int = 0
+    unconnected_refs: tuple[str, ...] = ()
     accepts: bool = False
     accepted_epoch_before: int | None = None
     accepted_at_before: int | None = None

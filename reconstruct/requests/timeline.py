@@ -17,6 +17,8 @@ from reconstruct.requests.evidence import UPDATE_METADATA, Request
 LOST_AFTER_US: Final = 120_000_000
 #: A broker that dies may have received what it did not log; it must show that it lived on so long: µs.
 LIVED_ON_US: Final = 10_000_000
+#: A controller that cannot connect says so at once, and again for each try, µs.
+FAILED_WITHIN_US: Final = 10_000_000
 #: A controller may know the former registration of a broker so long: µs.
 OLD_REGISTRATION_US: Final = 20_000_000
 #: Kafka's error codes: the request came from a deposed controller, or names an old registration of the broker.

@@ -21,6 +21,7 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.requests.evidence import LEADER_AND_ISR, REQUEST_KINDS, Request
 from reconstruct.requests.timeline import (
+    FAILED_WITHIN_US,
     absent_until,
     first_of,
     is_live_throughout,
@@ -54,6 +55,13 @@ def _judge_not_received(request: Request, cluster: ClusterView, verdicts: Verdic
     if until is None:
         verdicts.unjudged("R23")
         return
+    failed = ""
+    if request.unconnected_lines:
+        times = "once" if request.unconnected_lines == 1 else f"{request.unconnected_lines} times"
+        failed = (
+            f" The controller's own log says {times} within {FAILED_WITHIN_US // 1_000_000} s that it could not"
+            " connect or send to that broker."
+        )
     later = ", though it does of a later one" if request.next_received_at is not None else ""
     verdicts.broken(
         Divergence(
@@ -64,8 +72,8 @@ def _judge_not_received(request: Request, cluster: ClusterView, verdicts: Verdic
             f"Controller {request.controller_id} logged a {REQUEST_KINDS[request.api]} request for"
             f" {request.partitions} partitions at {utc(request.sent_at)}. The whole TRACE log of broker"
             f" {request.to_broker_id} shows no receipt of it until {utc(until)}{later}; no death, restart or new"
-            " registration of the broker and no change of controller is known in between.",
-            request.evidence,
+            f" registration of the broker and no change of controller is known in between.{failed}",
+            (*request.evidence, *request.unconnected_refs),
         )
     )
 

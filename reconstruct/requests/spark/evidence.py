@@ -19,6 +19,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.requests.evidence import UPDATE_METADATA, Request
+from reconstruct.requests.spark.connections import with_failed_connections
 from reconstruct.requests.spark.lines import LINE_COUNTS, UNORDERED_COLUMNS, received_requests, sent_requests
 from reconstruct.requests.spark.matching import (
     CLOCK_SLACK_US,
@@ -52,11 +53,14 @@ _FACTS: Final = {
 }
 
 
-def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
+def controller_requests(
+    state_changes: DataFrame, failed: DataFrame, files: DataFrame, clusters: Mapping[str, ClusterView]
+) -> DataFrame:
     """One row per request, :data:`REQUEST_COLUMNS`.
 
-    ``files`` are ``bronze.ingested_files``, for the order of a broker's files; ``clusters`` say when its process
-    started, and which logs' lines are not in order. The lines are shuffled three times: by broker, by controller, and
+    ``failed`` are :func:`~reconstruct.requests.spark.connections.failed_connections`, ``files``
+    ``bronze.ingested_files``, for the order of a broker's files; ``clusters`` say when its process started, and which
+    logs' lines are not in order. The lines are shuffled three times: by broker, by controller, and
     by connection and partition; what follows is a row per request.
     """
     unordered = _unordered_logs(state_changes.sparkSession, clusters)
@@ -65,7 +69,7 @@ def controller_requests(state_changes: DataFrame, files: DataFrame, clusters: Ma
     sent = sent_requests(state_changes, files, unordered).select("*", to_each).where("to_broker_id IS NOT NULL")
     requests = _requests(match_marks(_marks_of(sent, received)))
     whole = _with_late_sendings(_with_answers(requests, _answers(state_changes)))
-    return _numbered(whole).select(*REQUEST_COLUMNS)
+    return with_failed_connections(_numbered(whole), failed).select(*REQUEST_COLUMNS)
 
 
 def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) -> DataFrame:

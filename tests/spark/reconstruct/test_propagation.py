@@ -19,8 +19,9 @@ from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.line_order import jumps_of_files
-from reconstruct.events.spark.step import state_change_events
+from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.model.versions import VersionRange, v
+from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests
 from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
 from reconstruct.time.instants import to_micros
@@ -47,12 +48,40 @@ REFUSED: Final = (
     "[Broker id=2] Received update metadata request with correlation id 40 from an old controller 3 with epoch {}."
     " Latest known controller epoch is 4"
 )
+UNCONNECTED: Final = (
+    "[RequestSendThread controllerId=1] Controller 1's connection to broker localhost:9092 (id: 2 rack: null) was"
+    " unsuccessful"
+)
+NODE_UNREACHABLE: Final = (
+    "[Controller id=1, targetBrokerId=2] Connection to node 2 could not be established. Broker may not be available."
+)
+LOGGERS: Final = {
+    "state_change_log": "state.change.logger",
+    "controller_log": "kafka.controller.RequestSendThread",
+    "server_log": "org.apache.kafka.clients.NetworkClient",
+}
 STORIES: Final[dict[str, list[Said]]] = {
     "0.8": twice(batch_0_8),
     "1.1": twice(batch_1_1),
     "3.9": twice(batch_3_9),
     "3.9 at INFO": at_info(twice(batch_3_9)),
     "not received": twice(batch_1_1, lambda story: without(story, *RECEIPT)),
+    "not connected": [
+        *twice(batch_1_1, lambda story: without(story, *RECEIPT)),
+        *(
+            Said(1, at, UNCONNECTED, "WARN", source_kind="controller_log")
+            for at in (59_000, 60_100, 60_400, 60_700, 61_000)
+        ),
+        Said(
+            1,
+            60_200,
+            UNCONNECTED.replace("localhost:9092 (id: 2", "localhost:9093 (id: 3"),
+            "WARN",
+            source_kind="controller_log",
+        ),
+        Said(1, 60_300, NODE_UNREACHABLE, "WARN", source_kind="server_log"),
+        Said(1, 72_000, UNCONNECTED, "WARN", source_kind="controller_log"),
+    ],
     "never sent": twice(batch_1_1, lambda story: without(story, "sent")),
     "never sent, 0.8": twice(batch_0_8, lambda story: without(story, "sent")),
     "other content": twice(batch_1_1, lambda story: bent(story, "sent", "leaderEpoch=5", "leaderEpoch=9")),
@@ -102,9 +131,9 @@ def records(spark: Any) -> tuple[Any, Any]:
     rows, files = [], {}
     for name, story in STORIES.items():
         for number, said in enumerate(sorted(story, key=lambda said: (said.broker_id, said.at_ms))):
-            found = match("state_change_log", "state.change.logger", said.text)
+            found = match(said.source_kind, LOGGERS[said.source_kind], said.text)
             assert found is not None, said.text
-            file_id = f"{name}/{said.broker_id}"
+            file_id = f"{name}/{said.broker_id}/{said.source_kind}"
             files[file_id] = name
             rows.append(
                 dict.fromkeys(LOG_RECORDS.column_names)
@@ -113,7 +142,7 @@ def records(spark: Any) -> tuple[Any, Any]:
                     "cluster_id": name,
                     "file_id": file_id,
                     "broker_id": said.broker_id,
-                    "source_kind": "state_change_log",
+                    "source_kind": said.source_kind,
                     "source_file": file_id,
                     "source_line": number,
                     "byte_offset": number,
@@ -152,7 +181,9 @@ def judged(spark: Any) -> Judged:
         jumps_of_files(logged),
     )
     views = {name: view(name) for name in STORIES}
-    requests = controller_requests(state_change_events(logged, incarnations), files, views).persist()
+    failed = failed_connections(controller_events(logged, incarnations), replication_events(logged, incarnations))
+    changes = state_change_events(logged, incarnations)
+    requests = controller_requests(changes, failed, files, views).persist()
     lossy = lossy_logs(requests, views)
     rows = judged_requests(requests, {name: with_lossy_logs(known, lossy) for name, known in views.items()}).persist()
     by_cluster: list[dict[str, list[Any]]] = []
@@ -202,6 +233,15 @@ def test_each_step_of_a_request_is_evidence(judged: Judged) -> None:
 def test_a_request_that_was_not_received_is_found(judged: Judged) -> None:
     assert found(judged, "not received") == [("R23", "request_not_received", "warning")]
     assert told(judged, "not received")[0] == ("LeaderAndIsr", None, None, None, "not_received")
+
+
+def test_the_controller_s_own_lines_about_the_connection_are_evidence(judged: Judged) -> None:
+    assert found(judged, "not connected") == found(judged, "not received")
+    (finding,) = judged.findings["not connected"]
+    lines = [record.split("|")[:3] for record in finding["evidence"] if "|sent|" not in record]
+    assert [int(at) for _, _, at in lines] == [60_100, 60_300, 60_400]
+    assert "own log says 5 times within 10 s that it could not connect or send" in finding["explanation"]
+    assert "own log says" not in judged.findings["not received"][0]["explanation"]
 
 
 @pytest.mark.parametrize(("name", "rows"), [("never sent", 4), ("never sent, 0.8", 4)])

@@ -33,13 +33,14 @@ CACHED_3_9: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line: whose log, when (milliseconds of the story), its level, and a name by which a test finds it."""
+    """A line: whose log, when (milliseconds of the story), its level, a name by which a test finds it, its log."""
 
     broker_id: int
     at_ms: int
     text: str
     level: str = "TRACE"
     name: str = ""
+    source_kind: str = "state_change_log"
 
 
 def batch_0_8(at_ms: int, correlation: int, epoch: int) -> list[Said]:

@@ -27,6 +27,7 @@ from jobs.command.job import PROGRAM, Common, Job
 from jobs.lab import job as lab
 from jobs.redaction import job as redaction
 from jobs.serving import job as serving
+from jobs.undoing import job as undoing
 
 JOBS: Final[tuple[Job[Any], ...]] = (
     demo_job.JOB,
@@ -44,6 +45,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     mcp_job.JOB,
     serving.JOB,
     maintain_job.JOB,
+    undoing.JOB,
     lab.JOB,
 )
 

@@ -112,29 +112,49 @@ def commit_files(
 ) -> None:
     """Add the files to the table in one commit, beside those that it has or in place of all of them. ``metadata``: what
     of the table's own becomes another, by the names of Delta's PROTOCOL.md."""
-    jvm: Any = spark._jvm
-    delta, none, modes = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty(), jvm.org.apache.spark.sql.SaveMode
-    transaction = delta_log(spark, path).startTransaction(none, none)
-    action, now = getattr(getattr(delta.actions, "Action$"), "MODULE$"), time.time_ns() // 10**6
-    if metadata:
-        held = json.loads(transaction.snapshot().metadata().json())
-        transaction.updateMetadata(action.fromJson(json.dumps({"metaData": held["metaData"] | metadata})), False)
-    actions = [action.fromJson(json.dumps({"add": _add(file)})) for file in files]
+    transaction = begin(spark, path, metadata)
+    gone: list[Any] = []
     if replaces_all:
         transaction.readWholeTable()  # who adds rows meanwhile is told so, instead of losing them
-        actions += [file.removeWithTimestamp(now, True) for file in _files_of(transaction)]
-    if actions or metadata:
-        operation = getattr(delta, "DeltaOperations$Write")
-        mode = modes.Overwrite if replaces_all else modes.Append
-        transaction.commit(jvm.PythonUtils.toSeq(actions), operation(mode, *[none] * 8))
+        gone = files_of(transaction)
+    if files or gone or metadata:
+        commit(spark, transaction, [_add(file) for file in files], gone, replaces=replaces_all)
 
 
-def _files_of(transaction: Any) -> list[Any]:
+def begin(spark: SparkSession, path: str, metadata: Mapping[str, Any] | None = None) -> Any:
+    """Delta's own transaction on the table at ``path``; ``metadata`` as :func:`commit_files` has it."""
+    none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+    transaction = delta_log(spark, path).startTransaction(none, none)
+    if metadata:
+        held = json.loads(transaction.snapshot().metadata().json())
+        transaction.updateMetadata(_action(spark, {"metaData": held["metaData"] | metadata}), False)
+    return transaction
+
+
+def commit(
+    spark: SparkSession, transaction: Any, come: Iterable[Mapping[str, Any]], gone: Iterable[Any], *, replaces: bool
+) -> None:
+    """End a transaction: files ``come``, as Delta's log writes them, and others, Delta's own objects, are ``gone``."""
+    jvm: Any = spark._jvm
+    none, modes, now = jvm.scala.Option.empty(), jvm.org.apache.spark.sql.SaveMode, time.time_ns() // 10**6
+    actions = [_action(spark, {"add": file}) for file in come]
+    actions += [file.removeWithTimestamp(now, True) for file in gone]
+    operation = getattr(jvm.org.apache.spark.sql.delta, "DeltaOperations$Write")
+    mode = modes.Overwrite if replaces else modes.Append
+    transaction.commit(jvm.PythonUtils.toSeq(actions), operation(mode, *[none] * 8))
+
+
+def files_of(transaction: Any) -> list[Any]:
     """The table's files as the transaction sees them: from the checksum file of a small table, else by a query."""
     checksum = transaction.snapshot().checksumOpt()
     is_listed = checksum.isDefined() and checksum.get().allFiles().isDefined()
     files = checksum.get().allFiles().get() if is_listed else transaction.filterFiles()
     return [files.apply(index) for index in range(files.size())]
+
+
+def _action(spark: SparkSession, action: Mapping[str, Any]) -> Any:
+    jvm: Any = spark._jvm
+    return getattr(getattr(jvm.org.apache.spark.sql.delta.actions, "Action$"), "MODULE$").fromJson(json.dumps(action))
 
 
 def _add(file: NewFile) -> dict[str, Any]:

@@ -69,8 +69,8 @@ def last_run(lake: Lake, evidence: Mapping[str, int]) -> LastRun:
         return LastRun()
     report = json.loads(row["report"])
     is_whole = row["program"] == program() and not report.get("refused")
-    is_kept = is_whole and _hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
-    is_known = _hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
+    is_kept = is_whole and hold_the_same(lake, WRITTEN, row["tables"], versions(lake, WRITTEN))
+    is_known = hold_the_same(lake, BRONZE_TABLES, row["evidence"], evidence)
     return LastRun(row["run_number"], row["evidence"], row["until_us"], report, is_kept, is_known)
 
 
@@ -89,7 +89,7 @@ def hours_to_keep(lake: Lake) -> float:
         return 0.0
     ended_at = F.unix_timestamp(F.max("ended_at"))
     (row,) = lake.read(RUNS).agg((F.unix_timestamp(F.current_timestamp()) - ended_at).alias("seconds")).collect()
-    return float(row["seconds"]) / 3600 + 1
+    return max(float(row["seconds"]), 0.0) / 3600 + 1
 
 
 def _newest_note(lake: Lake) -> Row | None:
@@ -100,7 +100,7 @@ def _newest_note(lake: Lake) -> Row | None:
     return newest[0] if newest else None
 
 
-def _hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, int], now: Mapping[str, int]) -> bool:
+def hold_the_same(lake: Lake, specs: Iterable[TableSpec], then: Mapping[str, int], now: Mapping[str, int]) -> bool:
     """Whether the tables hold the same rows at both versions: upkeep alone makes versions without changing any."""
     if then.keys() != now.keys():
         return False
@@ -114,16 +114,23 @@ def note(lake: Lake, number: int, evidence: Mapping[str, int], report: Mapping[s
     row = {
         "run_number": F.lit(number),
         "program": F.lit(program()),
-        "evidence": _map(evidence),
-        "tables": _map(versions(lake, WRITTEN)),
+        "evidence": as_map(evidence),
+        "tables": as_map(versions(lake, WRITTEN)),
         "report": F.lit(json.dumps(report, sort_keys=True)),
-        "ended_at": F.current_timestamp(),
+        "ended_at": _after_all(lake),
     }
     newest = lake.read(INGESTED_FILES).agg(F.max("ingested_at").alias("evidence_until"))
     lake.append(newest.withColumns(row), RUNS)
 
 
-def _map(numbers: Mapping[str, int]) -> Column:
+def _after_all(lake: Lake) -> Column:
+    """Our clock, or just after the newest note where that was set back since: by it the newest is known."""
+    (row,) = PinnedLake(lake).read(RUNS).agg(F.max(F.unix_micros("ended_at")).alias("us")).collect()
+    return F.greatest(F.current_timestamp(), F.timestamp_micros(F.lit((row["us"] or 0) + 1)))
+
+
+def as_map(numbers: Mapping[str, int]) -> Column:
+    """The numbers as a column's value."""
     return F.create_map(*(F.lit(each) for item in sorted(numbers.items()) for each in item))
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from checks.pipeline import audit_gold
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
-from ingest.lake.tables.kept import KEPT_TABLES
+from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from jobs import maintain_job
 from jobs.reconstruct_job import refusals
 from reconstruct.engine import last_run
@@ -175,6 +175,20 @@ def test_readers_see_what_the_last_run_left_until_another_has_ended(spark, publi
     assert seen() == [after] * 3
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
     assert seen() == [before] * 3, "who restores a table wants to see it"
+
+
+def test_the_newest_run_is_the_last_also_where_the_clock_was_set_back(published):
+    published.ensure(KEPT_TABLES)
+    last_run.note(published, 1, last_run.bronze_versions(published), {})
+    ahead = published.read(RUNS).withColumn("ended_at", F.expr("current_timestamp() + INTERVAL 3 HOURS"))
+    published.overwrite(ahead, RUNS)
+    published.overwrite(published.read(AVAILABILITY_INTERVALS).limit(0), AVAILABILITY_INTERVALS)
+    last_run.note(published, 2, last_run.bronze_versions(published), {})
+    assert last_run.last_run(published, {}).number == 2
+    assert kept(last_run.published(published)) == []
+    assert last_run.hours_to_keep(published) == 0
+    published.overwrite(published.read(AVAILABILITY_INTERVALS), AVAILABILITY_INTERVALS)
+    assert last_run.hours_to_keep(published) == 1
 
 
 def test_a_table_is_offered_once(spark, published):

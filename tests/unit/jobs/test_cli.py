@@ -210,7 +210,7 @@ def test_no_days_or_seconds_below_0(capsys, tmp_path, option):
 
 def test_only_commands_that_write_the_lake_wait_for_it():
     waiting = {job.name for job in cli.JOBS if job.writes_lake is not None}
-    assert waiting == {"ingest", "reconstruct", "check", "run", "maintain"}
+    assert waiting == {"ingest", "reconstruct", "check", "run", "maintain", "undo"}
 
 
 def test_demo_uses_a_folder_of_its_own_unless_one_is_given(tmp_path):

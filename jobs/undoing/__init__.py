@@ -1,0 +1,1 @@
+"""The last run taken back."""

@@ -1,0 +1,121 @@
+"""A bad run taken back: tables, readers, what the next run makes, and what cannot be undone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ingest.lake import going_back
+from ingest.lake.delta import Lake, LakeError
+from ingest.lake.maintenance import maintain
+from ingest.lake.tables.bronze import BRONZE_TABLES
+from ingest.run.pipeline import IngestOptions, ingest_paths
+from jobs.undoing import job as undo_job
+from reconstruct.engine import undoing
+from reconstruct.engine.last_run import WRITTEN, published
+from reconstruct.engine.undoing import Undone, undo
+from reconstruct.pipeline import reconstruct
+from tests.support.captures.packed import TRUTH, unpack_once
+from tests.table_hashes import table_hash
+
+pytestmark = pytest.mark.timeout(1800)
+#: Tables that both runs change, as a reader asks for them.
+_ASKED = ("silver.state_change_events", "silver.leader_and_isr_timeline", "gold.propagation_delays")
+
+State = dict[str, tuple[str, int]]
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+def silent(message: str) -> None:
+    """No progress."""
+
+
+def state(lake: Lake, specs: Any = WRITTEN) -> State:
+    return {spec.full_name: table_hash(lake.read(spec)) for spec in specs}
+
+
+def asked(lake: Lake) -> State:
+    return state(lake, [spec for spec in WRITTEN if spec.full_name in _ASKED])
+
+
+def files(lake: Lake, specs: Any = WRITTEN) -> dict[str, set[str]]:
+    """The files that hold a table's rows, each of which is never written again: the same ones are the same rows."""
+    return {spec.full_name: set(lake.read(spec).inputFiles()) for spec in specs}
+
+
+def test_a_run_taken_back_leaves_the_tables_of_the_run_before_and_the_next_goes_on_from_them(
+    spark: Any, lake: Lake, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = sorted(str(path) for path in unpack_once("quiet-0.8.2.2", tmp_path_factory, TRUTH).iterdir())
+    with pytest.raises(LakeError, match=r"holds no earlier run that ended well"):
+        undo(lake, silent, bronze=False)
+    ingest_paths(lake, parts[:2], IngestOptions("met"), silent)
+    reconstruct(lake, progress=silent)
+    first, first_bronze, before = files(lake), files(lake, BRONZE_TABLES), asked(lake)
+    with pytest.raises(LakeError, match=r"holds no earlier run"):
+        undo(lake, silent, bronze=False)
+    ingest_paths(lake, parts[2:], IngestOptions("met"), silent)
+    second_run = reconstruct(lake, progress=silent)
+    second, second_bronze, after = state(lake), files(lake, BRONZE_TABLES), asked(lake)
+    opened = published(Lake(spark, lake.root))
+    assert [name for name in _ASKED if before[name] == after[name]] == []
+
+    _killed_in_its_midst(lake, monkeypatch)
+    assert asked(published(lake)) == before
+    assert asked(opened) == after, "who had opened the lake before still reads the run that is taken back"
+    undone = undo(lake, silent, bronze=False)
+    assert (undone.number, undone.is_bronze_back, undone.files > 0) == (1, False, True)
+    assert files(lake) == files(published(lake)) == first
+    assert asked(published(lake)) == before
+    assert asked(opened) == after
+    assert files(lake, BRONZE_TABLES) == second_bronze
+
+    assert reconstruct(lake, progress=silent) == second_run
+    assert state(lake) == second
+
+    undone = undo(lake, silent, bronze=True)
+    assert (undone.number, undone.is_bronze_back, undone.files > 0) == (1, True, True)
+    assert (files(lake), files(lake, BRONZE_TABLES)) == (first, first_bronze)
+    told: list[str] = []
+    reconstruct(lake, progress=told.append)
+    assert told == ["nothing is new since run 1"]
+    ingest_paths(lake, parts[2:], IngestOptions("met"), silent)
+    assert reconstruct(lake, progress=silent) == second_run
+    assert asked(lake) == after
+
+    maintain(lake, 0, silent)
+    with pytest.raises(LakeError, match=r"what only the run before needs of .* was deleted .*; nothing was done"):
+        undo(lake, silent, bronze=True)
+    assert asked(published(lake)) == after
+
+
+def _killed_in_its_midst(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some tables were brought back, of which readers ask for one."""
+    left = [len(WRITTEN) // 3]
+
+    def counted(*given: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        going_back.bring_back(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(undoing, "bring_back", counted)
+        with pytest.raises(Killed):
+            undo(lake, silent, bronze=False)
+
+
+def test_the_summary_says_which_files_came_since_and_what_became_of_them() -> None:
+    ended = datetime(2026, 11, 25, 3, 0, 1, 500, UTC)
+    assert undo_job.summary_of(Undone(7, ended, 3, 0, (), False)) == (
+        "silver and gold are as run 7 left them (2026-11-25 03:00:01 UTC); tables brought back: 3",
+    )
+    for is_back, told in ((False, "are still in bronze, and the next"), (True, "were taken out: `ingest` those again")):
+        _, files = undo_job.summary_of(Undone(7, ended, 3, 4, ("a.log", "b.log"), is_back))
+        assert files.startswith(f"files ingested since, 4, {told}")
+        assert files.endswith(": a.log, b.log and 2 more")

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from ingest.lake.creation import create_table
 from ingest.lake.delta import Lake, LakeError
 from ingest.lake.pinned import delta_snapshot
-from ingest.lake.renewal import standing_of
+from ingest.lake.renewal import VERSION_PROPERTY, standing_of
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, LOG_RECORDS
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
@@ -36,7 +37,7 @@ def made_as(lake: Lake, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
     """Make the table anew by another spec of its name, with rows."""
     shutil.rmtree(lake.path(spec))
     lake.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    lake.ensure([spec])
+    create_table(lake.spark, lake.path(spec), spec, {VERSION_PROPERTY: str(spec.version)})
     append(lake, spec, rows)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
-from itertools import islice
 from operator import and_
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -24,16 +23,7 @@ from pyspark.sql import functions as F
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
 from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
-from ingest.lake.renewal import (
-    BRONZE_PROPERTY,
-    VERSION_PROPERTY,
-    Standing,
-    has_rows_files,
-    is_from_sources,
-    renew,
-    standing_of,
-    what_to_do,
-)
+from ingest.lake.renewal import VERSION_PROPERTY, Standing, has_rows_files, renew, standing_of, what_to_do
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.spec import literals
 from ingest.lake.tables.types import spark_type
@@ -73,24 +63,16 @@ class Lake:
         """Whether there is such a table; :class:`LakeError` where there was, and what is left of it cannot be read."""
         return self.newest_version(spec) >= 0
 
-    def _first_besides(self, listed: Sequence[TableSpec]) -> Iterable[TableSpec]:
-        """A table that is there and not among these, if any is."""
-        return islice((spec for spec in TABLES.values() if spec not in listed and self.exists(spec)), 1)
-
     def ensure(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, renews: bool = False) -> list[str]:
-        """Make the tables that are missing; raise :class:`LakeError`, and do nothing, where one is another version's,
-        broken, or of bronze and another says that it was there.
+        """Make the tables that are missing; raise :class:`LakeError`, and do nothing, where one is another version's or
+        broken.
 
         ``renews``: one of an earlier version becomes one of this version instead (:mod:`ingest.lake.renewal`), where it
         needs no sources for that; a sentence is given of each. Who asks for it writes the tables anew.
         """
         listed = list(specs)
         standings = side_by_side(self._standing, listed)
-        witnesses = standings if any(standings) else map(self._standing, self._first_besides(listed))
-        had = frozenset().union(*(standing.bronze for standing in witnesses if standing is not None))
         for spec, standing in zip(listed, standings, strict=True):
-            if standing is None and spec.full_name in had:
-                raise LakeError(f"{self.path(spec)} is gone: {what_to_do(spec)}")
             problem = None if standing is None else standing.problem(spec, renews=renews)
             if problem:
                 raise LakeError(f"the lake {self.root} holds {problem}")
@@ -359,7 +341,6 @@ def _properties(spec: TableSpec) -> dict[str, str]:
     properties = {
         VERSION_PROPERTY: str(spec.version),
         "delta.dataSkippingStatsColumns": ",".join(spec.filtered_columns),
-        BRONZE_PROPERTY: ",".join(sorted(table.full_name for table in TABLES.values() if is_from_sources(table))),
     }
     return properties | {f"delta.constraints.{name}": condition for name, condition in _constraints(spec).items()}
 

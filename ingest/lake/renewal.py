@@ -20,25 +20,19 @@ from ingest.lake.tables.gold import FINDING_HISTORY
 from ingest.lake.tables.quality import CHECK_RESULTS, RUN_METRICS
 
 VERSION_PROPERTY: Final = "kafkaStateReplay.tableVersion"
-#: Names the tables of bronze that were made before the table or with it.
-BRONZE_PROPERTY: Final = "kafkaStateReplay.bronzeTables"
 #: They tell of runs that were: no later one makes their rows again.
 _OF_RUNS: Final = frozenset(spec.full_name for spec in (FINDING_HISTORY, CHECK_RESULTS, RUN_METRICS))
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a table of a lake stands to its spec: the version ``found``, None where the table does not say it.
-
-    ``bronze``: the tables of bronze that the lake had when the table was made, where it says so.
-    """
+    """How a table of a lake stands to its spec: the version ``found``, None where the table does not say it."""
 
     found: str | None
     is_same: bool
     is_newer: bool
     can_be_renewed: bool
     keeps_rows: bool
-    bronze: frozenset[str] = frozenset()
 
     def problem(self, spec: TableSpec, *, renews: bool) -> str | None:
         """Why the table cannot be used, as the end of a sentence; None where it can, or can be renewed and may be."""
@@ -73,22 +67,17 @@ def what_to_do(spec: TableSpec) -> str:
 def standing_of(spec: TableSpec, snapshot: Any) -> Standing:
     """``snapshot``: Delta's object of the table as it is."""
     # from Delta's own log: ``DeltaTable.detail()`` starts a Spark job for each table
-    found, named = (_property(snapshot, name) for name in (VERSION_PROPERTY, BRONZE_PROPERTY))
-    bronze = frozenset(filter(None, (named or "").split(",")))
+    value = snapshot.metadata().configuration().get(VERSION_PROPERTY)
+    found = str(value.get()) if value.isDefined() else None
     is_same = found == str(spec.version) and str(snapshot.schema().catalogString()) == spec.struct.simpleString()
     if is_same:
-        return Standing(found, is_same=True, is_newer=False, can_be_renewed=True, keeps_rows=True, bronze=bronze)
+        return Standing(found, is_same=True, is_newer=False, can_be_renewed=True, keeps_rows=True)
     held = {field["name"]: field["type"] for field in json.loads(snapshot.schema().json())["fields"]}
     wanted = json.loads(spec.struct.json())["fields"]
     fits = all(field["type"] == held[field["name"]] if field["name"] in held else field["nullable"] for field in wanted)
     is_newer = found is not None and found.isdigit() and int(found) > spec.version
     keeps_rows = fits and (is_from_sources(spec) or spec.full_name in _OF_RUNS)
-    return Standing(found, False, is_newer, fits or not is_from_sources(spec), keeps_rows, bronze)
-
-
-def _property(snapshot: Any, name: str) -> str | None:
-    value = snapshot.metadata().configuration().get(name)
-    return str(value.get()) if value.isDefined() else None
+    return Standing(found, False, is_newer, fits or not is_from_sources(spec), keeps_rows)
 
 
 def renew(spark: SparkSession, path: str, spec: TableSpec, properties: Mapping[str, str], *, keeps_rows: bool) -> None:

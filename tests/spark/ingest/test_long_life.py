@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ingest.lake.delta import Lake, LakeError
 from ingest.lake.pinned import delta_snapshot
 from ingest.lake.renewal import VERSION_PROPERTY, standing_of
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.bronze import BRONZE_TABLES, LOG_RECORDS
+from ingest.lake.tables.bronze import LOG_RECORDS
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
 from ingest.lake.tables.quality import RUN_METRICS
 from ingest.lake.tables.spec import col
@@ -158,24 +158,3 @@ def test_a_broken_delta_log_is_a_sentence_that_names_the_table_and_what_to_do(
         told = said(capsys, lake, *argv)
         assert lake.path(spec) in told
         assert remedy in told, told
-
-
-@pytest.mark.parametrize("specs", [[LOG_RECORDS], BRONZE_TABLES], ids=["one of its tables", "all of bronze"])
-def test_bronze_that_is_gone_is_not_made_anew_without_what_it_held(
-    lake: Lake, capsys: pytest.CaptureFixture[str], tmp_path: Path, specs: Sequence[TableSpec]
-) -> None:
-    append(lake, LOG_RECORDS, [{}])
-    for spec in specs:
-        shutil.rmtree(lake.path(spec))
-    (tmp_path / "a.log").write_text("nothing\n")
-    for argv in (["reconstruct"], ["ingest", str(tmp_path / "a.log")], ["report", "--out", str(tmp_path / "r")]):
-        told = said(capsys, lake, *argv)
-        assert f"{lake.path(specs[0])} is gone: put it back as it was, or make the lake anew from its sources" in told
-    assert not Path(lake.path(specs[0])).exists()
-
-
-def test_what_a_run_makes_is_made_anew_where_it_is_gone(lake: Lake) -> None:
-    shutil.rmtree(lake.path(LEADER_ELECTIONS))
-    lake.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    lake.ensure()
-    assert lake.rows_count(LEADER_ELECTIONS) == 0

@@ -194,7 +194,7 @@ def test_the_lines_of_an_outage_and_the_answers_in_it_make_one_timeline(
     lake = Lake(spark, str(tmp_path / "lake"))
     ingest_paths(lake, [str(OUTAGE)], IngestOptions(), silent)
     with staging(lake, "quorum") as stage:
-        run = Run(lake, stage, "quorum", no_audit, LastRun(), full=True)
+        run = Run(lake, stage, "quorum", no_audit, LastRun(), {}, full=True)
         for step in (write_znode_changes, write_metadata_changes, share_inputs, write_events, write_quorum_timelines):
             step(run)
     found = rows(lake, "silver.quorum_timeline", "sequence")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ingest.shapes import match
+from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.cluster.settings import Configuration, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
@@ -124,8 +125,14 @@ def _topic_settings(capture: Path) -> SettingsOverTime:
         for line in snapshot.read_text().splitlines():
             if f'"{_TOPIC_CONFIG}' in line:
                 znode = json.loads(line)
-                own = json.loads(znode["data"]).get("config", {}).get("min.insync.replicas")
-                change = SettingChange(1000 * znode["mtime"], own and int(own), is_first=znode["version"] == 0)
+                config = json.loads(znode["data"]).get("config", {})
+                own, unclean = config.get(BrokerSetting.MIN_ISR), config.get(BrokerSetting.UNCLEAN)
+                change = SettingChange(
+                    1000 * znode["mtime"],
+                    own and int(own),
+                    None if unclean is None else unclean == "true",
+                    is_first=znode["version"] == 0,
+                )
                 writes.setdefault((znode["path"].removeprefix(_TOPIC_CONFIG), znode["mzxid"]), change)
     topics: dict[str, list[SettingChange]] = {}
     for (topic, _), change in sorted(writes.items(), key=lambda write: write[0][1]):

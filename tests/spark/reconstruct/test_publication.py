@@ -177,7 +177,7 @@ def test_readers_see_what_the_last_run_left_until_another_has_ended(spark, publi
     assert seen() == [before] * 3, "who restores a table wants to see it"
 
 
-def test_the_newest_run_is_the_last_also_where_the_clock_was_set_back(published):
+def test_the_newest_run_is_the_last_also_where_the_clock_was_set_back(spark, published):
     published.ensure(KEPT_TABLES)
     last_run.note(published, 1, last_run.bronze_versions(published), {})
     ahead = published.read(RUNS).withColumn("ended_at", F.expr("current_timestamp() + INTERVAL 3 HOURS"))
@@ -187,7 +187,7 @@ def test_the_newest_run_is_the_last_also_where_the_clock_was_set_back(published)
     assert last_run.last_run(published, {}).number == 2
     assert kept(last_run.published(published)) == []
     assert last_run.hours_to_keep(published) == 0
-    published.overwrite(published.read(AVAILABILITY_INTERVALS), AVAILABILITY_INTERVALS)
+    published.overwrite(spans(spark, ("offline", 0, 5, 6, ["r2"])), AVAILABILITY_INTERVALS)
     assert last_run.hours_to_keep(published) == 1
 
 

@@ -67,8 +67,12 @@ _ASSIGNMENT: Final = "assignment"
 
 
 def judge_migration(topic: str, rows: Iterable[Written], migration: Migration, verdicts: Verdicts) -> None:
-    """R60, of all that is known of one topic's name."""
+    """R60, of all that is known of one topic's name. Where nothing at all is known of it on one side, it may be that
+    what was given does not reach so far, as a log without its head or znodes without those of topics."""
     known = list(rows)
+    if len({row.is_znode for row in known}) < 2:
+        verdicts.unjudged("R60")
+        return
     numbers = sorted({row.partition_id for row in known if row.kind == Kind.PARTITION and row.partition_id is not None})
     parts = [part for row in known for part in _parts(row, numbers)]
     znodes, records = _by_subject(parts, is_znode=True), _by_subject(parts, is_znode=False)

@@ -86,3 +86,11 @@ def test_a_znode_of_which_a_write_is_hidden_cannot_be_judged() -> None:
     counts = judged("orders", hidden).counts
     assert counts["R60", CANNOT_BE_JUDGED] >= 3
     assert judged("orders", hidden).findings == []
+
+
+@pytest.mark.parametrize("is_znode", [True, False], ids=["no records", "no znodes"])
+def test_a_topic_of_which_one_side_knows_nothing_cannot_be_judged(is_znode: bool) -> None:
+    """A log without its head, or znodes without those of topics, lost nothing."""
+    for topic, rows in TOPICS.items():
+        verdicts = judged(topic, [row for row in rows if row.is_znode is is_znode])
+        assert (verdicts.findings, dict(verdicts.counts)) == ([], {("R60", CANNOT_BE_JUDGED): 1})

@@ -12,6 +12,7 @@ ZNODE = b'{"captured_at":1,"path":"/a","mzxid":1,'
 LOG, SNAPSHOT, META = b"\0", b"\x0a", b"\x0d"
 
 FOUND = {
+    "a key with an escaped end of a line, set twice": ("properties", b"versio\\n=0\nversio\\n=0\n"),
     "a format that is not read, but was given to read": ("containers", b"PK\x07\x08\x14\0\0\0"),
     "a transaction log of nothing but its header": ("transaction_log", b"ZKLG\0\0\0\x02\0\0\0\0\0\0\x01\0"),
     "zeros before an entry, at the end of a block": (

@@ -194,7 +194,7 @@ def write_metadata_changes(run: Run) -> None:
 def _judge_migrations(run: Run) -> None:
     """Whether ZooKeeper and the metadata log held the same where a quorum's controller took over from ZooKeeper's."""
     znodes, changes = run.read(ZNODE_CHANGES, METADATA_CHANGES)
-    run.migrations = migrations(znodes)
+    run.migrations = migrations(znodes, run.metadata_logs)
     if run.migrations:
         run.judgement.keep(migrated_topics(znodes, changes, run.migrations), "migrated_topics")
 

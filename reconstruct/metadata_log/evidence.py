@@ -178,6 +178,15 @@ class ClusterLog:
         """From where records can be applied: (offset, before which)."""
         return bases_of(self.lineage.runs, (s.end for s in self.snapshots if s.is_whole))
 
+    def is_whole_before(self, end: int) -> bool:
+        """Whether records, or a snapshot and the records behind it, tell all that was decided before an offset."""
+        return self.is_read_before(end) and any(base <= end <= stop for base, stop in self.bases)
+
+    @property
+    def told_end(self) -> int:
+        """The first offset behind all that records, or a snapshot, tell of."""
+        return max((stop for _, stop in self.bases), default=0)
+
     @cached_property
     def void(self) -> list[tuple[int, int | None]]:
         """The offsets of transactions that have no effect, or not yet."""

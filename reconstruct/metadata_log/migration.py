@@ -17,6 +17,7 @@ from ingest.lake.tables.events import METADATA_CHANGES
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.findings.verdicts import Divergence, Verdicts
+from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.model.metadata_log.values import Kind
 
 #: What a subject is where it is not: no znode, no record.
@@ -25,23 +26,38 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class UpTo:
-    """The znodes were up to ``offset`` by the transaction ``zxid``; ``next_offset`` is the next one that is named."""
+    """The znodes were up to ``offset`` by the transaction ``zxid``; ``next_offset`` is the next one that is named.
+
+    ``is_first``: no write that named it before is hidden, so that none of the znodes was further. ``is_log_whole``: the
+    metadata log that was given tells all that the znodes may have held then.
+    """
 
     zxid: int
     offset: int
     next_offset: int | None
     at: int
     evidence_id: str
+    is_first: bool = True
+    is_log_whole: bool = True
+
+    def by(self, log: ClusterLog | None) -> UpTo:
+        """The same with what is known of the log."""
+        last = self.offset if self.is_first else self.next_offset
+        return replace(self, is_log_whole=log is not None and last is not None and log.is_whole_before(last + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
     """When a quorum's controller took over from one of ZooKeeper's, and the first and the last of what it said that the
-    znodes were up to."""
+    znodes were up to: the last that the metadata log reaches, if it reaches any."""
 
     taken_over_zxid: int
     first: UpTo
     last: UpTo
+
+    def by(self, log: ClusterLog | None) -> Migration:
+        """The same with what is known of the metadata log."""
+        return replace(self, first=self.first.by(log), last=self.last.by(log))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +80,32 @@ class Written:
 _Subject = tuple[str, int | None]
 #: The replicas of one partition: of the topic's znode, and of the partition's records.
 _ASSIGNMENT: Final = "assignment"
+#: Of a topic that was to be deleted, which since 3.6 is not taken over, and goes from ZooKeeper soon after.
+DELETION: Final = "deletion"
 
 
 def judge_migration(topic: str, rows: Iterable[Written], migration: Migration, verdicts: Verdicts) -> None:
-    """R60, of all that is known of one topic's name. Where nothing at all is known of it on one side, it may be that
-    what was given does not reach so far, as a log without its head or znodes without those of topics."""
+    """R60, of all that is known of one topic's name. Where no znode of it is known, those of topics may not have been
+    given; where no record is, it was lost if the log is whole."""
     known = list(rows)
-    if len({row.is_znode for row in known}) < 2:
-        verdicts.unjudged("R60")
-        return
     numbers = sorted({row.partition_id for row in known if row.kind == Kind.PARTITION and row.partition_id is not None})
     parts = [part for row in known for part in _parts(row, numbers)]
     znodes, records = _by_subject(parts, is_znode=True), _by_subject(parts, is_znode=False)
+    deletions = znodes.pop((DELETION, None), [])
     for up_to in dict.fromkeys((migration.first, migration.last)):
+        is_given = znodes and (records or up_to.is_log_whole)
+        if not is_given or _is_to_be_deleted(deletions, up_to):
+            verdicts.unjudged("R60")
+            continue
         for subject in sorted({*znodes, *records}, key=str):
-            _judge_subject(topic, subject, znodes.get(subject, ()), records.get(subject, ()), up_to, verdicts)
+            _judge_subject(topic, subject, znodes, records, up_to, verdicts)
+
+
+def _is_to_be_deleted(deletions: Sequence[Written], up_to: UpTo) -> bool:
+    """Whether it was, or may have been, when the znodes were up to the offset."""
+    before = _last([row for row in deletions if row.place <= up_to.zxid])
+    after = next((row for row in deletions if row.place > up_to.zxid), None)
+    return (before is not None and before.value is not None) or (after is not None and after.value is None)
 
 
 def _parts(row: Written, numbers: Sequence[int]) -> Iterator[Written]:
@@ -108,20 +135,25 @@ def _by_subject(rows: Iterable[Written], *, is_znode: bool) -> dict[_Subject, li
 def _judge_subject(
     topic: str,
     subject: _Subject,
-    znodes: Sequence[Written],
-    records: Sequence[Written],
+    znodes: Mapping[_Subject, Sequence[Written]],
+    records: Mapping[_Subject, Sequence[Written]],
     up_to: UpTo,
     verdicts: Verdicts,
 ) -> None:
-    written = _last([row for row in znodes if row.place <= up_to.zxid])
-    following = next((row for row in znodes if row.place > up_to.zxid), None)
+    written = _shown_by(znodes.get(subject, ()), up_to)
+    following = next((row for row in znodes.get(subject, ()) if row.place > up_to.zxid), None)
     if following is not None and not following.is_known:
         verdicts.unjudged("R60")
         return
     shown = _of_znode(subject[0], written)
-    allowed = list(_between(records, up_to))
-    if any(_values(row) == shown for row in allowed):
+    allowed = list(_between(records.get(subject, ()), up_to))
+    if any(_values(row) == shown or (not shown and _is_assumed(row)) for row in allowed):
         verdicts.kept("R60")
+        return
+    of_topic = (str(Kind.TOPIC), None)
+    has_topic = _of_znode(Kind.TOPIC, _shown_by(znodes.get(of_topic, ()), up_to))
+    if not up_to.is_log_whole or not (has_topic or any(map(_values, _between(records.get(of_topic, ()), up_to)))):
+        verdicts.unjudged("R60")  # or settings, or states, that a topic left behind
         return
     record = allowed[0]
     what = topic if subject[1] is None else f"{topic}-{subject[1]}"
@@ -144,6 +176,18 @@ def _judge_subject(
 
 def _last(rows: Sequence[Written]) -> Written | None:
     return rows[-1] if rows else None
+
+
+def _shown_by(znodes: Sequence[Written], up_to: UpTo) -> Written | None:
+    return _last([row for row in znodes if row.place <= up_to.zxid])
+
+
+def _is_assumed(record: Written) -> bool:
+    """Whether this is what a controller takes for the state of a partition that has no znode of it
+    (``ZkTopicMigrationClient``)."""
+    state = json.loads(record.value) if record.value and record.kind == Kind.PARTITION else {}
+    replicas = state.get("replicas") or [None]
+    return bool(state) and (state["leader"], state["leader_epoch"], state["isr"]) == (replicas[0], 0, replicas)
 
 
 def _between(records: Sequence[Written], up_to: UpTo) -> Iterator[Written]:

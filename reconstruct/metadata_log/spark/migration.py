@@ -12,9 +12,11 @@ from ingest.lake.tables.gold import DIVERGENCES
 from reconstruct.engine.folds import fold, select_evidence, table_columns, union
 from reconstruct.engine.rows import Row, columns_of, value_of, verdict_rows
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.metadata_log.migration import Migration, UpTo, Written, judge_migration
+from reconstruct.metadata_log.evidence import ClusterLog
+from reconstruct.metadata_log.migration import DELETION, Migration, UpTo, Written, judge_migration
 from reconstruct.model.znode_paths import (
     CONTROLLER_PATH,
+    DELETE_TOPIC_PATTERN,
     MIGRATION_PATH,
     PARTITION_STATE_PATTERN,
     TOPIC_CONFIG_PATTERN,
@@ -25,8 +27,9 @@ _KEY: Final = ("cluster_id", "topic")
 _COLUMNS: Final = columns_of(Written)
 
 
-def migrations(znodes: DataFrame) -> dict[str, Migration]:
-    """By cluster, of ``silver.znode_changes``: those in which a quorum's controller took over and wrote to both."""
+def migrations(znodes: DataFrame, logs: Mapping[str, ClusterLog]) -> dict[str, Migration]:
+    """By cluster, of ``silver.znode_changes``: those in which a quorum's controller took over and wrote to both.
+    ``logs`` are the metadata logs by cluster."""
     written = znodes.where("change = 'written'")
     of_quorum = F.get_json_object("data", "$.kraftControllerEpoch").try_cast("int") >= 0
     taken = written.where((F.col("path") == CONTROLLER_PATH) & of_quorum).groupBy("cluster_id")
@@ -40,12 +43,19 @@ def migrations(znodes: DataFrame) -> dict[str, Migration]:
             F.min("mzxid").alias("zxid"),
             F.unix_micros(F.min("changed_at")).alias("at"),
             F.min_by(F.col("evidence")[0], "mzxid").alias("evidence_id"),
+            F.min_by(F.expr("hidden_writes_count <=> 0"), "mzxid").alias("is_first"),
         )
     )
     of_cluster = Window.partitionBy("cluster_id")
+    is_told = F.col("offset") < F.coalesce(
+        *(F.when(F.col("cluster_id") == of, log.told_end) for of, log in logs.items()), F.lit(0)
+    )
+    last_told = F.max(F.when(is_told, F.col("offset"))).over(of_cluster)
     ends = (
         named.withColumn("next_offset", F.lead("offset").over(of_cluster.orderBy("offset")))
-        .withColumns({"first": F.min("offset").over(of_cluster), "last": F.max("offset").over(of_cluster)})
+        .withColumns(
+            {"first": F.min("offset").over(of_cluster), "last": F.coalesce(last_told, F.max("offset").over(of_cluster))}
+        )
         .where("offset = first OR offset = last")
     )
     began = taken.agg(F.min("mzxid").alias("taken_over_zxid"))
@@ -54,7 +64,10 @@ def migrations(znodes: DataFrame) -> dict[str, Migration]:
     for row in ends.join(began, "cluster_id").orderBy("cluster_id", "offset").collect():
         found.setdefault(row["cluster_id"], []).append(value_of(UpTo, row.asDict()))
         zxids[row["cluster_id"]] = row["taken_over_zxid"]
-    return {cluster_id: Migration(zxids[cluster_id], of[0], of[-1]) for cluster_id, of in found.items()}
+    return {
+        cluster_id: Migration(zxids[cluster_id], of[0], of[-1]).by(logs.get(cluster_id))
+        for cluster_id, of in found.items()
+    }
 
 
 def before_take_over(znodes: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:
@@ -90,7 +103,7 @@ def _evidence(znodes: DataFrame, changes: DataFrame) -> DataFrame:
             kind=F.lit(kind),
             partition_id=F.regexp_extract("path", pattern, 2).try_cast("int") if kind == "partition" else "NULL",
             place="coalesce(zxid, mzxid)",
-            value="data",
+            value="if(change = 'written', '{}', NULL)" if kind == DELETION else "data",
             is_known="CASE WHEN change = 'written' THEN hidden_writes_count <=> 0 ELSE zxid IS NOT NULL END",
             **at,
         )
@@ -98,6 +111,7 @@ def _evidence(znodes: DataFrame, changes: DataFrame) -> DataFrame:
             ("topic", TOPIC_PATTERN),
             ("partition", PARTITION_STATE_PATTERN),
             ("config", TOPIC_CONFIG_PATTERN),
+            (DELETION, DELETE_TOPIC_PATTERN),
         )
     ]
     records = select_evidence(

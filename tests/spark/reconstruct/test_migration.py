@@ -13,8 +13,9 @@ from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.ask.answer import rows_of
 from jobs.session.progress import silent
+from reconstruct.metadata_log.spark.migration import migrations
 from reconstruct.pipeline import reconstruct
-from tests.support.metadata_log import MIGRATED
+from tests.support.metadata_log import MIGRATED, cluster_log
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,16 @@ def rows(lake: Lake, table: str, where: str = "TRUE") -> list[Any]:
 def test_znodes_and_records_held_the_same(made: Lake) -> None:
     counts = {row["metric"]: row["value"] for row in rows(made, "quality.run_metrics", "subject = 'R60'")}
     assert counts == {"rule_kept_count": 40.0}
+
+
+def test_the_log_is_known_to_be_whole_where_it_is_given(made: Lake) -> None:
+    znodes = made.read(TABLES["silver.znode_changes"])
+    log, _ = cluster_log(sorted(MIGRATED.glob("broker-*")))
+    (cluster_id,) = migrations(znodes, {})
+    for logs, is_whole in (({cluster_id: log}, True), ({}, False)):
+        found = migrations(znodes, logs)[cluster_id]
+        assert (found.first.is_first, found.last.is_first) == (True, True)
+        assert (found.first.is_log_whole, found.last.is_log_whole) == (is_whole, is_whole)
 
 
 def test_nobody_is_accused(made: Lake) -> None:

@@ -45,7 +45,8 @@ def read(
             key = row.values["config_key"]
             before = position.get(key)
             if before is not None:
-                reason = f"{_printable(key)} is set again on line {row.place.line}: of two the later counts"
+                name = key if key.isprintable() else repr(key)
+                reason = f"{name} is set again on line {row.place.line}: of two the later counts"
                 rows[before] = Rejected(_without_text(rows[before].place), reason)
             problem = (
                 _meta_problem(key, row.values["config_value"]) if item.kind == SourceKind.META_PROPERTIES else None
@@ -110,11 +111,6 @@ def _meta_problem(key: str, value: str) -> str | None:
     if key in _META_IDS and not re.fullmatch(r"[0-9]{1,10}", value.strip()):
         return f"{key} is not a number: {value[:40]!r}"
     return None
-
-
-def _printable(key: str) -> str:
-    """A key as a sentence may hold it: an escape of Java's can put a line's end or a terminal code into one."""
-    return key if key.isprintable() else repr(key)
 
 
 def _joined(places: list[Place], data: bytes) -> Place:

@@ -152,8 +152,11 @@ def _judge_subject(
         return
     of_topic = (str(Kind.TOPIC), None)
     has_topic = _of_znode(Kind.TOPIC, _shown_by(znodes.get(of_topic, ()), up_to))
-    if not up_to.is_log_whole or not (has_topic or any(map(_values, _between(records.get(of_topic, ()), up_to)))):
-        verdicts.unjudged("R60")  # or settings, or states, that a topic left behind
+    is_of_topic = has_topic or any(map(_values, _between(records.get(of_topic, ()), up_to)))  # else it was left behind
+    # what is first known of a znode later on, its deletion or another one of the name, hides whether it was there
+    is_hidden = written is None and following is not None
+    if not up_to.is_log_whole or not is_of_topic or is_hidden:
+        verdicts.unjudged("R60")
         return
     record = allowed[0]
     what = topic if subject[1] is None else f"{topic}-{subject[1]}"

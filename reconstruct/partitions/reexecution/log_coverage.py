@@ -180,6 +180,26 @@ class LogCoverage:
                     lacking.add(broker)
         return frozenset(lacking)
 
+    def lacks_sendings(self, log: ControllerLog, around: int) -> bool:
+        """Whether a broker received about then a LeaderAndIsr of this controller, of a state that the controller's log,
+        at TRACE, tells to send it nowhere: lines of that log are missing."""
+        sent = {
+            (broker, _state_of(line))
+            for line in log.lines
+            if line.kind == LEADER_AND_ISR
+            for broker in line.to_broker_ids or ()
+        }
+        return any(
+            fact.kind == EventType.LEADER_AND_ISR_RECEIVED
+            and fact.controller_epoch == log.controller_epoch
+            and abs(fact.at - around) <= _NEAR_US
+            and (broker, _state_of(fact)) not in sent
+            and self.case.cluster.logs_all(log.controller_id, fact.at - MARGIN_US, fact.at + MARGIN_US)
+            for (broker, kind), facts in self._receipts.items()
+            if kind == LEADER_AND_ISR and broker is not None
+            for fact in facts
+        )
+
     def controller_log_covers(self, log: ControllerLog, start: int, end: int) -> bool:
         """Whether one file of the controller's controller.log has lines of this partition before and after."""
         spans: dict[str, list[int]] = {}

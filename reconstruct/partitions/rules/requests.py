@@ -227,6 +227,8 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     is_told_twice = is_told_twice and (expected.kind == STOP_REPLICA or not _is_overtaken(step.block, line))
     is_begun = bool(after) or _is_stopped_otherwise(coverage, log, line, expected)
     elsewhere = coverage.lacking_begins(log, line.at)
+    if proof is None and coverage.lacks_sendings(log, line.at):
+        elsewhere |= {log.controller_id}
     is_sure = is_begun and is_told_twice and not elsewhere
     severity = "info" if proof is not None else "error" if is_sure else "warning"
     name = _NAMES[expected.kind] + (" with deletion" if expected.is_delete else "")

@@ -88,6 +88,16 @@ def test_a_znode_of_which_a_write_is_hidden_cannot_be_judged() -> None:
     assert judged("orders", hidden).findings == []
 
 
+def test_a_znode_that_is_first_known_later_does_not_say_that_it_was_not_there() -> None:
+    unjudged = 0
+    for topic, rows in TOPICS.items():
+        later = [replace(row, place=row.place + MIGRATION.last.zxid) if row.is_znode else row for row in rows]
+        verdicts = judged(topic, later)
+        assert verdicts.findings == [], topic
+        unjudged += verdicts.counts["R60", CANNOT_BE_JUDGED]
+    assert unjudged >= 20
+
+
 def test_a_topic_of_which_no_znode_is_known_cannot_be_judged() -> None:
     for topic, rows in TOPICS.items():
         verdicts = judged(topic, [row for row in rows if not row.is_znode])

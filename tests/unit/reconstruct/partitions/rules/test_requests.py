@@ -117,6 +117,21 @@ def test_a_log_that_lacks_the_begin_of_another_request_proves_little_by_its_sile
     assert [not_sent(broker) for broker in (None, 2, 1)] == [{"error"}, {"info"}, {"warning"}]
 
 
+def test_a_controller_s_log_that_lacks_another_sending_proves_little_by_its_silence(unpacked: Unpacker) -> None:
+    """A broker received about then what stands in no line of the controller's log."""
+    subject = Subject.of(unpacked("checkpoints-1.1.1"), "orders", 0)
+    request, *_ = subject.lines(is_line(LEADER_AND_ISR, isr=(1, 3), to_broker_ids=(3,)))
+    other, *_ = subject.lines(is_line(LEADER_AND_ISR, isr=(1, 3), to_broker_ids=(2,)))
+    is_receipt = is_receipt_of(request, 3)
+
+    def not_sent(lacking: Evidence | None) -> set[str]:
+        left = subject.without(lambda fact: fact in (request, lacking) or is_receipt(fact))
+        found = [f for f in findings(subject, left) if f.divergence_type == "request_not_sent"]
+        return {f.severity for f in found if f.broker_id == 3 and abs(f.at - request.at) < 1_000_000}
+
+    assert [not_sent(lacking) for lacking in (None, other)] == [{"error"}, {"warning"}]
+
+
 def test_a_replica_that_goes_offline_as_its_broker_s_registration_ends(unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked("lifecycle-3.9.1"), "doomed", 0)
     request = subject.lines(is_line("stop_replica_sent", is_delete=False))[0]

@@ -23,8 +23,17 @@ from pyspark.sql import functions as F
 from ingest.lake.creation import create_table
 from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
 from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
-from ingest.lake.renewal import VERSION_PROPERTY, Standing, has_rows_files, renew, standing_of, what_to_do
+from ingest.lake.renewal import (
+    VERSION_PROPERTY,
+    Standing,
+    has_rows_files,
+    is_from_sources,
+    renew,
+    standing_of,
+    what_to_do,
+)
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
+from ingest.lake.tables.kept import RUNS
 from ingest.lake.tables.spec import literals
 from ingest.lake.tables.types import spark_type
 
@@ -76,8 +85,19 @@ class Lake:
             problem = None if standing is None else standing.problem(spec, renews=renews)
             if problem:
                 raise LakeError(f"the lake {self.root} holds {problem}")
+        self._refuse_lost([spec for spec, standing in zip(listed, standings, strict=True) if standing is None])
         waiting = [pair for pair in zip(listed, standings, strict=True) if pair[1] is None or not pair[1].is_same]
         return [told for told in side_by_side(lambda pair: self._make(*pair), waiting) if told]
+
+    def _refuse_lost(self, missing: Iterable[TableSpec]) -> None:
+        """Raise :class:`LakeError` where the last run read one of the tables: made anew it would be empty."""
+        from_sources = [spec for spec in missing if is_from_sources(spec)]
+        if not from_sources or self.newest_version(RUNS) < 1:  # version 0 is the empty table
+            return
+        (last,) = self.read(RUNS).agg(F.max_by("evidence", "ended_at").alias("evidence")).collect()
+        for spec in from_sources:
+            if spec.full_name in last["evidence"]:
+                raise LakeError(f"{self.path(spec)} is gone, which the last run read: {what_to_do(spec)}")
 
     def _standing(self, spec: TableSpec) -> Standing | None:
         """How the table stands to its spec; None where there is none."""

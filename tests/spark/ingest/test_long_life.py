@@ -17,9 +17,11 @@ from ingest.lake.renewal import VERSION_PROPERTY, standing_of
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import LOG_RECORDS
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
+from ingest.lake.tables.kept import KEPT_TABLES
 from ingest.lake.tables.quality import RUN_METRICS
 from ingest.lake.tables.spec import col
 from jobs import cli
+from reconstruct.engine.last_run import bronze_versions, note
 from tests.support.lakes.rows import append
 
 
@@ -91,6 +93,22 @@ def test_a_lake_that_is_newer_is_refused_by_every_command_that_knows_what_a_row_
         assert "gold.leader_elections of version" in told
         assert "a newer program wrote it, use that; nothing was done" in told
     assert delta_snapshot(lake.spark, lake.path(LEADER_ELECTIONS)).version() == 0
+
+
+def test_a_table_of_bronze_that_was_read_and_is_gone_is_not_made_anew_as_an_empty_one(lake, tmp_path, capsys):
+    lake.ensure(KEPT_TABLES)
+    shutil.rmtree(lake.path(LOG_RECORDS))  # before the first run: what an ingest that was killed may leave
+    lake.ensure()
+    note(lake, 1, bronze_versions(lake), {})
+    shutil.rmtree(lake.path(LEADER_ELECTIONS))
+    shutil.rmtree(lake.path(LOG_RECORDS))
+    (tmp_path / "a.log").write_text("nothing\n")
+    for argv in (["ingest", str(tmp_path / "a.log")], ["reconstruct"], ["check"]):
+        told = said(capsys, lake, *argv)
+        assert f"{lake.path(LOG_RECORDS)} is gone, which the last run read" in told
+        assert "make the lake anew from its sources" in told
+    assert not Path(lake.path(LOG_RECORDS)).exists()
+    assert not Path(lake.path(LEADER_ELECTIONS)).exists()
 
 
 def said(capsys: pytest.CaptureFixture[str], lake: Lake, *argv: str) -> str:

@@ -92,24 +92,31 @@ def offset(text: str) -> str | None:
 
 _ADDED_FETCHER: Final = re.compile(
     r"(?<![\w.-])([\w.-]+)[,-](\d+)\]?(?:, initOffset (-?\d+) to broker (.*?)\](?= \)|,|\)|$| )"
-    r"| -> (?:\(offset=(-?\d+)|InitialFetchState\([^()]*(?:\([^()]*\)[^()]*)*?,(-?\d+)\)))",
+    r"| -> (?:\(offset=(-?\d+), leaderEpoch=(-?\d+)"
+    r"|InitialFetchState\([^()]*(?:\([^()]*\)[^()]*)*?,(-?\d+),(-?\d+)\)))",
     re.ASCII,
 )
 
 
 def added_fetchers(text: str) -> Fields:
-    """Partitions whose fetching begins: ``topic_partitions`` and, in the same order, ``fetch_offsets``.
+    """Partitions whose fetching begins: ``topic_partitions`` and, in the same order, ``fetch_offsets`` and, since 2.1,
+    ``leader_epochs``: at which its broker was told of the leader.
 
     ``leader`` is given where all of them have the same one in the text, else ``leaders`` in the same order.
     """
     partitions: list[str] = []
     offsets: list[str] = []
     leaders: list[str] = []
-    for topic, partition, init_offset, endpoint, map_offset, state_offset in _ADDED_FETCHER.findall(text):
+    epochs: list[str] = []
+    for topic, partition, init_offset, endpoint, *in_map in _ADDED_FETCHER.findall(text):
+        map_offset, map_epoch, state_epoch, state_offset = in_map
         partitions.append(f"{topic}-{partition}")
         offsets.append(init_offset or map_offset or state_offset)
         leaders.append((broker(endpoint) or "") if endpoint else "")
+        epochs.append(map_epoch or state_epoch)
     fields = {"topic_partitions": ",".join(partitions), "fetch_offsets": ",".join(offsets)}
+    if any(epochs):
+        fields["leader_epochs"] = ",".join(epochs)
     if any(leaders):
         fields |= {"leader": leaders[0]} if len(set(leaders)) == 1 else {"leaders": ",".join(leaders)}
     return fields

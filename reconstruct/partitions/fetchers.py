@@ -45,7 +45,8 @@ class Fetching:
     """One partition in one fetcher of one broker; instants in µs. ``end`` None: nothing says that it ended.
 
     ``state`` is ``failed`` from where the fetcher gave it up on. ``fetcher_id`` is None where neither the number of
-    fetchers is known nor a line of the thread names it.
+    fetchers is known nor a line of the thread names it. ``leader_epoch`` is the one at which the broker was
+    told of the leader; None where the line that adds the fetcher does not print it (up to 2.0).
     """
 
     broker_id: int
@@ -59,6 +60,7 @@ class Fetching:
     failure_count: int = 0
     last_failure: str | None = None
     evidence: tuple[str, ...] = ()
+    leader_epoch: int | None = None
 
 
 def fetcher_timelines(
@@ -98,7 +100,7 @@ def _timeline(
         if fact.kind == EventType.FETCHER_ADDED:
             _end(result, fact.at, ADDED_AGAIN, fact.evidence_id)
             began = Fetching(broker_id, fact.at, None, FETCHING, fact.leader, thread(fact.at), fact.fetch_offset)
-            result.append(replace(began, evidence=(fact.evidence_id,)))
+            result.append(replace(began, evidence=(fact.evidence_id,), leader_epoch=fact.leader_epoch))
         elif fact.kind == EventType.FETCHER_REMOVED:
             _end(result, fact.at, REMOVED, fact.evidence_id)
         elif fact.kind == EventType.FETCHER_FAILED:

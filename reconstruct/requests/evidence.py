@@ -76,8 +76,9 @@ class Request:
     ``is_refused``: the whole request was, for its controller epoch, where ``known_epoch`` was known. ``is_repeated``:
     the same words had been sent once less than they were received. ``sent_before`` is when the latest request was sent
     that the broker received before this one; ``next_*`` are of later requests of the connection.
-    ``unconnected_lines`` count what the controller logged right after the sending of connections to that broker that
-    failed, ``unconnected_refs`` are the first of them.
+    ``lacking_sent`` and ``lacking_received`` count the lines at TRACE that the controller's and the broker's log lack
+    of those that they count themselves (2.6 and later). ``unconnected_lines`` count what the controller logged right
+    after the sending of connections to that broker that failed, ``unconnected_refs`` are the first of them.
     ``accepted_epoch_before`` is the highest controller epoch that the broker's process had accepted before.
     """
 
@@ -110,6 +111,8 @@ class Request:
     known_epoch: int | None = None
     is_refused: bool = False
     is_repeated: bool = False
+    lacking_sent: int = 0
+    lacking_received: int = 0
     sent_before: int | None = None
     next_received_at: int | None = None
     next_acknowledged_at: int | None = None

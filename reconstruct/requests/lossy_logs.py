@@ -28,7 +28,22 @@ class MissingLines:
 
 def missing_lines(request: Request, cluster: ClusterView) -> Iterator[MissingLines]:
     """What one request proves of the logs of its two ends. A line that only says something else is not missing."""
-    received = request.received_at
+    received, sent = request.received_at, request.sent_at
+    # since 2.6 a line of level INFO counts the lines at TRACE that stand beside it
+    if (
+        request.lacking_sent
+        and sent is not None
+        and request.sent_ref is not None
+        and cluster.logs_all(request.controller_id, sent - _BEGUN_BEFORE_US, sent)
+    ):
+        yield MissingLines(request.controller_id, sent, (request.sent_ref,))
+    if (
+        request.lacking_received
+        and received is not None
+        and request.received_ref is not None
+        and cluster.logs_all(request.to_broker_id, received - _BEGUN_BEFORE_US, received)
+    ):
+        yield MissingLines(request.to_broker_id, received, (request.received_ref,))
     if (
         request.completed > request.started
         and request.applied_ref is not None
@@ -36,11 +51,11 @@ def missing_lines(request: Request, cluster: ClusterView) -> Iterator[MissingLin
         and cluster.logs_all(request.to_broker_id, received - _BEGUN_BEFORE_US, received)
     ):
         yield MissingLines(request.to_broker_id, received, (request.applied_ref,))
-    if received is not None and request.sent_at is None and not request.is_repeated and shows_sending(request, cluster):
+    if received is not None and sent is None and not request.is_repeated and shows_sending(request, cluster):
         tenure = tenure_of(request, cluster)
         if tenure is not None and cluster.logs_all(request.controller_id, sendable_from(request, tenure), received):
             yield MissingLines(request.controller_id, received, request.evidence)
-    sent, answered = request.sent_at, request.acknowledged_at
+    answered = request.acknowledged_at
     if (
         received is not None
         or sent is None

@@ -17,6 +17,7 @@ from reconstruct.model.versions import EPOCH_BUMP_CACHED_SINCE
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.reexecution.controller_log import (
     LEADER_AND_ISR,
+    ONE_BATCH_US,
     PARTITION,
     RAISED,
     REPLICA,
@@ -246,7 +247,10 @@ class Contents:
             after = [
                 (other, requested)
                 for other in (*step.block.batch(), *step.block.others)
-                if (requested := leadership_of(other)) is not None and other.kind != RAISED
+                if (requested := leadership_of(other)) is not None
+                and other.kind != RAISED
+                # what is sent later, the leader may have asked for the replica again by then
+                and other.at <= line.at + ONE_BATCH_US
             ]
             unchanged = [
                 o

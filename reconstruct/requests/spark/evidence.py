@@ -36,7 +36,7 @@ _TYPES: Final = columns_of(Request)
 #: The fields of a request; instants are µs.
 REQUEST_COLUMNS: Final = tuple(_TYPES)
 #: What the controller's lines say of a request, and what the broker's do.
-_OF_SENDING: Final = ("decided_at", "sent_at", "sent_ref")
+_OF_SENDING: Final = ("decided_at", "sent_at", "sent_ref", "lacking_sent")
 _OF_RECEIPT: Final = (
     "received_at",
     "received_ref",
@@ -45,6 +45,7 @@ _OF_RECEIPT: Final = (
     "known_epoch",
     "is_refused",
     "accepts",
+    "lacking_received",
 )
 #: What either side says, with the type.
 _FACTS: Final = {
@@ -93,7 +94,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
         "partitions": F.coalesce("batch", F.nullif("lines", F.lit(0))),
         **{name: F.col(name) for name in (*_OF_RECEIPT, *LINE_COUNTS, "accepted_before")},
     }
-    sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref")
+    sending = F.struct(F.col("mark.at").alias("sent_at"), "decided_at", "sent_ref", "lacking_sent")
 
     def exploded(
         requests: DataFrame, is_receipt: bool, ref: Column, carried: Column, given: dict[str, Column]
@@ -119,7 +120,7 @@ def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
             "accepts": _is_accepted(),
         }
     )
-    nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string>")
+    nothing = F.lit(None).cast("struct<sent_at:bigint,decided_at:bigint,sent_ref:string,lacking_sent:int>")
     return exploded(sent, False, _sent_ref(), sending, of_sending).unionByName(
         exploded(numbered, True, F.col("received_ref"), nothing, of_receipt)
     )
@@ -234,7 +235,7 @@ def _numbered(requests: DataFrame) -> DataFrame:
     earlier = connection.orderBy("received_at").rangeBetween(Window.unboundedPreceding, -1)
     kinds = Window.partitionBy(*_CONNECTION, "api").orderBy(begin, ref, "received_ref", "acknowledged_ref")
     before = F.col("accepted_before")
-    counts = {name: F.coalesce(name, F.lit(0)) for name in LINE_COUNTS}
+    counts = {name: F.coalesce(name, F.lit(0)) for name in (*LINE_COUNTS, "lacking_sent", "lacking_received")}
     flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts")}
     return requests.withColumns(
         {

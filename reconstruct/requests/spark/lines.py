@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import int_field, speaker, text_field
-from reconstruct.requests.evidence import APPLIED_STEPS, BROKER_LINES, LEADER_AND_ISR, SENT_LINES, Step
+from reconstruct.requests.evidence import APPLIED_STEPS, BROKER_LINES, LEADER_AND_ISR, SENT_LINES, UPDATE_METADATA, Step
 from reconstruct.requests.spark.matching import batch_mark, correlation_mark, line_mark
 
 #: Lines of one connection that are further apart belong to two requests, though they print one correlation id: µs.
@@ -147,13 +147,19 @@ def _whole(runs: DataFrame) -> DataFrame:
     numbered = runs.withColumn("is_part", is_part).withColumn(
         "received_ref", F.last(F.when(~F.col("is_part"), F.col("run")), ignorenulls=True).over(order)
     )
-    return numbered.groupBy(*request, "received_ref").agg(
+    whole = numbered.groupBy(*request, "received_ref").agg(
         *(F.min(name).alias(name) for name in ("received_at", "begin", "position")),
         *(F.max(name).alias(name) for name in ("controller_epoch", "applied", "batch", "known_epoch")),
         *(F.sum(name).cast("int").alias(name) for name in LINE_COUNTS),
         F.bool_or("is_refused").alias("is_refused"),
         F.flatten(F.collect_list("marks")).alias("marks"),
     )
+    return whole.withColumn("lacking_received", _lacking(F.col("batch")))
+
+
+def _lacking(counted: Column) -> Column:
+    """How many lines fewer than a request's own count there are."""
+    return F.greatest(counted - F.col("lines"), F.lit(0))
 
 
 def _with_epochs(requests: DataFrame) -> DataFrame:
@@ -171,7 +177,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
 
     From 0.9 to 2.5 several UpdateMetadata requests may stand in one stretch: nothing tells them apart on this side.
     ``sent_at`` is its last line, printed just before the request is queued; ``decided_at`` the last decision between
-    the batch before and this one.
+    the batch before and this one; ``lacking_sent`` how many lines fewer it has than its own count.
     """
     lines = _controller_lines(state_changes, files, unordered)
     log = Window.partitionBy("cluster_id", "controller_id").orderBy(*_FILE_ORDER)
@@ -217,9 +223,11 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
             F.max("at").alias("sent_at"),
             F.max("decided.at").alias("decided_at"),
             F.max("batch").alias("batch"),
+            F.max("counted_lines").alias("counted_lines"),
             F.count(F.when(F.col("event_type") != _BATCH_SENT, 1)).cast("int").alias("lines"),
             F.collect_list("mark").alias("line_marks"),
         )
+        .withColumn("lacking_sent", _lacking(F.col("counted_lines")))
         # up to 0.8.2 the lines print the request's correlation id, and need no content to be told apart
         .withColumn(
             "marks",
@@ -227,7 +235,7 @@ def sent_requests(state_changes: DataFrame, files: DataFrame, unordered: DataFra
                 F.col("line_marks")
             ),
         )
-        .drop("key", "line_marks")
+        .drop("key", "line_marks", "counted_lines")
     )
 
 
@@ -240,11 +248,10 @@ def _request_key() -> Column:
 def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: DataFrame) -> DataFrame:
     is_batch = F.col("event_type") == _BATCH_SENT
     api = F.when(is_batch, text_field("api")).otherwise(_by_event_type(SENT_LINES))
-    batch = F.coalesce(
-        int_field("n_partitions"),
-        int_field("n_replicas"),
-        F.try_add(int_field("n_become_leader"), int_field("n_become_follower")),
+    n_lines = F.coalesce(
+        int_field("n_partitions"), F.try_add(int_field("n_become_leader"), int_field("n_become_follower"))
     )
+    batch = F.coalesce(n_lines, int_field("n_replicas"))
     of_controller = F.col("controller_id").isNotNull() & F.col("controller_epoch").isNotNull()
     lines = state_changes.where(
         F.col("event_type").isin(*SENT_LINES, _BATCH_SENT, *_DECISIONS, *_OTHER_STEPS)
@@ -263,6 +270,9 @@ def _controller_lines(state_changes: DataFrame, files: DataFrame, unordered: Dat
         "event_type",
         (F.col("event_type").isin(*_DECISIONS) & F.col("leader").isNotNull()).alias("is_decision"),
         F.when(is_batch, batch).alias("batch"),
+        # an UpdateMetadata has no other lines since it is counted; of brokers of an older protocol two counts follow
+        # the lines of both, with deletion and without (n_replicas)
+        F.when(is_batch & (api != UPDATE_METADATA), n_lines).alias("counted_lines"),
         F.unix_micros("corrected_time").alias("at"),
         "record_id",
         F.when(is_batch, batch_mark(batch)).otherwise(line_mark()).alias("mark"),

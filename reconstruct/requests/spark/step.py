@@ -34,6 +34,7 @@ _PROOFS_KEPT: Final = 1000
 #: What :func:`reconstruct.requests.lossy_logs.missing_lines` may take for a proof.
 _MAY_PROVE: Final = (
     "completed > started OR (received_at IS NOT NULL AND sent_at IS NULL AND NOT is_repeated AND lines > 0)"
+    " OR lacking_sent > 0 OR lacking_received > 0"
     " OR (received_at IS NULL AND sent_at IS NOT NULL AND acknowledged_at IS NOT NULL AND partitions > 0)"
 )
 

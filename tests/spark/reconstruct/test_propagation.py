@@ -38,6 +38,10 @@ def twice(batch: Callable[[int, int, int], list[Said]], bend: Callable[[list[Sai
     return [*bend(batch(60_000, 10, 5)), *batch(70_000, 12, 6)]
 
 
+def again_and_again(batch: Callable[[int, int, int], list[Said]], lacking: str) -> list[Said]:
+    return [said for n in range(4) for said in without(batch(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), lacking)]
+
+
 RECEIPT: Final = ("received", "started", "completed", "answered")
 OLD_CONTROLLER: Final = (
     "[Broker id=2] Cached leader info PartitionState(controllerEpoch=3, leader=3, leaderEpoch=4, isr=[3], zkVersion=5,"
@@ -106,7 +110,9 @@ STORIES: Final[dict[str, list[Said]]] = {
     "old controller, restarted": [*twice(batch_1_1), Said(2, 80_000, OLD_CONTROLLER)],
     "refused": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(3), "WARN")],
     "refused wrongly": [*twice(batch_1_1), Said(2, 80_000, REFUSED.format(4), "WARN")],
-    "lossy": [said for n in range(4) for said in without(batch_1_1(60_000 + 20_000 * n, 10 + 2 * n, 5 + n), "started")],
+    "lossy": again_and_again(batch_1_1, "started"),
+    "fewer sent than counted": again_and_again(batch_3_9, "sent"),
+    "fewer received than counted": again_and_again(batch_3_9, "received"),
 }
 
 
@@ -301,7 +307,8 @@ def test_a_refusal_is_recomputed(judged: Judged) -> None:
 
 
 def test_a_log_that_lacks_lines_again_and_again_is_lossy(judged: Judged) -> None:
-    assert {name: set(brokers) for name, brokers in judged.lossy.items()} == {"lossy": {2}}
+    lossy = {name: set(brokers) for name, brokers in judged.lossy.items()}
+    assert lossy == {"lossy": {2}, "fewer sent than counted": {1}, "fewer received than counted": {2}}
 
 
 def test_no_two_rows_share_the_key(judged: Judged) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.cluster import plain_cluster
 from tests.support.evidence.lines import Line, Partition, by_partition, lines_of, matched_lines, typed
+from tests.support.evidence.lossy_logs import lossy_logs
 from tests.support.evidence.znodes import Write, partition_facts, read_writes
 
 __all__ = ["Partition", "PlainCapture", "plain_capture", "plain_evidence"]
@@ -85,7 +86,9 @@ def _plain(files: tuple[tuple[str, Lines], ...], *, znodes: bool) -> PlainCaptur
     text = CaptureText(dict(files))
     lines = list(matched_lines(text))
     writes = read_writes(text) if znodes else []
-    return PlainCapture(_by_partition(text, writes), plain_cluster(text, lines, writes), _refused(lines))
+    cluster = plain_cluster(text, lines, writes)
+    cluster.view = replace(cluster.view, lossy_logs=lossy_logs(lines, cluster.view))
+    return PlainCapture(_by_partition(text, writes), cluster, _refused(lines))
 
 
 def plain_evidence(folder: Path, *, znodes: bool = True) -> dict[Partition, list[Evidence]]:

@@ -21,11 +21,12 @@ _OF_ALL: Final = re.compile(r"(Added fetcher to broker (?:BrokerEndPoint\((?:id=
 
 def fetches_from_a_stranger(site: Site) -> Iterator[Fault]:
     """The line that adds a fetcher names a broker that led at none of the leader epochs that its own was told of around
-    it, as the writes of the partition's state have them."""
+    it, or at the one that it prints (since 2.1), as the writes of the partition's state have them."""
     for line in site.events("fetcher_added", source_kind="server_log"):
-        named = [partition for partition, _ in by_partition(line.fields) if partition is not None]
-        for partition in named:
-            before, after = _told_around(site, line, partition)
+        named = [(partition, fields) for partition, fields in by_partition(line.fields) if partition is not None]
+        for partition, fields in named:
+            printed = fields.get("leader_epoch")
+            before, after = (int(printed),) * 2 if printed is not None else _told_around(site, line, partition)
             rows = [row for row in site.writes.get(partition, ()) if before <= row.state["leader_epoch"] <= after]
             led = {row.state["leader"] for row in rows}
             stranger = next((broker for broker in site.brokers if broker not in {*led, line.broker_id}), None)

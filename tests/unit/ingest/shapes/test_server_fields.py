@@ -9,6 +9,7 @@ from ingest.shapes import match
 TP = {"topic": "orders", "partition_id": "4"}
 IDENT = {**TP, "broker_id": "3"}
 FETCHER = {"broker_id": "3", "leader": "2", "fetcher_id": "0"}
+ADDED = {"topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7", "leader_epochs": "5,1"}
 
 SERVER_LOG = [
     (
@@ -153,7 +154,7 @@ SERVER_LOG = [
         "[ReplicaFetcherManager on broker 3] Added fetcher to broker BrokerEndPoint(id=2, host=h:9092) for partitions "
         "Map(orders-4 -> (offset=10, leaderEpoch=5), a-b-0 -> (offset=7, leaderEpoch=1))",
         "fetcher_added",
-        {"broker_id": "3", "leader": "2", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+        {"broker_id": "3", "leader": "2", **ADDED},
     ),
     (
         "kafka.server.ReplicaFetcherManager",
@@ -161,7 +162,7 @@ SERVER_LOG = [
         "InitialFetchState(Some(l4Sg4IrvRXSzJUeejx637Q),BrokerEndPoint(id=2, host=h:9092),5,10), a-b-0 -> "
         "InitialFetchState(None,BrokerEndPoint(id=2, host=h:9092),1,7))",
         "fetcher_added",
-        {"broker_id": "3", "leader": "2", "topic_partitions": "orders-4,a-b-0", "fetch_offsets": "10,7"},
+        {"broker_id": "3", "leader": "2", **ADDED},
     ),
     # a move between directories of one broker is no replication
     (

@@ -286,5 +286,7 @@ def test_what_proves_a_missing_line() -> None:
     assert proven(UNSENT) == [1]
     assert proven(replace(UNSENT, is_repeated=True)) == []
     assert proven(replace(SENT, acknowledged_at=START + 61 * S, response_error=0)) == [2]
+    assert proven(replace(DONE, lacking_sent=1)) == [1], "it counts more lines than stand in its log"
+    assert proven(replace(DONE, lacking_received=1)) == [2]
     assert proven(SENT) == [], "a request may be dropped"
     assert proven(replace(SENT, acknowledged_at=START + 61 * S, response_error=77)) == [], "an old registration"

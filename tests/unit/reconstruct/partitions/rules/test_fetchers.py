@@ -139,6 +139,16 @@ def test_the_last_fetcher_is_judged_where_a_znode_shows_its_epoch_later() -> Non
     assert types(judged(*TOLD, *last, state(300, 1, 2, (1, 2, 3), 3))) == [("fetched_from_wrong_leader", "error")]
 
 
+def test_a_fetcher_is_judged_by_the_leader_epoch_that_its_line_prints() -> None:
+    """Nothing else tells of the epochs of the last one."""
+    last = [*ADDED[:4], replace(ADDED[4], leader=3, leader_epoch=2)]
+    assert types(judged(*TOLD, *last)) == [("fetched_from_wrong_leader", "error")]
+    assert types(judged(*TOLD, *ADDED[:4], replace(last[4], leader=1))) == []
+    assert types(judged(*TOLD, *ADDED[:4], replace(last[4], leader_epoch=3))) == [], "of epoch 3 nothing is known"
+    again = fold_partition("t", [ASSIGNED, *DECIDED, *TOLD, *last], ClusterView("c", VERSION), is_only=False)
+    assert types(again) == [], "another incarnation may have had that epoch, too"
+
+
 def test_a_thread_that_is_told_to_stop_may_still_write_of_the_partition() -> None:
     late = line("fetch_failed", 12, leader=1, fetcher_id=0)
     assert types(judged(*TOLD, *ADDED, late)) == []

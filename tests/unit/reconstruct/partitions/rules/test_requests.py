@@ -242,6 +242,18 @@ def test_a_replica_that_goes_offline_and_stays_in_the_isr(name: str, number: int
     assert "isr_not_shrunk" not in {f.divergence_type for f in findings(subject)}
 
 
+def test_a_replica_that_is_back_in_the_isr_by_what_is_sent_seconds_later(unpacked: Unpacker) -> None:
+    """What the controller logged meanwhile was lost."""
+    subject = Subject.of(unpacked("checkpoints-1.1.1"), "orders", 0)
+    gone, *_ = subject.lines(
+        is_line("replica_state_change", replica_id=2, to_state="OfflineReplica", from_state="OnlineReplica")
+    )
+    back = next(f for f in subject.lines(is_line("update_metadata_sent", isr=(1, 3, 2))) if f.at > gone.at)
+    assert back.at - gone.at > 5_000_000
+    left = subject.without(lambda fact: fact.file == gone.file and gone.at < fact.at <= back.at)
+    assert "isr_not_shrunk" not in {f.divergence_type for f in findings(subject, left)}
+
+
 def test_the_line_of_a_shrink_that_keeps_the_replica(unpacked: Unpacker) -> None:
     subject = Subject.of(unpacked("failover-3.9.1"), "orders", 0)
     shrink = next(fact for fact in subject.lines(is_line("isr_shrunk_by_controller")) if fact.isr)

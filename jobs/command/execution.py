@@ -36,11 +36,13 @@ from jobs.command.job import (
     lake_of,
 )
 from jobs.command.lost_files import lost_file
+from jobs.command.refused_access import refused_access
 from jobs.session.java import JavaMissing
+from jobs.session.java_ended import how_it_ended
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.printable import printable
 from jobs.session.progress import Progress
-from jobs.session.session import SessionError, build_session, default_log_file
+from jobs.session.session import MEMORY_VARIABLE, SessionError, build_session, default_log_file
 from jobs.session.short_runs import config_for
 
 if TYPE_CHECKING:
@@ -144,6 +146,12 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
                 progress("opening the lake")
                 with _only_writer(spark, job, common, params, progress):
                     return job.run(spark, params, progress)
+            except Exception as error:
+                ended = how_it_ended(spark, error)
+                if ended is not None:
+                    ours = False  # nothing is left to be stopped
+                    raise SessionError(_of_ended_java(ended, log_file)) from error
+                raise
             finally:
                 progress("")
                 if ours:
@@ -256,13 +264,21 @@ def _failed(error: Exception, common: Common, log_file: Path | None) -> RunRepor
         print(printable(traceback.format_exc(), kept="\n\t"), end="", file=sys.stderr)
     if _is_of_a_full_disk(error):
         return _failure(_room(common, has_spark=log_file is not None), FAILED)
-    lost = lost_file(error)
-    if lost is not None:
-        return _failure(lost, FAILED)
+    told = lost_file(error) or refused_access(error)
+    if told is not None:
+        return _failure(told, FAILED)
     first = (str(error).strip().splitlines() or [""])[0]
     where = f"; Spark's log is {log_file}" if log_file else ""
     hint = "" if common.verbose else "; -v shows where"
     return _failure(f"failed with {type(error).__name__}: {first[:300]}{where}{hint}", FAILED)
+
+
+def _of_ended_java(how: str, log_file: Path) -> str:
+    return (
+        f"Spark's Java ended ({how}), as it does where the machine's memory is full: close other programs, or give it"
+        f" less by {MEMORY_VARIABLE}, and give the same command again; no table holds half of a write; Spark's log is"
+        f" {log_file}"
+    )
 
 
 def _is_of_a_full_disk(error: Exception) -> bool:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jobs.session.caches import CACHE_VARIABLE, cache_dir
 from jobs.session.class_archive import java_option
 from jobs.session.java import JavaMissing, find_java
+from jobs.session.java_ended import say_it_once
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
 from jobs.session.planning import PLANNED_ONCE, is_local
 from jobs.session.short_runs import JAVA_OPTIONS
@@ -131,9 +132,11 @@ def build_session(
     target = log_file or default_log_file()
     try:
         with _noise_to(target):
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
     except Exception as error:
         raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
+    say_it_once(session)
+    return session
 
 
 def default_log_file() -> Path:

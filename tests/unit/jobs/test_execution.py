@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ingest.run.pipeline import IngestReport
 from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
-from jobs.session import java, short_runs
+from jobs.session import java, java_ended, short_runs
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.planning import PLANNED_WITH_CARE
 
@@ -22,7 +23,7 @@ def fake_job(run):
 
 @pytest.fixture
 def no_spark(monkeypatch, tmp_path):
-    session = SimpleNamespace(stop=lambda: None)
+    session = SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(_gateway=None))
     monkeypatch.setattr(execution, "_session", lambda *_: (session, True))
     monkeypatch.setattr(execution, "default_log_file", lambda: tmp_path / "spark.log")
 
@@ -115,6 +116,89 @@ def test_a_lost_file_of_the_lake_is_named(capsys):
     told = capsys.readouterr().err
     assert told.startswith("kafka-state-replay: /the lake/part-0.c000.parquet is gone: ")
     assert told.count("\n") == 1
+
+
+NO_ACCESS = [
+    (PermissionError(errno.EACCES, "Permission denied", "/lake/x"), "/lake/x"),
+    (OSError(errno.EROFS, "Read-only file system", "/lake/x"), "/lake/x"),
+    (
+        RuntimeError(
+            "An error occurred while calling o7.write.\n: java.io.FileNotFoundException: /the lake/_writing/0.tmp"
+            " (Read-only file system)\n\tat java.base"
+        ),
+        "/the lake/_writing/0.tmp",
+    ),
+    (RuntimeError("java.nio.file.FileSystemException: /lake/a.json: Operation not permitted"), "/lake/a.json"),
+    (
+        RuntimeError("x: java.nio.file.AccessDeniedException: s3a://b/lake/0.json: PutObject on x: 403"),
+        "s3a://b/lake/0.json",
+    ),
+    (RuntimeError("java.nio.file.AccessDeniedException: /lake/bronze\n\tat x"), "/lake/bronze"),
+    (RuntimeError("java.io.IOException: Mkdirs failed to create file:/lake/gold (exists=false, cwd=x)"), "/lake/gold"),
+    (
+        RuntimeError(
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=me, access=WRITE,"
+            ' inode="/lake":hdfs:drwxr-xr-x'
+        ),
+        "/lake",
+    ),
+    (
+        RuntimeError("PythonException: Traceback\nPermissionError: [Errno 13] Permission denied: '/logs/a.log'"),
+        "/logs/a.log",
+    ),
+]
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(("error", "place"), NO_ACCESS)
+def test_a_place_that_may_not_be_written_is_named(capsys, error, place):
+    def run(*_):
+        raise error
+
+    assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"kafka-state-replay: {place} may not be written, or not be read (")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_line_of_a_log_about_permissions_is_not_our_own(capsys):
+    def run(*_):
+        raise ValueError("cannot cast 'Permission denied' to int")
+
+    execution.execute(fake_job(run), job.Common("lake", quiet=True), None)
+    assert "failed with ValueError" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_java_that_was_killed_is_told_as_such_whatever_broke_then(capsys, monkeypatch, tmp_path):
+    stopped = []
+    with subprocess.Popen(["sleep", "60"]) as java:
+        session = SimpleNamespace(
+            stop=lambda: stopped.append(1), sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=java))
+        )
+        monkeypatch.setattr(execution, "_session", lambda *_: (session, True))
+
+        def run(*_):
+            raise KeyError("x") from ConnectionResetError("by peer")
+
+        def killed(*_):
+            java.kill()
+            run()
+
+        monkeypatch.setattr(java_ended, "_ENDS_WITHIN_S", 0.01)
+        assert execution.execute(fake_job(run), job.Common("lake", quiet=True), None) == 1
+        assert "failed with KeyError" in capsys.readouterr().err
+        assert stopped == [1]
+        monkeypatch.setattr(java_ended, "_ENDS_WITHIN_S", 60)
+        assert execution.execute(fake_job(killed), job.Common("lake", quiet=True), None) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(
+        "kafka-state-replay: Spark's Java ended (killed by signal 9), as it does where the machine's memory"
+    )
+    assert told.endswith(f"Spark's log is {tmp_path / 'spark.log'}\n")
+    assert told.count("\n") == 1
+    assert stopped == [1]
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -1,0 +1,45 @@
+"""The Java of a session that ended by itself, as where the system killed it for its memory."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import subprocess
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: From when its connections break until the system knows how it ended.
+_ENDS_WITHIN_S: Final = 5.0
+
+
+def say_it_once(session: SparkSession) -> None:
+    """Let pyspark's threads print no stack traces when their connections to Java break: the error is raised as well."""
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    server: Any = session.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: None
+
+
+def how_it_ended(session: SparkSession, error: BaseException) -> str | None:
+    """How the Java that this process started ended before it was told to, as a sentence's part; None where it runs."""
+    java: subprocess.Popen[bytes] | None = getattr(session.sparkContext._gateway, "proc", None)
+    if java is None:
+        return None
+    if _is_of_a_connection(error):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            java.wait(_ENDS_WITHIN_S)
+    code = java.poll()
+    if code is None:
+        return None
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _is_of_a_connection(error: BaseException | None) -> bool:
+    from py4j.protocol import Py4JNetworkError
+
+    while error is not None:
+        if isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

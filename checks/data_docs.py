@@ -14,6 +14,8 @@ _LOADED: Final = re.compile(
     r"""<(?:link|script|img)\b[^>]*?\b(?:href|src)=["'](?:https?:)?//[^"'?#>]*/(?P<name>[^"'/?#>]+)[^"']*["'][^>]*?>"""
     r"""(?P<end>\s*</script>)?"""
 )
+#: What hides the last lines of each page to ask for a subscription.
+_ADVERTISEMENT: Final = re.compile(r"<footer>\s*<p>[^<]*newsletter <a [^>]*>[^<]*</a></p>\s*</footer>")
 #: The validation pages look for their icon one folder too high.
 _ICON: Final = re.compile(r"""href=["'](?:\.\./)*static/images/favicon\.ico["']""")
 #: The dark theme is published in a minified form too, a fifth of the size.
@@ -37,7 +39,9 @@ def make_offline(docs_dir: str) -> str:
 
 
 def rewrite(page: str, to_root: str) -> str:
-    """The page with its stylesheets, scripts and images taken from ``to_root``; what we have no copy of is left out."""
+    """The page with its stylesheets, scripts and images taken from ``to_root``; what we have no copy of, and what
+    advertises, is left out."""
+    page = _ADVERTISEMENT.sub("", page)
     page = _LOADED.sub(lambda match: _local_tag(match["name"], to_root), page)
     return _ICON.sub(f'href="{to_root}static/images/favicon.ico"', page)
 

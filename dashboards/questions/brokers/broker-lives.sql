@@ -3,7 +3,8 @@
 -- needs: server_log, controller_log, znodes, metadata_log
 -- read: One row for each registration; in a KRaft cluster for each time that it was not fenced. ended_as is what the
 --   broker's own logs tell, end_reason what ZooKeeper or the quorum saw (registration_lost: fenced too);
---   ended_after and ended_before bound when it can have died. down_ms: until it registered again.
+--   ended_after and ended_before bound when the registration can have ended: a
+--   broker that died did so up to a session's timeout before. down_ms: until it registered again.
 -- next: controlled-shutdowns, fenced-brokers, offline-partitions, short-logs
 SELECT cluster_id, broker_id, valid_from, valid_to, end_reason, ended_as, ended_after, ended_before, shutdown_took_ms,
   timestampdiff(MILLISECOND, valid_to,

@@ -17,8 +17,11 @@ from checks.expectations import example_table
 from checks.gate import GateError, judge
 from checks.measure import Measurement
 from checks.pipeline import gate_sentence
+from tests.support.browser import Browser
 
-HOSTILE = "</script><script>document.title='PWNED'</script>$explanation{{7*7}}"
+HOSTILE = (
+    "</script><script>document.title='PWNED'</script><img src=x onerror=\"document.title='PWNED'\">$explanation{{7*7}}"
+)
 SOUND = Check("silver.assignment_timeline", "unique_key", "no two rows share a key", "copies > 1")
 BROKEN = Check("silver.assignment_timeline", "order", "valid_from <= valid_to", "valid_from > valid_to")
 WARNED = Check("gold.divergences", "unique_key", "no two rows share a key", "copies > 1", severity=WARNING)
@@ -116,6 +119,17 @@ def test_data_docs_show_verdict_examples_and_no_markup_of_a_log(docs: Path) -> N
     assert "valid_from &lt;= valid_to" in text
     for page in docs.rglob("*quality.run_metrics*.html"):  # its explanation names subjects, which come from logs
         assert "<script>document.title" not in page.read_text(encoding="utf-8")
+
+
+def test_every_page_of_the_data_docs_runs_without_errors_network_or_text_that_is_obeyed(docs: Path) -> None:
+    with Browser() as browser:
+        for path in sorted(docs.rglob("*.html")):
+            page = browser.open(path)
+            assert page.errors == [], path
+            assert [url for url in page.requests if not url.startswith("file:")] == [], path
+            assert page.value("document.title").startswith("Data "), path
+            assert page.value("document.querySelectorAll('img[src=x], footer').length") == 0, path
+            assert page.value("document.documentElement.scrollWidth <= innerWidth"), path
 
 
 def test_pages_lose_what_has_no_copy_and_keep_the_rest() -> None:

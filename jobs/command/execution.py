@@ -7,6 +7,7 @@ import contextlib
 import errno
 import importlib
 import json
+import logging
 import os
 import platform
 import re
@@ -135,6 +136,7 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
                 return job.run(None, params, progress)
             progress("starting Spark")
             log_file = default_log_file()
+            logging.basicConfig(filename=log_file)  # what libraries have to say: py4j each connection that broke
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
             # its modules import each other in a circle: of two threads that begin, one may see a module half made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import subprocess
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +14,7 @@ _ENDS_WITHIN_S: Final = 5.0
 
 
 def say_it_once(session: SparkSession) -> None:
-    """Let pyspark's threads print no stack traces when their connections to Java break: the error is raised as well."""
-    logging.getLogger("py4j").addHandler(logging.NullHandler())
+    """Let pyspark's thread print no stack trace when its connection to Java breaks: the error is raised as well."""
     server: Any = session.sparkContext._accumulatorServer
     server.handle_error = lambda *_: None
 

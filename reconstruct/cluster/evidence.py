@@ -49,7 +49,8 @@ class ControllerFact:
 
     ``kind``: ``znode_epoch`` (/controller_epoch was ``epoch`` from ``at``), ``znode_controller`` (/controller named
     ``controller_id``), ``elected`` (the broker logs that it raised the epoch), ``acted`` (the first line of an hour and
-    a file that it logged in that epoch; ``level_floor`` is the lowest level of all of them), ``resigned``;
+    a file that it logged in that epoch, or the first of a minute behind those of another epoch; ``level_floor`` is the
+    lowest level of all of the hour), ``resigned``;
     ``cluster_id`` (the broker ``controller_id`` states the cluster's id), ``started`` (its process starts).
     ``log_file`` is that of a line of ``elected``, ``acted`` and ``started``; of ``set_back`` it is one whose times jump
     far back. ``is_of_quorum``: it is a record of a quorum's log, whose epochs are none of ZooKeeper's.

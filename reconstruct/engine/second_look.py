@@ -35,9 +35,11 @@ from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, PARTITION_STATE
 
 _KEY: Final = ("cluster_id",)
 _COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile, HandWrite, LogDirs, LogEnd)
-#: A broker's configuration as it prints it, a setting on each line.
-_LOG_DIRS: Final = "regexp_extract(continuation, '(?m)^\\s*log[.]dirs = (.*?)\\s*$', 1)"
-_LOG_DIR: Final = "regexp_extract(continuation, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
+#: A broker's configuration as it prints it, a setting on each line: all of them are the message where the logger's name
+#: stands at its end, and follow it elsewhere.
+_PRINTED: Final = r"concat_ws('\n', message, continuation)"
+_LOG_DIRS: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dirs = (.*?)\\s*$', 1)"
+_LOG_DIR: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dir = (.*?)\\s*$', 1)"
 #: Events after which a log ends lower by right.
 _CUT: Final = (
     EventType.LOG_TRUNCATED,

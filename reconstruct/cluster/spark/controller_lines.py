@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_LEVELS
@@ -12,7 +12,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.events.spark.fields import int_field, speaker, text_field
 
 ELECTED: Final = (EventType.CONTROLLER_EPOCH_INCREMENTED, EventType.CONTROLLER_ELECTED)
-_HOUR_US: Final = 3600 * 1_000_000
+_MINUTE_US: Final = 60 * 1_000_000
+_MINUTES_OF_HOUR: Final = 60
 
 
 def is_election() -> Column:
@@ -22,34 +23,61 @@ def is_election() -> Column:
 
 def level_floor() -> Column:
     """The lowest level of a group's records, as ``level_floor``."""
-    levels = F.array(*map(F.lit, LOG_LEVELS))
-    return F.try_element_at(levels, F.min(F.array_position(levels, F.col("log_level"))).cast("int")).alias(
-        "level_floor"
-    )
+    return _level_at(_lowest()).alias("level_floor")
+
+
+def _levels() -> Column:
+    return F.array(*map(F.lit, LOG_LEVELS))
+
+
+def _lowest() -> Column:
+    """The place of the lowest level of a group's records among the levels."""
+    return F.min(F.array_position(_levels(), F.col("log_level")))
+
+
+def _level_at(place: Column) -> Column:
+    return F.try_element_at(_levels(), place.cast("int"))
 
 
 def controller_acts(state_changes: DataFrame) -> DataFrame:
     """What controllers did themselves, not what a broker heard from them: a broker's line names the broker.
 
-    Grain: one row per (cluster, controller, epoch, file of a state-change log, hour), with its first line.
+    Grain: one row per (cluster, controller, epoch, file of a state-change log, hour), with its first line; and one for
+    each minute whose first line follows a minute of another epoch in that file, as where a cluster began again within
+    the hour.
     """
     at = F.unix_micros("corrected_time")
     controller_id, epoch = int_field("controller_id"), int_field("controller_epoch")
     place = F.struct("corrected_time", "file_id", "byte_offset")
-    return (
+    minutes = (
         state_changes.where(controller_id.isNotNull() & epoch.isNotNull() & text_field("broker_id").isNull())
         .groupBy(
             "cluster_id",
             controller_id.alias("controller_id"),
             epoch.alias("epoch"),
             "source_file",
-            F.floor(at / _HOUR_US).alias("hour"),
+            F.floor(at / _MINUTE_US).alias("minute"),
         )
         .agg(
             F.min(at).alias("at"),
             F.min_by("record_id", place).alias("evidence_id"),
-            level_floor(),
+            _lowest().alias("lowest"),
         )
+    )
+    of_hour = Window.partitionBy(
+        "cluster_id", "controller_id", "epoch", "source_file", F.floor(F.col("minute") / _MINUTES_OF_HOUR)
+    )
+    in_file = Window.partitionBy("cluster_id", "source_file").orderBy("at", "evidence_id")
+    return (
+        minutes.withColumns(
+            {
+                "level_floor": _level_at(F.min("lowest").over(of_hour)),
+                "is_first": F.row_number().over(of_hour.orderBy("at", "evidence_id")) == 1,
+                "is_turn": F.col("epoch") != F.lag("epoch").over(in_file),
+            }
+        )
+        .where("is_first OR is_turn")
+        .select("cluster_id", "controller_id", "epoch", "source_file", "at", "evidence_id", "level_floor")
     )
 
 

@@ -35,6 +35,11 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     "topic-created-again-and-again": [],
     # hours of three brokers of one folder; of the controller's tenure only later lines are left
     "lines-of-three-brokers-rolled-away": [],
+    # controller epochs 1, 2, 3 and then 1 again within an hour: ZooKeeper was wiped; the line
+    # that names a cluster is made
+    "epochs-fall-in-an-hour": [],
+    # started with log.dirs=/tmp/kafka-logs, and then with another directory, which it creates
+    "other-log-dirs": [("warning", "log_directory_wiped")],
     # the log directory went away while the broker ran
     "data-removed-while-running": [("warning", "checkpoint_missing")],
     # a log directory that was removed twice, under two clusters and then under one

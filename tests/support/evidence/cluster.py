@@ -35,7 +35,7 @@ from tests.support.evidence.znodes import Write
 _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
 _CONFIG: Final = re.compile(r"^/config/topics/([^/]+)$")
 _BLOCK: Final = re.compile(r"^\[([^\]]+)\] INFO KafkaConfig values:")
-_HOUR_US: Final = 3600 * 1_000_000
+_MINUTE_US: Final = 60 * 1_000_000
 _CHANGES: Final = {
     "broker_change": (
         ("added_broker_ids", "up"),
@@ -144,15 +144,25 @@ def _elections(lines: Sequence[Line]) -> Iterator[ControllerFact]:
 
 
 def _tenures(lines: Sequence[Line]) -> Iterator[ControllerFact]:
-    seen: dict[tuple[int, int, str, int], list[Line]] = {}
+    """The first line of each hour, epoch and file, and of each minute behind one of another epoch."""
+    minutes: dict[tuple[str, int, int, int], list[Line]] = {}
     for line in lines:
         own = line.source_kind == "state_change_log" and "broker_id" not in line.fields
         if own and "controller_id" in line.fields and "controller_epoch" in line.fields:
-            told = _controller_of(line), int(line.fields["controller_epoch"]), line.file, line.at // _HOUR_US
-            seen.setdefault(told, []).append(line)
-    for (controller_id, epoch, file, _), spoken in seen.items():
-        first = min(spoken, key=lambda line: (line.at, line.number))
-        yield ControllerFact("acted", first.at, first.id, controller_id, epoch, _floor(spoken), log_file=file)
+            told = line.file, _controller_of(line), int(line.fields["controller_epoch"]), line.at // _MINUTE_US
+            minutes.setdefault(told, []).append(line)
+    hours: dict[tuple[str, int, int, int], list[Line]] = {}
+    for (file, controller_id, epoch, minute), spoken in minutes.items():
+        hours.setdefault((file, controller_id, epoch, minute // 60), []).extend(spoken)
+    floors = {hour: _floor(spoken) for hour, spoken in hours.items()}
+    known, before = set(), dict[str, int]()
+    firsts = [(min(spoken, key=lambda line: (line.at, line.number)), told) for told, spoken in minutes.items()]
+    for first, (file, controller_id, epoch, minute) in sorted(firsts, key=lambda each: (each[0].at, each[0].number)):
+        hour = file, controller_id, epoch, minute // 60
+        if hour not in known or before.get(file, epoch) != epoch:
+            yield ControllerFact("acted", first.at, first.id, controller_id, epoch, floors[hour], log_file=file)
+        known.add(hour)
+        before[file] = epoch
 
 
 def _floor(lines: Sequence[Line]) -> str:

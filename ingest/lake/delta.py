@@ -96,7 +96,7 @@ class Lake:
             return
         (last,) = self.read(RUNS).agg(F.max_by("evidence", "ended_at").alias("evidence")).collect()
         for spec in from_sources:
-            if spec.full_name in last["evidence"]:
+            if last["evidence"].get(spec.full_name, -1) >= 0:
                 raise LakeError(f"{self.path(spec)} is gone, which the last run read: {what_to_do(spec)}")
 
     def _standing(self, spec: TableSpec) -> Standing | None:

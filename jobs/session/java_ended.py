@@ -34,10 +34,11 @@ def how_it_ended(session: SparkSession, error: BaseException) -> str | None:
 
 
 def _is_of_a_connection(error: BaseException | None) -> bool:
+    """Not a broken pipe, which is that of who reads our output: py4j makes its own of one to Java."""
     from py4j.protocol import Py4JNetworkError
 
     while error is not None:
-        if isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
+        if isinstance(error, (ConnectionResetError, ConnectionRefusedError, EOFError, Py4JNetworkError)):
             return True
         error = error.__cause__ or error.__context__
     return False

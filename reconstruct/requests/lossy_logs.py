@@ -29,28 +29,15 @@ class MissingLines:
 def missing_lines(request: Request, cluster: ClusterView) -> Iterator[MissingLines]:
     """What one request proves of the logs of its two ends. A line that only says something else is not missing."""
     received, sent = request.received_at, request.sent_at
+    to_broker = request.to_broker_id
     # since 2.6 a line of level INFO counts the lines at TRACE that stand beside it
-    if (
-        request.lacking_sent
-        and sent is not None
-        and request.sent_ref is not None
-        and cluster.logs_all(request.controller_id, sent - _BEGUN_BEFORE_US, sent)
+    for broker_id, at, ref, is_lacking in (
+        (request.controller_id, sent, request.sent_ref, request.lacking_sent > 0),
+        (to_broker, received, request.received_ref, request.lacking_received > 0),
+        (to_broker, received, request.applied_ref, request.completed > request.started),
     ):
-        yield MissingLines(request.controller_id, sent, (request.sent_ref,))
-    if (
-        request.lacking_received
-        and received is not None
-        and request.received_ref is not None
-        and cluster.logs_all(request.to_broker_id, received - _BEGUN_BEFORE_US, received)
-    ):
-        yield MissingLines(request.to_broker_id, received, (request.received_ref,))
-    if (
-        request.completed > request.started
-        and request.applied_ref is not None
-        and received is not None
-        and cluster.logs_all(request.to_broker_id, received - _BEGUN_BEFORE_US, received)
-    ):
-        yield MissingLines(request.to_broker_id, received, (request.applied_ref,))
+        if is_lacking and at is not None and ref is not None and cluster.logs_all(broker_id, at - _BEGUN_BEFORE_US, at):
+            yield MissingLines(broker_id, at, (ref,))
     if received is not None and sent is None and not request.is_repeated and shows_sending(request, cluster):
         tenure = tenure_of(request, cluster)
         if tenure is not None and cluster.logs_all(request.controller_id, sendable_from(request, tenure), received):
@@ -64,8 +51,8 @@ def missing_lines(request: Request, cluster: ClusterView) -> Iterator[MissingLin
         or not request.partitions
     ):
         return
-    if cluster.logs_all(request.to_broker_id, sent, answered):
-        yield MissingLines(request.to_broker_id, sent, request.evidence)
+    if cluster.logs_all(to_broker, sent, answered):
+        yield MissingLines(to_broker, sent, request.evidence)
 
 
 def lossy_brokers(proofs: Iterable[MissingLines]) -> dict[int, tuple[str, ...]]:

@@ -201,6 +201,14 @@ def test_a_java_that_was_killed_is_told_as_such_whatever_broke_then(capsys, monk
     assert stopped == [1]
 
 
+def test_java_is_not_waited_for_where_who_reads_our_output_has_left():
+    java = SimpleNamespace(poll=lambda: None)  # that it has no ``wait`` would be an error
+    session = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=java)))
+    assert java_ended.how_it_ended(session, BrokenPipeError()) is None
+    with pytest.raises(AttributeError):
+        java_ended.how_it_ended(session, ConnectionResetError())
+
+
 @pytest.mark.usefixtures("no_spark")
 def test_nothing_of_others_controls_the_terminal(capsys):
     def run(spark, params, progress):

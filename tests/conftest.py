@@ -52,6 +52,7 @@ def spark(request: pytest.FixtureRequest):
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
+        writes=True,
         config={
             "spark.sql.shuffle.partitions": "2" if is_shared else "1",
             "spark.driver.memory": "3g",

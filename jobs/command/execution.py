@@ -240,9 +240,14 @@ def _session(job: Job[P], common: Common, log_file: Path, params: P) -> tuple[Sp
     ours = SparkSession.getActiveSession() is None
     # one that somebody else made stays as they made it, but for what the job cannot do without
     config = _config_of(job, common, params) if ours else job.config
-    return build_session(
-        master=common.master, log_file=log_file, config=config, makes_archive=job.loads_all_classes
-    ), ours
+    session = build_session(
+        master=common.master,
+        log_file=log_file,
+        config=config,
+        makes_archive=job.loads_all_classes,
+        writes=job.writes_lake is not None,
+    )
+    return session, ours
 
 
 def _print(report: RunReport, common: Common) -> None:

@@ -23,6 +23,7 @@ from jobs.session.caches import CACHE_VARIABLE, cache_dir
 from jobs.session.class_archive import java_option
 from jobs.session.java import JavaMissing, find_java
 from jobs.session.java_ended import say_it_once
+from jobs.session.local_files import use_own_local_files
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
 from jobs.session.planning import PLANNED_ONCE, is_local
 from jobs.session.short_runs import JAVA_OPTIONS
@@ -87,6 +88,7 @@ def build_session(
     log_file: Path | None = None,
     config: Mapping[str, str] | None = None,
     makes_archive: bool = False,
+    writes: bool = False,
 ) -> SparkSession:
     """The session, made or taken over.
 
@@ -95,7 +97,8 @@ def build_session(
     (default ``local[*]``), with its noise, and that of its Python workers, in ``log_file`` (default: a new file in
     the cache's ``logs``). ``config`` wins over everything set here. On a local master this process's time zone
     becomes UTC, so that what Python prints and what Spark holds agree. ``makes_archive``: as its Java ends it may leave
-    its classes for later ones (:mod:`jobs.session.class_archive`).
+    its classes for later ones (:mod:`jobs.session.class_archive`). ``writes``: it will write tables, so that it is
+    worth half a second to have files written without a process for each (:mod:`jobs.session.local_files`).
 
     Raises :class:`JavaMissing`, :class:`JarsMissing`, :class:`SessionError`.
     """
@@ -133,6 +136,8 @@ def build_session(
     try:
         with _noise_to(target):
             session = builder.getOrCreate()
+            if writes and is_one_process:
+                use_own_local_files(session)
     except Exception as error:
         raise SessionError(f"Spark does not start ({_first_line(error)}): its log is {target}") from error
     say_it_once(session)

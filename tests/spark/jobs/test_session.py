@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import os
+import stat
 import sys
 
+import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 from jobs.session.planning import LEFT_OUT
@@ -17,7 +20,7 @@ def test_settings_that_the_rows_depend_on(spark):
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.execution.arrow.pyspark.enabled") == "true"
     assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.conf.get("spark.driver.memory") == "3g", "what tests/conftest.py gives wins"
 
 
 def test_delta_tables_can_be_written_and_read(spark, tmp_path):
@@ -70,6 +73,23 @@ def test_json_that_is_nested_without_end_or_names_no_number_is_null(spark):
     assert [list(row)[1:] for row in rows] == [[None] * 3] * len(texts)
     found = spark.createDataFrame([(deep,)], "text string").select(F.get_json_object("text", "$.b")).first()
     assert found[0] is None
+
+
+def test_files_of_this_machine_are_written_as_hadoop_writes_them_and_no_process_is_started_for_one(spark, tmp_path):
+    hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark._jsparkSession.sessionState().newHadoopConf()
+    files = hadoop.Path(tmp_path.as_uri()).getFileSystem(conf)
+    assert files.getClass().getSimpleName() == "OwnLocalFileSystem"
+    context = hadoop.FileContext.getFileContext(files.getUri(), conf)
+    assert context.getDefaultFileSystem().getClass().getSimpleName() == "OwnLocalFs"
+    usual, secret = (hadoop.Path((tmp_path / name).as_uri()) for name in ("new/usual", "new/secret"))
+    for path in (usual, secret):
+        files.create(path).close()
+    files.setPermission(secret, hadoop.permission.FsPermission("600"))
+    modes = [stat.S_IMODE((tmp_path / "new" / name).stat().st_mode) for name in ("", "usual", "secret")]
+    assert modes == [0o755, 0o644, 0o600]
+    with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
+        context.rename(usual, secret, spark.sparkContext._gateway.new_array(hadoop.Options.Rename, 0))
+    assert context.getFileLinkStatus(usual).getLen() == 0
 
 
 def test_a_session_that_exists_is_taken_over(spark):

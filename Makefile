@@ -8,19 +8,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
-CHOSEN := $(PYTEST) -m "not cluster and not benchmark" -rs --durations=10
+# $(1): which of these tests, by their markers.
+chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10
 # More for pytest: make test PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
-# of it. So three run beside each other in make test: what reads the lake that tests share (tests/support/lakes/shared.py;
-# in one process, or it would be made twice), what starts no Spark in its own process, and all other tests; in make
-# test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
+# of it. So three run beside each other in make test: what reads a lake that tests share (marked so by tests/conftest.py;
+# in one process, or it would be made twice), what starts no Spark in its own process (the demo first: it leaves an archive
+# of Java's classes to the commands that other tests start), and all other tests; in make test-quick two, UNIT_FIRST beside
+# ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
-TEST_SHARED := tests/spark/wild tests/spark/ingest/test_every_source.py tests/spark/dashboards \
-  $(patsubst %,tests/spark/reconstruct/test_%.py,capture_scores checkpoint_health damaged_captures increments \
-  metadata_log offset_timeline)
-TEST_SPARKLESS := tests/unit tests/bends tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
+TEST_SPARKLESS := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py tests/unit tests/bends
 # What $(1), $(2) and $(3) print: that of the others when all have ended. Fails if any does, but 5 (nothing collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \
@@ -64,14 +63,14 @@ demo: env ## the whole pipeline on the real capture that ships here; ends with a
 test: env ## lint, types and all tests that need no cluster; names what was skipped and what took longest
 	$(BIN)/ruff check .
 	@$(call BESIDE_EACH_OTHER,\
-	$(CHOSEN) $(addprefix --ignore=,$(TEST_SHARED) $(TEST_SPARKLESS)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
-	$(CHOSEN) $(TEST_SHARED) --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
-	$(BIN)/mypy && $(CHOSEN) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
+	$(call chosen, and not shared) $(addprefix --ignore=,$(TEST_SPARKLESS)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
+	$(call chosen, and shared) tests/spark --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
+	$(BIN)/mypy && $(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
 
 test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\
-	$(CHOSEN) $(UNIT_FIRST) $(PYTEST_ARGS),\
-	$(BIN)/ruff check . && $(BIN)/mypy && $(CHOSEN) tests/unit $(addprefix --ignore=,$(UNIT_FIRST)) $(PYTEST_ARGS))
+	$(call chosen) $(UNIT_FIRST) $(PYTEST_ARGS),\
+	$(BIN)/ruff check . && $(BIN)/mypy && $(call chosen) tests/unit $(addprefix --ignore=,$(UNIT_FIRST)) $(PYTEST_ARGS))
 
 lint: env ## ruff, and mypy --strict
 	$(BIN)/ruff check .

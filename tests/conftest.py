@@ -16,6 +16,8 @@ from tests.support.captures.packed import unpacked
 __all__ = ["unpacked"]
 
 TESTS = ROOT / "tests"
+#: Lakes that many tests read, each of which is made once in a process.
+SHARED = frozenset({"shared_lake", "two_runs"})
 
 _EXAMPLES = DirectoryBasedExampleDatabase(ROOT / ".cache" / "hypothesis")
 # derandomize: the same commit gives the same verdict; "hard" looks further, with new examples every time.
@@ -28,10 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fail-on-skip", action="store_true", help="fail the run if any test was skipped")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (TESTS / "spark") in item.path.parents:
             item.add_marker(pytest.mark.spark)
+        if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.shared)
 
 
 @pytest.hookimpl(trylast=True)

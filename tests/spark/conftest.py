@@ -12,6 +12,7 @@ from tests.support.lakes.shared import (
     damaged_copies,
     extracts,
     incident_lake,
+    migrated,
     offset_lake,
     quorum,
     reordered,
@@ -19,18 +20,21 @@ from tests.support.lakes.shared import (
     shared_lake,
     truths,
 )
+from tests.support.lakes.two_runs import two_runs
 
 __all__ = [
     "captures",
     "damaged_copies",
     "extracts",
     "incident_lake",
+    "migrated",
     "offset_lake",
     "quorum",
     "reordered",
     "shared_checks",
     "shared_lake",
     "truths",
+    "two_runs",
 ]
 
 

@@ -16,18 +16,15 @@ from ingest.run.pipeline import IngestOptions, ingest_paths
 from reconstruct.engine.last_run import published, versions
 from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.support.budget import IS_HARD
-from tests.support.captures.lake import lay_out, table_row_texts
+from tests.support.captures.lake import table_row_texts
 from tests.support.captures.packed import TRUTH, capture_names, unpack
 from tests.support.lakes.shared import REORDERED, SharedLake
 from tests.support.lakes.slices import Cut, cut_off_after, hashes, slices
+from tests.support.lakes.two_runs import COMMITS, SLICED, TwoRuns
 
 #: (capture, seed): the slices, their order and where a run is cut off follow from them.
 FED: Final = [(name, seed) for name in capture_names() for seed in range(3)]
 SLICES: Final = 6
-#: The capture that comes in slices to every run of the tests, the truth too.
-WHOLE: Final = "quiet-3.9.1"
-#: Any run with something new commits so often at least.
-_COMMITS: Final = 15
 pytestmark = pytest.mark.timeout(1800)
 
 
@@ -40,27 +37,11 @@ def made(lake: Lake, *, full: bool = False) -> ReconstructReport:
 
 
 def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_rows_of_all_at_once(
-    reordered: SharedLake, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reordered: SharedLake, two_runs: TwoRuns, spark: Any, tmp_path: Path
 ) -> None:
     """Captures with their files renamed and shuffled, held against them as they were; one in slices before and after
     them, the first run cut off, held against ``--full``: a copy's upper bound is that of when it was ingested."""
-    shuffled = random.Random(20261121)
-    paths: list[str] = []
-    for given in REORDERED:
-        capture = lay_out(given, tmp_path / "moved" / given.capture)
-        for index, log in enumerate(sorted(capture.glob("broker-*/logs/*.log"))):
-            log.rename(log.with_name(f"{99 - index}.txt"))
-        paths += map(str, sorted(capture.iterdir()))
-    shuffled.shuffle(paths)
-    fed = slices(unpack(WHOLE, tmp_path / "whole"), tmp_path / "fed", 2, seed=1)
-    ingest_paths(lake, [str(next(fed))], IngestOptions(cluster_id=WHOLE), silent)
-    with cut_off_after(monkeypatch, random.Random(1).randrange(_COMMITS)), pytest.raises(Cut):
-        made(lake)
-    ingest_paths(lake, paths, IngestOptions(), silent)
-    told = [made(lake)]
-    monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
-    ingest_paths(lake, [str(next(fed))], IngestOptions(cluster_id=WHOLE), silent)
-    told.append(made(lake))
+    lake, told = two_runs.copied(spark, 2, tmp_path), two_runs.told
     assert [re.sub(": .*;", ";", one.how) for one in told] == [
         "everything was made anew",
         f"folds made again; clusters left as they were: {len(REORDERED)}",
@@ -76,7 +57,7 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
     runs: dict[str, set[tuple[Any, ...]]] = {}
     for row in lake.read(FINDING_HISTORY).collect():
         runs.setdefault(row.cluster_id, set()).add((row.first_seen_run, row.last_seen_run, row.withdrawn_run))
-    assert runs.pop(WHOLE, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
+    assert runs.pop(SLICED, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
     assert set().union(*runs.values()) == {(1, 2, None)}, "nothing new was of these clusters"
     increments = hashes(lake)
     full = made(lake, full=True)
@@ -115,7 +96,7 @@ if IS_HARD:
         for number, folder in enumerate(slices(source, tmp_path / "fed", SLICES, seed)):
             ingest_paths(lake, [str(folder)], IngestOptions(), silent)
             if number == cut_in:
-                with cut_off_after(monkeypatch, random.Random(seed).randrange(_COMMITS)), pytest.raises(Cut):
+                with cut_off_after(monkeypatch, random.Random(seed).randrange(COMMITS)), pytest.raises(Cut):
                     made(lake)
             told.append(made(lake))
         before = versions(lake, TABLES.values())

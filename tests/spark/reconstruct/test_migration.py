@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
-from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.ask.answer import rows_of
-from jobs.session.progress import silent
 from reconstruct.metadata_log.spark.migration import migrations
-from reconstruct.pipeline import reconstruct
+from tests.support.lakes.shared import SharedLake
 from tests.support.metadata_log import MIGRATED, cluster_log
+
+#: What the node's meta.properties says.
+CLUSTER: Final = "JaBLjUgdRtih0c9gguBFOw"
 
 
 @pytest.fixture(scope="module")
-def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    lake = Lake(spark, str(tmp_path_factory.mktemp("migration") / "lake"))
-    lake.ensure()
-    ingest_paths(lake, [str(MIGRATED)], IngestOptions(), silent)
-    reconstruct(lake, progress=silent)
-    lake.register()
-    return lake
+def made(migrated: SharedLake) -> Lake:
+    migrated.lake.register()
+    return migrated.of(CLUSTER)
 
 
 def rows(lake: Lake, table: str, where: str = "TRUE") -> list[Any]:
@@ -78,7 +75,8 @@ def test_the_quorum_s_controller_follows_that_of_zookeeper(made: Lake) -> None:
 
 def test_the_saved_question_says_that_nothing_was_lost(made: Lake) -> None:
     question = questions()["migration"]
-    (answer,) = rows_of(made.spark, question, dict.fromkeys(question.parameters)).collect()
+    given = dict.fromkeys(question.parameters) | {"cluster": CLUSTER}
+    (answer,) = rows_of(made.spark, question, given).collect()
     assert answer["taken_over_by"] == 101
     assert (answer["topics"], answer["partitions"], answer["differing"]) == (3, 7, 0)
     assert answer["pre_migration_at"] < answer["taken_over_at"] < answer["migrated_at"]

@@ -134,7 +134,7 @@ def record(number: int, kind: str, event_type: str, fields: dict[str, str], **mo
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def records(spark: Any) -> Any:
     own = {"topic": "t", "partition_id": "0", "controller_id": "1", "controller_epoch": "1"}
     state = own | {"leader": "1", "leader_epoch": "0"}
@@ -157,7 +157,7 @@ def records(spark: Any) -> Any:
     return as_printed(spark.createDataFrame(rows, LOG_RECORDS.struct))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def incarnations(spark: Any, records: Any) -> Any:
     given = (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)
     return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in given), jumps_of_files(records))

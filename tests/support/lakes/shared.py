@@ -2,7 +2,7 @@
 
 To reconstruct thirty clusters costs little more than to reconstruct one, since most of a run is the planning of its
 queries. So captures with all or some of their sources, damaged copies of them, extracts of public folders, the metadata
-logs of a quorum and what was left of an incident are clusters of one lake. Only those are in it that the chosen tests
+logs of quorums and what was left of an incident are clusters of one lake. Only those are in it that the chosen tests
 need, by the fixtures that they name: the tests of one file alone wait for no other's clusters.
 """
 
@@ -28,7 +28,7 @@ from tests.support.captures.packed import Unpacker, unpack
 from tests.support.files import incident_folder
 from tests.support.lakes import damaged, offsets
 from tests.support.lakes.apart import ingest_apart
-from tests.support.metadata_log import QUORUM
+from tests.support.metadata_log import MIGRATED, QUORUM
 from tests.support.truth.decisions import Truth, read_truth
 
 #: Extracts of folders that people published; see ``tests/spark/wild``.
@@ -101,6 +101,8 @@ def shared_lake(
             lay_out(one, folder / "captures")
     if "quorum" in named:
         shutil.copytree(QUORUM, folder / "captures" / "quorum")
+    if "migrated" in named:
+        shutil.copytree(MIGRATED, folder / "migrated")
     if "offset_lake" in named:
         shared.folders.update(offsets.lay_out(apart / "bent", tmp_path_factory))
         alone |= {name: shared.folders[name] for name in (offsets.WITH_PROBES, offsets.BENT)}
@@ -174,6 +176,12 @@ def damaged_copies(shared_lake: SharedLake) -> SharedLake:
 @pytest.fixture(scope="session")
 def quorum(shared_lake: SharedLake) -> SharedLake:
     """The lake with the metadata logs of a quorum in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def migrated(shared_lake: SharedLake) -> SharedLake:
+    """The lake with a cluster in it that left ZooKeeper."""
     return shared_lake
 
 

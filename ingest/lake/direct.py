@@ -146,10 +146,19 @@ def commit(
 
 def files_of(transaction: Any) -> list[Any]:
     """The table's files as the transaction sees them: from the checksum file of a small table, else by a query."""
-    checksum = transaction.snapshot().checksumOpt()
+    listed = files_listed(transaction.snapshot())
+    return _of_scala(transaction.filterFiles()) if listed is None else listed
+
+
+def files_listed(snapshot: Any) -> list[Any] | None:
+    """The files that the checksum file of a version lists; None where it does not: the table is not a small one."""
+    checksum = snapshot.checksumOpt()
     is_listed = checksum.isDefined() and checksum.get().allFiles().isDefined()
-    files = checksum.get().allFiles().get() if is_listed else transaction.filterFiles()
-    return [files.apply(index) for index in range(files.size())]
+    return _of_scala(checksum.get().allFiles().get()) if is_listed else None
+
+
+def _of_scala(values: Any) -> list[Any]:
+    return [values.apply(index) for index in range(values.size())]
 
 
 def _action(spark: SparkSession, action: Mapping[str, Any]) -> Any:

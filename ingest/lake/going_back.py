@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ingest.lake.direct import begin, commit, files_of
+from ingest.lake.direct import begin, commit, files_listed, files_of
 from ingest.lake.file_system import file_system_of
 from ingest.lake.pinned import delta_log
 
@@ -42,4 +42,5 @@ def _snapshot_at(spark: SparkSession, path: str, version: int) -> Any:
 
 def _files_at(snapshot: Any) -> dict[str, Any]:
     """Delta's objects of the files, by their names: tables of ours have no folders in theirs."""
-    return {str(file.path()): file for file in snapshot.allFiles().collect()}
+    listed = files_listed(snapshot)
+    return {str(file.path()): file for file in (snapshot.allFiles().collect() if listed is None else listed)}

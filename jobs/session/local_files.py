@@ -4,6 +4,10 @@ Without its native library Hadoop has ``chmod`` set what a new file may be asked
 two ends of a rename are links: 2,000 processes to ingest and reconstruct a capture of a megabyte, a fifth of all
 processor time. Java itself can tell whether there is anything to do, which there is not where the process's umask is
 Hadoop's and nothing is a link. The classes below ask it; all else is as in Hadoop's own classes, which they extend.
+
+But for one thing: Hadoop looks whether a name is free, and then renames to it, so that of two who commit the same
+version of a Delta table at the same moment both may believe that they did, and the first one's rows are lost. A name
+is given here by a link, which the system refuses where the name is taken, if the file system has links.
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ _CLASSES: Final = ("OwnRawLocalFileSystem", "OwnLocalFileSystem", "OwnRawLocalFs
 _SOURCE: Final = f"""
 package {_PACKAGE};
 
+import java.io.File;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -50,6 +56,24 @@ public class OwnLocalFileSystem extends LocalFileSystem {{
 class OwnRawLocalFs extends DelegateToFileSystem {{
     OwnRawLocalFs(Configuration conf) throws IOException, URISyntaxException {{
         super(FsConstants.LOCAL_FS_URI, new OwnRawLocalFileSystem(), conf, "file", false);
+    }}
+    public void renameInternal(Path from, Path to) throws IOException {{
+        File source = new File(from.toUri().getPath());
+        File target = new File(to.toUri().getPath());
+        if (!source.isFile()) {{
+            super.renameInternal(from, to);
+            return;
+        }}
+        try {{
+            Files.createLink(target.toPath(), source.toPath());
+            source.delete();
+        }} catch (java.nio.file.FileAlreadyExistsException taken) {{
+            throw new FileAlreadyExistsException(taken.getMessage());
+        }} catch (FileSystemException withoutLinks) {{
+            super.renameInternal(from, to);
+        }} catch (UnsupportedOperationException withoutLinks) {{
+            super.renameInternal(from, to);
+        }}
     }}
     public int getUriDefaultPort() {{ return -1; }}
     public boolean isValidName(String name) {{ return true; }}

@@ -7,6 +7,9 @@ import gc
 import os
 import stat
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -90,6 +93,30 @@ def test_files_of_this_machine_are_written_as_hadoop_writes_them_and_no_process_
     with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
         context.rename(usual, secret, spark.sparkContext._gateway.new_array(hadoop.Options.Rename, 0))
     assert context.getFileLinkStatus(usual).getLen() == 0
+
+
+def test_of_many_who_commit_the_same_version_at_once_one_does(spark, tmp_path):
+    hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark._jsparkSession.sessionState().newHadoopConf()
+    context = hadoop.FileContext.getFileContext(hadoop.Path(tmp_path.as_uri()).toUri(), conf)
+    no_option = spark.sparkContext._gateway.new_array(hadoop.Options.Rename, 0)
+    together = threading.Barrier(6)
+
+    def refusal(version: int, writer: int) -> str:
+        written = tmp_path / f"{version}-{writer}.tmp"
+        written.write_text(str(writer))
+        names = [hadoop.Path(path.as_uri()) for path in (written, tmp_path / f"{version}.json")]
+        together.wait(60)
+        try:
+            context.rename(*names, no_option)
+        except Py4JJavaError as error:
+            return str(error.java_exception.getClass().getSimpleName())
+        return ""
+
+    with ThreadPoolExecutor(together.parties) as writers:
+        for version in range(60):
+            refusals = list(writers.map(partial(refusal, version), range(together.parties)))
+            assert sorted(refusals) == ["", *["FileAlreadyExistsException"] * 5]
+            assert (tmp_path / f"{version}.json").read_text() == str(refusals.index(""))
 
 
 def test_a_session_that_exists_is_taken_over(spark):

@@ -98,6 +98,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "maybe_broker": Kind(r".+?", value=values.broker),
     "maybe_ids": Kind(r".*?", value=values.ids_only),
     "some_log": Kind(r".+?", fields=server_values.log_object),
+    "log_path": Kind(r".*?", fields=searched(r"/(?P<topic>[\w.-]+?)-(?P<partition_id>\d+)\Z")),
     "some_partition": Kind(r"\S+", fields=searched(r"\A[\[(]?(?P<topic>[\w.-]+)[,-](?P<partition_id>\d+)[\])]?\Z")),
     # lists
     "names": Kind(r".*?", value=server_values.names),

@@ -21,10 +21,10 @@ _PACKAGES = ("reconstruct", "dashboards")
 REASONS: Final[Mapping[str, str]] = {
     "no_use": "It is known to be of no use to a rule or a question.",
     "of_file": "What it states is taken while files are read, for all records of its file (bronze.ingested_files).",
-    "kraft": "It is of a cluster without ZooKeeper: what was decided there is read from its metadata log, and nothing"
-    " asks for the rest.",
+    "kraft": "It is of a cluster without ZooKeeper, or of a broker that leaves it: what was decided there is read from"
+    " the metadata log, and nothing asks for the rest.",
     "announced": "What it announces is logged again, with its outcome, where it happens.",
-    "znode": "The znode that it writes or reads shows the same, exactly and with its time.",
+    "znode": "A znode, or in a cluster without ZooKeeper the metadata log, shows the same, exactly and with its time.",
     "state_change_log": "The states, requests and elections that follow from it are read from state-change.log.",
     "restated": "What a controller holds is known from what it read, decided and sent; its own lists of that would"
     " restate it.",
@@ -32,6 +32,9 @@ REASONS: Final[Mapping[str, str]] = {
     " anything.",
     "client": "It is of a client's request, or of a copy that moves between the directories of one broker, not of a"
     " replica.",
+    "asker": "Who asked says that it failed: a follower in its own log (fetch_failed), or a client.",
+    "unnamed": "It names none of the partitions that it is about: what comes of it is read of each, when its leader takes"
+    " the follower out of the ISR.",
     "cause": "It is the cause of what another record tells, or repeats what that says of an error: the other is read.",
     "epoch_checkpoint": "The leader-epoch-checkpoint shows what it led to, entry by entry, and R36 judges that.",
 }

@@ -94,6 +94,7 @@ LINE_KINDS: Final[Mapping[str, tuple[LineKind, str]]] = {
     EventType.LOG_CREATED: (LineKind.CREATED, ""),
     EventType.LOG_TRUNCATED: (LineKind.TRUNCATED, "offset"),
     EventType.LOG_DELETION_SCHEDULED: (LineKind.DELETED, ""),
+    EventType.LOG_MARKED_STRAY: (LineKind.DELETED, ""),
     EventType.LOG_DELETED: (LineKind.DELETED, ""),
     EventType.STOP_REPLICA_HANDLED: (LineKind.DELETED, ""),
     EventType.FETCHER_ADDED: (LineKind.ROLE, ""),

@@ -30,7 +30,15 @@ LEAVING: Final = (
     EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
 )
 #: server.log events of a process that ends itself over an error.
-HALTS: Final = (EventType.BROKER_HALTED, EventType.BROKER_SERVER_EXITING, EventType.BROKER_SERVER_FAILED)
+HALTS: Final = (
+    EventType.BROKER_HALTED,
+    EventType.BROKER_SERVER_EXITING,
+    EventType.BROKER_SERVER_FAILED,
+    # ProcessTerminatingFaultHandler, of a KRaft node
+    EventType.FATAL_FAULT,
+    # ReplicaFetcherThread.handleOffsetOutOfRange, up to 2.0
+    EventType.LOG_TRUNCATION_NOT_ALLOWED,
+)
 #: server.log events that tell how a process or its session ended: each is a sign of its own.
 ENDINGS: Final = (
     *HALTS,

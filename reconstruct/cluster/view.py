@@ -107,6 +107,22 @@ class LiveView:
     evidence_id: str
 
 
+#: A controller that ignores a registration says so in the same step as it lists the brokers, µs.
+_SAME_STEP_US: Final = 1_000_000
+
+
+def leave_out(views: list[LiveView], controller_id: int | None, at: int, ignored: frozenset[int]) -> None:
+    """Take the brokers whose registration a controller ignores, since their features do not fit (since 2.7), from the
+    list of /brokers/ids that it logged just before: it does not hold them for live."""
+    for place in range(len(views) - 1, -1, -1):
+        view = views[place]
+        if view.at < at - _SAME_STEP_US:
+            break
+        if view.controller_id == controller_id and view.at <= at:
+            views[place] = replace(view, live=view.live - ignored)
+            break
+
+
 def _noted(
     method: Callable[Concatenate[ClusterView, _Asked], _Answer],
 ) -> Callable[Concatenate[ClusterView, _Asked], _Answer]:

@@ -44,6 +44,7 @@ _LOG_DIR: Final = rf"regexp_extract({_PRINTED}, '(?m)^\\s*log[.]dir = (.*?)\\s*$
 _CUT: Final = (
     EventType.LOG_TRUNCATED,
     EventType.LOG_DELETION_SCHEDULED,
+    EventType.LOG_MARKED_STRAY,
     EventType.LOG_DELETED,
     EventType.STOP_REPLICA_HANDLED,
 )

@@ -35,6 +35,7 @@ PRINTED_OFFSETS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     EventType.LOG_TRUNCATION_DECIDED: ((oe.LOG_END_OFFSET, "log_end_offset"),),
     EventType.LOG_TRUNCATION_NOT_NEEDED: ((oe.LOG_END_OFFSET, "last_offset"),),
     EventType.FETCH_OFFSET_RESET: ((oe.LOG_END_OFFSET, "log_end_offset"),),
+    EventType.LOG_TRUNCATION_NOT_ALLOWED: ((oe.LOG_END_OFFSET, "log_end_offset"),),
     # which of the follower's offsets that is: reconstruct.offsets.fetch_offsets
     EventType.FETCHER_ADDED: ((oe.FETCH_OFFSET, "fetch_offsets"), (oe.FETCH_OFFSET, "offset")),
 }
@@ -47,6 +48,7 @@ REPLICA_EVENTS: Final[Mapping[str, ReplicaEventKind]] = {
     EventType.LOG_TRUNCATION_DECIDED: ReplicaEventKind.TRUNCATION_DECIDED,
     EventType.FETCH_OFFSET_RESET: ReplicaEventKind.TRUNCATION_DECIDED,
     EventType.LOG_DELETION_SCHEDULED: ReplicaEventKind.DELETED,
+    EventType.LOG_MARKED_STRAY: ReplicaEventKind.DELETED,
     EventType.LOG_DELETED: ReplicaEventKind.DELETED,
     EventType.LOG_CREATED: ReplicaEventKind.DELETED,
     EventType.STOP_REPLICA_HANDLED: ReplicaEventKind.DELETED,

@@ -22,6 +22,7 @@ SEGMENT_ACTS: Final[Mapping[str, SegmentActKind]] = {
     EventType.LOG_CORRUPTION_FOUND: SegmentActKind.DAMAGED,
     EventType.LOG_CREATED: SegmentActKind.REPLICA_CREATED,
     EventType.LOG_DELETION_SCHEDULED: SegmentActKind.REPLICA_DELETED,
+    EventType.LOG_MARKED_STRAY: SegmentActKind.REPLICA_DELETED,
     EventType.LOG_DELETED: SegmentActKind.REPLICA_DELETED,
     EventType.LOG_EMPTIED: SegmentActKind.REPLICA_DELETED,
 }

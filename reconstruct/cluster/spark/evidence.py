@@ -27,7 +27,7 @@ from reconstruct.cluster.spark.controller_lines import (
 from reconstruct.cluster.spark.log_spans import as_log_spans, log_spans, set_back_logs
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
-from reconstruct.cluster.view import LiveView
+from reconstruct.cluster.view import LiveView, leave_out
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, text_field
@@ -98,6 +98,10 @@ def gather(
     for row in brokers:
         of(row).brokers.append(value_of(BrokerFact, row.asDict()))
     for row in lists:
+        if row["ignored"] is not None:
+            ignored = frozenset(broker_id for broker_id in row["ignored"] if broker_id is not None)
+            leave_out(of(row).live_views, row["controller_id"], row["at"], ignored)
+            continue
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
         live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
@@ -217,17 +221,19 @@ def _speaker() -> Column:
 
 
 def _live_lists(controller_events: DataFrame) -> DataFrame:
-    listed = ints_field("live_broker_ids")
+    listed, is_list = ints_field("live_broker_ids"), F.col("event_type").isin(*_LIVE_LISTS)
+    is_ignored = F.col("event_type") == EventType.BROKER_REGISTRATION_IGNORED
     return (
-        controller_events.where(F.col("event_type").isin(*_LIVE_LISTS) & listed.isNotNull())
+        controller_events.where((is_list & listed.isNotNull()) | is_ignored)
         .select(
             "cluster_id",
             _at("corrected_time"),
             "record_id",
             F.coalesce("controller_id", "broker_id").alias("controller_id"),
             listed.alias("live"),
+            F.when(is_ignored, ints_field("ignored_broker_ids")).alias("ignored"),
         )
-        .orderBy("cluster_id", "at", "record_id")
+        .orderBy("cluster_id", "at", F.col("ignored").isNotNull(), "record_id")
     )
 
 

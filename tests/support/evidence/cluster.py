@@ -26,7 +26,7 @@ from reconstruct.cluster.settings import SettingChange
 from reconstruct.cluster.spark.controller_lines import ELECTED
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
-from reconstruct.cluster.view import LiveView, LogSpan
+from reconstruct.cluster.view import LiveView, LogSpan, leave_out
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back, most_back
 from tests.support.captures.text import CaptureText, Lines, printed_at
 from tests.support.evidence.lines import Line, ids, integer, lines_of
@@ -225,10 +225,16 @@ def _listed(facts: ClusterFacts, lines: Sequence[Line]) -> None:
         line
         for line in lines
         if line.source_kind == "controller_log"
-        and line.event_type in ("broker_change", "brokers_active")
-        and "live_broker_ids" in line.fields
+        and (
+            (line.event_type in ("broker_change", "brokers_active") and "live_broker_ids" in line.fields)
+            or line.event_type == "broker_registration_ignored"
+        )
     ]
-    for line in sorted(lists, key=lambda line: (line.at, line.id)):
+    for line in sorted(lists, key=lambda line: (line.at, "ignored_broker_ids" in line.fields, line.id)):
+        if "ignored_broker_ids" in line.fields:
+            ignored = frozenset(ids(line.fields["ignored_broker_ids"]))
+            leave_out(facts.live_views, _controller_of(line), line.at, ignored)
+            continue
         live = frozenset(ids(line.fields["live_broker_ids"]))
         known = {fact.broker_id for fact in facts.brokers}
         facts.brokers += [BrokerFact(id_, "live", line.at, line.id) for id_ in sorted(live)]

@@ -40,8 +40,11 @@ log_corruption_found | kafka.log.LogLoader | [LogLoader partition=t-0, dir=/d] C
 log_emptied | kafka.log.LogLoader | [LogLoader partition=t-0, dir=/d] Deleting all segments because logEndOffset (5) is smaller than logStartOffset 9. This could happen if segment files were deleted from the file system.
 checkpoint_error | kafka.log.LogManager | Disk error while writing recovery offsets checkpoint in directory /d: No space left on device
 checkpoint_error | kafka.server.checkpoints.CheckpointFile | Halting writes to checkpoint file (/d/f) because the underlying file system is inaccessible:
-log_dir_failed | kafka.log.LogManager | Shutdown broker because all log dirs in /d have failed
+broker_halted | kafka.log.LogManager | Shutdown broker because all log dirs in /d have failed
 log_manager_shutdown | kafka.log.LogManager | Shutdown complete.
+log_marked_stray | kafka.log.LogManager | Log for partition t-0 is marked as stray and renamed to /d/t-0.8c6929e28d24-stray
+log_marked_stray | kafka.log.LogManager | Log in /d/t-0 marked stray and renamed to /d/t-0.8c6929e28d24-stray
+log_creation_deferred | kafka.cluster.Partition | [Partition t-0 broker=3] Skipping creation of log because there are potentially offline log directories and log may already exist there. directoryId=AAAAAAAAAAAAAAAAAAAAAA, topicId=Some(x), targetLogDirectoryId=Some(AAAAAAAAAAAAAAAAAAAAAA)
 fetch_failed | org.apache.kafka.clients.FetchSessionHandler | [ReplicaFetcher replicaId=3, leaderId=2, fetcherId=0] Error sending fetch request (sessionId=7, epoch=INITIAL) to node 2: java.nio.channels.ClosedSelectorException.
 fetcher_stopping | kafka.server.ReplicaFetcherThread | [ReplicaFetcherThread-0-2], Shutting down
 leader_epoch_cache_truncated | kafka.server.epoch.LeaderEpochFileCache | Cleared latest ListBuffer(EpochEntry(epoch=5, startOffset=10)) entries from epoch cache based on passed offset 9 leaving 1 in EpochFile for partition t-0

@@ -205,7 +205,7 @@ SERVER_LOG = [
     (
         "kafka.server.ReplicaManager$LogDirFailureHandler",
         "Halting broker because dir /data/d1 is offline",
-        "log_dir_failed",
+        "broker_halted",
         {"log_dir": "/data/d1"},
     ),
     (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.controllers import controller_tenures, judge_controller_epochs
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
+from reconstruct.cluster.view import LiveView, leave_out
 from reconstruct.findings.verdicts import Verdicts
 
 
@@ -184,3 +185,12 @@ def test_logs_alone_tell_who_came_and_went() -> None:
         (1, 400, None, None, None),
         (2, 150, 500, "registration_lost", "log_gap"),
     ]
+
+
+def test_a_broker_whose_registration_a_controller_ignores_is_not_live_to_it() -> None:
+    second = 1_000_000
+    views = [LiveView(at * second, by, frozenset({1, 2, 3}), "list") for at, by in ((10, 1), (20, 1), (20, 2))]
+    leave_out(views, 1, 20 * second + 3_000, frozenset({3}))
+    assert [view.live for view in views] == [{1, 2, 3}, {1, 2}, {1, 2, 3}]
+    leave_out(views, 1, 40 * second, frozenset({2}))
+    assert [view.live for view in views] == [{1, 2, 3}, {1, 2}, {1, 2, 3}], "of a list that is not given"

@@ -81,6 +81,8 @@ def test_a_process_that_wrote_nothing_more_died() -> None:
 def test_a_process_that_ends_itself_over_an_error_halted() -> None:
     assert ends(("line", 12), (EventType.BROKER_HALTED, 12)).ended_as == "halted"
     assert ends(("leaving", 12), (EventType.BROKER_SERVER_FAILED, 12), ("line", 13), (STOPPED, 14)).ended_as == "halted"
+    assert ends(("line", 12), (EventType.FATAL_FAULT, 12)).ended_as == "halted"
+    assert ends(("line", 12), (EventType.LOG_TRUNCATION_NOT_ALLOWED, 12), ("line", 13)).ended_as == "halted"
 
 
 def test_a_controlled_shutdown_is_told_with_its_tries() -> None:

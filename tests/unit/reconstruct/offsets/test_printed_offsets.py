@@ -86,6 +86,16 @@ def test_a_leader_s_high_watermark_is_read_from_each_release_s_line(text: str, l
             FETCHER,
         ),
         (
+            "[ReplicaFetcherThread-0-2], Exiting because log truncation is not allowed for partition orders-4, Current"
+            " leader 2's latest offset 1510 is less than replica 3's latest offset 1523",
+            FETCHER,
+        ),
+        (
+            "[ReplicaFetcher replicaId=3, leaderId=2, fetcherId=0] Exiting because log truncation is not allowed for"
+            " partition orders-4, current leader's latest offset 1510 is less than replica's latest offset 1523",
+            FETCHER,
+        ),
+        (
             "[ReplicaFetcher replicaId=3, leaderId=2, fetcherId=0] Based on follower's leader epoch, leader replied"
             " with an offset 1600 >= the follower's log end offset 1523 in orders-4. No truncation needed.",
             FETCHER,
@@ -94,6 +104,20 @@ def test_a_leader_s_high_watermark_is_read_from_each_release_s_line(text: str, l
 )
 def test_a_follower_s_log_end_is_read_where_it_is_to_be_cut(text: str, logger: str) -> None:
     assert printed(text, logger) == [("orders", 4, oe.LOG_END_OFFSET, 1523)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Log for partition orders-4 is marked as stray and renamed to /d/orders-4.8c6929e28d24-stray",
+        "Log in /d/orders-4 marked stray and renamed to /d/orders-4.8c6929e28d24-stray",
+    ],
+)
+def test_a_log_that_is_set_aside_is_the_replica_s_no_more(text: str) -> None:
+    matched = match("server_log", "kafka.log.LogManager", text)
+    assert matched is not None
+    ((partition, event),) = logged_replica_events(3, SECOND, "line", matched.event_type, matched.fields)
+    assert (partition, event.kind) == (("orders", 4), ReplicaEventKind.DELETED)
 
 
 def test_a_copy_that_moves_between_directories_is_not_the_replica() -> None:

@@ -33,8 +33,8 @@ REASONS: Final[Mapping[str, str]] = {
     "client": "It is of a client's request, or of a copy that moves between the directories of one broker, not of a"
     " replica.",
     "asker": "Who asked says that it failed: a follower in its own log (fetch_failed), or a client.",
-    "unnamed": "It names none of the partitions that it is about: what comes of it is read of each, when its leader takes"
-    " the follower out of the ISR.",
+    "unnamed": "It names none of the partitions that it is about: what comes of it is read of each, when its leader"
+    " takes the follower out of the ISR.",
     "cause": "It is the cause of what another record tells, or repeats what that says of an error: the other is read.",
     "epoch_checkpoint": "The leader-epoch-checkpoint shows what it led to, entry by entry, and R36 judges that.",
 }

@@ -51,16 +51,28 @@ def silent_since(facts: ClusterFacts, broker_id: int, span: RegistrationSpan) ->
     for pings that were late. None where its configuration does not give the timeout, or the session may have been
     closed: the broker was asked to be shut down, or no line of its start proves that its log would tell.
     """
-    own, end = facts.configuration_of(broker_id), span.interval.end
-    timeout_ms = None if own is None else own.number(BrokerSetting.SESSION_TIMEOUT, span.interval.start, -1)
+    end, least = span.interval.end, least_silence_us(facts, broker_id, span)
     has_start = any(id_ == broker_id and at <= span.interval.start for id_, at, _ in facts.process_starts)
-    was_asked = any(
+    if least is None or end is None or not has_start or was_asked_to_stop(facts, broker_id, span):
+        return None
+    return end - least
+
+
+def least_silence_us(facts: ClusterFacts, broker_id: int, span: RegistrationSpan) -> int | None:
+    """How long a process was silent, at the least, before its session expired; None where that is not known."""
+    own = facts.configuration_of(broker_id)
+    timeout_ms = None if own is None else own.number(BrokerSetting.SESSION_TIMEOUT, span.interval.start, -1)
+    if timeout_ms is None or timeout_ms < 0:
+        return None
+    return min(timeout_ms, _LONGEST_TIMEOUT_MS) * 1000 // 2
+
+
+def was_asked_to_stop(facts: ClusterFacts, broker_id: int, span: RegistrationSpan) -> bool:
+    """Whether its controller was asked to let the broker shut down in the time of the registration."""
+    return any(
         fact.broker_id == broker_id and fact.kind == "shutdown_requested" and span.interval.holds_at(fact.at)
         for fact in facts.brokers
     )
-    if timeout_ms is None or timeout_ms < 0 or end is None or not has_start or was_asked:
-        return None
-    return end - min(timeout_ms, _LONGEST_TIMEOUT_MS) * 1000 // 2
 
 
 def _departure(

@@ -25,10 +25,38 @@ UNREACHABLE_ERROR: Final = "disconnected before|Connection to|ConnectException|C
 LEAVING: Final = (
     EventType.BROKER_SERVER_SHUTTING_DOWN,
     EventType.CONTROLLED_SHUTDOWN_STARTED,
+    EventType.CONTROLLED_SHUTDOWN_TRY_FAILED,
     EventType.CONTROLLED_SHUTDOWN_RETRIED,
     EventType.CONTROLLED_SHUTDOWN_FAILED,
     EventType.CONTROLLED_SHUTDOWN_SUCCEEDED,
 )
+#: events of a process that starts, before it registers (KafkaServer.startup).
+STARTING: Final = (
+    EventType.LOGGER_REGISTERED,
+    EventType.SESSION_CONNECTING,
+    EventType.CLUSTER_ID,
+    EventType.LOGS_LOADING,
+    EventType.LOGS_LOADED,
+)
+#: events that a broker logs only once it has registered: such a line is of no process that is starting.
+LIVING: Final = (
+    EventType.FETCH_FAILED,
+    EventType.FETCHER_ADDED,
+    EventType.FETCHER_REMOVED,
+    EventType.ISR_SHRINK_PROPOSED,
+    EventType.ISR_EXPAND_PROPOSED,
+    EventType.ISR_UPDATE_COMMITTED,
+    EventType.ISR_UPDATE_FAILED,
+    EventType.LEADER_AND_ISR_RECEIVED,
+    EventType.METADATA_CACHED,
+    EventType.SESSION_EXPIRED,
+)
+#: Kinds of :class:`LifeSign`: one of :data:`LIVING` was logged; a process starts, and finds that the one before it did
+#: not close its logs, or did.
+LIVES: Final = "lives"
+STARTS: Final = "starts"
+FOUND_UNCLEAN: Final = "unclean"
+FOUND_CLEAN: Final = "clean"
 #: server.log events of a process that ends itself over an error.
 HALTS: Final = (
     EventType.BROKER_HALTED,
@@ -102,7 +130,9 @@ class LifeSign:
     """A sign that one broker lived, or did not.
 
     ``kind``: ``line`` (of its own logs), ``leaving`` (such a line of an orderly shutdown), ``written`` (its session
-    wrote a znode), ``unreachable`` (another broker's connection to it failed); or one of :data:`ENDINGS`.
+    wrote a znode), ``unreachable`` (another broker's connection to it failed), :data:`LIVES`, :data:`STARTS`,
+    :data:`FOUND_UNCLEAN` (LogManager recovers segments that were not flushed), :data:`FOUND_CLEAN` (it finds the file
+    that marks a clean shutdown); or one of :data:`ENDINGS`.
     """
 
     broker_id: int

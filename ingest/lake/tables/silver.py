@@ -63,10 +63,11 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
     col(
         "ended_as",
         "string",
-        "How it ended, by the broker's own logs. clean_stop: it shut down in order; stop_not_finished: it died while"
-        " it did; session_expired: it lived on, paused or cut off from ZooKeeper, or from its quorum; crash: its"
-        " process died; halted: it ended itself over an error. NULL while open, or where they do not tell."
-        " A broker of a ZooKeeper cluster is never fenced.",
+        "How it ended, by the broker's own logs and its request to shut down. clean_stop: it shut down in order;"
+        " stop_not_finished: it died while it did; session_expired: it lived on, paused or cut off from ZooKeeper, or"
+        " from its quorum; crash: its process died, for the next one found its logs not closed; halted: it ended itself"
+        " over an error. NULL while open, or where nothing proves one of them. A broker of a ZooKeeper cluster is never"
+        " fenced.",
         vocabulary=("clean_stop", "stop_not_finished", "session_expired", "crash", "halted"),
     ),
     col(
@@ -76,7 +77,7 @@ BROKER_LIVENESS_TIMELINE: Final = _timeline(
         " moved is in gold.leader_elections (controlled_shutdown).",
     ),
     col("shutdown_took_ms", "bigint", "How long until they had moved, or the broker went without; NULL: no line says."),
-    col("shutdown_retry_count", "int", "How often it had to ask again, or wait for a controller."),
+    col("shutdown_retry_count", "int", "How often it tried again."),
     version=4,
 )
 

@@ -11,7 +11,20 @@ from pyspark.sql import functions as F
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.departures import FAILURES_US, next_process_start, silent_since
-from reconstruct.cluster.evidence import ENDINGS, LEAVING, UNREACHABLE, UNREACHABLE_ERROR, ClusterFacts, LifeSign
+from reconstruct.cluster.evidence import (
+    ENDINGS,
+    FOUND_CLEAN,
+    FOUND_UNCLEAN,
+    LEAVING,
+    LIVES,
+    LIVING,
+    STARTING,
+    STARTS,
+    UNREACHABLE,
+    UNREACHABLE_ERROR,
+    ClusterFacts,
+    LifeSign,
+)
 from reconstruct.engine.folds import union
 from reconstruct.events.spark.fields import int_field, text_field
 
@@ -49,8 +62,8 @@ def add_life_signs(
     """Put into the facts of each cluster what :func:`~reconstruct.cluster.departures.broker_departures` judges from.
 
     Of the lines of a broker's own logs, and of its writes to ZooKeeper, only the last before each end of a
-    registration, the last before its silence, and the first line after that end; of failed connections to it those of
-    the minute before.
+    registration, the last before its silence, and the first line after that end; of the next process the first line of
+    its start, and the first that tells how it found the logs; of failed connections to it those of the minute before.
     """
     ends = [
         (
@@ -77,10 +90,15 @@ def add_life_signs(
     # up to 1.0 a process prints its configuration before the line of its start: of which process that is, nothing says
     spoken = replication_events.where(F.col("event_type") != EventType.BROKER_CONFIGURED)
     own = union(
-        events.select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")), "event_type")
-        for events in (state_changes, controller_events, spoken)
+        events.select("cluster_id", "broker_id", *_place("corrected_time", F.col("record_id")), "event_type", found)
+        for events, found in (
+            (state_changes, F.lit(None).cast("string").alias("found")),
+            (controller_events, F.lit(None).cast("string").alias("found")),
+            (spoken, F.when(F.col("event_type") == EventType.LOG_RECOVERY, text_field("stop_before")).alias("found")),
+        )
     )
-    in_window = own.join(windows, ["cluster_id", "broker_id"]).where("at > begins_us AND at < until_us")
+    since = own.join(windows, ["cluster_id", "broker_id"]).where("at > begins_us")
+    in_window = since.where("at < until_us")
     is_before = F.col("at") <= F.col("ends_us")
     is_leaving = F.col("event_type").isin(*LEAVING)
     written = (
@@ -117,6 +135,15 @@ def add_life_signs(
                     ("line", F.min(F.when(~is_before, sign))),
                     ("line", F.max(F.when(is_silent, sign))),
                     ("leaving", F.max(F.when(is_before & is_leaving, sign))),
+                    (LIVES, F.min(F.when(~is_before & F.col("event_type").isin(*LIVING), sign))),
+                ],
+            ),
+            _chosen(
+                since.where(F.col("event_type").isin(*STARTING) | F.col("found").isNotNull()),
+                [
+                    (STARTS, F.min(F.when(F.col("event_type").isin(*STARTING), sign))),
+                    (FOUND_UNCLEAN, F.min(F.when(F.col("found") == FOUND_UNCLEAN, sign))),
+                    (FOUND_CLEAN, F.min(F.when(F.col("found") == FOUND_CLEAN, sign))),
                 ],
             ),
             in_window.where(F.col("event_type").isin(*ENDINGS))

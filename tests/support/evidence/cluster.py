@@ -14,6 +14,10 @@ from ingest.shapes.broker_settings import BrokerSetting, listed
 from reconstruct.cluster.evidence import (
     ENDINGS,
     LEAVING,
+    LIVES,
+    LIVING,
+    STARTING,
+    STARTS,
     UNREACHABLE,
     UNREACHABLE_ERROR,
     BrokerFact,
@@ -196,12 +200,18 @@ def _life_signs(lines: Sequence[Line]) -> Iterator[LifeSign]:
         if line.event_type == "broker_configured":
             continue
         yield LifeSign(line.broker_id, "line", line.at, line.id)
+        if line.event_type in ENDINGS:
+            yield LifeSign(line.broker_id, line.event_type, line.at, line.id)
+        if line.event_type in LIVING:
+            yield LifeSign(line.broker_id, LIVES, line.at, line.id)
+        if line.event_type in STARTING:
+            yield LifeSign(line.broker_id, STARTS, line.at, line.id)
         if line.source_kind != "server_log":
             continue
         if line.event_type in LEAVING:
             yield LifeSign(line.broker_id, "leaving", line.at, line.id)
-        if line.event_type in ENDINGS:
-            yield LifeSign(line.broker_id, line.event_type, line.at, line.id)
+        if line.event_type == "log_recovery" and "stop_before" in line.fields:
+            yield LifeSign(line.broker_id, line.fields["stop_before"], line.at, line.id)
         error = f"{line.fields.get('error', '')} {line.cause or ''}"
         failed = line.event_type == "fetch_failed" and re.search(UNREACHABLE_ERROR, error)
         named = line.fields.get("leader", line.fields.get("to_broker_id"))

@@ -89,7 +89,7 @@ test-cluster: env .cache/airflow/made ## every scenario on real brokers: four ve
 test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)
 	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not cluster and not benchmark" -rs $(PYTEST_ARGS)
 
-bends: env ## real captures bent and damaged in raw text: what is found of 43 kinds of faults, what 12,000 losses accuse (an hour)
+bends: env ## real captures bent and damaged in raw text: what is found of 46 kinds of faults, what 12,000 losses accuse (an hour)
 	mkdir -p .cache/captures
 	for pack in tests/captures/*.tar.xz; do tar -xJf $$pack -C .cache/captures; done
 	$(BIN)/python -m tests.support.bends.faults.measure .cache/captures 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
@@ -130,17 +131,29 @@ def _alone(capture: CalmCapture) -> Iterator[Written]:
             yield write
 
 
-def _min_isr_of_two(capture: CalmCapture, partition: Partition, _: Random) -> Change:
+_PRINTED: Final = re.compile(rb"(?m)^(\tmin\.insync\.replicas = )1$")
+#: A line of a start of 0.8, which prints what its file sets.
+_OVERRIDDEN: Final = re.compile(rb"(?m)^(\[.*\] INFO Property )num\.partitions( is overridden to )1( .*)$")
+
+
+def _min_isr_of_two(capture: CalmCapture, partition: Partition, _: Random, *, has_file: bool = True) -> Change:
     edits = {}
     for broker in capture.brokers:
-        path = f"broker-{broker}/server.properties"
-        edits[path] = (capture.folder / path).read_bytes() + b"\nmin.insync.replicas=2\n"
+        path, log = f"broker-{broker}/server.properties", f"broker-{broker}/logs/server.log"
+        edits[path] = (capture.folder / path).read_bytes() + b"\nmin.insync.replicas=2\n" if has_file else b""
+        printed = _PRINTED.sub(rb"\g<1>2", (capture.folder / log).read_bytes())
+        edits[log] = _OVERRIDDEN.sub(rb"\g<0>\n\g<1>min.insync.replicas\g<2>2\g<3>", printed)
     return Change(partition, edits, frozenset(), "min.insync.replicas=2")
 
 
 def _under_min_isr(capture: CalmCapture) -> Iterable[Place]:
     """The settings ask for two in the ISR."""
     return (partial(_min_isr_of_two, capture, write.partition) for write in _alone(capture))
+
+
+def _printed_under_min_isr(capture: CalmCapture) -> Iterable[Place]:
+    """The same, by what brokers print at their starts alone."""
+    return (partial(_min_isr_of_two, capture, write.partition, has_file=False) for write in _alone(capture))
 
 
 def _topic_asks_for_two(capture: CalmCapture, partition: Partition, _: Random) -> Change:
@@ -182,5 +195,6 @@ KINDS: Final = (
         _rises_under_min_isr,
     ),
     Kind("min.insync.replicas above the ISR", ("R39", "acks_all_unavailable"), _under_min_isr),
+    Kind("min.insync.replicas above the ISR, printed", ("R39", "acks_all_unavailable"), _printed_under_min_isr),
     Kind("min.insync.replicas of the topic above the ISR", ("R39", "acks_all_unavailable"), _topic_under_min_isr),
 )

@@ -6,7 +6,7 @@ Lost are 1 to 1,000 neighbouring lines of one log, a log, all of a broker, what 
 snapshots of the znodes; or a broker's clock is wrong, all the time or from an instant on, or set by up to a week; and
 more may be lost beside. Times are then corrected as the program does it. Each try is drawn by its number, so that the
 same number always gives the same loss. An error that the undamaged capture does not have is a false one: no real
-cluster did what it says.
+cluster did what it says. So is a warning of the rules in :data:`WARNING_RULES`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _SET: Final = 0.3
 _SHIFTS_S: Final = (-86_400, -3_600, -60, -3, -0.4, 0.4, 1.5, 30, 3_600)
 #: By how much a clock is set, either way.
 _STEPS_S: Final = (3, 60, 600, 3_600, 7_200, 86_400, 172_800, 604_800)
+#: Rules whose warnings count: what breaks them is no error.
+WARNING_RULES: Final = frozenset(("R26", "R38", "R40", "R41"))
 #: The partition (None: the cluster), rule, type, broker and replica of a finding.
 Accusation = tuple[Partition | None, str, str, int | None, int | None]
 Loss = Callable[[CaptureText, Random], tuple[str, CaptureText]]
@@ -65,9 +67,9 @@ class Trial:
 
 
 def errors_of(said: Iterable[Said]) -> Iterator[tuple[Accusation, Partition | None, Finding]]:
-    """The errors among what is said."""
+    """The errors among what is said, and the warnings that count as such."""
     for partition, finding in said:
-        if finding.severity == "error":
+        if finding.severity == "error" or (finding.severity == "warning" and finding.rule_id in WARNING_RULES):
             key = (partition, finding.rule_id, str(finding.divergence_type), finding.broker_id, finding.replica_id)
             yield key, partition, finding
 

@@ -60,7 +60,7 @@ def plain_cluster(
     facts = ClusterFacts()
     facts.controllers = list(_tenures(lines))
     for name in capture.named("/logs/"):
-        of_log = _facts_of(name, capture.files[name])
+        of_log = facts_of_log(name, capture.files[name])
         facts.controllers += of_log.controllers
         facts.brokers += of_log.brokers
         facts.life_signs += of_log.life_signs
@@ -81,7 +81,7 @@ def plain_cluster(
 
 
 @lru_cache(maxsize=256)
-def _facts_of(name: str, text: Lines) -> ClusterFacts:
+def facts_of_log(name: str, text: Lines) -> ClusterFacts:
     """What one log says of the cluster; bent captures share most of their logs."""
     lines, facts = lines_of(name, text), ClusterFacts()
     facts.controllers, facts.brokers = list(_elections(lines)), list(_brokers(lines))

@@ -11,6 +11,7 @@ from typing import Final
 
 from ingest.shapes import match
 from ingest.shapes.broker_settings import BrokerSetting
+from reconstruct.cluster.evidence import ClusterFacts
 from reconstruct.cluster.settings import Configuration, SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Finding, Verdicts
@@ -21,7 +22,8 @@ from reconstruct.offsets.losses import find_losses
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
 from reconstruct.offsets.rules.case import printed_lag_us
 from reconstruct.offsets.widest_bounds import bounds_of_versions
-from tests.support.captures.text import printed_at
+from tests.support.captures.text import CaptureText, printed_at
+from tests.support.evidence.cluster import facts_of_log
 from tests.support.truth.offsets import (
     RIGHT,
     BoundsByPartition,
@@ -79,8 +81,9 @@ def judged_of(
     is known of the cluster, if not of which version it is."""
     if view is None:
         version = VersionRange.exactly(found.version)
-        own = {broker: Configuration(_settings(capture, broker)) for broker in _brokers(capture)}
-        view = ClusterView(capture.name, version, configurations=own, settings=_topic_settings(capture))
+        view = ClusterView(
+            capture.name, version, configurations=_configurations(capture), settings=_topic_settings(capture)
+        )
     moves = _isr_moves(capture)
     result = []
     for partition, evidence in found.partitions.items():
@@ -110,6 +113,19 @@ def _judge(topic: str, inputs: Inputs, bounds: Sequence[OffsetBounds] | None) ->
 
 def _brokers(capture: Path) -> list[int]:
     return sorted(int(path.name.removeprefix("broker-")) for path in capture.glob("broker-*"))
+
+
+def _configurations(capture: Path) -> Mapping[int, Configuration]:
+    """By broker: what it printed at its starts, and its file, where that is not empty."""
+    facts, text = ClusterFacts(), CaptureText.read(capture)
+    for name in text.named("server.log"):
+        of_log = facts_of_log(name, text.files[name])
+        facts.process_starts += of_log.process_starts
+        facts.own_settings.printed.update(of_log.own_settings.printed)
+    for broker in _brokers(capture):
+        if settings := _settings(capture, broker):
+            facts.own_settings.files[broker] = settings
+    return facts.configurations
 
 
 def _settings(capture: Path, broker: int) -> Mapping[str, list[str]]:

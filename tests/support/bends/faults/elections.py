@@ -36,7 +36,7 @@ def _as_leader(site: Site, row: StateRow) -> list[Line]:
     ]
 
 
-def _elected(site: Site, row: StateRow, leader: int, isr: tuple[int, ...] | None = None) -> Draft:
+def elected(site: Site, row: StateRow, leader: int, isr: tuple[int, ...] | None = None) -> Draft:
     """Another leader at one leader epoch, in all znodes and lines; each of the two brokers does what it then would."""
     draft, epoch, old = Draft(site), row.state["leader_epoch"], row.state["leader"]
     was = tuple(row.state["isr"])
@@ -108,20 +108,20 @@ def wrong_leader(site: Site) -> Iterator[Fault]:
         if replicas is None or set(site.ever_assigned(after.partition)) != set(replicas):
             continue
         for other in others[:1]:
-            yield state_fault("wrong leader elected", "R09", _elected(site, after, other), after)
+            yield state_fault("wrong leader elected", "R09", elected(site, after, other), after)
 
 
 def dead_leader(site: Site) -> Iterator[Fault]:
     """The broker whose death made the election necessary is elected again."""
     for before, after in elections_of(site):
         old, at = before.state["leader"], site.written_at(after)
-        if old >= 0 and old not in after.state["isr"] and _is_gone(site, old, at):
+        if old >= 0 and old not in after.state["isr"] and is_gone(site, old, at):
             isr = (old, *after.state["isr"])
             # the dead leader is also one that no algorithm gives, and one that the shrink leaves in the ISR
-            yield state_fault("dead leader elected", "R07 R09 R15", _elected(site, after, old, isr), after)
+            yield state_fault("dead leader elected", "R07 R09 R15", elected(site, after, old, isr), after)
 
 
-def _is_gone(site: Site, broker: int, at: int) -> bool:
+def is_gone(site: Site, broker: int, at: int) -> bool:
     """Whether the controller's last list before an election lacks the broker, and lists it again only later."""
     lists = [
         line
@@ -138,10 +138,10 @@ def unclean_election(site: Site) -> Iterator[Fault]:
     for before, after in elections_of(site):
         at = site.written_at(after)
         replicas = site.assignment(after.partition, at) or ()
-        outside = [r for r in replicas if r not in before.state["isr"] and not _is_gone(site, r, at)]
+        outside = [r for r in replicas if r not in before.state["isr"] and not is_gone(site, r, at)]
         is_clean = after.state["leader"] in before.state["isr"]
         for replica in outside[:1] if is_clean else ():
-            draft = _elected(site, after, replica, (replica,))
+            draft = elected(site, after, replica, (replica,))
             # Since 2.4 an administrator may ask for one (KIP-460).
             yield state_fault("unclean election", "R08 R09", draft, after, ERROR if site.minor < (2, 4) else WARNING)
 
@@ -152,9 +152,9 @@ def unclean_election_of_last(site: Site) -> Iterator[Fault]:
         at = site.written_at(after)
         replicas = site.assignment(after.partition, at) or ()
         is_recovery = before.state["leader"] == -1 and set(before.state["isr"]) == {after.state["leader"]}
-        outside = [r for r in replicas if r not in before.state["isr"] and not _is_gone(site, r, at)]
+        outside = [r for r in replicas if r not in before.state["isr"] and not is_gone(site, r, at)]
         if is_recovery and outside:
-            draft = _elected(site, after, outside[0], (outside[0],))
+            draft = elected(site, after, outside[0], (outside[0],))
             severity = ERROR if site.minor < (2, 4) else WARNING
             yield state_fault("unclean election in place of the last member", "R08 R09", draft, after, severity)
 

@@ -19,6 +19,7 @@ from tests.support.bends.decisions import illegal_partition_transition, illegal_
 from tests.support.bends.editing import Bend
 from tests.support.bends.faults.drafts import INFO, Fault, Faults, Site, bent
 from tests.support.bends.faults.elections import ELECTIONS
+from tests.support.bends.faults.episodes import EPISODES
 from tests.support.bends.faults.fetchers import FETCHERS
 from tests.support.bends.faults.missent import MISSENT
 from tests.support.bends.faults.procedures import PROCEDURES
@@ -58,6 +59,7 @@ KINDS: Final[tuple[Faults, ...]] = (
     *PROCEDURES,
     *SHUTDOWNS,
     *FETCHERS,
+    *EPISODES,
     *REGISTRATIONS,
     illegal_partition_move,
     illegal_replica_move,

@@ -35,6 +35,8 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # Replicas diverge after two elections in quick succession: lineages disagree below the high watermark after two
     # leader epochs of which one replica saw only one.
     "KAFKA-6361": KnownIssue(v(0, 11), v(2, 0), ("R36",)),
+    # Retention deletes segments that hold records above the high watermark: the log start of a leader rises above it.
+    "KAFKA-5634": KnownIssue(OLDEST, v(0, 11, 0, 1), ("R31",)),
     # A broker that is gone and back before the controller looks is not noticed: a broker's registration is a new one,
     # and no controller tells of its end or of its start.
     "KAFKA-7235": KnownIssue(OLDEST, v(2, 2), ("R16",)),
@@ -56,6 +58,9 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # A controller stops acting on /admin/reassign_partitions: a reassignment of a partition that is under one already
     # stays in the znode for ever, which is then never deleted and watched no more.
     "KAFKA-9478": KnownIssue(v(2, 4), None, ("R16",)),
+    # A follower that empties its log to begin where its leader's does leaves its high watermark where it was: below its
+    # log's start.
+    "KAFKA-9491": KnownIssue(v(2, 4), v(2, 4, 1), ("R31",)),
     # A leader that is told of its partition again at the same leader epoch begins the epoch anew, where its log ends by
     # then, and forgets what its followers had fetched.
     "KAFKA-13790": KnownIssue(v(2, 8), v(3, 3), ("R36",)),
@@ -65,6 +70,9 @@ KNOWN_ISSUES: Final[Mapping[str, KnownIssue]] = {
     # A controller of an older inter-broker protocol writes a topic's znode without its id; the next one gives the topic
     # another, and brokers refuse requests that name it.
     "KAFKA-12835": KnownIssue(v(2, 8), v(2, 8, 1), ("R21",)),
+    # A fetch that a follower asked for before it was killed is answered after it came back, and its leader takes it
+    # into the ISR by what the process before had: it joins with less than is committed, just after a start.
+    "KAFKA-15221": KnownIssue(OLDEST, v(3, 7), ("R38",)),
     # Under min.insync.replicas the high watermark stands still, and a replica joins the ISR that has reached it,
     # however far the log goes on: it leaves again for lag, and so on.
     "KAFKA-19996": KnownIssue(v(3, 7), None, ("R38",)),

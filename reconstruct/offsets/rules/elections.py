@@ -12,7 +12,7 @@ from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import FETCHES_ARE_FENCED_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.clocks import DECISIONS
-from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import LINE_TO_ACT_US, DecidedState, ReplicaEvent, ReplicaEventKind, TruncationCause
 from reconstruct.offsets.losses import (
     SAME_LEADER,
     UNCLEAN_ELECTION,
@@ -64,7 +64,9 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
     severity, issue = "warning", None
     if loss.cause not in _HOW:
         if case.version.may_be_before(FETCHES_ARE_FENCED_SINCE):
-            issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
+            issue = known_issue("KIP-101", case.version)
+            if issue is None and _cut_to_high_watermark(case, loss):
+                issue = known_issue("KAFKA-7415", case.version)
         elif _kept_running(case, loss):
             severity = "error"
     elif loss.cause == UNCLEAN_ELECTION and _is_forbidden(case, loss.event_at):
@@ -80,6 +82,14 @@ def _lost(case: OffsetCase, loss: OffsetLoss) -> Finding:
         names(loss.evidence),
         known_issue=issue,
     )
+
+
+def _cut_to_high_watermark(case: OffsetCase, loss: OffsetLoss) -> bool:
+    """Whether the new leader's own lines tell that, while the one before led, it cut its log to its high watermark."""
+    states = [s for s in case.evidence.decided if s.leader == loss.previous_leader and s.valid_from < loss.event_at]
+    since = min((s.valid_from for s in states), default=loss.event_at)
+    cuts = case.events_of(loss.leader, ReplicaEventKind.TRUNCATED, ReplicaEventKind.TRUNCATION_DECIDED)
+    return any(c.cause is TruncationCause.HIGH_WATERMARK and since <= c.at <= loss.event_at for c in cuts)
 
 
 def _is_forbidden(case: OffsetCase, at: int) -> bool:
@@ -178,8 +188,11 @@ def _why_cut(case: OffsetCase, cut: ReplicaEvent, high_watermark: int) -> tuple[
             why = f"The {word} of leader {loss.leader} (leader epoch {loss.leader_epoch}) had lost them already."
             return "warning", why, None
     if case.version.may_be_before(FETCHES_ARE_FENCED_SINCE):
-        issue = known_issue("KIP-101", case.version) or known_issue("KAFKA-7415", case.version)
-        return "warning", "Before 2.1 successive elections could bring that about.", issue
+        return (
+            "warning",
+            "Before 2.1 successive elections could bring that about.",
+            known_issue("KIP-101", case.version),
+        )
     if not _all_decided_clean(case, cut):
         return "warning", "Not every election before it is known to be clean.", None
     return "error", "No unclean election explains it.", None

@@ -7,6 +7,7 @@ from itertools import pairwise, takewhile
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.versions import ALTER_ISR_SINCE, JOIN_NEEDS_EPOCH_START_SINCE
 from reconstruct.offsets import evidence as oe
@@ -19,6 +20,8 @@ from reconstruct.time.instants import utc
 
 #: A leader's line of a join and the write of it lie within this.
 _SAME_JOIN_US: Final = 5_000_000
+#: A leader waits no longer than this for what it needs to answer a fetch (request timeouts), µs.
+_STARTED_US: Final = 30_000_000
 #: What may make another ISR of a leader's than its last line has.
 _ROLE_CHANGES: Final = (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS, ReplicaEventKind.STARTED)
 
@@ -50,8 +53,15 @@ def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
                     f" at {had.offset} at most; it had to reach {needed.offset}, the leader's high watermark"
                     f"{' or the begin of its epoch' if needed is began else ''}, first.",
                     names(had.evidence, needed.evidence, (move.evidence_id,)),
+                    known_issue("KAFKA-15221", case.version) if _had_just_started(case, move) else None,
                 )
             )
+
+
+def _had_just_started(case: OffsetCase, move: IsrMove) -> bool:
+    starts = case.events_of(move.member, ReplicaEventKind.STARTED)
+    slack = case.clocks.between_us(move.member, move.leader)
+    return any(move.at - _STARTED_US <= event.at <= move.at + slack for event in starts)
 
 
 def _written_joins(case: OffsetCase) -> list[IsrMove]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import EVER_AFTER
-from reconstruct.offsets.evidence import ReplicaEventKind
+from reconstruct.offsets.evidence import ReplicaEventKind, TruncationCause
 from reconstruct.offsets.rules.case import Curves, Extreme, OffsetCase, names
 from reconstruct.offsets.timed_offsets import TimedOffset
 from reconstruct.time.instants import utc
@@ -20,11 +21,12 @@ _WORDS: Final = {
     oe.LOG_START_OFFSET: "log start offset",
     oe.RECOVERY_POINT: "recovery point",
 }
+_ABOVE_HIGH_WATERMARK: Final = DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK
 #: (type of the divergence, lower quantity, upper quantity).
 _ORDERS: Final = (
     (DivergenceType.HIGH_WATERMARK_ABOVE_LOG_END, oe.HIGH_WATERMARK, oe.LOG_END_OFFSET),
     (DivergenceType.RECOVERY_POINT_ABOVE_LOG_END, oe.RECOVERY_POINT, oe.LOG_END_OFFSET),
-    (DivergenceType.LOG_START_ABOVE_HIGH_WATERMARK, oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
+    (_ABOVE_HIGH_WATERMARK, oe.LOG_START_OFFSET, oe.HIGH_WATERMARK),
     (DivergenceType.LOG_START_ABOVE_LOG_END, oe.LOG_START_OFFSET, oe.LOG_END_OFFSET),
 )
 
@@ -47,7 +49,7 @@ def judge_order_in_replica(case: OffsetCase, verdicts: Verdicts) -> None:
                     found = None
                 elif found is None:
                     found = (value, limit)
-                    verdicts.broken(_finding(divergence_type, lower, upper, replica_id, value, limit))
+                    verdicts.broken(_finding(case, divergence_type, lower, upper, replica_id, value, limit))
             if found is None:
                 _judge_upper(case, curves, replica_id, (lower, upper, divergence_type), verdicts)
     _judge_lines(case, verdicts)
@@ -66,6 +68,7 @@ def _judge_upper(
             reported = reached
             verdicts.broken(
                 _finding(
+                    case,
                     divergence_type,
                     lower,
                     upper,
@@ -104,7 +107,13 @@ def _is_ordered(case: OffsetCase, curves: Curves, replica_id: int, lower: str, u
 
 
 def _finding(
-    divergence_type: DivergenceType, lower: str, upper: str, replica_id: int, value: TimedOffset, limit: Extreme
+    case: OffsetCase,
+    divergence_type: DivergenceType,
+    lower: str,
+    upper: str,
+    replica_id: int,
+    value: TimedOffset,
+    limit: Extreme,
 ) -> Finding:
     until = "" if value.latest >= EVER_AFTER else f" and {utc(value.latest)}"
     return Divergence.of_replica(divergence_type, "error", value.earliest, replica_id).explained(
@@ -113,7 +122,22 @@ def _finding(
         f"At an instant between {utc(value.earliest)}{until}, replica {replica_id}'s {_WORDS[lower]} was"
         f" {value.offset}, while its {_WORDS[upper]} was at most {limit.offset} at every instant of that time.",
         names(value.evidence, limit.evidence),
+        _bug(case, replica_id, value, limit) if divergence_type is _ABOVE_HIGH_WATERMARK else None,
     )
+
+
+def _bug(case: OffsetCase, replica_id: int, value: TimedOffset, limit: Extreme) -> str | None:
+    """Of a log start above the high watermark: of a leader, whose log start rose above it while it led; or of a
+    follower whose log began anew at its leader's start."""
+    curves = case.curves
+    leads = curves.leading(replica_id, value.earliest, value.latest)
+    if leads is not None:
+        before = (one for one in curves.of(replica_id, oe.LOG_START_OFFSET) if leads.proven_from <= one.earliest)
+        has_risen = any(one.latest < value.earliest and one.offset <= limit.offset for one in before)
+        return known_issue("KAFKA-5634", case.version) if has_risen else None
+    cuts = case.events_of(replica_id, ReplicaEventKind.TRUNCATION_DECIDED, ReplicaEventKind.TRUNCATED)
+    is_anew = any(cut.cause is TruncationCause.LEADER_LOG_START and cut.at <= value.latest for cut in cuts)
+    return known_issue("KAFKA-9491", case.version) if is_anew else None
 
 
 def _judge_lines(case: OffsetCase, verdicts: Verdicts) -> None:

@@ -167,6 +167,9 @@ def test_until_0_8_2_a_kill_after_a_start_may_lose_entries() -> None:
     lines = [loaded(START, 60), no_entry(START + 1)]
     (finding,) = findings(broker(every_second(rising(5)), lines, [START], version("0.8.1.1")))
     assert (finding.severity, finding.known_issue) == ("warning", "KAFKA-1647 (fixed in 0.8.2)")
+    (later,) = findings(broker(every_second(rising(5)), lines, [START], version("0.8.2.2")))
+    assert later.known_issue is None
+    assert findings(broker(every_second(rising(5)), [loaded(START, 60)], [START], version("0.8.1.1"))) == []
 
 
 def test_a_log_may_have_moved_to_another_directory_just_before_the_start() -> None:

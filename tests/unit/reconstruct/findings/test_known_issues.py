@@ -172,10 +172,20 @@ def test_a_leader_that_begins_its_epoch_again_in_one_process_is_a_finding() -> N
     assert begun_twice(VersionRange.exactly(v(3, 1)), knew=-1) == []  # it had just started
 
 
-def test_a_broker_that_refuses_another_id_of_its_topic_is_a_finding() -> None:
-    refused = Evidence(
-        "e", "leader_and_isr_failed", SECOND, source_kind="state_change_log", shape_id="SC-RM-103", broker_id=2
+def refused_request(shape_id: str) -> Evidence:
+    return Evidence(
+        "e", "leader_and_isr_failed", SECOND, source_kind="state_change_log", shape_id=shape_id, broker_id=2
     )
+
+
+def test_a_broker_that_fails_on_a_request_for_another_reason_shows_nothing_of_ids() -> None:
+    view = ClusterView("c", VersionRange.exactly(v(2, 8)))
+    found = fold_partition("t", [refused_request("SC-RM-76")], view).verdicts.findings
+    assert [finding for finding in found if finding.known_issue is not None] == []
+
+
+def test_a_broker_that_refuses_another_id_of_its_topic_is_a_finding() -> None:
+    refused = refused_request("SC-RM-103")
     for version, issues in (
         (v(3, 2), "KAFKA-14190 (since 2.8, not fixed)"),
         (v(2, 8), "KAFKA-12835 (since 2.8, fixed in 2.8.1), KAFKA-14190 (since 2.8, not fixed)"),

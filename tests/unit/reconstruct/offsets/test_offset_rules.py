@@ -25,6 +25,7 @@ from reconstruct.offsets.evidence import (
     OffsetObservation,
     ReplicaEvent,
     ReplicaEventKind,
+    TruncationCause,
 )
 from reconstruct.offsets.losses import CLEAN_ELECTION, SAME_LEADER, UNCLEAN_ELECTION, OffsetLoss
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
@@ -33,6 +34,10 @@ from reconstruct.offsets.rules.case import printed_lag_us
 SECOND = 1_000_000
 LEADS = ReplicaEvent(1, ReplicaEventKind.LEADS, SECOND, None, 1, 0, "leads")
 FOLLOWS = ReplicaEvent(2, ReplicaEventKind.FOLLOWS, SECOND, None, 1, 0, "follows")
+CUT_TO_HIGH_WATERMARK = ReplicaEvent(
+    2, ReplicaEventKind.TRUNCATION_DECIDED, 4 * SECOND, 5, cause=TruncationCause.HIGH_WATERMARK
+)
+CUT_BY_EPOCH = replace(CUT_TO_HIGH_WATERMARK, cause=TruncationCause.LEADER_EPOCH)
 BOTH_IN_SYNC = DecidedState(SECOND, None, 1, 0, (1, 2))
 
 
@@ -266,8 +271,12 @@ def test_a_join_that_is_asked_for_and_written_is_judged_once() -> None:
     [
         ("3.9.1", CLEAN_ELECTION, [], ("error", None)),
         ("3.9.1", CLEAN_ELECTION, [started(2, 6)], ("warning", None)),
-        ("1.1.1", CLEAN_ELECTION, [], ("warning", "KAFKA-7415 (since 0.11, fixed in 2.1)")),
+        ("1.1.1", CLEAN_ELECTION, [], ("warning", None)),
+        ("1.1.1", CLEAN_ELECTION, [CUT_TO_HIGH_WATERMARK], ("warning", "KAFKA-7415 (since 0.11, fixed in 2.1)")),
+        ("1.1.1", CLEAN_ELECTION, [CUT_BY_EPOCH], ("warning", None)),
+        ("2.1.0", CLEAN_ELECTION, [CUT_TO_HIGH_WATERMARK], ("error", None)),
         ("0.9.0.1", CLEAN_ELECTION, [], ("warning", "KIP-101 (fixed in 0.11)")),
+        ("0.9.0.1", UNCLEAN_ELECTION, [], ("warning", None)),
         ("3.9.1", UNCLEAN_ELECTION, [], ("warning", None)),
         ("3.9.1", SAME_LEADER, [], ("warning", None)),
     ],

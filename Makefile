@@ -83,7 +83,14 @@ lint: env ## ruff, and mypy --strict
 	.cache/airflow/bin/pip install --quiet --disable-pip-version-check apache-airflow==3.3.2 apache-airflow-providers-apache-spark==6.3.4
 	@touch $@
 
-test-cluster: env .cache/airflow/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
+# So is Superset's, to import our dashboard with; with what it speaks to serve by.
+.cache/superset/made: Makefile
+	rm -rf .cache/superset
+	$(BIN)/python -m venv .cache/superset
+	.cache/superset/bin/pip install --quiet --disable-pip-version-check apache-superset==6.0.0 pyhive==0.7.0 thrift==0.22.0 thrift-sasl==0.4.3 pure-sasl==0.6.2
+	@touch $@
+
+test-cluster: env .cache/airflow/made .cache/superset/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
 test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)

@@ -28,6 +28,7 @@ from dashboards.sections import findings
 from dashboards.sections.coverage import attribution
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits
+from dashboards.texts import next_steps
 
 _SCRIPTS: Final = ("view.js", "lanes.js", "charts.js", "curves.js", "page.js")
 
@@ -74,6 +75,7 @@ def _environment(limits: Limits) -> Environment:
         "count": words.count,
         "limits": limits,
         "meanings": meanings(),
+        "next_steps": next_steps,
         "inferred_words": words.INFERRED_WORDS,
         "overview": overview,
         "findings": findings.SECTION,

@@ -16,6 +16,7 @@ from dashboards.sections import findings
 from dashboards.sections.checks import Checks, latest_checks
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits, Source
+from dashboards.texts import next_steps
 from dashboards.texts.postmortem import postmortem
 from ingest.lake.delta import Lake
 
@@ -125,6 +126,11 @@ def summary_lines(data: ReportData) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _first_sentence(text: str) -> str:
+    first, end, _ = text.partition(". ")
+    return f"{first}{end.rstrip()}"
+
+
 def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
     totals, span, brokers = cluster.totals, cluster.span, overview.broker_ids(cluster)
     of_partitions = partitions.totals(cluster)
@@ -146,7 +152,8 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
         f" of {words.count(of_partitions.topics_total, 'topic')},"
         f" {words.count(of_partitions.segments_total, 'leader-and-ISR interval')},"
         f" {words.count(overview.tenures_total(cluster), 'controller tenure')}",
-        *filter(None, [found.harm, overview.losses(cluster)]),
+        *filter(None, [found.harm, overview.losses(cluster), next_steps.state(cluster)]),
+        *(f"To do: {step}" for step in next_steps.of_cluster(cluster)),
         *others,
         findings_sentence,
     ]
@@ -155,6 +162,6 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
         harm = f"{words.named(row.harm)}, " if row.harm and row.proves_harm else ""
         lines.append(
             f"  {harm}{row.severity} {words.visible(row.rule_id)} at {words.instant(row.at_ms)}, {place}"
-            f"{words.visible(row.explanation)}"
+            f"{words.visible(_first_sentence(row.explanation))}"
         )
     return lines

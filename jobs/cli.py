@@ -26,6 +26,7 @@ from jobs.command.execution import EXIT_CODES, declare, installed_version, parse
 from jobs.command.job import PROGRAM, Common, Job
 from jobs.lab import job as lab
 from jobs.redaction import job as redaction
+from jobs.registering import job as registering
 from jobs.serving import job as serving
 from jobs.undoing import job as undoing
 
@@ -44,6 +45,7 @@ JOBS: Final[tuple[Job[Any], ...]] = (
     redaction.JOB,
     mcp_job.JOB,
     serving.JOB,
+    registering.JOB,
     maintain_job.JOB,
     undoing.JOB,
     lab.JOB,

@@ -1,5 +1,5 @@
 """``report --out DIR``: the self-contained HTML report, ``DIR/index.html``; a postmortem's draft as Markdown; or what
-happened day by day, ``DIR/trends.html``."""
+happened day by day, as a page, for Grafana or for Superset."""
 
 from __future__ import annotations
 
@@ -30,10 +30,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+FORMATS: Final = {
+    "html": "the report, DIR/index.html (default)",
+    "markdown": "the draft of a postmortem, DIR/postmortem.md",
+    "trends": "what happened day by day, DIR/trends.html",
+    "grafana": "the same as a dashboard of each cluster with its data, DIR/grafana",
+    "superset": "the same as an import for Superset, which asks `serve`, DIR/superset.zip",
+}
+
+
 @dataclass(frozen=True)
 class Params:
-    """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: html, markdown
-    or trends. ``topic``, ``broker``, ``begin`` and ``end`` are those of :class:`dashboards.scope.Scope`."""
+    """``title``: the report's heading; None lets the report name the cluster and the time. ``format``: one of
+    :data:`FORMATS`. ``topic``, ``broker``, ``begin`` and ``end`` are those of :class:`dashboards.scope.Scope`."""
 
     lake: str
     out_dir: str
@@ -46,8 +55,10 @@ class Params:
     is_redacted: bool = False
 
     def __post_init__(self) -> None:
-        if self.is_redacted and self.format == "trends":
-            raise UsageError("--redact takes html and markdown: of trends, make a copy of the lake by `redact`")
+        if self.is_redacted and self.format not in ("html", "markdown"):
+            raise UsageError(f"--redact takes html and markdown: of {self.format}, make a copy of the lake by `redact`")
+        if self.format == "superset" and (self.topic, self.broker, self.begin, self.end) != (None,) * 4:
+            raise UsageError("--format superset takes no --topic, --broker, --from nor --to: filter in Superset")
         if self.begin is not None and self.end is not None and self.begin >= self.end:
             raise UsageError("--to must be later than --from")
 
@@ -60,11 +71,8 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
-    formats = (
-        "html: the report, DIR/index.html (default); markdown: the draft of a postmortem, DIR/postmortem.md; trends:"
-        " what happened day by day, DIR/trends.html"
-    )
-    parser.add_argument("--format", choices=("html", "markdown", "trends"), default="html", help=formats)
+    formats = "; ".join(f"{name}: {what}" for name, what in FORMATS.items())
+    parser.add_argument("--format", choices=tuple(FORMATS), default="html", help=formats)
     parser.add_argument("--topic", metavar="T", help="only this topic")
     parser.add_argument(
         "--broker", type=int, metavar="ID", help="only this broker, and partitions with a replica there"
@@ -105,12 +113,17 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
 def _written(lake: Any, params: Params, scope: Any, progress: ShowProgress) -> RunReport:
     from dashboards import report
+    from dashboards.trends.grafana import write_grafana
     from dashboards.trends.page import write_trends
+    from dashboards.trends.superset import write_superset
 
     suit_session_to(lake)
-    if params.format == "trends":
-        path = write_trends(lake, params.out_dir, title=params.title, progress=progress, scope=scope)
-        return RunReport((f"trends    {path}",))
+    if params.format == "superset":
+        return RunReport((f"superset  {write_superset(lake, params.out_dir, title=params.title, progress=progress)}",))
+    if params.format in ("trends", "grafana"):
+        drawn = write_trends if params.format == "trends" else write_grafana
+        path = drawn(lake, params.out_dir, title=params.title, progress=progress, scope=scope)
+        return RunReport((f"{params.format:<9} {path}",))
     made = report.write_report if params.format == "html" else report.write_postmortem
     written = made(lake, params.out_dir, title=params.title, progress=progress, scope=scope)
     return RunReport((*written.summary, report_line(written)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from dashboards.section import Section
@@ -27,11 +28,14 @@ class Event:
     description: str
     partitions_count: int
     partitions: tuple[str, ...]
+    broker_id: int | None = None
+    finding_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Incident:
-    """One incident with its events in order; ``total`` is how many the cluster has."""
+    """One incident with its events in order; the cluster has ``total``, of which ``lasting`` are not over, and the last
+    ended at ``last_ms``."""
 
     incident_id: str
     summary: str
@@ -46,6 +50,8 @@ class Incident:
     lost_count_lower: int = 0
     lost_count_upper: int | None = 0
     events: tuple[Event, ...] = ()
+    lasting: int = 0
+    last_ms: float | None = None
 
     @property
     def lost(self) -> str:
@@ -56,7 +62,12 @@ class Incident:
 def gather(source: Source) -> Mapping[str, tuple[Incident, ...]]:
     """The worst incidents of each cluster, and of those the earliest first."""
     order = [F.array_position(F.array(*map(F.lit, HARMS)), F.col("harm")), F.col("valid_from"), F.col("incident_id")]
-    shown = top(with_total(source.read(INCIDENTS)), ["cluster_id"], order, _SHOWN)
+    of_cluster = Window.partitionBy("cluster_id")
+    ends = {
+        "lasting": F.count_if(F.col("valid_to").isNull()).over(of_cluster),
+        "last_ms": F.max(ms("valid_to")).over(of_cluster),
+    }
+    shown = top(with_total(source.read(INCIDENTS)).withColumns(ends), ["cluster_id"], order, _SHOWN)
     events = source.read(INCIDENT_EVENTS).join(
         F.broadcast(shown.select("cluster_id", "incident_id")), ["cluster_id", "incident_id"]
     )

@@ -11,7 +11,9 @@ from pyspark.sql import functions as F
 
 from dashboards import words
 from dashboards.records import Record, records_by_id
-from dashboards.source import Limits, Source, ms
+from dashboards.sections.incidents import Event
+from dashboards.source import Limits, Source, ms, narrowed
+from dashboards.texts.next_steps import next_steps
 from ingest.lake.delta import Lake
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 
@@ -34,7 +36,9 @@ def incident_text(lake: Lake, incident_id: str) -> tuple[str, str]:
     source = replace(source, clusters=(incident["cluster_id"],))
     records = records_by_id(source, {record for row in rows for record in row["evidence"]}, ())
     head = f"incident {incident['incident_id']} of cluster {words.visible(incident['cluster_id'])}"
-    return "\n".join([head, incident["summary"], "", *(line for row in rows for line in _lines(row, records))]), ""
+    steps = [f"To do: {step}" for step in next_steps([narrowed(Event, row) for row in rows])]
+    told = [head, incident["summary"], "", *steps, *[""] * bool(steps)]
+    return "\n".join([*told, *(line for row in rows for line in _lines(row, records))]), ""
 
 
 def _lines(event: Row, records: Mapping[str, Record]) -> Sequence[str]:

@@ -13,6 +13,7 @@ from dashboards.gather import ReportData
 from dashboards.section import Cluster
 from dashboards.sections import findings, incidents
 from dashboards.sections.coverage import limits
+from dashboards.texts import next_steps
 
 #: By kind of event, what the evidence leaves to ask of people and of other systems.
 _QUESTIONS: Final = (
@@ -50,12 +51,19 @@ def postmortem(data: ReportData, title: str) -> str:
         timeline=_timeline,
         limits_of=lambda cluster: limits.view(cluster, cluster.of(limits.SECTION)),
         questions_left=_questions_left,
+        steps=_steps,
     )
 
 
 def _summary(cluster: Cluster) -> Sequence[str]:
-    said = (cluster.of(findings.SECTION).harm, overview.losses(cluster), *overview.verdict(cluster))
+    harm, over = cluster.of(findings.SECTION).harm, next_steps.state(cluster)
+    said = (harm, overview.losses(cluster), over, *overview.verdict(cluster))
     return [sentence for sentence in said if sentence]
+
+
+def _steps(shown: Iterable[incidents.Incident]) -> Iterable[next_steps.Step]:
+    """What to do of all these, each once."""
+    return dict.fromkeys(step for incident in shown for step in next_steps.next_steps(incident.events))
 
 
 def _timeline(shown: Iterable[incidents.Incident]) -> list[incidents.Event]:

@@ -22,7 +22,7 @@ from ingest.lake.delta import Lake
 _SERIES: Final = 7
 #: Clusters shown, and partitions of each in the table of the worst.
 _CLUSTERS, _WORST = 20, 15
-_WORST_QUESTION: Final = "worst-partitions"
+WORST_QUESTION: Final = "worst-partitions"
 CHARTS: Final = (
     Chart(
         "Minutes of partitions without a registered leader", "outages-by-day", "minutes", "topic", "kind = 'offline'"
@@ -64,13 +64,14 @@ CHARTS: Final = (
 
 @dataclass(frozen=True)
 class ClusterTrends:
-    """A cluster's charts, its worst partitions (None: not asked for), and its days."""
+    """A cluster's charts and the points of each, its worst partitions (None: not asked for), and its days."""
 
     cluster_id: str
     drawings: tuple[Drawing, ...]
     worst: tuple[Any, ...] | None
     first: date
     last: date
+    points: tuple[tuple[Point, ...], ...] = ()
 
 
 def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
@@ -79,17 +80,12 @@ def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
     scope = scope or Scope()
     holders = scope.clusters(lake.read)
     charts = [chart for chart in CHARTS if _knows(chart.question, scope)]
-    asked = {*(chart.question for chart in charts), *([_WORST_QUESTION] if _knows(_WORST_QUESTION, scope) else [])}
-    lake.register(
-        {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}.values(),
-        stays=True,
-    )
-    answers = {name: _asked(lake, name, scope) for name in sorted(asked)}
+    answers = _answers(lake, scope)
     queries: dict[str, Callable[[], Any]] = {
         str(number): partial(_points, answers[chart.question], chart) for number, chart in enumerate(charts)
     }
-    if _WORST_QUESTION in answers:
-        queries["worst"] = partial(_worst, answers[_WORST_QUESTION])
+    if WORST_QUESTION in answers:
+        queries["worst"] = partial(_worst, answers[WORST_QUESTION])
     found = together(queries)
     points = [found[str(number)] for number in range(len(charts))]
     clusters = sorted({name for of_chart in points for name in of_chart if holders is None or name in holders})
@@ -97,6 +93,22 @@ def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
         _trends(cluster, charts, [of_chart.get(cluster, ()) for of_chart in points], found.get("worst"))
         for cluster in clusters[:_CLUSTERS]
     )
+
+
+def columns(lake: Lake) -> Mapping[str, Mapping[str, str]]:
+    """By question that is drawn, the columns of its answer and their types, as Spark SQL writes them."""
+    return {
+        name: {field.name: field.dataType.simpleString() for field in rows.schema}
+        for name, rows in _answers(lake, Scope()).items()
+    }
+
+
+def _answers(lake: Lake, scope: Scope) -> Mapping[str, DataFrame]:
+    """The questions that are drawn and can be limited to the scope, asked."""
+    asked = [name for name in sorted({*(chart.question for chart in CHARTS), WORST_QUESTION}) if _knows(name, scope)]
+    tables = {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}
+    lake.register(tables.values(), stays=True)
+    return {name: _asked(lake, name, scope) for name in asked}
 
 
 def _knows(question: str, scope: Scope) -> bool:
@@ -145,4 +157,5 @@ def _trends(
     days = [point.day for of_chart in points for point in of_chart]
     first, last = min(days), max(days)
     drawings = tuple(draw(chart, of_chart, first, last) for chart, of_chart in zip(charts, points, strict=True))
-    return ClusterTrends(cluster, drawings, None if worst is None else worst.get(cluster, ()), first, last)
+    rows = None if worst is None else worst.get(cluster, ())
+    return ClusterTrends(cluster, drawings, rows, first, last, tuple(points))

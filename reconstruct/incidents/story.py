@@ -51,7 +51,8 @@ class Effects:
 
     ``broker_id`` is the cause's, ``brokers`` those that the effects name. ``partitions`` are the first ten of
     ``partitions_count``. ``count_lower`` and ``count_upper`` count records; None: not bounded. ``harms`` are those that
-    are proven, ``names`` what findings are about. ``inferred_from`` is None where all of them were observed.
+    are proven, ``names`` rule and type of findings (``R08 unclean_election``).
+    ``inferred_from`` is None where all of them were observed.
     """
 
     event_kind: str
@@ -106,6 +107,7 @@ class Event:
     partitions_count: int = 0
     partitions: tuple[str, ...] = ()
     inferred_from: str | None = None
+    finding_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def events_of(absences: Iterable[Absence], successors: Iterable[Successor], effe
         events.append(Event(at, at, "controller_elected", new.broker_id, words, new.evidence))
     for one in effects:
         until = None if one.is_open else one.end
-        counts = (one.rows_count, one.partitions_count, one.partitions, one.inferred_from)
+        counts = (one.rows_count, one.partitions_count, one.partitions, one.inferred_from, one.names)
         events.append(Event(one.start, until, one.event_kind, one.broker_id, _effect(one), one.evidence, *counts))
     order = INCIDENT_EVENT_KINDS.index
     return sorted(events, key=lambda event: (event.began_at, order(event.event_kind), event.broker_id or -1))
@@ -241,7 +243,7 @@ def _effect(one: Effects) -> str:
         partitions=_count(one.partitions_count, "partition"),
         rows=_count(one.rows_count, _ROWS.get(one.event_kind, "interval")),
         records=count_range(one.count_lower, one.count_upper),
-        names=", ".join(one.names),
+        names=", ".join(one.names).replace("_", " "),
     )
 
 

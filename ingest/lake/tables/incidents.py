@@ -96,7 +96,13 @@ INCIDENT_EVENTS: Final = TableSpec(
         required("partitions_count", "int", "Of how many partitions; 0 where it is of none."),
         required("partitions", "array<string>", "The first of them, at most ten."),
         required("description", "string", "All of it in a sentence."),
+        required(
+            "finding_types",
+            "array<string>",
+            "Rule and type of findings (R08 unclean_election); empty for other events.",
+        ),
         *PROVENANCE,
     ),
+    version=2,
     constraints={"event_order": "ended_at IS NULL OR began_at <= ended_at"},
 )

@@ -111,7 +111,7 @@ def effects(
             event_kind=F.lit("finding"),
             brokers=F.array("broker_id", "replica_id"),
             at=F.unix_micros("detected_at"),
-            name=F.concat_ws(" ", "rule_id", F.translate("divergence_type", "_", " ")),
+            name=F.concat_ws(" ", "rule_id", "divergence_type"),
         ),
     )
     return reduce(DataFrame.union, parts)

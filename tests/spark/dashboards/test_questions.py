@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zipfile
 from collections import Counter
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,7 +15,9 @@ import pytest
 
 from dashboards.questions.question import Question, questions
 from dashboards.texts.incident import incident_text
+from dashboards.trends.grafana import write_grafana
 from dashboards.trends.page import write_trends
+from dashboards.trends.superset import write_superset
 from dashboards.views import QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of
 from jobs.session.progress import silent
@@ -226,6 +230,26 @@ def test_the_page_over_time_draws_what_the_questions_answer(offset_lake: OffsetL
     assert drawn
 
 
+def test_exports_name_the_columns_that_the_questions_answer(offset_lake: OffsetLake, ask, tmp_path):
+    path = write_superset(offset_lake.lake, str(tmp_path), progress=silent)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name.split("/", 1)[1]: json.loads(archive.read(name)) for name in archive.namelist()}
+    for name, dataset in contents.items():
+        if name.startswith("datasets/"):
+            answer = offset_lake.lake.spark.table(f"{dataset['schema']}.{dataset['table_name']}")
+            assert [one["column_name"] for one in dataset["columns"]] == answer.columns
+            assert [one["type"].lower() for one in dataset["columns"]] == [kind for _, kind in answer.dtypes]
+    folder = Path(write_grafana(offset_lake.lake, str(tmp_path), progress=silent))
+    drawn: Counter[str] = Counter()
+    for made in folder.glob("*.json"):
+        cluster = json.loads(made.read_text())["title"].split(": ")[-1]
+        for row in json.loads((made.with_suffix("") / "unclean-elections.json").read_text()):
+            drawn[cluster] += row["value"]
+    unclean = Counter(row.cluster_id for row in ask("unclean-elections"))
+    assert drawn == {cluster: count for cluster, count in unclean.items() if cluster in drawn}
+    assert drawn
+
+
 def test_the_preferred_leaders_share(offset_lake: OffsetLake, ask):
     quiet = offset_lake.ids["quiet-0.8.2.2"]
     shares = offset_lake.lake.spark.sql(
@@ -290,7 +314,8 @@ def test_an_incident_is_explained_by_its_records(offset_lake: OffsetLake, ask):
     text, problem = incident_text(offset_lake.lake, worst.incident_id[:12])
     assert problem == ""
     assert worst.summary in text
-    assert "broker-" in text.splitlines()[4]  # the file of the record that shows the first event
+    assert "To do: Tell the owners of ledger" in text
+    assert "broker-" in text.split("\n\n")[-1].splitlines()[1]  # the file of the record that shows the first event
     assert incident_text(offset_lake.lake, "ffffffff")[0] == ""
 
 

@@ -129,11 +129,15 @@ def test_explanations_and_merged_lines(ask):
     assert "\\x1b[31mescape" in out
 
 
-@pytest.mark.parametrize("kind", ["html", "markdown", "trends"])
+@pytest.mark.parametrize("kind", ["html", "markdown", "trends", "grafana"])
 def test_reports_and_what_the_terminal_says_of_them(ask, tmp_path, kind):
     code, out, err = ask("report", "--out", str(tmp_path), "--format", kind)
     assert (code, is_shown(out), is_shown(err)) == (0, True, True), err
     (page,) = tmp_path.iterdir()
+    if kind == "grafana":
+        for data in page.rglob("*.json"):
+            assert is_shown(json.dumps(json.loads(data.read_text(encoding="utf-8")), ensure_ascii=False))
+        return
     written = page.read_text(encoding="utf-8")
     if kind == "markdown":
         assert is_shown(written)

@@ -14,6 +14,7 @@ from dashboards.sections.timelines.partitions import Assignment, Lane, Segment, 
 from dashboards.sections.timelines.topics import Topic
 from dashboards.sections.timelines.trouble import Count, CountedKind
 from dashboards.source import Limits
+from ingest.lake.tables.incidents import INCIDENT_EVENT_KINDS
 from ingest.lake.tables.shared import HARMS
 from tests.support.browser import Browser
 from tests.unit.dashboards.test_render import cluster, data, finding
@@ -58,9 +59,10 @@ def topic(number: int) -> Topic:
 
 
 def incident(number: int) -> Incident:
+    kinds = [INCIDENT_EVENT_KINDS[k % len(INCIDENT_EVENT_KINDS)] for k in range(50)]
     events = tuple(
-        Event(k * 1000.0, None, "election", SAYS.format(number, k), 20, tuple(f"orders.{k}-{p}" for p in range(20)))
-        for k in range(50)
+        Event(k * 1000.0, None, kind, SAYS.format(number, k), 20, tuple(f"orders.{k}-{p}" for p in range(20)), number)
+        for k, kind in enumerate(kinds)
     )
     summary = (SAYS * 6).format(number, 0)[:300]
     return Incident(f"{number:032x}", summary, "broker_absent", "high", HARMS[0], 0, None, 20, 40, 6e6, 1, 9, events)

@@ -114,11 +114,12 @@ def test_without_a_broker_that_was_away_nothing_is_made_up():
         "none",
     )
     found = replace(
-        effects("finding", 100, 100, 2, 0), broker_id=None, harms=("replicas_differ",), names=("R36 replica diverged",)
+        effects("finding", 100, 100, 2, 0), broker_id=None, harms=("replicas_differ",), names=("R36 replica_diverged",)
     )
     incident = incident_of([], [found], Totals())
     assert (incident.cause, incident.findings_count, incident.harm) == ("rule_broken", 2, "replicas_differ")
-    assert [event.description for event in events_of([], [], [found])] == ["2 findings: R36 replica diverged"]
+    (event,) = events_of([], [], [found])
+    assert (event.description, event.finding_types) == ("2 findings: R36 replica diverged", ("R36 replica_diverged",))
 
 
 def test_an_absence_that_did_nothing_is_an_incident_of_no_harm():

@@ -1,0 +1,1 @@
+"""The lake's tables and views by name in a catalog."""

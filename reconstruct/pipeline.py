@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from ingest.lake.changes import changed_clusters
-from ingest.lake.delta import Lake, OfClusters, PinnedLake
+from ingest.lake.delta import Lake, OfClusters, PinnedLake, side_by_side
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.kept import KEPT_TABLES
@@ -20,23 +20,23 @@ from reconstruct.offsets.spark.step import OFFSET_TABLES
 from reconstruct.partitions.spark.step import FOLDED_TABLES
 from reconstruct.steps import Run
 
-#: What a run does, in this order; each step reads of the lake what those before it wrote.
-STEPS: Final[tuple[tuple[str, Callable[[Run], None]], ...]] = (
-    ("writes to znodes", steps.write_znode_changes),
-    ("the metadata log", steps.write_metadata_changes),
-    ("clocks of the brokers, topics and their incarnations", steps.share_inputs),
-    ("typed events", steps.write_events),
-    ("controllers and brokers", steps.write_cluster_timelines),
-    ("quorums", steps.write_quorum_timelines),
-    ("requests of the controllers", steps.judge_requests),
-    ("timelines and findings of each partition", steps.fold_each_partition),
-    ("offsets of each replica", steps.bound_offsets),
-    ("checkpoint files of each broker", steps.judge_checkpoints),
-    ("records at risk", steps.weigh_risks),
-    ("audit and publication", steps.publish_gold),
-    ("what the next run goes on from", steps.keep_folds),
-    ("coverage", steps.write_coverage),
-    ("metrics of the run", steps.append_metrics),
+#: What a run does, in this order; each step reads of the lake what those before it wrote. Those of one line need
+#: nothing of each other and run side by side.
+STEPS: Final[tuple[tuple[str, tuple[Callable[[Run], None], ...]], ...]] = (
+    ("writes to znodes", (steps.write_znode_changes,)),
+    ("the metadata log", (steps.write_metadata_changes,)),
+    ("clocks of the brokers, topics and their incarnations", (steps.share_inputs,)),
+    ("typed events", (steps.write_events,)),
+    ("controllers and brokers; quorums", (steps.write_cluster_timelines, steps.write_quorum_timelines)),
+    ("requests of the controllers", (steps.judge_requests,)),
+    ("timelines and findings of each partition", (steps.fold_each_partition,)),
+    ("offsets of each replica", (steps.bound_offsets,)),
+    (
+        "checkpoint files of each broker; records at risk; coverage",
+        (steps.judge_checkpoints, steps.weigh_risks, steps.write_coverage),
+    ),
+    ("audit and publication", (steps.publish_gold,)),
+    ("what the next run goes on from; metrics of the run", (steps.keep_folds, steps.append_metrics)),
 )
 Progress = Callable[[str], None]
 
@@ -79,9 +79,9 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
     with staging(lake, run_id) as stage:
         concerned = lake if full else _of_what_is_new(lake, last, evidence)
         run = Run(concerned, stage, run_id, audit, last, evidence, full=full)
-        for name, step in STEPS:
+        for name, together in STEPS:
             progress(name)
-            step(run)
+            side_by_side(lambda step: step(run), together)
     made = (*FOLDED_TABLES, DIVERGENCES, *OFFSET_TABLES, PROPAGATION_DELAYS, RECORDS_AT_RISK)
     severities = lake.read(DIVERGENCES).groupBy("severity").count().collect()
     report = ReconstructReport(

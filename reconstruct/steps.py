@@ -91,14 +91,10 @@ def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
     clocks = stage.keep(clocks_of(printed, znodes), "clocks")
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
-    jumps, files = stage.keep(jumps_of_files(records), "jumps_of_files"), lake.read(b.INGESTED_FILES)
-    return Inputs(
-        clocks,
-        records,
-        jumps,
-        stage.keep(topic_incarnations(records, znodes, metadata, files, jumps), "incarnations"),
-        stage.keep(offset_statements(records), "offset_statements"),
-    )
+    made = (jumps_of_files(records), "jumps_of_files"), (offset_statements(records), "offset_statements")
+    jumps, statements = side_by_side(lambda rows: stage.keep(*rows), made)
+    incarnations = topic_incarnations(records, znodes, metadata, lake.read(b.INGESTED_FILES), jumps)
+    return Inputs(clocks, records, jumps, stage.keep(incarnations, "incarnations"), statements)
 
 
 class Run:

@@ -86,7 +86,8 @@ def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, 
 
 
 def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
-    """Have Spark's tasks write these rows of the table's columns, a file each. Raises as :func:`write_file` does."""
+    """Have Spark's tasks write these rows of the table's columns, a file each; rows that Spark's driver has are written
+    here. Raises as :func:`write_file` does."""
     broken = [
         F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(name))
         for name, condition in spec.constraints.items()
@@ -98,8 +99,19 @@ def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
             yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
 
     checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
+    if _is_local(checked):
+        return list(write_file(checked.toArrow().to_batches(), folder, spec, at))
     found = checked.mapInArrow(write, "name string, size bigint, modified_ms bigint, stats string").collect()
     return [NewFile(*row) for row in found]
+
+
+def _is_local(rows: DataFrame) -> bool:
+    """Whether the driver has the rows already: no task is needed to make them."""
+    query = rows._jdf.queryExecution()
+    leaves = query.analyzed().collectLeaves()
+    # only then: Spark optimises no plan twice for this
+    of_driver = leaves.size() == 1 and leaves.head().nodeName() == "LocalRelation"
+    return bool(of_driver and query.optimizedPlan().nodeName() == "LocalRelation")
 
 
 def commit_files(

@@ -83,7 +83,7 @@ class Writer:
             return []
         spark = self._lake.spark
         keys = [entry.key for entry in taken]
-        stored = written(self._lake, [spec for spec in _TABLES if self._holds_rows(spec)], keys)
+        stored = written(self._lake, self._tables_with_rows(), keys)
         grown = [entry for entry in taken if entry.action is Action.GROWN]
         # where several processes or channels write one file, any of its last records may go on
         resumed = self._resume([entry for entry in grown if not entry.owner.file.is_interleaved])
@@ -124,6 +124,9 @@ class Writer:
             self._lake.spark, items, rejected, lambda batches: write_file(batches, folder, spec, at)
         )
         self._lake.add(files, spec)
+
+    def _tables_with_rows(self) -> list[TableSpec]:
+        return [spec for spec in _TABLES if self._holds_rows(spec)]
 
     def _holds_rows(self, spec: TableSpec) -> bool:
         return bool(self._lake.read(spec).inputFiles())
@@ -198,12 +201,12 @@ class Writer:
         return rows.join(known, key, "left_anti").join(first, [*key, "file_id"], "left_semi")
 
     def _finish(self, taken: Sequence[Planned], are_forks: bool) -> list[dict[str, Any]]:
-        counts = written(self._lake, _TABLES, [entry.key for entry in taken])
+        counts = written(self._lake, self._tables_with_rows(), [entry.key for entry in taken])
         rows = []
         for entry in taken:
             source = SOURCE_OF_KIND.get(entry.owner.file.kind)
-            kept = counts[source.table.name].get(entry.key, _NOTHING) if source else _NOTHING
-            rejected = counts[REJECTED_RECORDS.name].get(entry.key, _NOTHING)
+            kept = counts.get(source.table.name, {}).get(entry.key, _NOTHING) if source else _NOTHING
+            rejected = counts.get(REJECTED_RECORDS.name, {}).get(entry.key, _NOTHING)
             if are_forks and kept.records + rejected.records == 0:
                 continue  # a shorter copy of a log that is known
             row = file_row(entry, kept, rejected, time_zone=self._time_zone, kafka_version=self._kafka_version)

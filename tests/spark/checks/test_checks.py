@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -416,15 +417,19 @@ def test_a_table_is_opened_with_the_rows_and_the_schema_that_delta_has(lake: Lak
     assert len(rows) == opened.rows.count()
 
 
-@pytest.mark.parametrize("by", ["tasks", "Spark"])
+@pytest.mark.parametrize("by", ["driver", "tasks", "Spark"])
 def test_most_damages_are_refused_as_they_are_written(lake: Lake, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the declared constraints stop at the door: the checks are for what came in another way."""
     if by == "Spark":
         monkeypatch.setattr("ingest.lake.delta.direct_folder", lambda *_: None)
+    elif by == "tasks":
+        monkeypatch.setattr("ingest.lake.direct._is_local", lambda _: False)
     for damage in ("NULL where none may be", "a word outside the vocabulary", "a file whose counts do not add up"):
         added = next(rows for name, rows, _ in DAMAGES if name == damage)
-        with pytest.raises(Exception, match=r"RowError" if by == "tasks" else r"DELTA_(VIOLATE_CONSTRAINT|NOT_NULL)"):
+        with pytest.raises(Exception) as refused:  # noqa: PT011
             write(lake, added)
+        words = r"DELTA_(VIOLATE_CONSTRAINT|NOT_NULL)" if by == "Spark" else "RowError"
+        assert re.search(words, f"{refused.type.__name__}: {refused.value}")
 
 
 def test_a_lake_without_tables_is_refused_in_a_sentence(spark, tmp_path: Path) -> None:

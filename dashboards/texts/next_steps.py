@@ -97,8 +97,8 @@ _ADVICE: Final = (
     _Advice(
         ("broker_died",),
         None,
-        "Find out why {brokers} died {times}: the kernel's log (out of memory), the JVM's crash file (hs_err_pid*.log),"
-        " the host or container.",
+        "Find out why {brokers} died (gone {times}): the kernel's log (out of memory), the JVM's crash file"
+        " (hs_err_pid*.log), the host or container.",
     ),
     _Advice(
         ("broker_halted",),

@@ -11,6 +11,7 @@ from ingest.capture import CaptureSummary
 from ingest.readers.log_dirs.names import METADATA_DIRECTORY
 from jobs.lab.machines.cluster import Cluster
 from jobs.lab.machines.kraft import FIRST_CONTROLLER, KraftCluster
+from jobs.lab.machines.migrating import MigratingCluster
 from jobs.lab.machines.releases import Release
 from jobs.lab.machines.with_zookeeper import ZooKeeperCluster
 from jobs.lab.recording import Recording
@@ -20,8 +21,8 @@ from jobs.lab.stage import Scenario, Stage
 @dataclass(frozen=True)
 class Played:
     """``capture`` is a folder of the captures' layout. ``truth`` holds what a reconstruction is measured against:
-    ``zk-version-2``, ZooKeeper's own transaction logs and snapshots, or each node's ``__cluster_metadata-0`` below
-    ``broker-N``. Both hold ``events.jsonl``."""
+    ``zk-version-2``, ZooKeeper's own transaction logs and snapshots, and each node's ``__cluster_metadata-0`` below
+    ``broker-N``, whichever there are. Both hold ``events.jsonl``."""
 
     scenario: Scenario
     release: Release
@@ -63,8 +64,8 @@ def play(
     truth.mkdir(parents=True)
     if isinstance(cluster, ZooKeeperCluster):
         shutil.copytree(cluster.zookeeper.transactions, truth / "zk-version-2")
-    else:
-        for node_id, node in cluster.nodes.items():
+    for node_id, node in cluster.nodes.items():
+        if (node.data / METADATA_DIRECTORY).is_dir():
             _keep_metadata(node.data / METADATA_DIRECTORY, truth / f"broker-{node_id}" / METADATA_DIRECTORY)
     for place in (capture, truth):
         shutil.copy(cluster.events.file, place / "events.jsonl")
@@ -83,7 +84,8 @@ def _cluster(
     brokers = scenario.broker_ids
     if not release.is_kraft:
         say(f"starting ZooKeeper and {len(brokers)} brokers of Kafka {release.version}")
-        return ZooKeeperCluster(release, files, brokers, scenario.settings, state_change_level, say)
+        made = MigratingCluster if scenario.migrates else ZooKeeperCluster
+        return made(release, files, brokers, scenario.settings, state_change_level, say)
     controllers = brokers
     if separate or scenario.needs_separate_controllers:
         controllers = [FIRST_CONTROLLER + number for number in range(len(brokers))]

@@ -27,7 +27,7 @@ class Scenario:
     ``kraft`` is None where it plays with and without ZooKeeper, else only so; it plays on releases since ``since`` and
     before ``before``. ``needs_separate_controllers``: it ends most of the brokers, and a quorum is to go on. With
     ``spare_controllers`` the quorum's voters are dynamic, and these are none yet. ``directories`` is how many log
-    directories each node has.
+    directories each node has. ``migrates``: its cluster begins with ZooKeeper and leaves it.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Scenario:
     needs_separate_controllers: bool = False
     spare_controllers: int = 0
     directories: int = 1
+    migrates: bool = False
 
     def file_name(self, release: Release) -> str:
         """``lost_disk-3.9.1``: the name of its capture's folder."""

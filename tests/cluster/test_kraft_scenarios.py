@@ -28,8 +28,12 @@ from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.quorum.timeline import quorum_timeline
 from tests.cluster.conftest import Player
 from tests.cluster.dump_log import differing_from_kafka
+from tests.support.captures.text import CaptureText
+from tests.support.kraft_logs import misread
 from tests.support.kraft_partitions import history_of
+from tests.support.lakes.kraft import Recorded
 from tests.support.metadata_log import cluster_log, log_of
+from tests.support.truth.offsets import bounds_of, measure, read_evidence
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -43,9 +47,9 @@ LEAST_KNOWN: Final = 0.98
 ON_RELEASES_BETWEEN: Final = ("reassignment", "unclean-election", "controller-failover", "quorum-outage")
 LINE: Final = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$]+)\)", re.ASCII)
 #: What a scenario is played for.
-BROUGHT_ABOUT: Final = {("unclean-election", "R08")}
+BROUGHT_ABOUT: Final = {("unclean-election", "R08"), ("lifecycle", "R08")}
 #: The quorum has another leader, in a later epoch, at their end.
-CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage", "voters")
+CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage", "voters", "lifecycle")
 #: Since then a leader that lost its majority resigns (KAFKA-15489): before, it may lead on when the others are back.
 LEADERS_RESIGN_SINCE: Final = (3, 7)
 
@@ -71,6 +75,7 @@ def problems(played: Played) -> list[str]:
         *not_known(played),
         *not_as_decided(played),
         *not_as_kafka_says(played),
+        *not_by_logs_alone(played),
     ]
 
 
@@ -179,6 +184,13 @@ def not_as_decided(played: Played) -> list[str]:
         for finding in one.findings
         if finding.severity != "info" and (played.scenario.name, finding.rule_id) not in BROUGHT_ABOUT
     ]
+
+
+def not_by_logs_alone(played: Played) -> list[str]:
+    """What the nodes' logs alone are misread to say, and answers of brokers outside of the bounds of offsets."""
+    found = misread(CaptureText.read(played.capture), Recorded(played.truth))
+    probes = measure(played.capture, bounds_of(read_evidence(played.capture)))
+    return found + [f"{probe} is not in [{low:g}, {high:g}]" for probe, low, high in probes.outside]
 
 
 def _values(state: PartitionState | LeaderAndIsrState) -> tuple[Any, ...]:

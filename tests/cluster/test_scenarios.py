@@ -41,7 +41,7 @@ MATRIX: Final = [
     )
     for release in (*RELEASES, *BETWEEN)
     for name, scenario in SCENARIOS.items()
-    if scenario.plays_on(release) and (release in RELEASES or name in ON_RELEASES_BETWEEN)
+    if scenario.plays_on(release) and not scenario.migrates and (release in RELEASES or name in ON_RELEASES_BETWEEN)
 ]
 
 

@@ -95,5 +95,7 @@ def _log(folder: Path) -> tuple[ClusterLog, dict[str, list[LogRow]]]:
 
 @cache
 def _operations(folder: Path) -> tuple[Operation, ...]:
-    files = sorted((folder / "zookeeper").glob("log.*.xz"))
-    return tuple(one for file in files for one in operations([lzma.decompress(file.read_bytes())]))
+    """Of a recording among the tests' data, or of the truth of a play."""
+    packed = [lzma.decompress(file.read_bytes()) for file in sorted((folder / "zookeeper").glob("log.*.xz"))]
+    files = packed or [file.read_bytes() for file in sorted((folder / "zk-version-2").glob("log.*"))]
+    return tuple(one for file in files for one in operations([file]))

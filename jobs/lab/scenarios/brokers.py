@@ -88,12 +88,17 @@ def preferred_election(stage: Stage) -> None:
         stage.cluster.start(restarted)
         stage.cluster.wait_for_full_isr()
         stage.recording.wait_for_rounds(2)
-        stage.say("electing the preferred leaders")
-        stage.note("preferred_election", partitions=[list(partition) for partition in orders])
-        stage.admin.elect_preferred(orders)
-        wait_for("the preferred election is done", lambda: not stage.admin.is_electing_preferred())
-        for partition in orders:
-            stage.wait_for_leader(partition, ORDERS[partition[1]][:1])
+        elect_the_preferred(stage, orders)
+
+
+def elect_the_preferred(stage: Stage, orders: list[Partition]) -> None:
+    """Of the topic that :meth:`Stage.busy` makes."""
+    stage.say("electing the preferred leaders")
+    stage.note("preferred_election", partitions=[list(partition) for partition in orders])
+    stage.admin.elect_preferred(orders)
+    wait_for("the preferred election is done", lambda: not stage.admin.is_electing_preferred())
+    for partition in orders:
+        stage.wait_for_leader(partition, ORDERS[partition[1]][:1])
 
 
 def unclean_election(stage: Stage) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from jobs.lab.admin import Partition
+from jobs.lab.load import Load
 from jobs.lab.scenarios.brokers import not_the_controller
 from jobs.lab.stage import ORDERS, Stage
 from jobs.lab.waiting import NeverHappened, wait_for
@@ -61,22 +62,26 @@ def directory_failure(stage: Stage) -> None:
     """One of a broker's two log directories fails while it runs: what it holds there is led by others, and the broker
     serves on with the other one; it is started again with both."""
     with stage.busy() as (orders, load):
-        broker = not_the_controller(stage)
-        directory = stage.cluster.brokers[broker].directories[-1]
-        lost = [(topic, number) for topic, number in orders if (directory / f"{topic}-{number}").exists()]
-        stage.say(f"a log directory of broker {broker} fails")
-        stage.note("directory_failed", broker=broker, lost=[list(partition) for partition in lost])
-        stage.cluster.brokers[broker].fail_directory(-1)
-        others = [other for other in stage.cluster.brokers if other != broker]
-        for partition in lost:
-            stage.wait_for_leader(partition, others)
-            stage.wait_for_isr(partition, others)
-        stage.let_run(load)
-        stage.cluster.stop(broker)
-        stage.cluster.brokers[broker].repair_directory(-1)
-        stage.note("directory_repaired", broker=broker)
-        stage.cluster.start(broker)
-        stage.cluster.wait_for_full_isr()
+        lose_a_directory(stage, not_the_controller(stage), orders, load)
+
+
+def lose_a_directory(stage: Stage, broker: int, partitions: Sequence[Partition], load: Load) -> None:
+    """Until others lead what is in it, the broker was stopped, and it is back with all its directories."""
+    directory = stage.cluster.brokers[broker].directories[-1]
+    lost = [(topic, number) for topic, number in partitions if (directory / f"{topic}-{number}").exists()]
+    stage.say(f"a log directory of broker {broker} fails")
+    stage.note("directory_failed", broker=broker, lost=[list(partition) for partition in lost])
+    stage.cluster.brokers[broker].fail_directory(-1)
+    others = [other for other in stage.cluster.brokers if other != broker]
+    for partition in lost:
+        stage.wait_for_leader(partition, others)
+        stage.wait_for_isr(partition, others)
+    stage.let_run(load)
+    stage.cluster.stop(broker)
+    stage.cluster.brokers[broker].repair_directory(-1)
+    stage.note("directory_repaired", broker=broker)
+    stage.cluster.start(broker)
+    stage.cluster.wait_for_full_isr()
 
 
 def _die_and_return_without(stage: Stage, lose: Callable[[int], None]) -> None:

@@ -81,12 +81,20 @@ def deletion_with_a_dead_broker(stage: Stage) -> None:
         living = [broker for broker in (1, 2, 3) if broker != dead]
         for partition in orders:
             stage.wait_for_leader(partition, living)
-        stage.say("deleting topic doomed")
-        stage.note("delete_topic", topic="doomed")
-        stage.admin.delete_topic("doomed")
+        ask_to_delete(stage, "doomed")
         stage.let_run(load)
         stage.cluster.start(dead)
-        wait_for("the topic doomed is gone", lambda: "doomed" not in stage.admin.topics())
-        stage.note("topic_gone", topic="doomed")
+        wait_until_deleted(stage, "doomed")
         stage.cluster.wait_for_full_isr()
         stage.let_run(load)
+
+
+def ask_to_delete(stage: Stage, topic: str) -> None:
+    stage.say(f"deleting topic {topic}")
+    stage.note("delete_topic", topic=topic)
+    stage.admin.delete_topic(topic)
+
+
+def wait_until_deleted(stage: Stage, topic: str) -> None:
+    wait_for(f"the topic {topic} is gone", lambda: topic not in stage.admin.topics())
+    stage.note("topic_gone", topic=topic)

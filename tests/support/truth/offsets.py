@@ -159,15 +159,19 @@ def _checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, Offs
     """Every copy, made before the next round of the capture; of the last one that lasts as long as the longest round in
     which this broker's checkpoints were copied with an entry. One whose content is not the copy's before was written
     between the two."""
-    copies = [(path.parent.name, int(path.name), path.read_bytes()) for path in broker.glob("checkpoints/*/*")]
+    files = [path for path in (broker / "checkpoints").rglob("*-checkpoint/*") if path.is_file()]
+    copies = [(path.parent, int(path.name), path.read_bytes()) for path in files]
     rounds = sorted({at for _, at, _ in copies} | {int(path.stem) for path in broker.parent.glob("znodes/*.jsonl")})
     filled = {at for _, at, content in copies if _entries(content)}
     longest = max((end - start for start, end in pairwise(rounds) if start in filled), default=0)
     if not longest:
         return
-    for file, kind in _KINDS.items():
+    # of several log directories each has its own
+    for folder in sorted({folder for folder, _, _ in copies if folder.name in _KINDS}):
+        file, kind = folder.name, _KINDS[folder.name]
+        name = folder.relative_to(broker.parent)
         before: tuple[int, bytes] | None = None
-        for round_ms, content in sorted((at, content) for of_file, at, content in copies if of_file == file):
+        for round_ms, content in sorted((at, content) for of_file, at, content in copies if of_file == folder):
             at, later = round_ms * 1000, bisect_right(rounds, round_ms)
             until = (rounds[later] if later < len(rounds) else round_ms + longest) * 1000
             changed = before is not None and before[1] != content
@@ -182,7 +186,7 @@ def _checkpoints(broker: Path, broker_id: int) -> Iterator[tuple[Partition, Offs
                         until,
                         source=file.replace("-", "_"),
                         written_after=before[0] if changed and before is not None else None,
-                        evidence_id=f"{broker.name}/{file}/{round_ms}",
+                        evidence_id=f"{name}/{round_ms}",
                     ),
                 )
             before = (at, content)

@@ -137,6 +137,12 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "added_fetchers": Kind(r".*?", fields=server_values.added_fetchers, is_long=True),
     "leadership": Kind(r".+?", fields=structs.partition_struct),
+    # of a KRaft controller: t-0 with topic ID Fk3SYnmFQoGlW6AtDmbJzw; isr: [1, 2] -> [1], partitionEpoch: 0 -> 1
+    "described_partition": Kind(
+        r".+?",
+        fields=searched(r"\A(?P<topic>[\w.-]+)-(?P<partition_id>\d+) with topic ID (?P<topic_id>[\w-]{22})\Z"),
+    ),
+    "partition_changes": Kind(r".+?", fields=structs.partition_changes),
     "topic_partition": Kind(_TOPIC_PARTITION_GROUPS),
     # Partition.toString of 0.8.1
     "partition_description": Kind(

@@ -114,6 +114,23 @@ def named_values(text: str) -> Fields:
     return fields
 
 
+_CHANGE: Final = re.compile(r"\b(\w+): (\[[^\]]*\]|[^\s,]+) -> (\[[^\]]*\]|[^\s,]+)", re.ASCII)
+
+
+def partition_changes(text: str) -> Fields:
+    """``isr: [1, 2] -> [1], leader: 2 -> 1, leaderEpoch: 3 -> 4, partitionEpoch: 5 -> 6`` of KRaft's
+    ``PartitionRegistration.diff``: what each became, and ``old_isr``."""
+    fields: dict[str, str] = {}
+    for name, before, after in _CHANGE.findall(text):
+        ours = _STRUCT_NAMES.get(name)
+        if ours is not None:
+            fields[ours] = ids(after) if ours in _LIST_FIELDS else after
+        if ours == "isr":
+            fields["old_isr"] = ids(before)
+    _spell_recovery_state(fields)
+    return fields
+
+
 def previous_assignment(text: str) -> Fields:
     """``ReplicaAssignment(...)`` that is being replaced: ``previous_replicas`` ..."""
     return {f"previous_{name}": value for name, value in named_values(text).items()}

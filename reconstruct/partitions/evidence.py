@@ -52,6 +52,7 @@ class Evidence:
     leader_epoch: int | None = None
     isr: tuple[int, ...] | None = None
     old_isr: tuple[int, ...] | None = None
+    topic_id: str | None = None
     partition_epoch: int | None = None
     leader_recovery_state: int | None = None
     elr: tuple[int, ...] | None = None

@@ -26,14 +26,17 @@ from reconstruct.model.versions import (
     VersionRange,
 )
 from reconstruct.partitions.decided_chain import DecidedEntry, add_implied_removals, states_of_epoch
-from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence, in_order
+from reconstruct.partitions.evidence import Evidence, in_order
 from reconstruct.partitions.sightings import (
     LEADER_SIDE,
+    OF_A_RECORD,
     WRITTEN_FOR_LEADER,
     Rank,
     Sighting,
     direct_sightings,
     leader_side_sightings,
+    sightings_of_changes,
+    without_other_topics,
 )
 from reconstruct.time.intervals import Change
 
@@ -65,10 +68,11 @@ class LeaderAndIsrHistory:
 
 def reconstruct_leader_and_isr(evidence: Iterable[Evidence], version: VersionRange) -> LeaderAndIsrHistory:
     """The states of one partition incarnation, from all its evidence in any order."""
-    facts = in_order(evidence)
+    facts = without_other_topics(in_order(evidence))
     discarded: list[tuple[Sighting, str]] = []
     sightings = direct_sightings(facts)
     sightings += leader_side_sightings(facts, sightings, version, discarded)
+    sightings += sightings_of_changes(facts, sightings)
     sightings.sort(key=lambda s: (s.leader_epoch, s.fact.order))
     epochs: dict[int, list[Sighting]] = {}
     for sighting in sightings:
@@ -142,7 +146,7 @@ def _written_by(
     ranks = {s.rank for s in entry.sightings}
     if ranks & set(LEADER_SIDE) or any(s.fact.kind in WRITTEN_FOR_LEADER for s in entry.sightings):
         return "leader"
-    if entry.best.fact.kind == METADATA_PARTITION and not is_first:
+    if entry.best.fact.kind in OF_A_RECORD and not is_first:
         return None  # an AlterPartition of the leader, or a step of the controller: the record does not tell
     if not is_first:
         return "leader"

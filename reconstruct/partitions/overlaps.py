@@ -12,7 +12,7 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
-from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence
 from reconstruct.partitions.roles import FOLLOWER, LEADER, Role
 from reconstruct.time.intervals import Interval
 
@@ -20,6 +20,13 @@ BECAME_FOLLOWER: Final = "became_follower"
 ELECTED_AGAIN: Final = "elected_again"
 REPLICA_STOPPED: Final = "replica_stopped"
 PROCESS_ENDED: Final = "process_ended"
+_SAYS_ITS_ROLE: Final = (
+    EventType.LEADER_EPOCH_STARTED,
+    EventType.BECOME_LEADER_SKIPPED,
+    EventType.BECOME_FOLLOWER_SKIPPED,
+)
+#: Within so long of removing fetchers a broker says what it does from then on: µs.
+_AT_ONCE_US: Final = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ def leadership_overlaps(
         if interval.value.role == LEADER and interval.value.leader_epoch is not None
     ]
     found: dict[tuple[int, int], LeadershipOverlap] = {}
+    is_of_quorum = any(fact.kind == METADATA_PARTITION for fact in facts)
     for deposed, old, following in led:
         later = [
             (new.value.leader_epoch or 0, leader, new)
@@ -69,12 +77,17 @@ def leadership_overlaps(
             continue
         epoch, leader, new = min(begun, key=lambda entry: (entry[0], entry[2].start, entry[1]))
         start = max(new.start, old.start)
+        stopped = _given_up_at(deposed, old, facts) if is_of_quorum else None
+        if stopped is not None and stopped <= start:
+            continue
         ended_by = _ended_by(following, {record_id for _, record_id in cluster.process_starts.get(deposed, ())})
         if not _is_alive_after(deposed, start, old.end, facts, ended_by):
             continue
         evidence = (*new.evidence, *old.evidence, *(following.evidence if following is not None else ()))
         old_epoch = old.value.leader_epoch or 0
         end = _shut_down_at(cluster, deposed, start, old.end) if ended_by == PROCESS_ENDED else old.end
+        if stopped is not None:
+            end, ended_by = stopped, REPLICA_STOPPED
         overlap = LeadershipOverlap(
             deposed, old_epoch, leader, epoch, start, end, ended_by, tuple(dict.fromkeys(evidence))
         )
@@ -90,6 +103,15 @@ def _ended_by(following: Interval[Role] | None, restarts: Set[str]) -> str | Non
     if following.value.role == LEADER:
         return ELECTED_AGAIN
     return PROCESS_ENDED if restarts & set(following.evidence) else REPLICA_STOPPED
+
+
+def _given_up_at(broker_id: int, led: Interval[Role], facts: Sequence[Evidence]) -> int | None:
+    """When a KRaft broker stopped leading without a word of it, as one that is assigned no more or has lost the log
+    directory: it removes the fetchers of what changed and says at once whom it leads or follows, as long as it does."""
+    own = [fact for fact in facts if fact.broker_id == broker_id]
+    said = [fact.at for fact in own if fact.kind in _SAYS_ITS_ROLE]
+    removed = (fact.at for fact in own if fact.kind == EventType.FETCHER_REMOVED and led.holds_at(fact.at))
+    return min((at for at in removed if not any(at <= told <= at + _AT_ONCE_US for told in said)), default=None)
 
 
 def _shut_down_at(cluster: ClusterView, broker_id: int, start: int, restart: int | None) -> int | None:

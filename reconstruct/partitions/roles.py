@@ -36,7 +36,7 @@ _OF_ONE_REQUEST: Final = frozenset(
     {EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_AND_ISR_IGNORED, *_TRANSITION_DONE}
 )
 #: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
-_SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16"})
+_SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16", "SC-KR-01", "SC-KR-03"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,24 @@ RANKS: Final = {
     EventType.LEADER_AND_ISR_RECEIVED: Rank.RECEIVED,
     EventType.METADATA_CACHED: Rank.RECEIVED,
     EventType.LEADER_EPOCH_STARTED: Rank.RECEIVED,
+    EventType.BECOME_LEADER_SKIPPED: Rank.RECEIVED,  # KRaft: with the state that the broker had learned of
+    EventType.BECOME_FOLLOWER_SKIPPED: Rank.RECEIVED,
+    # KRaft: when it has replayed the record, as each controller does, at its start all that it has
+    EventType.PARTITION_CREATED: Rank.RECEIVED,
+    EventType.PARTITION_CHANGED: Rank.RECEIVED,
 }
 LEADER_SIDE: Final = (Rank.COMMITTED, Rank.PROPOSED)
 #: Lines of a broker's own log that show when it learned that it leads.
 _LEADERSHIP_RECEIVED: Final = (EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_EPOCH_STARTED)
 #: A controller's lines about writes that the leader asked for.
 WRITTEN_FOR_LEADER: Final = ("isr_update_committed_for_leader", EventType.REASSIGNMENT_ISR_CHANGE)
+#: What tells of a record of a quorum's metadata log, but not for whom it was written.
+OF_A_RECORD: Final = (
+    METADATA_PARTITION,
+    EventType.PARTITION_CHANGED,
+    EventType.BECOME_LEADER_SKIPPED,
+    EventType.BECOME_FOLLOWER_SKIPPED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,43 @@ def direct_sightings(facts: Sequence[Evidence]) -> list[Sighting]:
         if leader == LEADER_DURING_DELETE or leader is None:
             continue
         result.append(Sighting(fact, rank, leader, fact.leader_epoch, fact.isr))
+    return result
+
+
+def without_other_topics(facts: Sequence[Evidence]) -> list[Evidence]:
+    """Without a KRaft controller's lines about another topic of the name: at its start it replays all records, those of
+    topics that were deleted too. Which id the topic has, its replicas' lines say."""
+    ids = {f.topic_id for f in facts if f.kind == EventType.LEADER_EPOCH_STARTED and f.topic_id is not None}
+    return [
+        f
+        for f in facts
+        if f.kind not in (EventType.PARTITION_CREATED, EventType.PARTITION_CHANGED) or not ids or f.topic_id in ids
+    ]
+
+
+def sightings_of_changes(facts: Sequence[Evidence], known: Sequence[Sighting]) -> list[Sighting]:
+    """What a KRaft controller logs of a change names what became another: the rest is as the partition epoch before
+    has it, where that is known."""
+    states: dict[int, Sighting] = {}
+    for sighting in sorted(known, key=Sighting.strength):
+        if sighting.partition_epoch is not None:
+            states.setdefault(sighting.partition_epoch, sighting)
+    result = []
+    changes = [f for f in facts if f.kind == EventType.PARTITION_CHANGED and f.partition_epoch is not None]
+    for fact in sorted(changes, key=lambda f: (f.partition_epoch or 0, f.order)):
+        assert fact.partition_epoch is not None
+        before = states.get(fact.partition_epoch - 1)
+        if before is None or (fact.leader_epoch is not None and fact.isr is not None and fact.leader is not None):
+            continue
+        changed = Sighting(
+            fact,
+            RANKS[fact.kind],
+            before.leader if fact.leader is None else fact.leader,
+            before.leader_epoch if fact.leader_epoch is None else fact.leader_epoch,
+            before.isr if fact.isr is None else fact.isr,
+        )
+        states.setdefault(fact.partition_epoch, changed)
+        result.append(changed)
     return result
 
 

@@ -65,6 +65,8 @@ REPLICATION_KINDS: Final = (
 CONTROLLER_KINDS: Final = (
     EventType.ISR_SHRUNK_BY_CONTROLLER,
     EventType.ISR_UPDATE_COMMITTED,
+    EventType.PARTITION_CHANGED,
+    EventType.PARTITION_CREATED,
     EventType.REASSIGNMENT_ISR_CHANGE,
     EventType.REASSIGNMENT_ASSIGNMENT_UPDATED,
     EventType.UNCLEAN_LEADER_SELECTED,
@@ -133,6 +135,7 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "offset": F.col("byte_offset"),
         "source_kind": F.lit(source_kind),
         "role": text_field("role"),
+        "topic_id": text_field("topic_id"),
         "out_of_sync": text_field("out_of_sync"),
         "logged_at": F.when(text_field("out_of_sync").isNotNull(), F.unix_micros("event_time")),
         "broker_id": speaker(),

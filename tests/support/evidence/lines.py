@@ -30,7 +30,7 @@ _NUMBERS: Final = (
     "fetcher_id",
 )
 _LISTS: Final = ("old_isr", "replicas", "adding_replicas", "removing_replicas", "to_broker_ids")
-_TEXTS: Final = ("from_state", "to_state", "role", "out_of_sync")
+_TEXTS: Final = ("topic_id", "from_state", "to_state", "role", "out_of_sync")
 #: Other names of a field of the evidence, which count where the message has them.
 _OTHER_NAMES: Final = {
     "controller_epoch": "request_controller_epoch",

@@ -143,6 +143,61 @@ CASES = [
             "is_new": "false",
         },
     ),
+    (
+        "state.change.logger",
+        "[Broker id=1] Skipped the become-leader state change for ledger-1 with topic id Some(7-OldYJIS5GFzfXO2-Cu9A),"
+        " partition registration PartitionRegistration(replicas=[1, 2], directories=[k2lcu5IZtQyp8ZgwE4jzHQ,"
+        " ZPWkfT0M1n51_fgwwKomIw], isr=[1, 2], removingReplicas=[], addingReplicas=[], elr=[], lastKnownElr=[],"
+        " leader=2, leaderRecoveryState=RECOVERED, leaderEpoch=2, partitionEpoch=4) and isNew=false since the leader is"
+        " already at a newer partition epoch 5.",
+        "become_leader_skipped",
+        {"isr": "1,2", "leader_epoch": "2", "partition_epoch": "4", "known_partition_epoch": "5"},
+    ),
+    (
+        "org.apache.kafka.controller.ReplicationControlManager",
+        "[QuorumController id=101] partition change for safe-0 with topic ID 9PVHpHAqRbqY5wwrVc3nQw: isr: [1] -> [],"
+        " leader: 1 -> -1, leaderEpoch: 0 -> 1, elr: [] -> [1], lastKnownElr: [] -> [1], partitionEpoch: 1 -> 2",
+        "partition_changed",
+        {
+            "controller_id": "101",
+            "topic": "safe",
+            "partition_id": "0",
+            "topic_id": "9PVHpHAqRbqY5wwrVc3nQw",
+            "isr": "",
+            "old_isr": "1",
+            "leader": "-1",
+            "leader_epoch": "1",
+            "elr": "1",
+            "last_known_elr": "1",
+            "partition_epoch": "2",
+        },
+    ),
+    (
+        "org.apache.kafka.controller.ReplicationControlManager",
+        "[QuorumController id=101] UNCLEAN partition change for safe-0 with topic ID 9PVHpHAqRbqY5wwrVc3nQw: isr: [] ->"
+        " [1], leader: -1 -> 1, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 1 -> 2, lastKnownElr: [1] ->"
+        " [], partitionEpoch: 3 -> 4",
+        "partition_changed",
+        {"isr": "1", "leader": "1", "leader_recovery_state": "1", "leader_epoch": "2", "partition_epoch": "4"},
+    ),
+    (
+        "org.apache.kafka.controller.ReplicationControlManager",
+        "[QuorumController id=101] Replayed PartitionRecord for new partition safe-0 with topic ID"
+        " 9PVHpHAqRbqY5wwrVc3nQw and PartitionRegistration(replicas=[1, 2], directories=[x5L2BP9C1L9pru087-s9yQ,"
+        " m2Sls_VTsbr8DFjKZWeLtg], isr=[1, 2], removingReplicas=[], addingReplicas=[], elr=[], lastKnownElr=[],"
+        " leader=1, leaderRecoveryState=RECOVERED, leaderEpoch=0, partitionEpoch=0).",
+        "partition_created",
+        {
+            "topic": "safe",
+            "partition_id": "0",
+            "topic_id": "9PVHpHAqRbqY5wwrVc3nQw",
+            "replicas": "1,2",
+            "isr": "1,2",
+            "leader": "1",
+            "leader_epoch": "0",
+            "partition_epoch": "0",
+        },
+    ),
 ]
 
 

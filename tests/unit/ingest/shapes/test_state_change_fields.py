@@ -245,6 +245,13 @@ STATE_CHANGE = [
         "migration",
         {"added_broker_ids": "4", "deleted_broker_ids": ""},
     ),
+    (
+        "Adding brokers Set(3 : (EndPoint(127.0.0.1,21063,ListenerName(PLAINTEXT),PLAINTEXT)) : null : Features{}),"
+        " removing brokers Set(1 : (EndPoint(127.0.0.1,21061,ListenerName(PLAINTEXT),PLAINTEXT)) : null : Features{},"
+        " 2 : (EndPoint(127.0.0.1,21062,ListenerName(PLAINTEXT),PLAINTEXT)) : null : Features{}).",
+        "migration",
+        {"added_broker_ids": "3", "deleted_broker_ids": "1,2"},
+    ),
 ]
 
 

@@ -224,3 +224,52 @@ def test_the_order_of_the_input_changes_nothing(seed: int) -> None:
     expected = reconstruct_leader_and_isr(rows, OLD)
     random.Random(seed).shuffle(rows)
     assert reconstruct_leader_and_isr(rows, OLD) == expected
+
+
+def test_what_a_quorum_s_controllers_log_of_changes_is_read_one_after_the_other() -> None:
+    table = """
+        at | kind              | epoch | leader | isr | version | source
+        10 | partition_created | 0     | 1      | 1,2 | 0       | controller_log
+        11 | partition_created | 0     | 1      | 1,2 | 0       | controller_log
+        20 | partition_changed |       |        | 1   | 1       | controller_log
+        30 | partition_changed | 1     | -1     | []  | 2       | controller_log
+        50 | partition_changed | 3     | 2      | 2   | 5       | controller_log
+        60 | partition_changed |       |        | 1,2 | 6       | controller_log
+        70 | partition_changed |       |        | 1   | 9       | controller_log
+        """
+    history = reconstruct_leader_and_isr(facts(table), NEW)
+    intervals = close_intervals(history.changes)
+    assert [(shown(one.value), one.value.partition_epoch, one.start) for one in intervals] == [
+        ("1/0 [1, 2]", 0, 10_000),
+        ("1/0 [1]", 1, 20_000),
+        ("-1/1 []", 2, 30_000),
+        ("2/3 [2]", 5, 50_000),
+        ("2/3 [1, 2]", 6, 60_000),
+    ]  # nothing is known of version 8: what 9 left as it was is not known
+    assert {one.inferred_from for one in intervals} == {"request_sent"}
+    assert [one.value.written_by for one in intervals] == ["controller", None, "controller", None, None]
+
+
+def test_what_a_broker_skips_it_had_learned_of() -> None:
+    assert states(
+        """
+        at | kind                    | broker | role   | leader | epoch | isr | version
+        10 | leader_epoch_started    | 1      | leader |        | 0     | 1,2 | 0
+        20 | become_leader_skipped   | 1      |        | 1      | 0     | 1   | 1
+        30 | become_follower_skipped | 2      |        | -1     | 1     | []  | 3
+        """,
+        NEW,
+    ) == ["1/0 [1, 2]", "1/0 [1]", "-1/1 []"]
+
+
+def test_records_that_a_controller_replays_of_a_deleted_topic_are_of_another() -> None:
+    assert states(
+        """
+        at | kind                 | broker | role   | leader | epoch | isr | version | topic_id | source
+        10 | leader_epoch_started | 1      | leader |        | 0     | 1,2 | 0       | new      | state_change_log
+        20 | partition_created    |        |        | 3      | 0     | 3   | 0       | old      | controller_log
+        21 | partition_changed    |        |        | 2      | 4     | 2   | 7       | old      | controller_log
+        22 | partition_created    |        |        | 1      | 0     | 1,2 | 0       | new      | controller_log
+        """,
+        NEW,
+    ) == ["1/0 [1, 2]"]

@@ -86,10 +86,11 @@ class Inputs:
     statements: DataFrame
 
 
-def shared_inputs(lake: Lake, stage: Staging) -> Inputs:
-    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written."""
+def shared_inputs(lake: Lake, stage: Staging, of_clusters: Mapping[str, Migration] | None = None) -> Inputs:
+    """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``of_clusters``
+    are those that left ZooKeeper."""
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
-    clocks = stage.keep(clocks_of(printed, znodes), "clocks")
+    clocks = stage.keep(clocks_of(printed, before_take_over(znodes, of_clusters or {}), metadata), "clocks")
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
     made = (jumps_of_files(records), "jumps_of_files"), (offset_statements(records), "offset_statements")
     jumps, statements = side_by_side(lambda rows: stage.keep(*rows), made)
@@ -197,7 +198,7 @@ def _judge_migrations(run: Run) -> None:
 
 def share_inputs(run: Run) -> None:
     """Clocks, corrected records and incarnations: made once, for all steps."""
-    run.inputs = shared_inputs(run.lake, run.stage)
+    run.inputs = shared_inputs(run.lake, run.stage, run.migrations)
 
 
 def write_events(run: Run) -> None:

@@ -1,9 +1,11 @@
 """Causal pairs: which line of one clock must have come before which line, or write, of another, by the rules of Kafka.
 
 Each rule names what comes first, what follows, and the key that ties the two. A record leaves marks (:func:`log_marks`,
-:func:`znode_marks`). Two marks of one key are a pair (:mod:`reconstruct.clocks.spark.evidence`) where nothing else can
-have been meant: the side that must be one record is one record. ZooKeeper gives a write its time when its leader
-prepares the transaction, before anyone learns of it; a line that announces a write is printed before it is asked for.
+:func:`znode_marks`, :func:`record_marks`). Two marks of one key are a pair (:mod:`reconstruct.clocks.spark.evidence`)
+where nothing else can have been meant: the side that must be one record is one record. ZooKeeper gives a write its time
+when its leader prepares the transaction, before anyone learns of it; a line that announces a write is printed before it
+is asked for. The active controller of a KRaft quorum gives a record its time when it appends it: the records' clock
+stands in the place of ZooKeeper's.
 """
 
 from __future__ import annotations
@@ -43,11 +45,14 @@ class PairRule:
 RULES: Final[Mapping[str, PairRule]] = {
     rule.name: rule
     for rule in (
-        PairRule("state_written_before_shown", "0.9 to 3.9", "lines print the version that the write got", False, True),
+        PairRule("state_written_before_shown", "0.9 to 4.3", "lines print the version that the write got", False, True),
         PairRule("epoch_opened_before_shown", "0.8 to 3.9", "R10: only a controller's write raises it", False, True),
-        PairRule("isr_proposed_before_written", "0.8 to 3.9", "Partition.maybeExpandIsr, maybeShrinkIsr"),
-        PairRule("registering_before_registered", "0.8 to 3.9", "KafkaZkClient.registerBroker; czxid since 2.2"),
-        PairRule("registered_before_logged", "0.8 to 3.9", "KafkaZkClient.registerBroker; czxid since 2.2"),
+        PairRule("isr_proposed_before_written", "0.8 to 4.3", "Partition.maybeExpandIsr, maybeShrinkIsr"),
+        PairRule(
+            "registering_before_registered", "0.8 to 4.3", "KafkaZkClient.registerBroker; czxid since 2.2; KIP-631"
+        ),
+        PairRule("registered_before_logged", "0.8 to 4.3", "KafkaZkClient.registerBroker; czxid since 2.2; KIP-631"),
+        PairRule("registered_before_replayed", "4.0 to 4.3", "ClusterControlManager.replay; KIP-919", False, True),
         PairRule("controller_epoch_written_before_logged", "0.8 to 3.9", "KafkaController.elect", False, True),
         PairRule("controller_epoch_read_before_written", "0.8 to 2.0", "KafkaController.onControllerFailover"),
         PairRule("decided_before_next_decision", "1.1 to 3.9", "one thread decides and writes; R12", False, False),
@@ -73,6 +78,8 @@ SHOWN: Final = frozenset(
         EventType.LEADER_EPOCH_STARTED,
         EventType.LEADER_EPOCH_UPDATED,
         EventType.ISR_UPDATE_COMMITTED,
+        EventType.PARTITION_CREATED,
+        EventType.PARTITION_CHANGED,
     }
 )
 _SENT: Final[Mapping[str, str]] = {
@@ -99,9 +106,12 @@ EVENT_TYPES: Final = (
     | _ELECTED
     | _PROPOSED
     | {EventType.RESPONSE_RECEIVED, EventType.CONTROLLER_EPOCH_READ, EventType.BROKER_REGISTERED, "broker_epochs"}
+    | {EventType.BROKER_STATE_CHANGED, EventType.CONTROLLER_REGISTRATION}
 )
 #: Of these, the last before a broker's registration in its file announces it; a line of any type that says so too.
 ANNOUNCES_REGISTRATION: Final = (EventType.BROKER_SERVER_STARTING, "broker_registering")
+#: ``ControllerRegistrationRequestData(controllerId=101, incarnationId=...``, ``ControllerRegistration(id=101, inc...``.
+_CONTROLLER: Final = re.compile(r"\((?:controllerId|id)=(\d+), incarnationId=([\w-]{22})", re.ASCII)
 _STATE_PATH: Final = re.compile(PARTITION_STATE_PATTERN)
 _BROKER_PATH: Final = re.compile(BROKER_PATTERN)
 
@@ -139,6 +149,23 @@ class ZnodeFact:
     version: int | None = None
     previous: str | None = None
     previous_version: int | None = None
+    is_only: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFact:
+    """A record of a KRaft quorum's metadata log and, as JSON, what it made of ``subject``: a partition, broker or
+    controller. ``previous`` is what that was before. ``is_only``: of that name no other topic is known."""
+
+    evidence_id: str
+    subject_kind: str
+    subject: str
+    topic: str | None
+    partition_id: int | None
+    record_type: str
+    at_us: int
+    state: str | None
+    previous: str | None = None
     is_only: bool = True
 
 
@@ -244,6 +271,14 @@ def _of_control(fact: LogFact) -> _Sides:
         yield "controller_epoch_read_before_written", str(read + 1), True
     elif fact.event_type == EventType.BROKER_REGISTERED and "broker_id" in fields:
         yield "registered_before_logged", f"{fields['broker_id']}|{fields.get('broker_epoch', 'only')}", False
+    elif fact.event_type == EventType.BROKER_STATE_CHANGED and fields.get("to_state") == "STARTING":
+        yield "registering_before_registered", f"{fields.get('broker_id')}|{fields.get('incarnation_id')}", True
+    elif fact.event_type == EventType.CONTROLLER_REGISTRATION:
+        asked, replayed = (_CONTROLLER.search(fields.get(name, "")) for name in ("request", "new_registration"))
+        if asked is not None:
+            yield "registering_before_registered", f"{asked[1]}|{asked[2]}", True
+        if replayed is not None:
+            yield "registered_before_replayed", f"{replayed[1]}|{replayed[2]}", False
     elif fact.event_type == "broker_epochs":
         for entry in words(fields.get("broker_epochs")):
             broker_id, _, broker_epoch = entry.partition(":")
@@ -255,6 +290,33 @@ def znode_marks(fact: ZnodeFact) -> Iterator[Mark]:
     """The marks that a write to a znode leaves."""
     for rule, key, is_earlier in _of_znode(fact):
         yield Mark(rule, key, is_earlier, ZOOKEEPER, fact.at_us, fact.evidence_id)
+
+
+def record_marks(fact: RecordFact) -> Iterator[Mark]:
+    """The marks that a record of the metadata log leaves."""
+    for rule, key, is_earlier in _of_record(fact):
+        yield Mark(rule, key, is_earlier, ZOOKEEPER, fact.at_us, fact.evidence_id)
+
+
+def _of_record(fact: RecordFact) -> _Sides:
+    state, before = json_object(fact.state), json_object(fact.previous)
+    if fact.record_type in ("RegisterBrokerRecord", "RegisterControllerRecord") and "incarnation_id" in state:
+        key = f"{fact.subject}|{state['incarnation_id']}"
+        yield "registering_before_registered", key, False
+        yield "registered_before_replayed", key, True
+        if "broker_epoch" in state:
+            yield "registered_before_logged", f"{fact.subject}|{state['broker_epoch']}", True
+    if fact.subject_kind != "partition" or not fact.is_only or "partition_epoch" not in state:
+        return
+    partition = f"{fact.topic}-{fact.partition_id}"
+    for shown in (state["leader_epoch"], ""):
+        yield "state_written_before_shown", f"{partition}|{state['partition_epoch']}|{shown}", True
+    is_next = before.get("partition_epoch") == state["partition_epoch"] - 1
+    if is_next and all(before[name] == state[name] for name in ("leader", "leader_epoch")):
+        old, new = set(before["isr"]), set(state["isr"])
+        if old < new:  # what leaves the ISR the controller may have taken out by itself
+            key = f"{partition}|{state['leader']}|{_members(before['isr'])}|{_members(state['isr'])}"
+            yield "isr_proposed_before_written", key, False
 
 
 def _of_znode(fact: ZnodeFact) -> _Sides:

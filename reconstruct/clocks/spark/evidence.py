@@ -21,8 +21,10 @@ from reconstruct.clocks.evidence import (
     SAME_REQUEST_US,
     LogFact,
     Mark,
+    RecordFact,
     ZnodeFact,
     log_marks,
+    record_marks,
     znode_marks,
 )
 from reconstruct.clocks.timeline import CausalPair
@@ -41,9 +43,14 @@ _MARK_COLUMNS: Final = {"cluster_id": "string", **columns_of(Mark)}
 
 
 def causal_pairs(
-    state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame, znode_changes: DataFrame
+    state_changes: DataFrame,
+    controller_events: DataFrame,
+    replication_events: DataFrame,
+    znode_changes: DataFrame,
+    metadata_changes: DataFrame | None = None,
 ) -> DataFrame:
-    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events and ``silver.znode_changes``."""
+    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events, ``silver.znode_changes`` and
+    ``silver.metadata_changes``."""
     logged = _facts(state_changes, SourceKind.STATE_CHANGE_LOG).unionByName(
         _facts(controller_events, SourceKind.CONTROLLER_LOG)
     )
@@ -52,7 +59,11 @@ def causal_pairs(
     tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     marks = map_rows(logged.coalesce(tasks), _MARK_COLUMNS, lambda rows: _marks(rows, LogFact, log_marks))
     writes = map_rows(_writes(znode_changes), _MARK_COLUMNS, lambda rows: _marks(rows, ZnodeFact, znode_marks))
-    return _tightest(_paired(marks.unionByName(writes)))
+    marks = marks.unionByName(writes)
+    if metadata_changes is not None:
+        records = _records(metadata_changes)
+        marks = marks.unionByName(map_rows(records, _MARK_COLUMNS, lambda rows: _marks(rows, RecordFact, record_marks)))
+    return _tightest(_paired(marks))
 
 
 def _facts(events: DataFrame, source_kind: str) -> DataFrame:
@@ -113,6 +124,28 @@ def _writes(znode_changes: DataFrame) -> DataFrame:
         F.lag("version").over(by_znode).alias("previous_version"),
         (F.min("czxid").over(everywhere) == F.max("czxid").over(everywhere)).alias("is_only"),
     )
+
+
+def _records(metadata_changes: DataFrame) -> DataFrame:
+    """What :class:`RecordFact` needs of each record that leaves marks."""
+    marked = metadata_changes.where("subject_kind IN ('partition', 'broker', 'controller')")
+    of_subject = Window.partitionBy("cluster_id", "subject_kind", "subject", "partition_id").orderBy("offset")
+    of_name = Window.partitionBy("cluster_id", "topic")
+    return marked.select(
+        "cluster_id",
+        F.col("evidence")[0].alias("evidence_id"),
+        "subject_kind",
+        "subject",
+        "topic",
+        "partition_id",
+        "record_type",
+        F.unix_micros("changed_at").alias("at_us"),
+        "state",
+        F.lag("state").over(of_subject).alias("previous"),
+        F.coalesce(
+            F.min("topic_incarnation").over(of_name) == F.max("topic_incarnation").over(of_name), F.lit(True)
+        ).alias("is_only"),
+    ).where("record_type IS NOT NULL AND state IS NOT NULL")
 
 
 def _marks(

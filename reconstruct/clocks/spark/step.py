@@ -41,12 +41,12 @@ def _solve(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         yield row_of(segment, correction_us=correction_us(segment))
 
 
-def clocks_of(records: DataFrame, znode_changes: DataFrame) -> DataFrame:
-    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from ``bronze.log_records`` and
-    ``silver.znode_changes``."""
+def clocks_of(records: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame) -> DataFrame:
+    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from ``bronze.log_records``, ``silver.znode_changes``
+    and ``silver.metadata_changes``."""
     matched = records.where("shape_id IS NOT NULL").withColumn("event_id", F.concat("record_id", F.lit(":0")))
     logs = [matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS]
-    pairs = causal_pairs(logs[0], logs[1], logs[2], znode_changes)
+    pairs = causal_pairs(logs[0], logs[1], logs[2], znode_changes, metadata_changes)
     return clock_segments(pairs, records.select("cluster_id", "broker_id"))
 
 

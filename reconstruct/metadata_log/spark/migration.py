@@ -31,8 +31,7 @@ def migrations(znodes: DataFrame, logs: Mapping[str, ClusterLog]) -> dict[str, M
     """By cluster, of ``silver.znode_changes``: those in which a quorum's controller took over and wrote to both.
     ``logs`` are the metadata logs by cluster."""
     written = znodes.where("change = 'written'")
-    of_quorum = F.get_json_object("data", "$.kraftControllerEpoch").try_cast("int") >= 0
-    taken = written.where((F.col("path") == CONTROLLER_PATH) & of_quorum).groupBy("cluster_id")
+    taken = written.where(_is_taken_over()).groupBy("cluster_id")
     offset = F.get_json_object("data", "$.kraft_metadata_offset").try_cast("bigint")
     named = (
         written.where(F.col("path") == MIGRATION_PATH)
@@ -70,12 +69,28 @@ def migrations(znodes: DataFrame, logs: Mapping[str, ClusterLog]) -> dict[str, M
     }
 
 
+def _is_taken_over() -> Column:
+    """Whether a write names a quorum's controller in ``/controller``."""
+    of_quorum = F.get_json_object("data", "$.kraftControllerEpoch").try_cast("int") >= 0
+    return (F.col("path") == CONTROLLER_PATH) & of_quorum
+
+
 def before_take_over(znodes: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:
     """The writes to znodes that decided something: since a quorum's controller took over, its records do."""
     for cluster_id, migration in of_clusters.items():
         is_later = F.coalesce("zxid", "mzxid") > migration.taken_over_zxid
         znodes = znodes.where(~((F.col("cluster_id") == cluster_id) & is_later))
     return znodes
+
+
+def of_one_before_take_over(rows: DataFrame, znodes: DataFrame, changes: DataFrame) -> DataFrame:
+    """The same for a reader of one topic: of its writes to znodes those that decided something. ``znodes`` are all of
+    the cluster, ``changes`` what its metadata log says of the topic."""
+    taken = znodes.where((F.col("change") == "written") & _is_taken_over()).agg(F.min("mzxid").alias("taken_over"))
+    told = changes.limit(1).agg(F.count("*").alias("told"))
+    decided = "told = 0 OR taken_over IS NULL OR coalesce(zxid, mzxid) <= taken_over"
+    beside = F.broadcast(taken.crossJoin(told))
+    return rows.crossJoin(beside).where(decided).drop("taken_over", "told")
 
 
 def migrated_topics(znodes: DataFrame, changes: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:

@@ -408,7 +408,7 @@ def without_znodes(pairs: Iterable[CausalPair]) -> list[CausalPair]:
 
 def test_every_rule_but_those_of_other_versions_is_seen(pairs_of_captures: dict[str, list[CausalPair]]) -> None:
     seen = {pair.rule for pairs in pairs_of_captures.values() for pair in pairs}
-    assert seen == set(RULES)
+    assert seen == set(RULES) - {"registered_before_replayed"}  # no capture here is of a KRaft cluster
 
 
 @pytest.mark.parametrize("name", capture_names())

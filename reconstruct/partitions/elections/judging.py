@@ -8,7 +8,7 @@ whether an election was clean is stated only where the state just before it is k
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from reconstruct.cluster.view import ClusterView
@@ -32,6 +32,7 @@ from reconstruct.partitions.elections.inputs import (
     versions_to_ask,
 )
 from reconstruct.partitions.elections.occasions import Assigned, Occasions, possible_kinds
+from reconstruct.partitions.elections.of_quorum import occasion, statuses_at
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.intervals import Interval
@@ -43,7 +44,8 @@ class JudgedElection:
 
     ``is_exact``: the state before and the state elected follow each other and are known as they were written, and so is
     the assignment; then an outcome that ``inputs`` do not give is one that the rules do not allow. ``inputs`` is None
-    where nothing is known of the assignment or of the brokers.
+    where nothing is known of the assignment or of the brokers, and of a KRaft quorum, which elects by other rules:
+    ``seen`` is what is known all the same.
     """
 
     at: int
@@ -60,6 +62,7 @@ class JudgedElection:
     decision: StateDecision
     inputs: ElectionInputs | None = None
     is_exact: bool = False
+    seen: ElectionInputs | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -112,11 +115,20 @@ def _election(
     old = before.value if before is not None else LeaderAndIsrState(NO_LEADER, -1, ())
     assigned = occasions.assigned(decision, new)
     replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
-    statuses = {replica: possible_statuses(replica, decision, occasions.cluster) for replica in replicas}
-    kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, statuses)
-    inputs = _inputs(old, new, kinds, assigned, statuses, unclean, occasions.cluster.version)
     if occasions.is_of_quorum:
-        inputs = None  # these are the rules of the controller of ZooKeeper
+        record = occasions.records.get(-1 if new.partition_epoch is None else new.partition_epoch)
+        if record is not None and record.replicas is not None:
+            assigned = replace(assigned, assignments=(record.replicas,))
+        statuses = statuses_at(replicas, after.start, occasions.cluster)
+        kinds: tuple[str, ...] = (occasion(None if before is None else old, new, occasions.records, statuses),)
+    else:
+        statuses = {replica: possible_statuses(replica, decision, occasions.cluster) for replica in replicas}
+        kinds = (NEW_PARTITION,) if before is None else possible_kinds(old, new, decision, assigned, statuses)
+        # that the old leader left the ISR says what it was to the controller
+        if old.leader not in new.isr:
+            statuses[old.leader] |= {BrokerStatus.GONE, BrokerStatus.LEAVING}
+    seen = _inputs(old, new, kinds, assigned, statuses, unclean, occasions.cluster.version)
+    inputs = None if occasions.is_of_quorum else seen  # its rules are those of the controller of ZooKeeper
     follow = occasions.follow_each_other(None if before is None else old, new)
     is_exact = assigned.is_certain and follow and not decision.is_clock_doubted
     witness: list[Evidence] = []
@@ -140,6 +152,7 @@ def _election(
         decision,
         inputs,
         is_exact,
+        seen,
     )
 
 
@@ -154,10 +167,6 @@ def _inputs(
 ) -> ElectionInputs | None:
     if not assigned.assignments:
         return None
-    possible = dict(statuses)
-    # that the old leader left the ISR says what it was to the controller
-    if old.leader not in new.isr:
-        possible[old.leader] |= {BrokerStatus.GONE, BrokerStatus.LEAVING}
     inputs = ElectionInputs(
         kinds,
         old.leader,
@@ -165,7 +174,7 @@ def _inputs(
         old.isr,
         assigned.assignments,
         assigned.targets,
-        possible,
+        statuses,
         unclean,
         versions_to_ask(version),
     )

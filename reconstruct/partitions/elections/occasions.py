@@ -57,7 +57,10 @@ class Occasions:
         self.assignments = assignments
         self.cluster = cluster
         #: whether the partition is a KRaft quorum's: then each change of it is a record.
-        self.is_of_quorum = any(f.kind == METADATA_PARTITION for f in known)
+        self.records = {
+            f.partition_epoch: f for f in known if f.kind == METADATA_PARTITION and f.partition_epoch is not None
+        }
+        self.is_of_quorum = bool(self.records)
         self.moves = [
             f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
         ]
@@ -86,6 +89,9 @@ class Occasions:
     def decision(self, state: Interval[LeaderAndIsrState]) -> StateDecision:
         """The controller's own line of the election, else the first request that tells of it, else the write."""
         value = state.value
+        if self.is_of_quorum:
+            tenure = self.cluster.tenure_of(value.controller_epoch)
+            return StateDecision(state.start, None if tenure is None else tenure.controller_id, value.controller_epoch)
         requested = [s for s in self.requests.get(value.leader_epoch, ()) if s.leader == value.leader]
         own = [s for s in requested if _is_by(s.fact, value.controller_epoch)]
         line = next((s.fact for s in own if s.fact.kind == EventType.PARTITION_STATE_CHANGE), None)

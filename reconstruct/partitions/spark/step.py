@@ -103,7 +103,7 @@ def history_rows(case: Case) -> Iterator[dict[str, Any]]:
 
 def _election_inputs(election: JudgedElection) -> dict[str, Any]:
     """What the controller chose from, as far as it is known."""
-    inputs = election.inputs
+    inputs = election.seen
     if inputs is None:
         return {}
     statuses = {replica: inputs.statuses[replica] for replica in inputs.replicas if replica >= 0}

@@ -166,14 +166,15 @@ def _claim_severity(epoch: int, first: ControllerFact, second: ControllerFact) -
 
 def judge_controller_epochs(facts: Iterable[ControllerFact], spans: Sequence[TenureSpan], verdicts: Verdicts) -> None:
     """R11: one broker for each epoch, and no epoch left out where /controller_epoch shows both its neighbours."""
-    elected: dict[tuple[int, int], dict[int, ControllerFact]] = {}
+    elected: dict[tuple[int, bool, int], dict[int, ControllerFact]] = {}
     epochs = {(s.tenure.generation, s.tenure.controller_epoch) for s in spans}
     starts = sorted({s.tenure.generation: s.tenure.start for s in reversed(spans)}.items())
     for fact in sorted(facts, key=lambda f: (f.at, f.evidence_id)):
         if fact.kind == "elected" and fact.epoch and fact.controller_id is not None:
             generation = max((g for g, at in starts if at <= fact.at + _SKEW_US), default=0)
-            elected.setdefault((generation, fact.epoch), {}).setdefault(fact.controller_id, fact)
-    for (_, epoch), claims in sorted(elected.items()):
+            claim = (generation, fact.is_of_quorum, fact.epoch)
+            elected.setdefault(claim, {}).setdefault(fact.controller_id, fact)
+    for (_, _, epoch), claims in sorted(elected.items()):
         if len(claims) == 1:
             verdicts.kept("R11")
             continue

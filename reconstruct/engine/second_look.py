@@ -31,7 +31,7 @@ from reconstruct.findings.alternatives import (
     surroundings,
 )
 from reconstruct.findings.log_files import LogFile
-from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN, TOPIC_PATTERN
+from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, MIGRATION_PATH, PARTITION_STATE_PATTERN, TOPIC_PATTERN
 
 _KEY: Final = ("cluster_id",)
 _COLUMNS: Final = evidence_columns(FoundDivergence, EvidenceRecord, LoggedHour, LogFile, HandWrite, LogDirs, LogEnd)
@@ -138,12 +138,15 @@ def second_look(
 
 
 def _hand_writes(znodes: DataFrame, transactions: DataFrame) -> DataFrame:
-    """Writes that only brokers make, by sessions that were opened and closed without one registering."""
+    """Writes that only brokers make, and a quorum's controllers where they migrate, by sessions that were opened and
+    closed without one registering."""
     sessions = transactions.where("operation = 'create_session'").select("cluster_id", "session_id").distinct()
     is_state = F.col("path").rlike(PARTITION_STATE_PATTERN) | (F.col("path") == CONTROLLER_EPOCH_PATH)
     is_deletion = F.col("path").rlike(TOPIC_PATTERN) & (F.col("change") == "deleted")
     written = znodes.where((is_state | is_deletion) & F.col("written_by_broker_id").isNull())
-    return written.join(F.broadcast(sessions), ["cluster_id", "session_id"], "left_semi")
+    key = ["cluster_id", "session_id"]
+    migrating = znodes.where((F.col("path") == MIGRATION_PATH) & F.col("session_id").isNotNull()).select(*key)
+    return written.join(F.broadcast(sessions), key, "left_semi").join(F.broadcast(migrating), key, "left_anti")
 
 
 def _log_ends(replication_events: DataFrame, found: DataFrame) -> DataFrame:

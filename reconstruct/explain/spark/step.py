@@ -31,6 +31,7 @@ from reconstruct.explain.explain import Span, description_only, explanation
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
 from reconstruct.findings.verdicts import Finding
+from reconstruct.metadata_log.spark.migration import of_one_before_take_over
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, partition_evidence
@@ -124,12 +125,13 @@ def _incarnation(incarnations: Sequence[Row], question: Question) -> str:
 
 def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> Sequence[dict[str, Any]]:
     own = (F.col("cluster_id") == cluster_id) & (F.col("topic") == question.topic)
+    znodes, changes = lake.read(ZNODE_CHANGES).where(F.col("cluster_id") == cluster_id), lake.read(METADATA_CHANGES)
     found = partition_evidence(
         lake.read(STATE_CHANGE_EVENTS).where(own),
         lake.read(REPLICATION_EVENTS).where(own),
         lake.read(CONTROLLER_EVENTS).where(own),
-        lake.read(ZNODE_CHANGES).where((F.col("cluster_id") == cluster_id) & _is_about(question.topic)),
-        lake.read(METADATA_CHANGES).where(own),
+        of_one_before_take_over(znodes.where(_is_about(question.topic)), znodes, changes.where(own)),
+        changes.where(own),
         stored_incarnations(lake.read(TOPIC_INCARNATIONS)).where(own),
     )
     chosen = (F.col("partition_id") == question.partition_id) & (F.col("topic_incarnation") == incarnation)

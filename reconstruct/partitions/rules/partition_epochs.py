@@ -75,10 +75,14 @@ def _is_same(one: Sighting, other: Sighting) -> bool:
 def _out_of_order(case: Case) -> Iterator[tuple[Sighting, Sighting]]:
     """Neighbours, by another order than their versions, whose versions do not rise.
 
-    The order is ZooKeeper's own (zxid) among znodes, that of its log among a controller's decisions.
+    The order is ZooKeeper's own (zxid) among znodes, that of its log among a controller's decisions, that of offsets
+    among records of a quorum, which come after the znodes where it took over from ZooKeeper.
     """
     sightings = [s for s in all_sightings(case) if s.partition_epoch is not None]
-    written = sorted((s for s in sightings if s.rank is Rank.WRITTEN), key=lambda s: (s.fact.offset, s.fact.order))
+    written = sorted(
+        (s for s in sightings if s.rank is Rank.WRITTEN),
+        key=lambda s: (s.fact.kind == METADATA_PARTITION, s.fact.offset, s.fact.order),
+    )
     streams: dict[tuple[object, ...], list[Sighting]] = {}
     for sighting in sorted((s for s in sightings if s.rank is Rank.DECIDED), key=lambda s: (s.fact.offset, s.at)):
         fact = sighting.fact

@@ -11,7 +11,7 @@ from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from jobs.ask.answer import rows_of
-from reconstruct.metadata_log.spark.migration import migrations
+from reconstruct.metadata_log.spark.migration import migrations, of_one_before_take_over
 from tests.support.lakes.shared import SharedLake
 from tests.support.metadata_log import MIGRATED, cluster_log
 
@@ -85,3 +85,17 @@ def test_the_saved_question_says_that_nothing_was_lost(made: Lake) -> None:
 
 def test_every_record_of_it_is_read(made: Lake) -> None:
     assert rows(made, "bronze.rejected_records") == []
+
+
+def test_a_reader_of_one_topic_takes_no_znode_that_was_written_beside_the_records(made: Lake) -> None:
+    znodes = made.read(TABLES["silver.znode_changes"])
+    changes = made.read(TABLES["silver.metadata_changes"]).where("topic = 'orders'")
+    of_orders = znodes.where("path LIKE '/brokers/topics/orders/%'")
+    taken_over = next(iter(migrations(znodes, {}).values())).taken_over_zxid
+    every = {row["mzxid"] for row in of_orders.collect()}
+    kept = {row["mzxid"] for row in of_one_before_take_over(of_orders, znodes, changes).collect()}
+    assert kept == {mzxid for mzxid in every if mzxid <= taken_over}
+    assert kept < every
+    # without the metadata log the znodes are all that is known
+    told = of_one_before_take_over(of_orders, znodes, changes.limit(0)).collect()
+    assert {row["mzxid"] for row in told} == every

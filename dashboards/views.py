@@ -89,6 +89,29 @@ WITH led AS (
 )
 SELECT *, led_by_preferred / nullif(led_partitions, 0) AS preferred_share FROM summed
 """
+_METADATA_LAG: Final = f"""
+WITH decided AS (
+  SELECT cluster_id, topic, topic_incarnation, partition_id, offset, leader_epoch AS controller_epoch, record_type,
+    changed_at AS decided_at, from_json(state, 'leader_epoch int, partition_epoch int') AS state
+  FROM silver.metadata_changes
+  WHERE subject_kind = 'partition' AND state IS NOT NULL AND record_type IS NOT NULL
+), applied AS (
+  SELECT cluster_id, topic, topic_incarnation, partition_id, broker_id, leader_epoch, partition_epoch,
+    min(valid_from) AS applied_at, min_by(evidence, valid_from) AS evidence
+  FROM silver.replica_role_timeline WHERE view = 'replica_manager' AND inferred_from IS NULL
+  GROUP BY ALL
+)
+SELECT d.cluster_id, d.topic, d.topic_incarnation, d.partition_id, a.broker_id, d.offset, d.record_type,
+  c.controller_id, d.controller_epoch, d.decided_at, a.applied_at,
+  timestampdiff(MILLISECOND, d.decided_at, a.applied_at) AS lag_ms, b.broker_id IS NOT NULL AS was_live, a.evidence
+FROM decided d
+  JOIN applied a ON {_SAME_PARTITION.format("a", "d")}
+    AND a.leader_epoch = d.state.leader_epoch AND a.partition_epoch = d.state.partition_epoch
+  LEFT JOIN silver.broker_liveness_timeline b ON b.cluster_id = a.cluster_id AND b.broker_id = a.broker_id
+    AND b.valid_from <= d.decided_at AND coalesce(b.valid_to > a.applied_at, TRUE)
+  LEFT JOIN silver.controller_epoch_timeline c ON c.cluster_id = d.cluster_id
+    AND c.controller_epoch = d.controller_epoch
+"""
 
 
 @dataclass(frozen=True)
@@ -110,7 +133,13 @@ class View:
     def tables(self) -> tuple[TableSpec, ...]:
         """The tables that it reads."""
         named = set(re.findall(r"\b(?:FROM|JOIN) (\w+\.\w+)", self.sql))
-        return tuple(spec for name, spec in TABLES.items() if name in named)
+        of_views = {spec.full_name for view in self.views for spec in view.tables}
+        return tuple(spec for name, spec in TABLES.items() if name in named | of_views)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The other views that it reads."""
+        return tuple(view for view in VIEWS.values() if view.full_name in self.sql)
 
 
 VIEWS: Final[Mapping[str, View]] = {
@@ -136,6 +165,14 @@ VIEWS: Final[Mapping[str, View]] = {
             "From then on: how many partitions had a leader (led_partitions), how many of them their preferred one"
             " (led_by_preferred), and the share.",
             _PREFERRED_SHARE,
+        ),
+        View(
+            "gold.metadata_lag",
+            "(record of a KRaft quorum about a partition, broker that acted by the state that it made)",
+            "How late the broker was: lag_ms from decided_at, when the active controller appended the record, until"
+            " applied_at, when the broker's log says that it leads or follows so, or does already. was_live: the broker"
+            " was there, not fenced, all that time; one that was not learned of it when it came back.",
+            _METADATA_LAG,
         ),
     )
 }

@@ -64,7 +64,8 @@ def meant_by(statements: Iterable[str] | None) -> list[TableSpec | View]:
         return [*every, *QUESTION_VIEWS.values()]
     text = " ".join(statements).lower().replace("`", "")
     asked = [one for one in QUESTION_VIEWS.values() if one.full_name in text]
-    named = [one for one in every if one.name in text]
+    of_asked = {view.full_name for one in asked for view in one.views}
+    named = [one for one in every if one.name in text or one.full_name in of_asked]
     if _ANY_TABLE.search(text):
         return [*every, *(QUESTION_VIEWS.values() if QUESTIONS_SCHEMA in text else ())]
     return [*named, *asked]

@@ -26,7 +26,7 @@ from tests import ROOT
 from tests.support.captures.lake import GIVEN, NAMED_WHEN_INGESTED, Given, Sources, lay_out
 from tests.support.captures.packed import Unpacker, unpack
 from tests.support.files import incident_folder
-from tests.support.lakes import damaged, offsets
+from tests.support.lakes import damaged, kraft, offsets
 from tests.support.lakes.apart import ingest_apart
 from tests.support.metadata_log import MIGRATED, QUORUM
 from tests.support.truth.decisions import Truth, read_truth
@@ -110,6 +110,9 @@ def shared_lake(
         alone |= damaged.lay_out(folder / "copies", apart / "damaged")
     if "incident_lake" in named:
         alone[INCIDENT] = incident_folder.left(unpack(incident_folder.CAPTURE, apart / "capture"), apart).folder
+    if "kraft_lake" in named:
+        shared.folders.update(kraft_folders := kraft.lay_out(apart / "kraft"))
+        alone |= kraft_folders
     given_with = {path: cluster_id for cluster_id, path in alone.items()}
     groups: dict[Path, str | None] = dict.fromkeys([*extracts, *sorted(folder.iterdir())])
     owners, warnings = ingest_apart(lake, groups | given_with)
@@ -182,6 +185,12 @@ def quorum(shared_lake: SharedLake) -> SharedLake:
 @pytest.fixture(scope="session")
 def migrated(shared_lake: SharedLake) -> SharedLake:
     """The lake with a cluster in it that left ZooKeeper."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def kraft_lake(shared_lake: SharedLake) -> SharedLake:
+    """The lake with the cluster without ZooKeeper in it that every question is asked of."""
     return shared_lake
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from dashboards.questions.question import PARAMETERS, parse, questions
+from dashboards.views import VIEWS
 from ingest.lake.tables import TABLES
 from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.findings.rule import EvidenceKind
@@ -30,7 +31,7 @@ def test_a_header_says_what_is_so(question):
     assert "cluster" in question.parameters
     named = set(_TABLE.findall(question.sql))
     assert named
-    assert named <= {spec.full_name for spec in TABLES.values()}
+    assert named <= {spec.full_name for spec in TABLES.values()} | set(VIEWS)
     assert "ORDER BY cluster_id" in question.sql
 
 

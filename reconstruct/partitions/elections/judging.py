@@ -45,7 +45,8 @@ class JudgedElection:
     ``is_exact``: the state before and the state elected follow each other and are known as they were written, and so is
     the assignment; then an outcome that ``inputs`` do not give is one that the rules do not allow. ``inputs`` is None
     where nothing is known of the assignment or of the brokers, and of a KRaft quorum, which elects by other rules:
-    ``seen`` is what is known all the same.
+    ``seen`` is what is known all the same. ``is_last_known``: ISR and ELR had run empty, and the record before names
+    the one elected as the last known leader, who may then lead whatever the setting is (KIP-966).
     """
 
     at: int
@@ -63,6 +64,7 @@ class JudgedElection:
     inputs: ElectionInputs | None = None
     is_exact: bool = False
     seen: ElectionInputs | None = None
+    is_last_known: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -153,6 +155,7 @@ def _election(
         inputs,
         is_exact,
         seen,
+        old.last_known_elr == (new.leader,) and not old.isr and not old.elr,
     )
 
 

@@ -201,7 +201,11 @@ def _unclean(election: JudgedElection, is_allowed: bool | None, may_be_asked_for
         False: "The configuration does not allow it",
         None: "Whether the configuration allowed it is not in the evidence",
     }[is_allowed]
-    if is_allowed is False and may_be_asked_for:
+    if election.is_last_known:
+        setting = (
+            "ISR and ELR had run empty: by KIP-966 the last known leader may then lead whatever the configuration says"
+        )
+    elif is_allowed is False and may_be_asked_for:
         setting += ", but since 2.4 an administrator may ask for it all the same"
     if loses_nothing:
         loss = "it was the last member of the ISR, so nothing committed is lost"

@@ -75,3 +75,16 @@ def test_an_isr_may_run_empty_while_the_log_names_who_may_lead_next_or_led_last(
     assert {(state.leader, state.elr, state.last_known_elr) for state in empty} == {(-1, (1,), (1,)), (-1, (), (1,))}
     counts = [(rule, verdict) for case in cases.values() for rule, verdict in case.verdicts.counts if rule == "R06"]
     assert set(counts) == {("R06", "kept")}
+
+
+def test_of_an_unclean_election_it_is_told_whether_the_setting_counted() -> None:
+    """KIP-966: where ISR and ELR ran empty, the last known leader leads again without being asked."""
+    _, cases = history_of([UNCLEAN])
+    told = {
+        key[0]: finding.explanation
+        for key, case in cases.items()
+        for finding in case.verdicts.findings
+        if finding.rule_id == "R08"
+    }
+    assert "by KIP-966 the last known leader may then lead whatever the configuration says" in told["safe"]
+    assert "Whether the configuration allowed it is not in the evidence" in told["ledger"]

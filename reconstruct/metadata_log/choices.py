@@ -63,11 +63,13 @@ def judge_chosen_brokers(
     elections R58 judges; the last known leader may follow itself while it recovers.
     """
     may_be_dead = after.leader_recovery_state == RECOVERING and before and before.last_known_elr == (after.leader,)
-    if is_elected_uncleanly(before, after) or may_be_dead:
+    if is_elected_uncleanly(before, after):
         return
     chosen = set(after.isr) - set(() if before is None else before.isr)
     if is_elected(before, after):
         chosen.add(after.leader)
+    if may_be_dead:
+        chosen.discard(after.leader)
     standing = {broker: log.is_active_before(broker, row.offset) for broker in sorted(chosen)}
     for broker, is_active in standing.items():
         leads = broker == after.leader and is_elected(before, after)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reconstruct.metadata_log.evidence import ClusterLog, CopySpan, LogRow
 from reconstruct.model.metadata_log.image import merged
-from reconstruct.model.metadata_log.values import PartitionState
+from reconstruct.model.metadata_log.values import ConfigResource, PartitionState
 from reconstruct.model.versions import KafkaVersion, v
 
 #: The last level of metadata.version of each release.
@@ -40,8 +40,11 @@ class SimulatedQuorum:
         self.features = [{"name": "metadata.version", **level}]
         self.new_leader()
         self.write([("RegisterControllerRecord", {"controllerId": 9, "incarnationId": "c", "features": self.features})])
+        self.write([("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": LEVELS[release]})])
         if has_elr:
             self.write([("FeatureLevelRecord", {"name": "eligible.leader.replicas.version", "featureLevel": 1})])
+            whole = {"resourceType": ConfigResource.BROKER, "resourceName": ""}
+            self.write([("ConfigRecord", {**whole, "name": "min.insync.replicas", "value": str(min_isr)})])
         for broker in range(4):
             self.register(broker, is_clean=True)
             self.unfence(broker)
@@ -152,7 +155,9 @@ class SimulatedQuorum:
         elr = list(of.elr)
         if self.has_elr:
             candidates = dict.fromkeys([*elr, *of.isr])
-            elr = [one for one in candidates if len(isr) < self.min_isr and one not in isr and one != lost]
+            # getTopicEffectiveMinIsr: at most as many as the topic's first partition has replicas
+            is_small = len(isr) < min(self.min_isr, len(self.partitions[0].replicas))
+            elr = [one for one in candidates if is_small and one not in isr and one != lost]
         leader, is_unclean = self.elected(of, replicas, isr, elr, may_lead, kind)
         fields: dict[str, Any] = {}
         if leader != of.leader:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.metadata_log.choices import judge_eligible_replicas
+from reconstruct.metadata_log.choices import judge_chosen_brokers, judge_eligible_replicas
 from reconstruct.metadata_log.elections import judge_clean_leader, judge_first_replica, judge_unclean_leader
 from reconstruct.metadata_log.evidence import ClusterLog, CopySpan, LogRow
 from reconstruct.model.metadata_log.values import PartitionState
@@ -178,3 +178,13 @@ class TestTheLastKnownLeader:
         """testEligibleLeaderReplicas_ElectLastKnownLeaderShouldFail."""
         before = replace(self.BEFORE, last_known_elr=(2, 3))
         assert verdicts_of(before, self.LED, quorum([1, 3])) == {"R58": "broken"}
+
+    def test_it_may_be_dead_while_it_recovers_but_nobody_who_joins_it(self) -> None:
+        """R53: of whom it takes into its ISR it is asked whether they are there."""
+        before, log = state(-1, [], [3], recovering=1, last_known_elr=(3,)), quorum([1], level=OF_4_0)
+        leveled = of_broker("FeatureLevelRecord", 0, name="metadata.version", featureLevel=OF_4_0)
+        log = replace(log, rows=(leveled, *log.rows))
+        for isr, counts in (([3], {}), ([3, 1], {("R53", "kept"): 1}), ([3, 2], {("R53", "broken"): 1})):
+            verdicts = Verdicts()
+            judge_chosen_brokers(before, state(3, isr, recovering=1), ROW, log, verdicts)
+            assert dict(verdicts.counts) == counts

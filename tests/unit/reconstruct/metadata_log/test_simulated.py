@@ -29,7 +29,7 @@ def played(release: KafkaVersion, has_elr: bool, seed: int) -> SimulatedQuorum:
 @pytest.mark.parametrize(("release", "has_elr"), QUORUMS, ids=NAMES)
 def test_nothing_that_a_controller_writes_is_accused(release: KafkaVersion, has_elr: bool) -> None:
     kept: Counter[str] = Counter()
-    for seed in range(12):
+    for seed in range(16):
         quorum = played(release, has_elr, seed)
         for rows, log in ((quorum.log.rows, quorum.log), (quorum.topic_rows, quorum.log.of_quorum)):
             verdicts = replay_rows(rows, log).verdicts
@@ -60,7 +60,7 @@ def other_leaders(quorum: SimulatedQuorum) -> Iterator[tuple[LogRow, LogRow]]:
 @pytest.mark.parametrize(("release", "has_elr"), QUORUMS, ids=NAMES)
 def test_another_leader_is_found(release: KafkaVersion, has_elr: bool) -> None:
     found = []
-    for seed in range(2):
+    for seed in range(4):
         quorum = played(release, has_elr, seed)
         for row, wrong in other_leaders(quorum):
             rows = [wrong if one is row else one for one in quorum.topic_rows]

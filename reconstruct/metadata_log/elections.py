@@ -51,12 +51,13 @@ def judge_clean_leader(
     """R54: a new leader was in the ISR, or was eligible and the ISR had run empty (KIP-966); else the record marks it
     as recovering.
 
-    Where a reassignment ends, replicas may join the ISR in the same record: then it cannot be judged.
+    Where a reassignment ends, replicas may join the ISR in the same record: then it cannot be judged. Another change of
+    the assignment lets none join.
     """
     if before is None or not is_elected(before, after) or after.leader_recovery_state == RECOVERING:
         return
     is_replica = after.leader in after.replicas
-    if before.assignment != after.assignment and after.leader not in before.isr and is_replica:
+    if before.is_reassigned and not after.is_reassigned and after.leader not in before.isr and is_replica:
         verdicts.unjudged("R54")
         return
     left = _left_in_sync(before, row, log) if _is_of_elr(before, after) else []
@@ -149,19 +150,23 @@ def judge_unclean_leader(
     """R58: where no replica in sync may lead, an unclean election takes the last known leader (KIP-966), else the first
     assigned replica that is active; it alone is the ISR.
 
-    Whether it was allowed is not judged: who administers the cluster may ask for it whatever is configured.
+    Whether it was allowed is not judged: who administers the cluster may ask for it whatever is configured. Of a record
+    that changes the assignment too it is asked only whether a member of the ISR stayed that was active.
     """
     if before is None or not is_elected_uncleanly(before, after):
         return
     standing = {one: _may_lead(one, before, row, log) for one in {*before.replicas, after.leader}}
-    removed = log.removed_behind(row) if before.assignment == after.assignment else None
-    is_last_known = _is_last_known(before, after, removed)
+    removed, is_moved = log.removed_behind(row), before.assignment != after.assignment
+    is_last_known = _is_last_known(before, after, None if is_moved else removed)
     problem = _problem_of_leader(before, after, is_last_known, row, log)
     if problem is None and removed is not None:
         able = [one for one in before.replicas if standing[one] and one not in (removed, after.leader)]
-        problem = _problem_of_others(before, after, able, removed) or _problem_of_last_known(
-            before, after, able, row, log
-        )
+        if is_moved:
+            problem = _problem_of_isr(before, [one for one in able if one in after.replicas])
+        else:
+            problem = _problem_of_others(before, after, able, removed) or _problem_of_last_known(
+                before, after, able, row, log
+            )
     if problem is not None:
         verdicts.broken(
             Divergence(DivergenceType.UNCLEAN_LEADER_UNFIT, "error", row.at, broker_id=after.leader).explained(
@@ -171,7 +176,7 @@ def judge_unclean_leader(
                 (row.evidence_id,),
             )
         )
-    elif removed is None or None in standing.values():
+    elif removed is None or is_moved or None in standing.values():
         verdicts.unjudged("R58")
     else:
         verdicts.kept("R58")
@@ -198,11 +203,17 @@ def _problem_of_leader(
     return None
 
 
+def _problem_of_isr(before: PartitionState, able: Sequence[int]) -> str | None:
+    in_sync = next((one for one in able if one in before.isr), None)
+    if in_sync is None:
+        return None
+    return f"replica {in_sync} of the ISR {list(before.isr)} was active, and to be elected cleanly"
+
+
 def _problem_of_others(before: PartitionState, after: PartitionState, able: Sequence[int], removed: int) -> str | None:
     """Who of those that may lead was to be chosen before it; not the one that this very event takes away."""
-    in_sync = [one for one in able if one in before.isr]
-    if in_sync:
-        return f"replica {in_sync[0]} of the ISR {list(before.isr)} was active, and to be elected cleanly"
+    if problem := _problem_of_isr(before, able):
+        return problem
     eligible = [one for one in able if one in before.elr] if {*before.isr} <= {removed} else []
     if eligible:
         return f"the ISR had run empty, and replica {eligible[0]} of the ELR {list(before.elr)} was active"

@@ -84,7 +84,7 @@ def judge_registration(
     if not log.is_read_before(row.offset + 1):
         verdicts.unjudged("R59")
         return
-    if not is_amended and not after.is_fenced:
+    if not after.is_fenced and (before is None or before.is_fenced or not is_amended):
         problem = "it begins unfenced, before it can have caught up with that record"
     elif is_amended and before is not None and after.broker_epoch == before.broker_epoch:
         problem = None

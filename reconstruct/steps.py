@@ -70,7 +70,7 @@ from reconstruct.quorum.spark.evidence import quorum_evidence
 from reconstruct.quorum.spark.step import quorum_timelines
 from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests
-from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
 from reconstruct.rule_book import RULES
 
 
@@ -242,9 +242,9 @@ def judge_requests(run: Run) -> None:
     )
     failed = failed_connections(controllers, replication)
     requests = run.stage.keep(controller_requests(events, failed, files, run.views), "controller_requests")
-    lossy = lossy_logs(requests, run.views)
+    lossy, counted = lossy_logs(requests, run.views), counted_requests(requests)
     for history in run.histories:
-        history.view = with_lossy_logs(history.view, lossy)
+        history.view = with_logs_known(history.view, lossy, counted)
     judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
     run.write_and_offer(judged, (PROPAGATION_DELAYS,))
     run.requests = rows_of(judged, PROPAGATION_DELAYS)

@@ -26,7 +26,7 @@ _SLACK_US: Final = 5_000_000
 #: The fields that note by which broker, topic or record they are asked.
 _BY_KEY: Final = (
     *("liveness", "departures", "configurations"),
-    *("process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back"),
+    *("process_starts", "shutdown_requests", "shutdown_controllers", "logs", "set_back", "counted_requests"),
 )
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
@@ -95,6 +95,20 @@ class LogSpan:
     level_floor: str | None
     is_in_order: bool = True
     is_shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRequests:
+    """Requests that a broker received of one controller one after the other: correlation ids without a gap, and of each
+    the broker's log has its count and all lines of it (2.6 and later, TRACE). ``start`` and ``end`` are the receipts of
+    the first and the last, µs."""
+
+    controller_id: int
+    controller_epoch: int
+    first_id: int
+    last_id: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,8 @@ class ClusterView:
     logs: Mapping[int, tuple[LogSpan, ...]] = field(default_factory=dict)
     #: brokers whose state-change log is proven to lack lines: what it does not say proves nothing.
     lossy_logs: frozenset[int] = frozenset()
+    #: by broker, what it received of controllers without a gap: what such requests do not name they did not hold.
+    counted_requests: Mapping[int, tuple[CountedRequests, ...]] = field(default_factory=dict)
     #: brokers in one of whose logs corrected times jump back, by how much at the most, µs: the clock was set, and is
     #: corrected in one log or for one time only.
     set_back: Mapping[int, int] = field(default_factory=dict)

@@ -77,7 +77,8 @@ class Request:
     the same words had been sent once less than they were received. ``sent_before`` is when the latest request was sent
     that the broker received before this one; ``next_*`` are of later requests of the connection.
     ``lacking_sent`` and ``lacking_received`` count the lines at TRACE that the controller's and the broker's log lack
-    of those that they count themselves (2.6 and later). ``unconnected_lines`` count what the controller logged right
+    of those that they count themselves (2.6 and later); ``is_counted``: the broker's log has the count, and all lines
+    of it. ``unconnected_lines`` count what the controller logged right
     after the sending of connections to that broker that failed, ``unconnected_refs`` are the first of them.
     ``accepted_epoch_before`` is the highest controller epoch that the broker's process had accepted before.
     """
@@ -113,6 +114,7 @@ class Request:
     is_repeated: bool = False
     lacking_sent: int = 0
     lacking_received: int = 0
+    is_counted: bool = False
     sent_before: int | None = None
     next_received_at: int | None = None
     next_acknowledged_at: int | None = None

@@ -122,6 +122,15 @@ class LogCoverage:
             or sum(fact.controller_epoch == log.controller_epoch for fact in received) > len(sent)
         )
 
+    def was_cached(self, log: ControllerLog, leader: int, leader_epoch: int, isr: Sequence[int]) -> bool:
+        """Whether any broker's log tells of such a state in an UpdateMetadata of this controller's."""
+        return any(
+            fact.controller_epoch == log.controller_epoch and _state_of(fact) == (leader_epoch, leader, frozenset(isr))
+            for (_, kind), facts in self._receipts.items()
+            if kind == UPDATE_METADATA
+            for fact in facts
+        )
+
     def was_anything_received(self, log: ControllerLog, start: int, end: int) -> bool:
         """Whether any broker's log tells of a request of this controller's between these instants."""
         return any(

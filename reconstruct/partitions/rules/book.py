@@ -18,13 +18,13 @@ from reconstruct.findings.rule import EvidenceKind, Rule
 from reconstruct.model.versions import REASSIGNMENT_NEEDS_ISR_SINCE
 from reconstruct.partitions.rules.assigned import judge_isr_is_assigned, judge_reassignments_begun
 from reconstruct.partitions.rules.at_rest import judge_at_rest, judge_stuck_leaders
-from reconstruct.partitions.rules.beliefs import judge_accepted_epochs, judge_roles
+from reconstruct.partitions.rules.beliefs import judge_accepted_epochs, judge_one_acting_leader, judge_roles
 from reconstruct.partitions.rules.caches import judge_caches_agree, judge_caches_decided
 from reconstruct.partitions.rules.controller_writes import judge_controller_epochs_of_writes, judge_leader_epoch_steps
 from reconstruct.partitions.rules.decided import judge_leader_epochs, judge_leader_in_isr, judge_one_leader_per_epoch
 from reconstruct.partitions.rules.elections import judge_elections, judge_unclean_elections
 from reconstruct.partitions.rules.fetchers import judge_fetchers
-from reconstruct.partitions.rules.overlaps import judge_one_acting_leader
+from reconstruct.partitions.rules.metadata_updates import judge_metadata_updates
 from reconstruct.partitions.rules.partition_epochs import judge_isr_not_empty, judge_partition_epochs
 from reconstruct.partitions.rules.refusals import judge_refusals
 from reconstruct.partitions.rules.requests import judge_requests
@@ -137,7 +137,7 @@ RULES: Final = (
         needs=_STATE_CHANGES,
         reads_trace=True,
         reads_line_order=True,
-        judges=(judge_requests,),
+        judges=(judge_requests, judge_metadata_updates),
     ),
     PROCEDURES.judged_by(judge_sequences, judge_reassignments_begun),
     Rule(

@@ -172,8 +172,8 @@ def _refuted_by_log(
 
 def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
     """What happened later against the epoch that the line says the broker held: epochs only rise, so it accepts no
-    lower one, and its controller, whose requests come in order, tells it none. Up to 2.3 a controller does not itself
-    learn of the epoch that a reassignment raises."""
+    lower one, names none as its own, and its controller, whose requests come in order, tells it none. Up to 2.3 a
+    controller does not itself learn of the epoch that a reassignment raises."""
     known, cluster = line.known_leader_epoch, case.cluster
     if known is None or line.controller_epoch is None or not cluster.keeps_order(broker_id):
         return None
@@ -186,6 +186,10 @@ def _refuted_by_later(case: Case, broker_id: int, line: Evidence) -> str | None:
     own = [fact for fact in case.facts_of_brokers[broker_id] if fact.file == line.file]
     newest = max(f.controller_epoch or 0 for f in own if f.offset <= line.offset)
     for fact in own:
+        held = fact.known_leader_epoch
+        is_lower = held is not None and (fact.leader_epoch or 0) <= held < known
+        if is_lower and _is_later(fact, line) and not is_between(case.recreated_at, line.at, fact.at):
+            return f"it held leader epoch {held} later ({utc(fact.at)}), by its own line"
         if not _is_later(fact, line) or fact.kind not in _TELLS_EPOCH or fact.leader_epoch is None:
             continue
         successor = cluster.successor_start(fact.controller_epoch or 0)

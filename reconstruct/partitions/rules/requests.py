@@ -199,7 +199,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
     is_begun = is_to_all and any(request.kind == UPDATE_METADATA for request in after)
     # since 1.0 one line of an UpdateMetadata names all to whom it goes
     is_left_out = is_begun and cluster.version.is_since(OFFLINE_LOG_DIRS_SINCE)
-    is_past = is_left_out or _is_past(expected, after)
+    is_past = is_left_out or _is_past(expected, after) or _was_followed(coverage, log, step.block, line, expected)
     is_silent = (
         (not is_begun and any(other.kind.endswith("_failed") for other in step.block.others))
         or not is_whole(log, cluster, line.at, end, 0 if is_past else MARGIN_US)
@@ -283,6 +283,15 @@ def _of_the_same_state(line: Evidence, after: Sequence[Evidence], expected: Sent
 def _is_past(expected: SentRequest, after: list[Evidence]) -> bool:
     """Whether the batch had come to requests of a later kind: all of the kind had been sent by then."""
     return any(REQUESTS.index(request.kind) > REQUESTS.index(expected.kind) for request in after)
+
+
+def _was_followed(
+    coverage: LogCoverage, log: ControllerLog, block: Block, line: Evidence, expected: SentRequest
+) -> bool:
+    """Whether a broker was told by an UpdateMetadata what the transition decided: then each LeaderAndIsr of the batch
+    had been sent. Since 2.6 the controller's own lines do not name the partitions of an UpdateMetadata."""
+    decided = decided_by(line, block) if expected.kind == LEADER_AND_ISR and line.kind == PARTITION else None
+    return decided is not None and coverage.was_cached(log, decided.leader, decided.leader_epoch, decided.isr)
 
 
 def _proof_of_loss(

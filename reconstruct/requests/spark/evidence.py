@@ -46,6 +46,7 @@ _OF_RECEIPT: Final = (
     "is_refused",
     "accepts",
     "lacking_received",
+    "is_counted",
 )
 #: What either side says, with the type.
 _FACTS: Final = {
@@ -236,7 +237,7 @@ def _numbered(requests: DataFrame) -> DataFrame:
     kinds = Window.partitionBy(*_CONNECTION, "api").orderBy(begin, ref, "received_ref", "acknowledged_ref")
     before = F.col("accepted_before")
     counts = {name: F.coalesce(name, F.lit(0)) for name in (*LINE_COUNTS, "lacking_sent", "lacking_received")}
-    flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts")}
+    flags = {name: F.coalesce(name, F.lit(False)) for name in ("is_refused", "is_repeated", "accepts", "is_counted")}
     return requests.withColumns(
         {
             "sent_before": F.max(F.when(F.col("received_at").isNotNull(), F.col("sent_at"))).over(earlier),

@@ -154,7 +154,12 @@ def _whole(runs: DataFrame) -> DataFrame:
         F.bool_or("is_refused").alias("is_refused"),
         F.flatten(F.collect_list("marks")).alias("marks"),
     )
-    return whole.withColumn("lacking_received", _lacking(F.col("batch")))
+    return whole.withColumns(
+        {
+            "lacking_received": _lacking(F.col("batch")),
+            "is_counted": F.coalesce(F.col("batch") == F.col("lines"), F.lit(False)),
+        }
+    )
 
 
 def _lacking(counted: Column) -> Column:

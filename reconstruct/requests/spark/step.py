@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.view import ClusterView, CountedRequests
 from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
 from reconstruct.findings.rule import judge
@@ -111,6 +111,44 @@ def lossy_logs(requests: DataFrame, clusters: Mapping[str, ClusterView]) -> dict
     return {cluster_id: brokers for cluster_id, brokers in found.items() if brokers}
 
 
-def with_lossy_logs(view: ClusterView, lossy: Mapping[str, Mapping[int, tuple[str, ...]]]) -> ClusterView:
-    """The view with the logs that prove nothing by what they do not say."""
-    return replace(view, lossy_logs=frozenset(lossy.get(view.cluster_id, {})))
+def counted_requests(requests: DataFrame) -> dict[str, dict[int, tuple[CountedRequests, ...]]]:
+    """By cluster and broker: the longest stretches of requests whose correlation ids follow each other and whose lines
+    are all there, by their own counts. A log that lacks nothing has one for each tenure, and one more for each request
+    that names no partition."""
+    connection = ("cluster_id", "to_broker_id", "controller_id", "controller_epoch")
+    order = Window.partitionBy(*connection).orderBy("received_at", "correlation_id")
+    received = requests.where(
+        "received_at IS NOT NULL AND correlation_id IS NOT NULL AND controller_epoch IS NOT NULL"
+    ).withColumn("is_sound", F.col("is_counted") & ~F.col("is_refused"))
+    follows = F.lag("is_sound").over(order) & (F.col("correlation_id") == F.lag("correlation_id").over(order) + 1)
+    stretches = (
+        received.withColumn("begins", (~F.coalesce(follows, F.lit(False))).cast("int"))
+        .withColumn("stretch", F.sum("begins").over(order))
+        .where("is_sound")
+        .groupBy(*connection, "stretch")
+        .agg(
+            *(F.min(name).alias(f"first_{name}") for name in ("correlation_id", "received_at")),
+            *(F.max(name).alias(f"last_{name}") for name in ("correlation_id", "received_at")),
+        )
+        .where("last_correlation_id > first_correlation_id")
+    )
+    found: dict[str, dict[int, list[CountedRequests]]] = {}
+    for row in stretches.orderBy(*connection, "first_received_at").collect():
+        of_broker = found.setdefault(row["cluster_id"], {}).setdefault(row["to_broker_id"], [])
+        ids = row["first_correlation_id"], row["last_correlation_id"]
+        times = row["first_received_at"], row["last_received_at"]
+        of_broker.append(CountedRequests(row["controller_id"], row["controller_epoch"], *ids, *times))
+    return {cluster_id: {b: tuple(runs) for b, runs in brokers.items()} for cluster_id, brokers in found.items()}
+
+
+def with_logs_known(
+    view: ClusterView,
+    lossy: Mapping[str, Mapping[int, tuple[str, ...]]],
+    counted: Mapping[str, Mapping[int, tuple[CountedRequests, ...]]],
+) -> ClusterView:
+    """The view with the logs that prove nothing by what they do not say, and the requests that prove it."""
+    return replace(
+        view,
+        lossy_logs=frozenset(lossy.get(view.cluster_id, {})),
+        counted_requests=counted.get(view.cluster_id, {}),
+    )

@@ -23,7 +23,7 @@ from reconstruct.events.spark.step import controller_events, replication_events,
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests
-from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_lossy_logs
+from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_logs_known
 from reconstruct.time.instants import to_micros
 from reconstruct.time.intervals import Interval
 from tests.support.files.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
@@ -191,7 +191,9 @@ def judged(spark: Any) -> Judged:
     changes = state_change_events(logged, incarnations)
     requests = controller_requests(changes, failed, files, views).persist()
     lossy = lossy_logs(requests, views)
-    rows = judged_requests(requests, {name: with_lossy_logs(known, lossy) for name, known in views.items()}).persist()
+    rows = judged_requests(
+        requests, {name: with_logs_known(known, lossy, {}) for name, known in views.items()}
+    ).persist()
     by_cluster: list[dict[str, list[Any]]] = []
     for spec in (PROPAGATION_DELAYS, DIVERGENCES):
         found: dict[str, list[Any]] = {name: [] for name in STORIES}

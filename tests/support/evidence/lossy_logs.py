@@ -1,12 +1,13 @@
-"""Which state-change logs are proven to lack lines, without Spark: by the counts that stand in them since 2.6."""
+"""What the counts in state-change logs prove (since 2.6), without Spark: which logs lack lines, which requests none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.view import ClusterView
+from reconstruct.cluster.view import ClusterView, CountedRequests
 from reconstruct.requests.evidence import BROKER_LINES, SENT_LINES, UPDATE_METADATA, Request, Step
 from reconstruct.requests.lossy_logs import lossy_brokers, missing_lines
 from tests.support.evidence.lines import Line
@@ -65,3 +66,47 @@ def _received(lines: Sequence[Line]) -> Iterator[Request]:
             yield Request(
                 "c", -1, None, own[0].broker_id, api, received_at=at, received_ref=ref, lacking_received=lacking
             )
+
+
+def counted_requests(lines: Sequence[Line]) -> Mapping[int, tuple[CountedRequests, ...]]:
+    """By broker: what it received of one controller without a gap; ``lines`` stand in the order of their files."""
+    stretches: dict[tuple[int, int, int], list[list[tuple[int, int]]]] = {}
+    for (_, _, controller_id, number), run in groupby(filter(_is_of_request, lines), key=_request_of):
+        own = list(run)
+        epochs = {line.fields["controller_epoch"] for line in own if "controller_epoch" in line.fields}
+        counts = [_counted(line) for line in own if line.event_type in _BATCHES and "topic" not in line.fields]
+        is_refused = any(_step_of(line) is Step.IGNORED for line in own)
+        if len(epochs) != 1:
+            continue
+        of_connection = stretches.setdefault((own[0].broker_id, int(controller_id), int(epochs.pop())), [[]])
+        if is_refused or counts != [sum("topic" in line.fields for line in own)]:
+            of_connection.append([])
+        elif of_connection[-1] and of_connection[-1][-1][1] + 1 == int(number):
+            of_connection[-1].append((own[0].at, int(number)))
+        else:
+            of_connection.append([(own[0].at, int(number))])
+    found: dict[int, list[CountedRequests]] = {}
+    for (broker_id, controller_id, epoch), of_connection in sorted(stretches.items()):
+        for stretch in of_connection:
+            if len(stretch) > 1:
+                (start, first_id), (end, last_id) = stretch[0], stretch[-1]
+                run_of_them = CountedRequests(controller_id, epoch, first_id, last_id, start, end)
+                found.setdefault(broker_id, []).append(run_of_them)
+    return {broker_id: tuple(runs) for broker_id, runs in found.items()}
+
+
+def _is_of_request(line: Line) -> bool:
+    """Whether a line of a broker counts a request, names a partition of it, or refuses it as a whole."""
+    is_whole = line.event_type in _BATCHES or (_step_of(line) is Step.IGNORED and "topic" not in line.fields)
+    is_part = is_whole or _step_of(line) in (Step.RECEIVED, Step.CACHED)
+    is_numbered = {"correlation_id", "controller_id"} <= set(line.fields)
+    return is_part and is_numbered and line.source_kind == "state_change_log"
+
+
+def _step_of(line: Line) -> Step | None:
+    return BROKER_LINES.get(EventType(line.event_type), ("", None))[1]
+
+
+def _request_of(line: Line) -> tuple[str, str, str, str]:
+    api, _ = BROKER_LINES[EventType(line.event_type)]
+    return line.file, api, line.fields["controller_id"], line.fields["correlation_id"]

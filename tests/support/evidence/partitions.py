@@ -19,7 +19,7 @@ from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.cluster import plain_cluster
 from tests.support.evidence.lines import Line, Partition, by_partition, lines_of, matched_lines, typed
-from tests.support.evidence.lossy_logs import lossy_logs
+from tests.support.evidence.lossy_logs import counted_requests, lossy_logs
 from tests.support.evidence.znodes import Write, partition_facts, read_writes
 
 __all__ = ["Partition", "PlainCapture", "plain_capture", "plain_evidence"]
@@ -87,7 +87,8 @@ def _plain(files: tuple[tuple[str, Lines], ...], *, znodes: bool) -> PlainCaptur
     lines = list(matched_lines(text))
     writes = read_writes(text) if znodes else []
     cluster = plain_cluster(text, lines, writes)
-    cluster.view = replace(cluster.view, lossy_logs=lossy_logs(lines, cluster.view))
+    lossy, counted = lossy_logs(lines, cluster.view), counted_requests(lines)
+    cluster.view = replace(cluster.view, lossy_logs=lossy, counted_requests=counted)
     return PlainCapture(_by_partition(text, writes), cluster, _refused(lines))
 
 

@@ -128,7 +128,8 @@ def isr_outside_assignment(site: Site) -> Iterator[Fault]:
         # an election's ISR is also judged as its outcome
         rules = "R04 R09" if _is_election(before, after) else "R04"
         fault = state_fault("ISR outside of the assignment", rules, draft, after, _severity_outside(site, after))
-        yield replace(fault, unprovable=_assignment_unknown(site, after))
+        # of an election, whose ISR is part of the one before, no assignment needs to be known
+        yield fault if _is_election(before, after) else replace(fault, unprovable=_assignment_unknown(site, after))
 
 
 def _severity_outside(site: Site, row: StateRow) -> str:

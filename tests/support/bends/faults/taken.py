@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tests.support.bends.editing import partition_of
@@ -44,6 +44,16 @@ def _may_be_known(site: Site, received: Line, partition: Partition, known: int) 
         line.file == received.file and line.at > received.at and 0 <= (number(line, "leader_epoch") or 0) < known - 2
         for line in site.about(partition, "leader_and_isr_received", "metadata_cached")
     )
+    is_later = (
+        is_later
+        or _takes_lower_later(site, received, partition, known)
+        or any(
+            line.file == received.file
+            and line.at > received.at
+            and 0 <= (number(line, "current_leader_epoch") or 0) < known
+            for line in site.about(partition, "leader_and_isr_ignored")
+        )
+    )
     is_own = any(
         row.state["controller_epoch"] == number(received, "controller_epoch") and site.written_at(row) <= received.at
         for row in writes
@@ -54,6 +64,28 @@ def _may_be_known(site: Site, received: Line, partition: Partition, known: int) 
     if is_moving:
         return "up to 2.3 a reassignment raises epochs that its controller does not know of"
     return "another controller decided the request's epoch, and may have decided a higher one"
+
+
+def _takes_lower_later(site: Site, received: Line, partition: Partition, known: int) -> bool:
+    """Whether the same process of the broker takes a request of an epoch below the one that it names."""
+    starts = [
+        line.at
+        for line in site.events("broker_server_starting", source_kind="server_log")
+        if line.broker_id == received.broker_id and line.at > received.at
+    ]
+    return any(
+        line.file == received.file
+        and received.number < line.number
+        and line.at < min(starts, default=line.at + 1)
+        and (number(line, "leader_epoch") or 0) < known
+        and _is_taken(handled_by(site, line))
+        for line in site.about(partition, "leader_and_isr_received")
+    )
+
+
+def _is_taken(handled: Sequence[Line]) -> bool:
+    names = {line.event_type for line in handled}
+    return "leader_and_isr_ignored" not in names and any(name.endswith("_completed") for name in names)
 
 
 def _refusal(site: Site, received: Line, epoch: int, known: int) -> str:

@@ -46,10 +46,10 @@ def is_receipt_of(request: Evidence, broker_id: int) -> Which:
 
 
 def with_proven_losses(view: ClusterView, capture: dict[Partition, list[Evidence]]) -> ClusterView:
-    """The view, told which controllers' logs some partition proves to lack lines."""
+    """The view, told which controllers' logs some partition proves to lack lines; no request is known to be whole."""
     lossy = set()
     for facts in capture.values():
         logs = controller_logs(facts)
         holes = has_holes(logs, view, facts)
         lossy |= {log.controller_id for log in logs if log.controller_epoch in holes}
-    return replace(view, lossy_logs=frozenset(lossy))
+    return replace(view, lossy_logs=frozenset(lossy), counted_requests={})

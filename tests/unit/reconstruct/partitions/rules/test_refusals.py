@@ -112,3 +112,16 @@ def test_smaller_is_not_equal() -> None:
         cluster = ClusterView("c", VersionRange.exactly(v(2, 8)))
         line = replace(line, correlation_id=77)
         assert types(fold_partition("t", [*facts_, line], cluster).verdicts.findings) & FOUND == expected
+
+
+def test_an_epoch_that_the_broker_is_below_later_it_did_not_hold() -> None:
+    row = {"kind": "leader_and_isr_ignored", "shape_id": "SC-RM-85", "leader_epoch": 4}
+    facts_ = facts(ACCEPTED)
+    cluster = ClusterView("c", VersionRange.exactly(v(2, 8)))
+    line = replace(facts_[-1], at=41_000, offset=9, evidence_id="x", known_leader_epoch=8, correlation_id=77, **row)  # type: ignore[arg-type]
+    for epoch, held, expected in ((4, 6, FOUND), (4, 8, set()), (7, 6, FOUND)):
+        later = replace(line, at=90_000, offset=10, evidence_id="y", known_leader_epoch=held, leader_epoch=epoch)
+        found_ = fold_partition("t", [*facts_, line, later], cluster).verdicts.findings
+        # a line that contradicts itself says nothing of others
+        assert types(found_) & FOUND == expected
+        assert any("held leader epoch 6 later" in each.explanation for each in found_) == ((epoch, held) == (4, 6))

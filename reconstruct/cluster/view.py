@@ -113,12 +113,14 @@ class CountedRequests:
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """The live brokers as a controller listed them: its own, processed view."""
+    """The live brokers as a controller listed them: its own, processed view; ``added``: those that it had not held for
+    live until then, as the line says."""
 
     at: int
     controller_id: int | None
     live: frozenset[int]
     evidence_id: str
+    added: frozenset[int] = frozenset()
 
 
 #: A controller that ignores a registration says so in the same step as it lists the brokers, µs.
@@ -133,7 +135,7 @@ def leave_out(views: list[LiveView], controller_id: int | None, at: int, ignored
         if view.at < at - _SAME_STEP_US:
             break
         if view.controller_id == controller_id and view.at <= at:
-            views[place] = replace(view, live=view.live - ignored)
+            views[place] = replace(view, live=view.live - ignored, added=view.added - ignored)
             break
 
 

@@ -103,8 +103,8 @@ def gather(
             leave_out(of(row).live_views, row["controller_id"], row["at"], ignored)
             continue
         of(row).brokers.extend(_from_list(row, {b.broker_id for b in of(row).brokers}))
-        live = frozenset(broker_id for broker_id in row["live"] or () if broker_id is not None)
-        of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"]))
+        live, added = (frozenset(one for one in row[name] or () if one is not None) for name in ("live", "added"))
+        of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"], added))
     for row, span in as_log_spans(spans):
         of(row).log_spans.append((row["broker_id"], span))
     for row in taken_over:
@@ -231,6 +231,7 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
             "record_id",
             F.coalesce("controller_id", "broker_id").alias("controller_id"),
             listed.alias("live"),
+            ints_field("added_broker_ids").alias("added"),
             F.when(is_ignored, ints_field("ignored_broker_ids")).alias("ignored"),
         )
         .orderBy("cluster_id", "at", F.col("ignored").isNotNull(), "record_id")

@@ -91,9 +91,26 @@ def registered_since_list(broker_id: int, decision: StateDecision, cluster: Clus
     before, near = _lists(decision, cluster)
     latest = max((view.at for view in (*before, *near)), default=decision.at - VIEW_SLACK_US)
     instants = (decision.at + shift for shift in (-VIEW_SLACK_US, 0, VIEW_SLACK_US))
-    return frozenset[bool | None]().union(
+    registered = frozenset[bool | None]().union(
         *(_registered(broker_id, max(instant, latest), cluster) for instant in instants)
     )
+    added = added_next(broker_id, decision, cluster)
+    came_and_went = added is not None and any(
+        interval.start > latest and interval.end is not None and interval.end <= added
+        for interval in cluster.liveness.get(broker_id, ())
+    )
+    return registered if added is None or came_and_went else registered - {True}
+
+
+def added_next(broker_id: int, decision: StateDecision, cluster: ClusterView) -> int | None:
+    """When the controller's next list has the broker as a new one, all in the order of its own clock: it had not taken
+    it in when it decided, unless a registration began and ended in between."""
+    if not decision.is_own_clock or decision.controller_id is None or not cluster.keeps_order(decision.controller_id):
+        return None
+    begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
+    own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
+    following = next((view for view in own if view.at > decision.at + decision.slack), None)
+    return following.at if following is not None and broker_id in following.added else None
 
 
 def _registered(broker_id: int, instant: int, cluster: ClusterView) -> frozenset[bool | None]:

@@ -12,7 +12,12 @@ from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, ELECTION_BY_ADMINISTRATOR_SINCE, OFFLINE_LOG_DIRS_SINCE
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, registered_since_list
+from reconstruct.partitions.elections.controller_view import (
+    VIEW_SLACK_US,
+    BrokerStatus,
+    added_next,
+    registered_since_list,
+)
 from reconstruct.partitions.elections.counterfactuals import what_would_explain
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, UNKNOWN_KIND
 from reconstruct.partitions.elections.judging import JudgedElection, unclean_setting
@@ -79,9 +84,10 @@ def _is_written(election: JudgedElection, case: Case) -> bool:
 def _shows_life(broker_id: int, election: JudgedElection, case: Case) -> bool:
     """Whether the broker itself logged anything of the partition right after: then a list was missing. A leader that
     was paused goes on changing its ISR until it is told of another: where its log is whole and has nothing else, it was
-    told of nothing."""
+    told of nothing. From the controller's next list on, where it takes the broker in, nothing tells of before."""
     at = election.decision.at
-    own = [fact for fact in case.facts if fact.broker_id == broker_id and at <= fact.at <= at + VIEW_SLACK_US]
+    until = min(at + VIEW_SLACK_US, added_next(broker_id, election.decision, case.cluster) or at + VIEW_SLACK_US)
+    own = [fact for fact in case.facts if fact.broker_id == broker_id and at <= fact.at <= until]
     if any(fact.kind not in _OF_A_LEADER for fact in own):
         return True
     return bool(own) and not case.cluster.logs_all(broker_id, at, max(fact.at for fact in own))

@@ -298,6 +298,10 @@ def _moves(subject: Subject, event_type: str) -> Iterator[tuple[Line, Line]]:
 
 
 def dropped_partition_transition(subject: Subject) -> Iterator[Bend]:
+    """Not at INFO since 2.6, which hides transitions to Offline (PartitionStateMachine.doHandleStateChanges): a log has
+    such holes of its own."""
+    if subject.minor >= (2, 6) and not subject.is_trace:
+        return
     for line, following in _moves(subject, "partition_state_change"):
         if line.fields["from_state"] != following.fields["from_state"]:
             yield Bend(

@@ -106,7 +106,7 @@ def request_never_sent(subject: Subject) -> Iterator[Bend]:
             for line in subject.events("partition_state_change")
             if line.fields["controller_epoch"] == controller_epoch and line.fields["to_state"] == "OnlinePartition"
         )
-        if received and later and is_decided_here:
+        if received and later and is_decided_here and _goes_on(subject, lines[-1]):
             edits: dict[tuple[str, int], str | None] = {(line.file, line.number): None for line in (*lines, *gone)}
             yield Bend(
                 "request never sent",
@@ -115,6 +115,17 @@ def request_never_sent(subject: Subject) -> Iterator[Bend]:
                 frozenset({("R15", "request_not_sent")}),
                 f"leader epoch {epoch} to {to}",
             )
+
+
+def _goes_on(subject: Subject, sent: Line) -> bool:
+    """Whether its controller was there a second later: what one did not send that goes says nothing."""
+    tenure = (sent.fields.get("controller_id"), sent.fields.get("controller_epoch"))
+    return any(
+        line.at > sent.at + 1_000_000
+        and (line.fields.get("controller_id"), line.fields.get("controller_epoch")) == tenure
+        for line in subject.lines
+        if line.file == sent.file and "broker_id" not in line.fields
+    )
 
 
 def deletion_never_sent(subject: Subject) -> Iterator[Bend]:
@@ -159,12 +170,16 @@ def _requests(subject: Subject, became: str) -> Iterator[tuple[Line, list[Line]]
     """Each LeaderAndIsr that a broker received for a partition, and the lines of the transition it then completed."""
     done: dict[tuple[object, ...], list[Line]] = {}
     for line in subject.events(f"become_{became}_started", f"become_{became}_completed"):
-        key = (line.file, partition_of(line), line.fields.get("controller_id"), line.fields.get("correlation_id"))
-        done.setdefault(key, []).append(line)
+        done.setdefault(_exchange(line), []).append(line)
     for line in subject.events("leader_and_isr_received"):
-        key = (line.file, partition_of(line), line.fields.get("controller_id"), line.fields.get("correlation_id"))
+        key = _exchange(line)
         if any(each.event_type.endswith("completed") for each in done.get(key, ())):
             yield line, done[key]
+
+
+def _exchange(line: Line) -> tuple[object, ...]:
+    """The same for all lines of one broker about one partition of one request."""
+    return line.file, partition_of(line), line.fields.get("controller_id"), line.fields.get("correlation_id")
 
 
 def follows_another_leader(subject: Subject) -> Iterator[Bend]:
@@ -193,6 +208,8 @@ def _started_epoch(subject: Subject, received: Line) -> list[Line]:
 
 def acted_on_lower_leader_epoch(subject: Subject) -> Iterator[Bend]:
     accepted: dict[tuple[object, ...], int] = {}
+    # of a leader that it does not know the broker takes no epoch (ReplicaManager.makeFollowers)
+    failed = {_exchange(line) for line in subject.events("become_leader_failed", "become_follower_failed")}
     for became in ("follower", "leader"):
         for line, _ in sorted(_requests(subject, became), key=lambda pair: (pair[0].file, pair[0].number)):
             key = (line.file, partition_of(line))
@@ -208,7 +225,8 @@ def acted_on_lower_leader_epoch(subject: Subject) -> Iterator[Bend]:
                     frozenset({("R21", "acted_on_lower_leader_epoch")}),
                     line.id,
                 )
-            accepted[key] = max(epoch, accepted.get(key, 0))
+            if _exchange(line) not in failed:
+                accepted[key] = max(epoch, accepted.get(key, 0))
 
 
 def _restarted_between(subject: Subject, line: Line, key: tuple[object, ...]) -> bool:

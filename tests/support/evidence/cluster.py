@@ -249,7 +249,8 @@ def _listed(facts: ClusterFacts, lines: Sequence[Line]) -> None:
         known = {fact.broker_id for fact in facts.brokers}
         facts.brokers += [BrokerFact(id_, "live", line.at, line.id) for id_ in sorted(live)]
         facts.brokers += [BrokerFact(id_, "absent", line.at, line.id) for id_ in sorted(known - live)]
-        facts.live_views.append(LiveView(line.at, _controller_of(line), live, line.id))
+        added = frozenset(ids(line.fields.get("added_broker_ids", "")))
+        facts.live_views.append(LiveView(line.at, _controller_of(line), live, line.id, added))
 
 
 def _log_spans(lines: Sequence[Line]) -> Iterator[tuple[int, LogSpan]]:

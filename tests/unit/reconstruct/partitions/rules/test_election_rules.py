@@ -187,7 +187,10 @@ def seen(
         VersionRange.exactly(v(*version)),
         liveness={2: spans} if spans else {},
         tenures=(Tenure(1, 1, 0, None, ("e",)),),
-        live_views=tuple(LiveView(s * 1_000_000, by, frozenset(live), "l") for s, by, live in lists),
+        live_views=tuple(
+            LiveView(s * 1_000_000, by, frozenset(live), "l", frozenset(live - before))
+            for (s, by, live), (_, _, before) in zip(lists, ((0, 0, set()), *lists), strict=False)
+        ),
         shutdown_requests={} if asked is None else {2: ((asked * 1_000_000, "r"),)},
     )
     return possible_statuses(2, StateDecision(at * 1_000_000, 1, 1, None, own), view)
@@ -228,6 +231,19 @@ def test_a_broker_whose_registration_ends_soon_may_be_leaving_though_no_line_say
     assert seen(31, *both, version=(0, 8, 2), registered=(5, 39)) == set(BrokerStatus)
     assert seen(31, *both, version=(0, 8, 2), registered=(5, 29)) == {BrokerStatus.GONE}
     assert seen(31, *both, registered=(5, 39)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+
+
+def test_what_the_next_list_adds_was_not_live_when_the_controller_decided() -> None:
+    lists = ((10, 1, {1, 2}), (30, 1, {1}), (32, 1, {1, 2}))
+    assert seen(31, *lists, registered=(32, 99)) == {BrokerStatus.GONE}
+    assert seen(31, *lists[:2], registered=(32, 99)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+    assert seen(31, *lists, own=False, registered=(32, 99)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+
+
+def test_what_came_and_went_between_two_lists_may_have_been_live() -> None:
+    lists = ((10, 1, {1, 2}), (30, 1, {1}), (40, 1, {1, 2}))
+    assert seen(36, *lists, registered=(32, 38)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+    assert seen(36, *lists, registered=(37, 99)) == {BrokerStatus.GONE}
 
 
 def test_where_nothing_tells_when_a_registration_ended_the_broker_may_have_been_gone_before() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -16,6 +17,8 @@ from ingest.shapes import MEANINGS
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("reconstruct", "dashboards")
+#: What a saved question asks of the column event_type.
+_ASKED: Final = re.compile(r"\bevent_type (?:=|IN|WHEN)\s*\(?((?:\s*'\w+',?)+)")
 
 #: Why a type is read by no timeline, rule or question, by the word that stands for it under ``not_read``.
 REASONS: Final[Mapping[str, str]] = {
@@ -42,7 +45,8 @@ REASONS: Final[Mapping[str, str]] = {
 
 @cache
 def event_uses() -> Mapping[str, tuple[str, ...]]:
-    """By event type that is read: the rooms (``reconstruct/offsets``) whose modules name it as ``EventType.…``."""
+    """By event type that is read: the rooms (``reconstruct/offsets``) whose modules name it as ``EventType.…``, or
+    whose SQL asks for it."""
     names = {name.upper(): name for name in MEANINGS}
     found: dict[str, set[str]] = {}
     for package in _PACKAGES:
@@ -55,6 +59,10 @@ def event_uses() -> Mapping[str, tuple[str, ...]]:
                     and node.value.id == "EventType"
                 ):
                     found.setdefault(names[node.attr], set()).add(room)
+        for file in sorted((_ROOT / package).rglob("*.sql")):
+            for asked in _ASKED.findall(file.read_text(encoding="utf-8")):
+                for name in re.findall(r"\w+", asked):
+                    found.setdefault(name, set()).add("/".join(file.relative_to(_ROOT).parts[:2]))
     return {name: tuple(sorted(rooms)) for name, rooms in sorted(found.items())}
 
 

@@ -104,6 +104,26 @@ def test_controllers_follow_each_other(ask):
     assert all(row.ended_at <= after.elected_at for row, after in pairwise(tenures))
 
 
+def test_what_a_controller_did_from_each_trigger_on(ask, offset_lake: OffsetLake):
+    rows = ask("controller-procedures", cluster="failover-1.1.1")
+    kinds = Counter(row.procedure for row in rows)
+    assert kinds["take_over"] == 3
+    assert kinds["topic_creation"] >= 1
+    failed = next(row for row in rows if row.procedure == "broker_failure")
+    assert failed.about == "2"
+    assert failed.elections > 0
+    assert failed.requests > 0
+    assert 0 <= failed.elections_ms <= failed.took_ms < 5_000
+    # each election of a controller is counted once
+    elected = offset_lake.lake.spark.table("gold.leader_elections").where(
+        f"cluster_id = '{offset_lake.ids['failover-1.1.1']}' AND controller_id IS NOT NULL"
+    )
+    assert sum(row.elections for row in rows) == elected.count()
+    old = ask("controller-procedures", cluster="unclean-0.8.2.2")
+    assert all(row.told_at <= row.began_at for row in old if row.procedure in ("broker_start", "broker_failure"))
+    assert any(row.told_at for row in old)
+
+
 def test_a_zombie_s_requests_are_ignored(ask):
     late = [row for row in ask("zombie-controllers", cluster="failover-1.1.1") if row.what == "request"]
     assert {row.outcome for row in late} <= {"ignored_stale", "not_received", "unknown"}

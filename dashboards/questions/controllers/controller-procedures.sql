@@ -13,8 +13,9 @@ WITH lines AS (
     array_sort(collect_set(concat(topic, '-', partition_id))) AS partitions
   FROM silver.controller_events
   WHERE event_type IN ('broker_change', 'topic_change', 'partition_addition', 'topic_deletion_requested',
-      'reassignment_started', 'preferred_election_started', 'controlled_shutdown_requested', 'broker_change_notified',
-      'topic_change_notified', 'partition_modification_notified')
+      'reassignment_started', 'reassignment_assignment_updated', 'preferred_election_started', 'leader_election_started',
+      'controlled_shutdown_requested', 'broker_change_notified', 'topic_change_notified',
+      'partition_modification_notified')
     AND coalesce(:cluster, cluster_id) = cluster_id
   GROUP BY ALL
 ), named AS (
@@ -27,7 +28,11 @@ WITH lines AS (
       WHEN 'partition_addition' THEN 'partition_addition'
       WHEN 'topic_deletion_requested' THEN if(log_level <> 'DEBUG', 'topic_deletion', NULL)
       WHEN 'reassignment_started' THEN 'reassignment'
+      WHEN 'reassignment_assignment_updated' THEN
+        if(fields['adding_replicas'] <> '' OR fields['removing_replicas'] <> '', 'reassignment', NULL)
       WHEN 'preferred_election_started' THEN if(size(partitions) > 0, 'preferred_election', NULL)
+      WHEN 'leader_election_started' THEN
+        if(size(partitions) > 0, concat(lower(fields['election_type']), '_election'), NULL)
       WHEN 'controlled_shutdown_requested' THEN 'controlled_shutdown' END AS procedure,
     CASE event_type WHEN 'broker_change_notified' THEN 'broker_change' WHEN 'topic_change_notified' THEN 'topic_change'
       WHEN 'partition_modification_notified' THEN 'partition_addition' END AS tells_of
@@ -35,7 +40,8 @@ WITH lines AS (
 ), triggers AS (
   SELECT cluster_id, controller_id, record_id, at, byte_offset, event_type, procedure,
     CASE WHEN event_type = 'broker_change' THEN
-        concat_ws(',', fields['added_broker_ids'], fields['deleted_broker_ids'], fields['bounced_broker_ids'])
+        concat_ws(',', nullif(fields['added_broker_ids'], ''), nullif(fields['deleted_broker_ids'], ''),
+          nullif(fields['bounced_broker_ids'], ''))
       WHEN size(partitions) > 0 AND event_type <> 'topic_change' THEN array_join(partitions, ',')
       ELSE coalesce(fields['new_topics'], fields['topics'], fields['shutting_down_broker_ids']) END AS about,
     NULL AS inferred_from, array(record_id) AS evidence

@@ -105,10 +105,13 @@ def registered_since_list(broker_id: int, decision: StateDecision, cluster: Clus
 def added_next(broker_id: int, decision: StateDecision, cluster: ClusterView) -> int | None:
     """When the controller's next list has the broker as a new one, all in the order of its own clock: it had not taken
     it in when it decided, unless a registration began and ended in between."""
-    if not decision.is_own_clock or decision.controller_id is None or not cluster.keeps_order(decision.controller_id):
+    controller = decision.controller_id
+    if controller is None or not decision.is_own_clock or controller in cluster.set_back:
         return None
-    begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
-    own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
+    if not cluster.keeps_order(controller):
+        return None
+    begin, end = cluster.tenure_bounds(controller, decision.controller_epoch)
+    own = cluster.live_views_of(controller, begin - VIEW_SLACK_US, end)
     following = next((view for view in own if view.at > decision.at + decision.slack), None)
     return following.at if following is not None and broker_id in following.added else None
 

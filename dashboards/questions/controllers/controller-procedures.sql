@@ -1,11 +1,11 @@
 -- What did each controller notice, or was it asked for, what did it then do, and how long did that take?
 -- numbers: 8, 14, 15
 -- needs: controller_log, state_change_log, znodes
--- read: One row for each trigger that a controller logged, and what it did until it logged the next one; a deletion or a
---   reassignment goes on after that (deletions, reassignments). about: the brokers, topics or partitions that the trigger
---   names. told_at: when its watch or listener fired, up to 0.10.2, where a line says so. elections: leaders that it
---   elected, the last of them elections_ms after the trigger. requests: to one broker each. took_ms: until the last election,
---   request or answer.
+-- read: One row for each trigger that a controller logged (with ZooKeeper: of a quorum's the records tell), and what it
+--   did until it logged the next one; a deletion or a reassignment goes on after that (deletions, reassignments).
+--   about: the brokers, topics or partitions that the trigger names. told_at: when its watch or listener fired, up to
+--   0.10.2, where a line says so. elections: leaders that it elected, the last of them elections_ms after the trigger.
+--   requests: to one broker each. took_ms: until the last election, request or answer.
 -- next: controllers, elections, propagation, reassignments, deletions
 WITH lines AS (
   SELECT cluster_id, coalesce(controller_id, broker_id) AS controller_id, record_id, event_type, log_level,
@@ -47,8 +47,10 @@ WITH lines AS (
     NULL AS inferred_from, array(record_id) AS evidence
   FROM named WHERE procedure IS NOT NULL
   UNION ALL
-  SELECT cluster_id, controller_id, NULL, elected_at, -1, 'take_over', 'take_over', NULL, inferred_from, evidence
-  FROM gold.controller_episodes WHERE coalesce(:cluster, cluster_id) = cluster_id
+  SELECT c.cluster_id, c.controller_id, NULL, c.elected_at, -1, 'take_over', 'take_over', NULL, c.inferred_from, c.evidence
+  FROM gold.controller_episodes c LEFT ANTI JOIN silver.quorum_timeline q
+    ON q.cluster_id = c.cluster_id AND q.epoch = c.controller_epoch AND q.leader_id = c.controller_id
+  WHERE coalesce(:cluster, c.cluster_id) = c.cluster_id
 ), turns AS (
   SELECT *, row_number() OVER w AS turn, lag(at) OVER w AS before_at, lead(at) OVER w AS until_at
   FROM triggers WINDOW w AS (PARTITION BY cluster_id, controller_id ORDER BY at, byte_offset, coalesce(record_id, ''))

@@ -325,6 +325,11 @@ def controllers(ask: Asked) -> None:
     ]
 
 
+@of("controller-procedures")
+def controller_procedures(ask: Asked) -> None:
+    assert ask("controller-procedures") == []  # what a quorum's controller does, its records say
+
+
 @of("controller-trouble")
 def controller_trouble(ask: Asked) -> None:
     rows = ask("controller-trouble")

@@ -30,6 +30,10 @@ _RESTATEMENTS: Final = (
     EventType.METADATA_CACHED,
     EventType.UPDATE_METADATA_SENT,
 )
+#: What a controller logs when it is told to delete a topic, or when it finds at its start that one is to be deleted.
+_DELETION_LOGGED: Final = (EventType.TOPIC_DELETION_REQUESTED, EventType.TOPIC_DELETION_QUEUED)
+#: From when to when (None while it lasts), µs since the epoch, and what shows it.
+Window = tuple[int, int | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Assignment:
         return tuple(replica for replica in self.replicas if replica not in (self.adding or ()))
 
 
-def assignment_timeline(evidence: Iterable[Evidence], deleted_at: int | None) -> list[Interval[Assignment]]:
+def assignment_timeline(evidence: Iterable[Evidence], gone_at: int | None) -> list[Interval[Assignment]]:
     """From znodes and the controller's decisions; from requests that restate it only where neither was given."""
     facts = in_order(evidence)
     shown = [fact for fact in facts if fact.replicas and fact.kind in (*_WRITTEN, *_DECISIONS)]
@@ -61,9 +65,9 @@ def assignment_timeline(evidence: Iterable[Evidence], deleted_at: int | None) ->
             continue
         inferred = fact.inferred_from if fact.kind in (*_WRITTEN, *_DECISIONS) else "request_sent"
         changes.append(Change(fact.at, assignment, (fact.evidence_id,), inferred))
-    if deleted_at is not None and changes:
-        changes = [change for change in changes if change.at < deleted_at] or changes[:1]
-        changes.append(Change(deleted_at, None, ()))
+    if gone_at is not None and changes:
+        changes = [change for change in changes if change.at < gone_at] or changes[:1]
+        changes.append(Change(gone_at, None, ()))
     return close_intervals(changes)
 
 
@@ -89,11 +93,9 @@ def assigned_intervals(assignments: Sequence[Interval[Assignment]]) -> dict[int,
     return result
 
 
-def reassignment_windows(
-    evidence: Iterable[Evidence], assignments: Sequence[Interval[Assignment]]
-) -> list[tuple[int, int | None, tuple[str, ...]]]:
+def reassignment_windows(evidence: Iterable[Evidence], assignments: Sequence[Interval[Assignment]]) -> list[Window]:
     """When a reassignment was under way: by the topic's znode (2.4 and later), or by /admin/reassign_partitions."""
-    windows: list[tuple[int, int | None, tuple[str, ...]]] = []
+    windows: list[Window] = []
     for interval in assignments:
         if interval.value.adding or interval.value.removing:
             if windows and windows[-1][1] == interval.start:
@@ -103,20 +105,35 @@ def reassignment_windows(
     return windows or _requested(evidence, ZNODE_REASSIGNMENT, ZNODE_REASSIGNMENT_DONE)
 
 
-def deletion_windows(
-    evidence: Iterable[Evidence], deleted_at: int | None
-) -> list[tuple[int, int | None, tuple[str, ...]]]:
-    """From the request to delete the topic until it was gone."""
-    requested = [fact for fact in in_order(evidence) if fact.kind == ZNODE_DELETION_REQUESTED]
+def logged_reassignments(evidence: Iterable[Evidence], known: Sequence[Window], gone_at: int | None) -> list[Window]:
+    """Those that the controller logged (up to 2.3) and that are none of the ``known`` ones: of what happens between two
+    snapshots no znode tells. None outlives its topic."""
+    logged = _requested(evidence, EventType.REASSIGNMENT_STARTED, EventType.REASSIGNMENT_COMPLETED)
+    ended = ((start, gone_at if end is None else end, ids) for start, end, ids in logged)
+    return [window for window in ended if not any(_overlap(window[:2], (start, end)) for start, end, _ in known)]
+
+
+def _overlap(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
+    return (one[1] is None or other[0] <= one[1]) and (other[1] is None or one[0] <= other[1])
+
+
+def deletion_windows(evidence: Iterable[Evidence], gone_at: int | None) -> list[Window]:
+    """From the request to delete the topic, by its znode or else by the controller's line, until it was gone."""
+    facts = in_order(evidence)
+    written = [fact for fact in facts if fact.kind == ZNODE_DELETION_REQUESTED]
+    logged = [fact for fact in facts if fact.kind in _DELETION_LOGGED]
+    if any(fact.kind == EventType.TOPIC_DELETION_DISABLED for fact in facts):
+        logged = []
+    requested = written or logged
     if not requested:
         return []
     start = requested[0].at
-    end = None if deleted_at is None else max(start, deleted_at)
+    end = None if gone_at is None else max(start, gone_at)
     return [(start, end, (requested[0].evidence_id,))]
 
 
-def _requested(evidence: Iterable[Evidence], begun: str, done: str) -> list[tuple[int, int | None, tuple[str, ...]]]:
-    windows: list[tuple[int, int | None, tuple[str, ...]]] = []
+def _requested(evidence: Iterable[Evidence], begun: str, done: str) -> list[Window]:
+    windows: list[Window] = []
     for fact in in_order(evidence):
         is_open = bool(windows) and windows[-1][1] is None
         if fact.kind == begun and not is_open:

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView, Departure
 from reconstruct.model.states import NO_LEADER
-from reconstruct.partitions.assignment import Assignment
+from reconstruct.partitions.assignment import Assignment, Window
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.roles import LEADER, Role
 from reconstruct.time.instants import utc
@@ -16,7 +16,6 @@ from reconstruct.time.intervals import Interval, as_of
 
 #: How the reason begins of a partition that has no leader by decision, and not only none that is registered.
 NO_LEADER_DECIDED: Final = "no leader was decided"
-Window = tuple[int, int | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)

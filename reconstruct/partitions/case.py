@@ -10,8 +10,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.verdicts import Verdicts
 from reconstruct.model.states import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, PartitionState, ReplicaState
-from reconstruct.partitions.assignment import Assignment
-from reconstruct.partitions.availability import Unavailability, Window
+from reconstruct.partitions.assignment import Assignment, Window
+from reconstruct.partitions.availability import Unavailability
 from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import ZNODE_DELETION_REQUESTED, Evidence
 from reconstruct.partitions.fetchers import Fetching, fetcher_timelines

@@ -7,16 +7,19 @@ partition (:mod:`reconstruct.partitions.spark.step`); tests, and small incidents
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.findings.rule import judge
 from reconstruct.model.states import PartitionState
+from reconstruct.model.versions import DELETED_PARTITIONS_LEAVE_FIRST_SINCE
 from reconstruct.partitions.assignment import (
     assigned_intervals,
     assignment_timeline,
     deletion_windows,
+    logged_reassignments,
     reassignment_windows,
 )
 from reconstruct.partitions.availability import availability
@@ -55,18 +58,20 @@ def fold_partition(
     deleted_at = _deleted_at(facts)
     if deleted_at is None:
         deleted_at = ends_at
+    gone_at = _gone_at(facts, ends_at) if _waits_for_replicas(facts, cluster) else deleted_at
     history = reconstruct_leader_and_isr(facts, cluster.version)
     changes: list[Change[LeaderAndIsrState]] = list(history.changes)
     if deleted_at is not None and changes:
         changes.append(Change(deleted_at, None, ()))
     decided = close_intervals(changes)
-    assignments = assignment_timeline(facts, deleted_at)
+    assignments = assignment_timeline(facts, gone_at)
     assigned = assigned_intervals(assignments)
     known_replicas = {*assigned, *(f.replica_id for f in facts if f.kind == EventType.REPLICA_STATE_CHANGE)} - {None}
     first_known = [timeline[0].start for timeline in (decided, assignments) if timeline]
     exists_from = min(first_known, default=None)
     reassigning = reassignment_windows(facts, assignments)
-    deleting = deletion_windows(facts, deleted_at)
+    moved = sorted([*reassigning, *logged_reassignments(facts, reassigning, gone_at)], key=itemgetter(0))
+    deleting = deletion_windows(facts, gone_at)
     unclean = unclean_setting(topic, facts, cluster)
     roles = replica_manager_timelines(facts, cluster.process_starts)
     case = Case(
@@ -82,12 +87,12 @@ def fold_partition(
         all_elections=elections(decided, Occasions(facts, assignments, reassigning, cluster), unclean),
         partition_states=partition_state_timeline(facts, decided, cluster, exists_from, deleted_at),
         replica_states={
-            replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, deleted_at)
+            replica: replica_state_timeline(replica, facts, assigned.get(replica, ()), cluster, gone_at)
             for replica in sorted(r for r in known_replicas if r is not None)
         },
         roles=roles,
         caches=metadata_cache_timelines(facts, cluster.process_starts),
-        availability=availability(topic, decided, assignments, reassigning, deleting, roles, cluster),
+        availability=availability(topic, decided, assignments, moved, deleting, roles, cluster),
         deleted_at=deleted_at,
         is_only_incarnation=is_only,
         partition_id=partition_id,
@@ -100,14 +105,29 @@ _GONE: Final = (ZNODE_TOPIC_DELETED, ZNODE_STATE_DELETED, METADATA_PARTITION_REM
 
 
 def _deleted_at(facts: Sequence[Evidence]) -> int | None:
-    """When the incarnation ended: as the controller logged it, else the latest instant that the znodes allow."""
-    logged = [
-        fact.at
-        for fact in facts
-        if fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
-    ]
+    """When the partition ended: as the controller logged it, else the latest instant that the znodes allow."""
+    logged = [fact.at for fact in facts if _is_end(fact)] or _completed(facts)
     gone = [fact for fact in facts if fact.kind in _GONE]
     lives_on = max((f.at for f in facts if f.kind in (ZNODE_STATE, METADATA_PARTITION)), default=None)
     if logged and (lives_on is None or gone or max(logged) >= lives_on):
         return max(logged)
     return min((fact.at_upper if fact.at_upper is not None else fact.at for fact in gone), default=None)
+
+
+def _is_end(fact: Evidence) -> bool:
+    return fact.kind == EventType.PARTITION_STATE_CHANGE and fact.to_state == PartitionState.NON_EXISTENT
+
+
+def _completed(facts: Sequence[Evidence]) -> list[int]:
+    return [fact.at for fact in facts if fact.kind == EventType.TOPIC_DELETION_COMPLETED]
+
+
+def _waits_for_replicas(facts: Sequence[Evidence], cluster: ClusterView) -> bool:
+    """Whether the partition's end, as it is logged, began its deletion (since 2.1), and did not end it."""
+    return cluster.version.is_since(DELETED_PARTITIONS_LEAVE_FIRST_SINCE) and any(map(_is_end, facts))
+
+
+def _gone_at(facts: Sequence[Evidence], ends_at: int | None) -> int | None:
+    """When the last replica was deleted and with it the topic, as the controller logged it, else as znodes allow."""
+    gone = [fact.at if fact.at_upper is None else fact.at_upper for fact in facts if fact.kind == ZNODE_TOPIC_DELETED]
+    return max(_completed(facts), default=min(gone, default=ends_at))

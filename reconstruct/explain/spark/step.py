@@ -34,7 +34,7 @@ from reconstruct.findings.verdicts import Finding
 from reconstruct.metadata_log.spark.migration import of_one_before_take_over
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, partition_evidence
+from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, TOPIC_KINDS, partition_evidence
 from reconstruct.partitions.spark.step import history_of
 from reconstruct.time.instants import to_micros
 
@@ -125,11 +125,12 @@ def _incarnation(incarnations: Sequence[Row], question: Question) -> str:
 
 def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> Sequence[dict[str, Any]]:
     own = (F.col("cluster_id") == cluster_id) & (F.col("topic") == question.topic)
+    lists_topics = (F.col("cluster_id") == cluster_id) & F.col("event_type").isin(*TOPIC_KINDS)
     znodes, changes = lake.read(ZNODE_CHANGES).where(F.col("cluster_id") == cluster_id), lake.read(METADATA_CHANGES)
     found = partition_evidence(
         lake.read(STATE_CHANGE_EVENTS).where(own),
         lake.read(REPLICATION_EVENTS).where(own),
-        lake.read(CONTROLLER_EVENTS).where(own),
+        lake.read(CONTROLLER_EVENTS).where(own | lists_topics),
         of_one_before_take_over(znodes.where(_is_about(question.topic)), znodes, changes.where(own)),
         changes.where(own),
         stored_incarnations(lake.read(TOPIC_INCARNATIONS)).where(own),

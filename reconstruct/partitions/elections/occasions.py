@@ -17,8 +17,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.elections import ElectionKind
 from reconstruct.model.states import NO_LEADER, PartitionState
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE
-from reconstruct.partitions.assignment import Assignment
-from reconstruct.partitions.availability import Window
+from reconstruct.partitions.assignment import Assignment, Window
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, StateDecision
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
 from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_ASSIGNMENT, Evidence

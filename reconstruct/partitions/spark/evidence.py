@@ -75,6 +75,13 @@ CONTROLLER_KINDS: Final = (
     EventType.REASSIGNMENT_COMPLETED,
     EventType.TOPIC_DELETION_RESPONSE,
 )
+#: Those that name topics, and concern each of their partitions.
+TOPIC_KINDS: Final = (
+    EventType.TOPIC_DELETION_REQUESTED,
+    EventType.TOPIC_DELETION_QUEUED,
+    EventType.TOPIC_DELETION_DISABLED,
+    EventType.TOPIC_DELETION_COMPLETED,
+)
 
 
 def partition_evidence(
@@ -95,8 +102,9 @@ def partition_evidence(
     placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
     partitions = union([*logged, _from_metadata(metadata), placed.where("partition_id IS NOT NULL")])
     # what concerns a whole topic concerns each of its partitions
-    of_topic = placed.where("partition_id IS NULL").drop("partition_id")
     topic = list(PARTITION_KEY[:3])
+    told = with_incarnation(_of_topics(controller_events), incarnations, F.col("at")).select(*topic, *EVIDENCE_COLUMNS)
+    of_topic = placed.where("partition_id IS NULL").drop("partition_id").unionByName(told)
     every = partitions.unionByName(of_topic.join(partitions.select(*PARTITION_KEY).distinct(), topic, "inner"))
     ends = incarnations.select(
         *topic,
@@ -144,6 +152,25 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
         "controller_epoch": F.coalesce(given["controller_epoch"], int_field("request_controller_epoch")),
     }
     return select_evidence(named, PARTITION_KEY, EVIDENCE_COLUMNS, **given)
+
+
+def _of_topics(controller_events: DataFrame) -> DataFrame:
+    """What the controller logs of topics, by topic."""
+    named = F.split(F.coalesce("topic", text_field("topics")), ",")
+    return select_evidence(
+        controller_events.where(F.col("event_type").isin(*TOPIC_KINDS)).withColumn("topic", F.explode(named)),
+        ("cluster_id", "topic"),
+        EVIDENCE_COLUMNS,
+        evidence_id=F.col("record_id"),
+        kind=F.col("event_type"),
+        at=F.unix_micros("corrected_time"),
+        file=F.col("file_id"),
+        offset=F.col("byte_offset"),
+        source_kind=F.lit(SourceKind.CONTROLLER_LOG),
+        log_level=F.col("log_level"),
+        shape_id=F.col("shape_id"),
+        broker_id=speaker(),
+    )
 
 
 def _from_znodes(znodes: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from reconstruct.explain.refusals import IGNORED
 from reconstruct.findings.verdicts import Finding
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
-from reconstruct.partitions.spark.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS
+from reconstruct.partitions.spark.evidence import CONTROLLER_KINDS, REPLICATION_KINDS, STATE_CHANGE_KINDS, TOPIC_KINDS
 from reconstruct.partitions.timeline import fold_partition
 from tests.support.captures.text import CaptureText, Lines
 from tests.support.evidence.cluster import plain_cluster
@@ -104,6 +104,12 @@ def _by_partition(text: CaptureText, writes: list[Write]) -> dict[Partition, lis
             found.setdefault(partition, []).append(fact)
     for partition, fact in partition_facts(writes, sorted(found)):
         found.setdefault(partition, []).append(fact)
+    of_topics: dict[str, list[Evidence]] = {}
+    for name in text.named("/logs/controller.log"):
+        for topic, fact in _facts_of_topics(name, text.files[name]):
+            of_topics.setdefault(topic, []).append(fact)
+    for (topic, _), facts in found.items():
+        facts += of_topics.get(topic, ())
     return found
 
 
@@ -112,6 +118,14 @@ def _facts_of(name: str, lines: Lines) -> Sequence[tuple[Partition, Evidence]]:
     """What one log says of partitions; bent captures share most of their logs."""
     wanted = (line for line in lines_of(name, lines) if line.event_type in _KINDS[line.source_kind])
     return tuple(fact for line in wanted for fact in _facts(line))
+
+
+@lru_cache(maxsize=256)
+def _facts_of_topics(name: str, lines: Lines) -> Sequence[tuple[str, Evidence]]:
+    """What a controller's log says of topics, by topic."""
+    wanted = [line for line in lines_of(name, lines) if line.event_type in TOPIC_KINDS]
+    names = ((line, line.fields.get("topic", line.fields.get("topics", ""))) for line in wanted)
+    return tuple((topic, _fact(line, line.event_type, {})) for line, all_ in names for topic in all_.split(","))
 
 
 def _facts(line: Line) -> Iterator[tuple[Partition, Evidence]]:

@@ -321,6 +321,55 @@ def test_requests_to_delete_and_to_reassign_open_intervals() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("also", "expected"),
+    [
+        ("", {"reassigning": [(20, 30)], "deleting": [(50, 70)]}),
+        ("55 | topic_deletion_disabled | 1 | | | | | | | | | |", {"reassigning": [(20, 30)]}),
+    ],
+)
+def test_what_a_controller_logs_of_reassignments_and_deletions_opens_intervals(
+    also: str, expected: dict[str, list[tuple[int, int | None]]]
+) -> None:
+    table = (
+        CREATION
+        + f"""
+    20 | reassignment_started     | 1 | | | | | | | | | 2,1 |
+    25 | reassignment_started     | 1 | | | | | | | | | 2,1 |
+    30 | reassignment_completed   | 1 | | | | | | | | |     |
+    50 | topic_deletion_requested | 1 | | | | | | | | |     |
+    60 | topic_deletion_queued    | 2 | | | | | | | | |     |
+    70 | topic_deletion_completed | 2 | | | | | | | | |     |
+    {also}"""
+    )
+    found = {k: v for k, v in kinds(fold(table)).items() if k in ("deleting", "reassigning")}
+    assert found == expected
+
+
+DELETION = (
+    CREATION
+    + """
+    50 | topic_deletion_requested | 1 |   |   |                   |                           | | | | | |
+    51 | partition_state_change   | 1 | 1 | 1 | OnlinePartition   | OfflinePartition          | | | | | |
+    51 | partition_state_change   | 1 | 1 | 1 | OfflinePartition  | NonExistentPartition      | | | | | |
+    45 | replica_state_change     | 1 | 1 | 1 | OnlineReplica     | OfflineReplica            | | | | | | 2
+    53 | replica_state_change     | 1 | 1 | 1 | OfflineReplica    | ReplicaDeletionIneligible | | | | | | 2
+    """
+)
+
+
+@pytest.mark.parametrize("completed_at", [90, None])
+def test_since_2_1_a_topic_is_deleted_when_its_last_replica_is(completed_at: int | None) -> None:
+    """The partition ends first; a dead broker may keep the topic for days."""
+    table = DELETION + (f"{completed_at} | topic_deletion_completed | 1 | | | | | | | | | |" if completed_at else "")
+    history = fold(table, replace(ONE_CONTROLLER, version=NEW))
+    assert kinds(history)["deleting"] == [(50, completed_at)]
+    assert history.decided[-1].end == 51_000
+    assert [i.end for i in history.assignments] == [completed_at and completed_at * 1000]
+    waiting = [i for i in history.replica_states[2] if i.value.state == "ReplicaDeletionIneligible"]
+    assert [i.end for i in waiting] == [completed_at and completed_at * 1000]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_the_order_of_the_evidence_changes_nothing(seed: int) -> None:
     rows = facts(CREATION) + [

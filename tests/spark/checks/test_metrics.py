@@ -17,9 +17,12 @@ from checks.metrics.thresholds import Thresholds, parse_thresholds
 from checks.pipeline import run_checks, write_data_docs
 from checks.registry import Registry
 from checks.results import CheckReport, CheckResult
+from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.quality import CHECK_RESULTS, RUN_METRICS
+from jobs.ask.answer import rows_of
+from jobs.sql.names import LakeNames
 from tests.support.lakes.rows import START, append, at
 
 THRESHOLDS = """
@@ -296,6 +299,16 @@ def test_coverage_is_written_per_broker_and_hour(runs: TwoRuns) -> None:
 def test_a_second_run_adds_its_own_values(runs: TwoRuns) -> None:
     assert runs.usual.run_id != runs.strict.run_id
     assert runs.values(runs.usual) == runs.values(runs.strict)
+
+
+def test_the_saved_question_tells_the_values_of_each_run(runs: TwoRuns) -> None:
+    LakeNames(runs.lake.spark, runs.lake.root).name()
+    question = questions()["quality-by-run"]
+    rows = rows_of(runs.lake.spark, question, dict.fromkeys(question.parameters)).collect()
+    for report in (runs.strict, runs.usual):
+        of_run = [row for row in rows if row.run_at.timestamp() == report.run_at.timestamp()]
+        assert {(row.metric, row.subject): row.value for row in of_run} == runs.values(report)
+    assert len(rows) == len(runs.values(runs.strict)) + len(runs.values(runs.usual))
 
 
 def test_a_critical_threshold_fails_the_gate_and_a_warning_does_not(runs: TwoRuns) -> None:

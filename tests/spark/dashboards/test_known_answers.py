@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -43,6 +44,11 @@ def done(folder: Path, what: str) -> list[dict[str, Any]]:
 
 def utc(at: datetime) -> datetime:
     return at.replace(tzinfo=UTC)
+
+
+def log(unpacked: Any, broker: int) -> str:
+    """The server.log of a broker of the old capture."""
+    return str((unpacked(UNCLEAN) / f"broker-{broker}" / "logs" / "server.log").read_text())
 
 
 def departures(truth) -> Counter[tuple[str, int, int]]:
@@ -225,3 +231,29 @@ def test_delays_of_all_brokers_are_those_of_each(ask):
     assert sum(row.requests for row in by_day) <= len(each)
     refused = [row for row in each if row.outcome in ("ignored_stale", "failed", "not_received")]
     assert sum(row.not_applied for row in by_broker) == len(refused) == len(ask("ignored-requests", UNCLEAN))
+
+
+def test_leaders_with_an_old_version_are_those_whose_logs_say_so(ask, unpacked):
+    said = Counter[tuple[str, int, int]]()
+    for broker in (1, 2, 3):
+        for topic, partition in re.findall(
+            r"Partition \[(\w+),(\d+)\] on broker \d+: Cached zkVersion", log(unpacked, broker)
+        ):
+            said[topic, int(partition), broker] += 1
+    rows = ask("stale-leaders", UNCLEAN)
+    assert {(row.topic, row.partition_id, row.broker_id): row.lines for row in rows} == said
+    assert said
+    assert not any(row.is_finding for row in rows), "it was told of the version within a second"
+    assert ask("stale-leaders", QUIET) == []
+
+
+def test_a_replica_kept_what_it_had_between_the_new_leader_s_end_and_its_own_high_watermark(ask, unpacked):
+    loaded = dict(re.findall(r"Completed load of log ledger-(\d) with log end offset (\d+)", log(unpacked, 2)))
+    cut = dict(re.findall(r"Truncating log ledger-(\d) to offset (\d+)", log(unpacked, 1)))
+    kept = [(partition, 1, f"{loaded[str(partition)]}-{int(cut[str(partition)]) - 1}") for partition in (0, 1)]
+    rows = ask("diverging-replicas", UNCLEAN, topic="ledger")
+    assert [(row.partition_id, row.replica_id, row.offsets) for row in rows if row.offsets] == kept
+    found = {(row.partition_id, row.replica_id) for row in rows if row.what == "replica_diverged_silently"}
+    assert found == {(0, 1), (1, 1)}
+    assert ask("diverging-replicas", INFO) == [], "since KIP-101 it is cut to where the new leader began"
+    assert ask("diverging-replicas", QUIET) == []

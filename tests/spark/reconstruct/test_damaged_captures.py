@@ -16,6 +16,10 @@ from typing import Any, Final
 import pytest
 
 from checks.results import CheckReport
+from dashboards.questions.question import questions
+from jobs.ask.answer import rows_of
+from jobs.sql.names import LakeNames
+from tests.support.captures.bases import QUIET
 from tests.support.captures.damages import KINDS, Damage
 from tests.support.captures.lake import row_texts
 from tests.support.lakes.damaged import CHOSEN, GIVEN_TWICE, SHARE
@@ -316,6 +320,19 @@ def test_nothing_of_it_is_said_of_the_undamaged_capture(damage: Damage, checked:
     assert [report.words for report in REPORTED[damage.name] if report.is_told(told)] == [
         report.words for report in REPORTED[damage.name] if report.is_usual
     ]
+
+
+def test_what_one_broker_alone_was_told_is_what_the_saved_question_answers(damaged_copies: SharedLake) -> None:
+    question = questions()["cache-beliefs"]
+    LakeNames(damaged_copies.lake.spark, damaged_copies.lake.root).name()
+
+    def asked(cluster_id: str) -> set[tuple[str, int, int]]:
+        given = dict.fromkeys(question.parameters) | {"cluster": cluster_id}
+        rows = rows_of(damaged_copies.lake.spark, question, given).collect()
+        return {(row.topic, row.partition_id, row.broker_id) for row in rows}
+
+    assert asked("what-a-broker-received-edited") == {("orders", 0, 2)}, "the one partition that broker 1 leads first"
+    assert asked(QUIET) == set()
 
 
 @pytest.mark.parametrize("damage", GIVEN_TWICE, ids=names)

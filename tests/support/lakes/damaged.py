@@ -17,6 +17,7 @@ SHARE: Final = (
     "TRACE lines removed",
     "numbers that no column holds",
     "requests edited",
+    "what a broker received edited",
     "wrong time zone",
     "last snapshot names another leader",
 )

@@ -185,7 +185,7 @@ def _of_findings(events: Sequence[Event]) -> Iterable[Step]:
         meaning = meanings().get((kind, rule))
         said = meaning and (meaning.ask or (meaning.usually and f"usually: {meaning.usually}"))
         if said:
-            yield Step(f"{rule} {words.named(kind)}: {said.replace('`', '').replace('*', '')}")
+            yield Step(f"Look into {rule} {words.named(kind)}: {said.replace('`', '').replace('*', '')}")
 
 
 def _brokers(events: Iterable[Event]) -> str:

@@ -46,7 +46,7 @@ def test_what_still_does_harm_comes_before_what_was_lost_and_why():
         " where they came. Consumers may have read them before. (ask unclean-elections)",
         "Decide whether ledger may lose records to stay available",
         "Find out why broker 2 died (gone",
-        "R08 unclean election",
+        "Look into R08 unclean election",
     ]
 
 
@@ -73,7 +73,7 @@ def test_every_kind_of_event_that_lasts_or_lost_something_has_its_step(kind):
 
 def test_what_documents_say_to_check_of_a_finding_is_said_in_plain_text():
     (step,) = texts(FOUND)
-    assert step.startswith("R08 unclean election: gold.leader_elections for who else could have led")
+    assert step.startswith("Look into R08 unclean election: gold.leader_elections for who else could have led")
     assert texts(replace(FOUND, finding_types=("R99 nothing_known",))) == []
 
 

@@ -285,3 +285,14 @@ def test_files_of_unknown_clusters_are_told_and_crowd_nothing() -> None:
     assert page.count('<section class="cluster"') == 1
     assert "unknown-49" in page
     assert "The first 50 are listed" in page
+
+
+def test_of_several_clusters_the_first_lines_say_where_harm_is_proven() -> None:
+    counts = (FindingCount("warning", "R35", "committed_records_lost", 2, 1, 1000, 1000, harm="records_lost"),)
+    harmed = cluster("<b>a", findings=Findings(counts))
+    both = render(data(replace(cluster("quiet"), number=0), replace(harmed, number=1)), "t")
+    listed = both.split('id="clusters"')[1].split("</ul>")[0]
+    assert listed.count("<li>") == 2
+    assert '<a href="#cluster-0">quiet</a>: no harm is proven. No incident.' in listed
+    assert '<a href="#cluster-1">&lt;b&gt;a</a>: <span class="bad">Harm is proven: ' in listed
+    assert 'id="clusters"' not in render(data(harmed), "t")

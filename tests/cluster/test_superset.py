@@ -31,6 +31,7 @@ with app.app_context():
     from flask_appbuilder import Model
     from superset.extensions import appbuilder, db, security_manager
     Model.metadata.create_all(db.engine)
+    appbuilder.add_permissions(update_perms=True)
     security_manager.sync_role_definitions()
     g.user = security_manager.add_user("me", "me", "me", "me@example.org", security_manager.find_role("Admin"), "me")
     from superset.commands.dashboard.importers.dispatcher import ImportDashboardsCommand

@@ -76,7 +76,7 @@ def _copy_bent(capture: CalmCapture, calm: Calm, place: tuple[int, str, int], of
     broker, file, at_ms = place
     path, offset = _copy_name(broker, file, at_ms), random.choice(offsets)
     bent = _with_entry((capture.folder / path).read_bytes(), calm.partition, offset)
-    return Change(calm.partition, {path: bent}, frozenset({f"broker-{broker}/{file}/{at_ms}"}), f"{path}: {offset}")
+    return Change(calm.partition, {path: bent}, frozenset({path}), f"{path}: {offset}")
 
 
 def _falls(capture: CalmCapture) -> Iterable[Place]:

@@ -27,6 +27,7 @@ from reconstruct.engine.rows import Row, columns_of, numbered, value_of
 from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
+from reconstruct.metadata_log.spark.migration import take_overs
 from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.model.znode_paths import CONTROLLER_EPOCH_PATH, TOPIC_PATTERN
 
@@ -221,6 +222,12 @@ def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame,
     ]
     key, columns = ("cluster_id",), columns_of(GenerationFact)
     evidence = union(select_evidence(rows, key, columns, **given) for rows, given in facts)
+    # a quorum's controller that writes to ZooKeeper too names ZooKeeper's epochs and its own in one log (KIP-866)
+    evidence = (
+        evidence.join(F.broadcast(take_overs(znodes)), list(key), "left")
+        .where("controller_epoch IS NULL OR taken_over_us IS NULL OR at < taken_over_us")
+        .drop("taken_over_us")
+    )
     return fold(evidence, key, {"cluster_id": "string", "begins_us": "bigint", "ends_us": "bigint"}, _generations)
 
 

@@ -75,6 +75,12 @@ def _is_taken_over() -> Column:
     return (F.col("path") == CONTROLLER_PATH) & of_quorum
 
 
+def take_overs(znodes: DataFrame) -> DataFrame:
+    """By cluster when a quorum's controller first named itself in ``/controller``, µs, as ``taken_over_us``."""
+    taken = znodes.where((F.col("change") == "written") & _is_taken_over()).groupBy("cluster_id")
+    return taken.agg(F.unix_micros(F.min("changed_at")).alias("taken_over_us"))
+
+
 def before_take_over(znodes: DataFrame, of_clusters: Mapping[str, Migration]) -> DataFrame:
     """The writes to znodes that decided something: since a quorum's controller took over, its records do."""
     for cluster_id, migration in of_clusters.items():

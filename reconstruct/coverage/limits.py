@@ -48,6 +48,18 @@ _OF_CLUSTER: Final = (EvidenceKind.ZNODES, EvidenceKind.ZNODE_TRANSACTION_LOG)
 #: A cluster has a metadata log in place of znodes: where it was given nothing is missing of these.
 _IN_PLACE_OF_ZNODES: Final = EvidenceKind.METADATA_LOG
 _OF_BROKERS: Final = tuple(kind for kind in EvidenceKind if kind not in (*_OF_CLUSTER, _IN_PLACE_OF_ZNODES))
+#: What a node of a KRaft cluster leaves only if it has the role (``process.roles``): the others every node leaves.
+_OF_ROLE: Final[Mapping[str, frozenset[str]]] = {
+    "broker": frozenset(
+        {
+            EvidenceKind.STATE_CHANGE_LOG,
+            EvidenceKind.HIGH_WATERMARK_CHECKPOINT,
+            EvidenceKind.LEADER_EPOCH_CHECKPOINT,
+            EvidenceKind.LOG_END,
+        }
+    ),
+    "controller": frozenset({EvidenceKind.CONTROLLER_LOG}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,14 @@ class AvailableEvidence:
     level_floor: str | None = None
     from_ms: float | None = None
     to_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRole:
+    """That a node of a KRaft quorum's cluster was ever ``broker`` (it registered) or ``controller`` (it voted)."""
+
+    node_id: int
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +157,22 @@ _STATE_CHANGES_OUT_OF_ORDER: Final = _Need(
 
 
 def limits(
-    brokers: Collection[int], evidence: Sequence[AvailableEvidence], holes: Sequence[Hole], versions: Sequence[str] = ()
+    brokers: Collection[int],
+    evidence: Sequence[AvailableEvidence],
+    holes: Sequence[Hole],
+    versions: Sequence[str] = (),
+    roles: Sequence[NodeRole] = (),
 ) -> list[Limit]:
     """What cannot be said of a cluster with these brokers, in the order of :data:`CAUSES` and of time. What is so of
-    several brokers, for one reason and at one time, is one limit. ``versions`` are Kafka's, as the files state them."""
+    several brokers, for one reason and at one time, is one limit. ``versions`` are Kafka's, as the files state them;
+    ``roles`` are those known of a KRaft cluster's nodes, none where one had ZooKeeper."""
     there: dict[str, set[int]] = {}
     for one in evidence:
         there.setdefault(one.source_kind, set()).add(one.broker_id)
     for stands, kinds in _STANDS_FOR.items():
         there[stands] = {broker for kind in kinds for broker in there.get(kind, ())}
     found = [
-        *_missing(sorted(brokers), there, versions),
+        *_missing(sorted(brokers), there, versions, roles),
         *_of_no_known_broker(there),
         *_of_cluster(there),
         *_holes(evidence, holes),
@@ -157,19 +182,30 @@ def limits(
     return _grouped(found)
 
 
-def _missing(brokers: Sequence[int], there: Mapping[str, set[int]], versions: Sequence[str]) -> Iterator[Limit]:
+def _missing(
+    brokers: Sequence[int], there: Mapping[str, set[int]], versions: Sequence[str], roles: Sequence[NodeRole]
+) -> Iterator[Limit]:
     unknown_then = frozenset(kind for kind in _OF_BROKERS if _has_no_rule(kind, versions))
     anonymous = {kind for kind in _OF_BROKERS if NO_BROKER in there.get(kind, ())}
     for broker in brokers:
         if broker < 0:
             continue
+        never = unknown_then | _never_left(broker, roles)
         given = {kind for kind in _OF_BROKERS if broker in there.get(kind, ())}
         if given.isdisjoint(LOG_KINDS) and anonymous.isdisjoint(LOG_KINDS):
             yield _limit("no_logs", broker, "logs", _NO_LOGS)
         for kind in _OF_BROKERS:
-            is_given = kind in given or kind in anonymous or kind in unknown_then
-            if not is_given and not (kind.value in LOG_KINDS and given.isdisjoint(LOG_KINDS)):
+            is_given = kind in given or kind in anonymous
+            if not is_given and kind not in never and not (kind.value in LOG_KINDS and given.isdisjoint(LOG_KINDS)):
                 yield _limit("missing", broker, kind, _WITHOUT[kind])
+
+
+def _never_left(node_id: int, roles: Sequence[NodeRole]) -> frozenset[str]:
+    """What a node with one role leaves nothing of: which it has must be known of each of both roles."""
+    told = {each.role for each in roles}
+    own = {each.role for each in roles if each.node_id == node_id}
+    others = told - own if own and told == set(_OF_ROLE) else set()
+    return frozenset(kind for role in others for kind in _OF_ROLE[role])
 
 
 def _has_no_rule(kind: EvidenceKind, versions: Sequence[str]) -> bool:

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from dashboards import overview, words
 from dashboards.section import Cluster, Section
 from dashboards.source import Source, by_cluster, ms, spanned, top, top_of_cluster
-from ingest.lake.tables import bronze, quality
+from ingest.lake.tables import bronze, events, quality, quorum, silver
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.coverage.limits import AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.limits import AvailableEvidence, Hole, Limit, NodeRole, limits
 from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.rule_book import RULES
 
@@ -69,10 +69,11 @@ class CountedHole(Hole):
 
 @dataclass(frozen=True)
 class EvidenceLimits:
-    """The kinds of evidence that there are, and the longest holes in them."""
+    """The kinds of evidence that there are, the longest holes in them, and what its nodes are for."""
 
     evidence: tuple[AvailableEvidence, ...] = ()
     holes: tuple[CountedHole, ...] = ()
+    roles: tuple[NodeRole, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,12 @@ class LimitsView:
 
 
 def gather(source: Source) -> Mapping[str, EvidenceLimits]:
-    """The evidence of each cluster and the holes in it."""
-    evidence, holes = available_evidence(source), evidence_holes(source)
-    return {cluster: EvidenceLimits(found, holes.get(cluster, ())) for cluster, found in evidence.items()}
+    """The evidence of each cluster, the holes in it, and the roles of its nodes."""
+    evidence, holes, roles = available_evidence(source), evidence_holes(source), node_roles(source)
+    return {
+        cluster: EvidenceLimits(found, holes.get(cluster, ()), roles.get(cluster, ()))
+        for cluster, found in evidence.items()
+    }
 
 
 def view(cluster: Cluster, data: EvidenceLimits) -> LimitsView:
@@ -110,7 +114,7 @@ def cannot_be_said(
     """The limits of evidence about these brokers of these versions, the first :data:`MOST_SENTENCES` as sentences."""
     if not data.evidence:
         return LimitsView(has_files=has_files)
-    found = limits(brokers, data.evidence, data.holes, versions)
+    found = limits(brokers, data.evidence, data.holes, versions, data.roles)
     totals = {row.cause: row.total for row in data.holes}
     sentences = tuple(
         LimitSentence(
@@ -151,6 +155,19 @@ def available_evidence(source: Source) -> dict[str, tuple[AvailableEvidence, ...
     )
     order = [F.col("broker_id"), F.col("source_kind")]
     return by_cluster(AvailableEvidence, top_of_cluster(logs.unionByName(files), order, _MOST_KINDS))
+
+
+def node_roles(source: Source) -> dict[str, tuple[NodeRole, ...]]:
+    """Who voted and who registered, of all time, in clusters that never had ZooKeeper: there brokers were controllers
+    too."""
+    own = F.col("cluster_id").isin(list(source.clusters))
+    voters = source.all(quorum.QUORUM_TIMELINE).where(own)
+    voted = voters.select("cluster_id", F.explode("voters").alias("node_id"), F.lit("controller").alias("role"))
+    lives = source.all(silver.BROKER_LIVENESS_TIMELINE).where(own)
+    registered = lives.select("cluster_id", F.col("broker_id").alias("node_id"), F.lit("broker").alias("role"))
+    of_zookeeper = source.all(events.ZNODE_CHANGES).where(own).select("cluster_id").distinct()
+    roles = voted.unionByName(registered).distinct().join(of_zookeeper, "cluster_id", "left_anti")
+    return by_cluster(NodeRole, top_of_cluster(roles, [F.col("node_id"), F.col("role")], _MOST_KINDS))
 
 
 def evidence_holes(source: Source) -> dict[str, tuple[CountedHole, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconstruct.coverage.limits import CAUSES, AvailableEvidence, Hole, Limit, limits
+from reconstruct.coverage.limits import CAUSES, AvailableEvidence, Hole, Limit, NodeRole, limits
 from reconstruct.coverage.questions import QUESTIONS
 from reconstruct.rule_book import RULES
 
@@ -88,6 +88,36 @@ def test_znodes_are_missed_by_the_cluster(znodes, kind):
 def test_a_metadata_log_is_there_in_place_of_znodes() -> None:
     quorum = AvailableEvidence(1, "metadata_log")
     assert limits([1, 2], [*held(1, 2), quorum], []) == []
+
+
+#: What nodes of KRaft leave that have one role.
+OF_A_CONTROLLER = ("controller_log", "server_log", "server_properties")
+OF_A_BROKER = tuple(kind for kind in WHOLE if kind != "controller_log")
+ROLES = [NodeRole(1, "broker"), NodeRole(101, "controller"), NodeRole(7, "broker"), NodeRole(7, "controller")]
+
+
+def test_a_node_of_kraft_is_not_missed_what_its_role_never_writes() -> None:
+    quorum = AvailableEvidence(1, "metadata_log")
+    alone = held(101, without=tuple(kind for kind in WHOLE if kind not in OF_A_CONTROLLER))
+    evidence = [*held(1, without=("controller_log",)), *alone, *held(7), quorum]
+    assert limits([1, 7, 101], evidence, [], roles=ROLES) == []
+    # what it does write is missed, of a node with both roles all, and all where only voters are known
+    for kind in OF_A_CONTROLLER:
+        left = [one for one in evidence if (one.broker_id, one.source_kind) != (101, kind)]
+        assert told(limits([1, 7, 101], left, [], roles=ROLES)) == [("missing", (101,), kind)]
+    for kind in OF_A_BROKER:
+        left = [one for one in evidence if (one.broker_id, one.source_kind) not in ((1, kind), (7, kind))]
+        [limit] = limits([1, 7, 101], left, [], roles=ROLES)
+        assert (limit.cause, limit.brokers) == ("missing", (1, 7))
+    voters = [one for one in ROLES if one.role == "controller"]
+    missed = [limit.source_kind for limit in limits([1, 101], evidence, [], roles=voters)]
+    assert missed == [
+        "state_change_log",
+        "controller_log",
+        "replication_offset_checkpoint",
+        "leader_epoch_checkpoint",
+        "log_end",
+    ]
 
 
 def test_a_level_throughout_is_told_without_a_span_and_for_all_brokers():

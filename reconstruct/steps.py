@@ -23,6 +23,7 @@ from ingest.lake.tables.events import (
     ZNODE_CHANGES,
 )
 from ingest.lake.tables.gold import (
+    AVAILABILITY_INTERVALS,
     CONTROLLER_EPISODES,
     DIVERGENCES,
     FINDING_HISTORY,
@@ -258,7 +259,8 @@ def fold_each_partition(run: Run) -> None:
     znodes = before_take_over(znodes, run.migrations)
     evidence = partition_evidence(changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
     folded = run.fold(PARTITION_FOLD, evidence, run.views)
-    episodes = controller_episodes(run.histories, controllers, folded.rows(LEADER_ELECTIONS), run.requests)
+    elections, unavailable = folded.rows(LEADER_ELECTIONS), folded.rows(AVAILABILITY_INTERVALS)
+    episodes = controller_episodes(run.histories, controllers, elections, unavailable, run.requests)
     run.gold.offer(CONTROLLER_EPISODES, local_rows(run.lake.spark, CONTROLLER_EPISODES, episodes))
 
 

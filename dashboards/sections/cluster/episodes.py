@@ -66,7 +66,7 @@ class Episode:
         """What it did and noticed, in words: only what there was."""
         parts = (
             (self.elections_count, f"{words.count(self.elections_count, 'election')}"),
-            (self.left_leaderless_count, f"{self.left_leaderless_count:,} of them without a leader"),
+            (self.left_leaderless_count, f"{words.count(self.left_leaderless_count, 'partition')} left leaderless"),
             (self.requests_count, f"{words.count(self.requests_count, 'request')}"),
             (self.requests_not_applied_count, f"{self.requests_not_applied_count:,} of them not applied"),
             (self.brokers_came_count, f"{words.count(self.brokers_came_count, 'broker')} came"),

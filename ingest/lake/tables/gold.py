@@ -420,7 +420,11 @@ CONTROLLER_EPISODES: Final = TableSpec(
         col("found_partitions_count", "int", "Partitions that it found; NULL where no line tells (DEBUG since 2.3)."),
         col("found_offline_count", "int", "Of these: offline once it had tried to elect leaders."),
         required("elections_count", "int", "Rows of gold.leader_elections of it, new partitions included."),
-        required("left_leaderless_count", "int", "Of these: without a leader."),
+        required(
+            "left_leaderless_count",
+            "int",
+            "Partitions that went offline (gold.availability_intervals) from its election to the next controller's.",
+        ),
         required("requests_count", "int", "Rows of gold.propagation_delays of it: requests to one broker."),
         required("requests_not_applied_count", "int", "Of these: not received, refused or failed."),
         required("brokers_came_count", "int", "Brokers of which it noticed that they came."),

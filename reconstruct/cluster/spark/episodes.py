@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -18,20 +19,32 @@ from reconstruct.engine.rows import numbered, table_row
 _COUNTED: Final = (*TROUBLE, EventType.REASSIGNMENT_COMPLETED, EventType.TOPIC_DELETION_COMPLETED)
 _BY_EPOCH: Final = ("cluster_id", "controller_id", "controller_epoch")
 _UNDONE: Final = ("ignored_stale", "failed", "not_received")
+_FOREVER_US: Final = 2**62
 _Key = tuple[str, int, int]
 
 
 def controller_episodes(
-    histories: Sequence[ClusterHistory], controller_events: DataFrame, elections: DataFrame, requests: DataFrame
+    histories: Sequence[ClusterHistory],
+    controller_events: DataFrame,
+    elections: DataFrame,
+    unavailable: DataFrame,
+    requests: DataFrame,
 ) -> list[dict[str, Any]]:
-    """``elections`` are of ``gold.leader_elections``, ``requests`` of ``gold.propagation_delays``."""
+    """Rows of ``gold.leader_elections``, ``gold.availability_intervals`` and ``gold.propagation_delays``."""
     windows = [
         (history.cluster_id, span.tenure.controller_id, span.tenure.controller_epoch, since, until)
         for history in histories
         for span, (since, until) in zip(history.tenures, history.windows, strict=True)
     ]
     names = "w_cluster_id string, w_controller_id int, controller_epoch int, since_us bigint, until_us bigint"
-    tenures = F.broadcast(controller_events.sparkSession.createDataFrame(windows, names))
+    spark = controller_events.sparkSession
+    tenures = F.broadcast(spark.createDataFrame(windows, names))
+    reigns = F.broadcast(spark.createDataFrame(list(_reigns(histories)), names))
+    since = F.unix_micros("valid_from")
+    leaderless = unavailable.where("kind = 'offline'").join(
+        reigns,
+        (F.col("cluster_id") == F.col("w_cluster_id")) & (since >= F.col("since_us")) & (since < F.col("until_us")),
+    )
     at = F.unix_micros("corrected_time")
     lines = controller_events.where(F.col("event_type").isin(*_COUNTED)).drop("controller_epoch")
     of_tenure = lines.join(
@@ -41,7 +54,7 @@ def controller_episodes(
         & (at >= F.col("since_us"))
         & (at < F.col("until_us")),
     ).drop("controller_id")
-    told, elected, sent = collect_all(
+    told, elected, left, sent = collect_all(
         [
             of_tenure.groupBy(
                 "cluster_id", F.col("w_controller_id").alias("controller_id"), "controller_epoch", "event_type"
@@ -49,8 +62,9 @@ def controller_episodes(
                 F.count_distinct("record_id").alias("lines"),
                 F.count_distinct(F.struct("topic", "partition_id")).alias("subjects"),
             ),
-            elections.groupBy(*_BY_EPOCH).agg(
-                F.count("*").alias("all"), F.count_if(F.col("observed_leader") < 0).alias("some")
+            elections.groupBy(*_BY_EPOCH).agg(F.count("*").alias("all")),
+            leaderless.groupBy("cluster_id", F.col("w_controller_id").alias("controller_id"), "controller_epoch").agg(
+                F.count("*").alias("all")
             ),
             requests.groupBy(*_BY_EPOCH).agg(
                 F.count("*").alias("all"), F.count_if(F.col("outcome").isin(*_UNDONE)).alias("some")
@@ -60,8 +74,18 @@ def controller_episodes(
     counts: dict[_Key, dict[str, tuple[int, int]]] = {}
     for row in told:
         counts.setdefault(_key(row), {})[row["event_type"]] = (row["lines"], row["subjects"])
-    both = [{_key(row): (row["all"], row["some"]) for row in rows} for rows in (elected, sent)]
-    return [row for history in histories for row in _rows(history, counts, both[0], both[1])]
+    held, lost = ({_key(row): row["all"] for row in rows} for rows in (elected, left))
+    asked = {_key(row): (row["all"], row["some"]) for row in sent}
+    return [row for history in histories for row in _rows(history, counts, held, lost, asked)]
+
+
+def _reigns(histories: Sequence[ClusterHistory]) -> Iterator[tuple[str, int, int, int, int]]:
+    """By cluster each controller from its election to the next one's: what happened then is of no other."""
+    for history in histories:
+        in_order = sorted((span.tenure for span in history.tenures), key=lambda tenure: tenure.start)
+        ends = [*(later.start for _, later in pairwise(in_order)), _FOREVER_US]
+        for tenure, end in zip(in_order, ends, strict=False):
+            yield history.cluster_id, tenure.controller_id, tenure.controller_epoch, tenure.start, end
 
 
 def _key(row: Any) -> _Key:
@@ -71,7 +95,8 @@ def _key(row: Any) -> _Key:
 def _rows(
     history: ClusterHistory,
     counts: dict[_Key, dict[str, tuple[int, int]]],
-    elected: dict[_Key, tuple[int, int]],
+    elected: dict[_Key, int],
+    leaderless: dict[_Key, int],
     sent: dict[_Key, tuple[int, int]],
 ) -> Iterator[dict[str, Any]]:
     of_tenure = zip(history.tenures, history.take_overs, history.episodes, strict=True)
@@ -90,8 +115,8 @@ def _rows(
             sequence=sequence,
             elected_at=tenure.start,
             ended_at=None if tenure.end is None else max(tenure.start, tenure.end),
-            elections_count=elected.get(key, none)[0],
-            left_leaderless_count=elected.get(key, none)[1],
+            elections_count=elected.get(key, 0),
+            left_leaderless_count=leaderless.get(key, 0),
             requests_count=sent.get(key, none)[0],
             requests_not_applied_count=sent.get(key, none)[1],
             reassignments_count=told.get(EventType.REASSIGNMENT_COMPLETED, none)[1],

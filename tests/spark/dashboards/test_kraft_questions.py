@@ -319,9 +319,9 @@ def controlled_shutdowns(ask: Asked) -> None:
 @of("controllers")
 def controllers(ask: Asked) -> None:
     rows = ask("controllers")
-    assert [(row.controller_epoch, row.controller_id, row.elected_at) for row in rows] == [
-        (2, 103, ask.at(0)),
-        (3, 102, ask.at(67)),
+    assert [(row.controller_epoch, row.controller_id, row.elected_at, row.left_leaderless_count) for row in rows] == [
+        (2, 103, ask.at(0), 0),
+        (3, 102, ask.at(67), 3),  # ledger-0 and -1, safe-0
     ]
 
 
@@ -630,6 +630,7 @@ def elections_by_day(ask: Asked) -> None:
     rows = ask("elections-by-day")
     assert sum(row.elections for row in rows) == len(ask("elections"))
     assert sum(row.unclean_elections for row in rows) == 3
+    assert {row.election_kind: row.leaderless_elections for row in rows if row.leaderless_elections} == {"nobody": 3}
 
 
 @of("findings-by-day")

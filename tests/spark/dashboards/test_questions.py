@@ -200,15 +200,21 @@ def test_the_queries_to_begin_with_run(offset_lake: OffsetLake, ask):
 
 def test_what_is_counted_by_day_is_what_the_tables_hold(offset_lake: OffsetLake, ask):
     spark = offset_lake.lake.spark
+    counted = """SELECT cluster_id, sum(elections) AS n, sum(unclean_elections) AS u,
+          sum(leaderless_elections) AS nobody FROM questions.elections_by_day GROUP BY ALL"""
+    by_cluster = spark.sql(counted).collect()
     elections = spark.sql(
         "SELECT cluster_id, count(*) AS n, count_if(is_unclean) AS u FROM gold.leader_elections GROUP BY ALL"
     )
-    assert {(row.cluster_id, row.n, row.u) for row in elections.collect()} == {
-        tuple(row)
-        for row in spark.sql(
-            "SELECT cluster_id, sum(elections), sum(unclean_elections) FROM questions.elections_by_day GROUP BY ALL"
-        ).collect()
+    assert {tuple(row) for row in elections.collect()} == {
+        (row.cluster_id, row.n, row.u) for row in by_cluster if row.n
     }
+    offline = "SELECT cluster_id, count(*) FROM gold.availability_intervals WHERE kind = 'offline' GROUP BY ALL"
+    left = {row.cluster_id: row.nobody for row in by_cluster if row.nobody}
+    assert dict(map(tuple, spark.sql(offline).collect())) == left
+    assert left["unclean-0.8.2.2"] == 6
+    episodes = spark.table("gold.controller_episodes").where("cluster_id = 'unclean-0.8.2.2'")
+    assert sum(row.left_leaderless_count for row in episodes.collect()) == 6
     # an outage that goes on over midnight is of two days, and lasts as long as it did
     lasted = """SELECT cluster_id, kind,
           round(sum(timestampdiff(MILLISECOND, valid_from, coalesce(valid_to, until))) / 60000, 2)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 ASSIGNMENT = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
 RECORDS = 40
 KILLED = 3
-RELEASE = BY_NAME["4.1.0"]
+RELEASE = BY_NAME["4.1.1"]
 
 
 @dataclass

@@ -23,7 +23,7 @@ from tests.cluster.processes import processes_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
-VERSIONS: Final = ("3.9.1", "4.1.0")
+VERSIONS: Final = ("3.9.1", "4.1.1")
 KILLED: Final = (2, 1)
 MIN_ISR: Final = 2
 #: By topic, the replicas of each partition, as many for each; ``strict`` wants two in the ISR.

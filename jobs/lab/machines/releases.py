@@ -6,7 +6,7 @@ They were made by resolving ``org.apache.kafka:kafka_2.10:0.8.2.2``, ``kafka_2.1
 from 2.4, what their ZooKeeper leaves to its user (``metrics-core``, ``snappy-java``). Up to 0.11 they have
 ``jaxb-api``, which Java no longer has; 2.0 and 2.3 have the ZooKeeper 3.4.10 of 1.1, since the clients of 3.4.13 and
 3.4.14 reach no server on Java 17. Left out is what 0.8's log4j names and Central does not hold (``jms``,
-``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13`` from 4.0.1
+``jmxtools``, ``jmxri``), and what ZooKeeper 3.4 needs for its tests and its shell. ``kafka_2.13`` from 4.0.2
 on comes with log4j 2 and its binding.
 """
 
@@ -37,7 +37,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """The version; ``3.9.1-kraft`` where it could have a ZooKeeper and has none."""
+        """The version; ``3.9.2-kraft`` where it could have a ZooKeeper and has none."""
         return f"{self.version}-kraft" if self.is_kraft and self.number < (4,) else self.version
 
     @property
@@ -67,9 +67,9 @@ RELEASES: Final = tuple(Release(number) for number in ((0, 8, 2, 2), (1, 1, 1), 
 BETWEEN: Final = tuple(
     Release(number) for number in ((0, 10, 2, 2), (0, 11, 0, 3), (2, 0, 1), (2, 3, 1), (2, 4, 1), (3, 3, 2), (3, 6, 2))
 )
-KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 1), (4, 1, 0), (4, 3, 1)))
+KRAFT_RELEASES: Final = tuple(Release(number, is_kraft=True) for number in ((3, 9, 2), (4, 1, 1), (4, 3, 1)))
 KRAFT_BETWEEN: Final = tuple(
-    Release(number, is_kraft=True) for number in ((3, 3, 2), (3, 6, 2), (3, 7, 2), (4, 0, 1), (4, 2, 0))
+    Release(number, is_kraft=True) for number in ((3, 3, 2), (3, 6, 2), (3, 7, 2), (4, 0, 2), (4, 2, 0))
 )
 BY_NAME: Final = {
     release.name: release for release in (*sorted((*RELEASES, *BETWEEN)), *sorted((*KRAFT_RELEASES, *KRAFT_BETWEEN)))

@@ -164,8 +164,8 @@ def test_the_scenarios_are_listed_without_playing_one(capsys: pytest.CaptureFixt
         (["kill", "--out", "full"], "is there and not empty"),
         (["kill", "--out", "full/a"], "is there and not empty"),
         (["kill", "--master", "yarn"], "starts its cluster on this machine"),
-        (["zookeeper-outage", "--version", "4.1.0"], "zookeeper-outage does not play on 4.1.0"),
-        (["small-segments", "--version", "4.1.0"], "small-segments does not play on 4.1.0"),
+        (["zookeeper-outage", "--version", "4.1.1"], "zookeeper-outage does not play on 4.1.1"),
+        (["small-segments", "--version", "4.1.1"], "small-segments does not play on 4.1.1"),
         (["quorum-outage", "--version", "3.9.1"], "quorum-outage does not play on 3.9.1"),
     ],
 )
@@ -189,7 +189,7 @@ def test_options_of_the_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert params == Params(
         "zombie", "0.8.2.2", "INFO", False, str(tmp_path / "lab" / "zombie-0.8.2.2"), None, opens=False
     )
-    assert cli.parse(["lab", "kill", "--version", "3.9.1-kraft", "--separate-controllers"])[2].is_separate
+    assert cli.parse(["lab", "kill", "--version", "3.9.2-kraft", "--separate-controllers"])[2].is_separate
     assert cli.parse(["lab", "kill", "--lake", "l"])[2].lake == str(tmp_path / "l")
 
 

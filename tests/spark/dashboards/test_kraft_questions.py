@@ -17,6 +17,8 @@ import pytest
 from pyspark.sql import Row
 
 from dashboards.questions.question import questions
+from dashboards.sections.coverage import limits
+from dashboards.source import Limits, Source
 from jobs.ask.answer import rows_of
 from jobs.sql.names import LakeNames
 from reconstruct.time.instants import to_datetime
@@ -111,6 +113,15 @@ def test_every_question_has_a_known_answer() -> None:
 @pytest.mark.parametrize("name", sorted(questions() if IS_HARD else EVERY_RUN))
 def test_answer(name: str, ask: Asked) -> None:
     ANSWERS[name](ask)
+
+
+def test_nothing_is_called_missing_that_a_node_never_writes(kraft_lake: SharedLake) -> None:
+    gathered = limits.gather(Source(kraft_lake.lake, Limits(), (WHOLE,)))[WHOLE]
+    said = limits.cannot_be_said(gathered, [1, 2, 3, 101, 102, 103], ["4.3.1"]).sentences
+    missing = [one.text.partition(" was given")[0] for one in said if one.text.startswith("No ")]
+    assert [text for text in missing if "controller.log" in text] == []
+    # of a controller nothing but its server.properties
+    assert [text for text in missing if "101" in text and "server.properties" not in text] == []
 
 
 # --- availability -----------------------------------------------------------------------------------------------------

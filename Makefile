@@ -34,7 +34,7 @@ endef
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
 
-.PHONY: help env demo test test-quick lint test-cluster test-hard bends benchmark table-hashes lock wheel sbom docs clean
+.PHONY: help env demo test test-quick lint test-cluster test-hard bends public-folders benchmark table-hashes lock wheel sbom docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -102,6 +102,11 @@ bends: env ## real captures bent and damaged in raw text: what is found of 46 ki
 	$(BIN)/python -m tests.support.bends.faults.measure .cache/captures 20
 	$(BIN)/python -m tests.support.bends.losses .cache/captures 10000
 	$(BIN)/python -m tests.support.bends.offset_losses .cache/captures 2000
+
+# What to run of tests/data/public-folders.txt, and options: see tests/support/public_folders.py.
+PUBLIC_FOLDERS ?=
+public-folders: env ## what is found on public folders, against docs/public-folders.md: fetches some hundred repositories
+	$(BIN)/python -m tests.support.public_folders $(PUBLIC_FOLDERS)
 
 benchmark: env ## speed, measured and printed
 	$(PYTEST) -m benchmark -s $(PYTEST_ARGS) $(NONE_YET)

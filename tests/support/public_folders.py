@@ -136,7 +136,8 @@ def results(lake: Path) -> dict[str, tuple[int, int, Findings]]:
         " sum(records_rejected_count) AS rejected FROM bronze.ingested_files GROUP BY name"
     ).collect()
     found = opened.sql(
-        "WITH names AS (SELECT DISTINCT cluster_id, split(source_file, '/')[0] AS name FROM bronze.ingested_files)"
+        "WITH names AS (SELECT DISTINCT cluster_id, split(source_file, '/')[0] AS name FROM bronze.ingested_files"
+        " WHERE status = 'ingested')"  # what was not read stands under any of the clusters
         " SELECT name, rule_id, divergence_type, severity, count(*) AS n FROM gold.divergences JOIN names"
         " USING (cluster_id) WHERE severity <> 'info' GROUP BY ALL"
     ).collect()

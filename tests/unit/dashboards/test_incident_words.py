@@ -45,7 +45,7 @@ def test_an_episode_says_what_there_was_and_nothing_else():
         resigned_ms=30,
     )
     assert busy.found == "2 brokers live, 5 partitions, 1 offline"
-    assert busy.did == "2 elections, 1 of them without a leader, 7 requests, 1 broker went, resigned in 30 ms"
+    assert busy.did == "2 elections, 1 partition left leaderless, 7 requests, 1 broker went, resigned in 30 ms"
     assert busy.failed == "controller event failed x2"
 
 

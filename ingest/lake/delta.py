@@ -315,9 +315,17 @@ _COMMITS_AT_A_TIME: Final = 4
 
 
 def side_by_side(action: Callable[[_Each], _Result], each: Iterable[_Each]) -> list[_Result]:
-    """Run a Spark action for each; the first failure is raised when those that run have ended."""
-    with ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME) as pool:
+    """Run a Spark action for each; the first failure is raised when those that run have ended. An interrupt is raised
+    at once: what runs ends with its session."""
+    pool = ThreadPoolExecutor(max_workers=_COMMITS_AT_A_TIME)
+    is_awaited = True
+    try:
         return list(pool.map(action, each))
+    except KeyboardInterrupt:
+        is_awaited = False
+        raise
+    finally:
+        pool.shutdown(wait=is_awaited, cancel_futures=not is_awaited)
 
 
 def operations_since(lake: Lake, spec: TableSpec, version: int, newest: int) -> frozenset[str]:

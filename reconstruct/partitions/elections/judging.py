@@ -116,11 +116,11 @@ def _election(
     decision = occasions.decision(after)
     old = before.value if before is not None else LeaderAndIsrState(NO_LEADER, -1, ())
     assigned = occasions.assigned(decision, new)
+    record = occasions.records.get(-1 if new.partition_epoch is None else new.partition_epoch)
+    if record is not None and record.replicas is not None:
+        assigned = replace(assigned, assignments=(record.replicas,))
     replicas = {r for replicas in assigned.assignments for r in replicas} | {*old.isr, *new.isr, old.leader}
     if occasions.is_of_quorum:
-        record = occasions.records.get(-1 if new.partition_epoch is None else new.partition_epoch)
-        if record is not None and record.replicas is not None:
-            assigned = replace(assigned, assignments=(record.replicas,))
         statuses = statuses_at(replicas, after.start, occasions.cluster)
         kinds: tuple[str, ...] = (occasion(None if before is None else old, new, occasions.records, statuses),)
     else:

@@ -10,7 +10,10 @@ from reconstruct.cluster.settings import SettingChange, SettingsOverTime
 from reconstruct.cluster.view import ClusterView, Registration
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.partitions.case import Case
-from reconstruct.partitions.elections.judging import JudgedElection
+from reconstruct.partitions.elections.judging import JudgedElection, elections
+from reconstruct.partitions.elections.occasions import Occasions
+from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.timeline import fold_partition
 from reconstruct.time.intervals import Interval
 from tests.unit.reconstruct.partitions.tables import facts
@@ -145,3 +148,25 @@ def test_an_election_is_called_clean_only_where_the_isr_before_it_is_known() -> 
     # an unclean leader is alone in its ISR
     found = history(ASSIGNED, FIRST, "60000 | znode_state | 2 | 2 | 2,3 | 7 | 1 |")
     assert found.elections[-1].is_unclean is False
+
+
+def test_a_quorums_election_knows_the_replicas_of_its_record_where_nothing_else_tells_of_them() -> None:
+    created, elected = (
+        Evidence(
+            f"r{epoch}",
+            METADATA_PARTITION,
+            at=(epoch + 1) * S * 1000,
+            leader=leader,
+            leader_epoch=epoch,
+            isr=isr,
+            partition_epoch=epoch,
+            replicas=(1, 2, 3),
+        )
+        for epoch, leader, isr in ((0, 1, (1, 2)), (1, 2, (2,)))
+    )
+    states = [
+        Interval(1 * S * 1000, 2 * S * 1000, LeaderAndIsrState(1, 0, (1, 2), partition_epoch=0), ("r0",)),
+        Interval(2 * S * 1000, None, LeaderAndIsrState(2, 1, (2,), partition_epoch=1), ("r1",)),
+    ]
+    found = elections(states, Occasions([created, elected], [], [], CLUSTER), None)
+    assert [election.seen and election.seen.replicas for election in found] == [(1, 2, 3), (1, 2, 3)]

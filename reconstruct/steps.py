@@ -243,7 +243,8 @@ def judge_requests(run: Run) -> None:
     )
     failed = failed_connections(controllers, replication)
     requests = run.stage.keep(controller_requests(events, failed, files, run.views), "controller_requests")
-    lossy, counted = lossy_logs(requests, run.views), counted_requests(requests)
+    lossy = lossy_logs(requests, run.views)
+    counted = counted_requests(requests, lossy)
     for history in run.histories:
         history.view = with_logs_known(history.view, lossy, counted)
     judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")

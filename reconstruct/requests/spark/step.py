@@ -111,14 +111,18 @@ def lossy_logs(requests: DataFrame, clusters: Mapping[str, ClusterView]) -> dict
     return {cluster_id: brokers for cluster_id, brokers in found.items() if brokers}
 
 
-def counted_requests(requests: DataFrame) -> dict[str, dict[int, tuple[CountedRequests, ...]]]:
+def counted_requests(
+    requests: DataFrame, lossy: Mapping[str, Mapping[int, tuple[str, ...]]]
+) -> dict[str, dict[int, tuple[CountedRequests, ...]]]:
     """By cluster and broker: the longest stretches of requests whose correlation ids follow each other and whose lines
     are all there, by their own counts. A log that lacks nothing has one for each tenure, and one more for each request
-    that names no partition."""
+    that names no partition; ``lossy`` ones, which would have one for each gap and prove nothing, are left out."""
     connection = ("cluster_id", "to_broker_id", "controller_id", "controller_epoch")
     order = Window.partitionBy(*connection).orderBy("received_at", "correlation_id")
+    left_out = [f"{broker_id} {cluster_id}" for cluster_id, brokers in lossy.items() for broker_id in brokers]
     received = requests.where(
-        "received_at IS NOT NULL AND correlation_id IS NOT NULL AND controller_epoch IS NOT NULL"
+        F.expr("received_at IS NOT NULL AND correlation_id IS NOT NULL AND controller_epoch IS NOT NULL")
+        & ~F.concat_ws(" ", "to_broker_id", "cluster_id").isin(left_out)
     ).withColumn("is_sound", F.col("is_counted") & ~F.col("is_refused"))
     follows = F.lag("is_sound").over(order) & (F.col("correlation_id") == F.lag("correlation_id").over(order) + 1)
     stretches = (

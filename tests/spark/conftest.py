@@ -23,6 +23,9 @@ from tests.support.lakes.shared import (
 )
 from tests.support.lakes.two_runs import two_runs
 
+# its modules assert, and are no tests themselves
+pytest.register_assert_rewrite("tests.spark.dashboards.kraft_answers")
+
 __all__ = [
     "captures",
     "damaged_copies",

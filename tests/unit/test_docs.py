@@ -282,3 +282,9 @@ def test_the_reading_of_znodes_that_the_documents_show_gives_a_snapshot_that_is_
     assert [json.loads(row.values["data"]) for row in rows if row.values["path"] == "/brokers/ids/1"] == [
         {"host": "k1"}
     ]
+
+
+def test_each_improvement_proposal_that_a_page_names_has_its_link():
+    listed = set(re.findall(r"^\| \[(KIP-\d+)\]\(", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE))
+    named = {name for page in PAGES for name in re.findall(r"KIP-\d+", page.read_text("utf-8"))}
+    assert named == listed

@@ -4,7 +4,7 @@
 -- read: Each cut of a replica's log. uncommitted: acknowledged with acks=1 or 0 only; committed: with acks=all, too
 --   (with min.insync.replicas of 1). lower is proven, upper the most, NULL not bounded. A replica that cuts what
 --   others still hold loses nothing by it: unclean-elections tells what is gone.
--- next: unclean-elections, offsets-at
+-- next: unclean-elections, lost-records, offsets-at
 SELECT cluster_id, topic, partition_id, replica_id, truncated_at, truncated_at_upper, cause, leader, leader_epoch,
   truncated_to,
   uncommitted_count_lower, uncommitted_count_upper, committed_count_lower, committed_count_upper, inferred_from,

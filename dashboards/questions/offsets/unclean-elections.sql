@@ -4,7 +4,7 @@
 -- read: lost_count_lower 0: no loss is proven; lost_count_upper NULL: not bounded, both NULL: the offsets prove that
 --   nothing was lost or nothing is known of them (offsets-at tells). diverging_offsets: records that followers kept
 --   where the new leader has others.
--- next: high-watermark-back, acks-losses, partition-story
+-- next: lost-records, high-watermark-back, acks-losses, partition-story
 SELECT e.cluster_id, e.topic, e.partition_id, e.elected_at, e.election_kind, e.previous_leader, e.previous_isr,
   e.observed_leader AS leader, e.leader_epoch, l.cause, l.lost_from_offset, l.lost_count_lower, l.lost_count_upper,
   l.diverging_replicas, l.diverging_offsets, e.inferred_from, array_union(e.evidence, coalesce(l.evidence,

@@ -6,7 +6,7 @@ inside; format 2 holds a header and many records. After a crash Kafka walks them
 segment where the first one is not whole or not intact (``LogSegment.recover``). What it would cut is not counted
 here, and ``problem`` says what it is.
 
-Memory: one block of the source, whatever a batch's size; checksums are computed piece by piece.
+Memory: one block of the source and the tail's batches, whatever a batch's size; checksums are computed piece by piece.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import google_crc32c
 
 from ingest.readers.log_dirs.samples import Sample
+from ingest.readers.log_dirs.tail import TAIL_BYTES, Tail
 
 #: Bytes up to the end of the message format, which Kafka reads first: it takes fewer than one more for no batch.
 _TO_MAGIC: Final = 17
@@ -61,6 +62,7 @@ class SegmentSummary:
     sampled_positions: list[int]
     sampled_offsets: list[int]
     sampled_timestamps: list[int]
+    last_records: list[dict[str, Any]]
 
 
 def summarise(source: Iterable[bytes], base_offset: int) -> SegmentSummary:
@@ -98,6 +100,7 @@ def summarise(source: Iterable[bytes], base_offset: int) -> SegmentSummary:
         sampled_positions=walk.sample.column(0),
         sampled_offsets=walk.sample.column(1),
         sampled_timestamps=walk.sample.column(2),
+        last_records=walk.tail.records(),
     )
 
 
@@ -170,6 +173,7 @@ class _Walk:
         self.max_timestamp = -1
         #: of batches: where each begins, its first offset (at least), the largest timestamp before it (-1: none).
         self.sample = Sample()
+        self.tail = Tail()
 
     def step(self, head: bytes, stream: _Stream) -> str | None:
         """Go over one batch; what is wrong with it, and then nothing has changed."""
@@ -190,10 +194,13 @@ class _Walk:
         if len(head) < _V2_HEADER.size:
             return _cut_off(length, len(head))
         base, _, epoch, _, crc, _, last_delta, _, max_timestamp, *_ = _V2_HEADER.unpack(head)
-        problem = _checked(stream, length, _CRC_FROM_V2, google_crc32c.extend, crc)
+        pieces: list[bytes] | None = [] if _LENGTH_END + length <= TAIL_BYTES else None
+        problem = _checked(stream, length, _CRC_FROM_V2, google_crc32c.extend, crc, pieces)
         problem = problem or self._misplaced(base, base + last_delta)
         if problem is not None:
             return problem
+        if pieces is not None:
+            self.tail.add(b"".join(pieces))
         self._accept(base, base + last_delta, length, 2, max_timestamp)
         self.leader_epoch = epoch if epoch >= 0 else None
         return None
@@ -235,13 +242,21 @@ class _Walk:
         self.max_timestamp = max(self.max_timestamp, timestamp)
 
 
-def _checked(stream: _Stream, length: int, crc_from: int, checksum: _Checksum, expected: int) -> str | None:
-    """Consume a batch; what is wrong with it where it is cut off or its checksum fails."""
-    start = sum(len(piece) for piece in stream.take(crc_from))
+def _checked(
+    stream: _Stream, length: int, crc_from: int, checksum: _Checksum, expected: int, pieces: list[bytes] | None = None
+) -> str | None:
+    """Consume a batch; what is wrong with it where it is cut off or its checksum fails. ``pieces`` gets its bytes."""
+    start = 0
+    for piece in stream.take(crc_from):
+        start += len(piece)
+        if pieces is not None:
+            pieces.append(piece)
     crc, done = 0, 0
     for piece in stream.take(_LENGTH_END + length - crc_from):
         crc = checksum(crc, piece)
         done += len(piece)
+        if pieces is not None:
+            pieces.append(piece)
     if start + done < _LENGTH_END + length:
         return _cut_off(length, start + done)
     if crc != expected:

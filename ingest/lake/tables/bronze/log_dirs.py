@@ -102,9 +102,15 @@ LOG_SEGMENTS: Final = record_table(
         "Of a segment: the largest timestamp of all batches before each of these, ms; -1 where none has one. Of a time"
         " index: the timestamps of its entries, ms.",
     ),
+    col(
+        "last_records",
+        "array<struct<offset:bigint,leader_epoch:int,timestamp_ms:bigint,key_hash:string>>",
+        "Of a segment: its last 4,096 records of format 2 in its last MiB of batches; key_hash: the first 16"
+        " hexadecimal digits of the SHA-256 of the record's key, NULL without one. Keys and values are not kept.",
+    ),
     col("topic_id", "string", "Of partition.metadata: the topic id."),
     col("problem", "string", "What is wrong with the file, in one sentence; NULL where nothing is."),
-    version=2,
+    version=3,
 )
 
 BROKER_CONFIGS: Final = record_table(

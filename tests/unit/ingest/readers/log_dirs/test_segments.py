@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from hashlib import sha256
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +30,15 @@ def test_a_segment_of_format_2() -> None:
         sampled_positions=[0, len(data) // 3, 2 * len(data) // 3],
         sampled_offsets=[100, 110, 120],
         sampled_timestamps=[-1, BASE_TIMESTAMP_MS + 109, BASE_TIMESTAMP_MS + 119],
+        last_records=[
+            {
+                "offset": offset,
+                "leader_epoch": 4,
+                "timestamp_ms": BASE_TIMESTAMP_MS + offset,
+                "key_hash": sha256(b"key").hexdigest()[:16],
+            }
+            for offset in range(100, 130)
+        ],
     )
 
 
@@ -57,7 +67,7 @@ def test_a_log_that_was_upgraded_in_the_middle_of_a_segment() -> None:
 
 
 def test_an_empty_segment_ends_at_its_base_offset() -> None:
-    assert summarise([], 42) == SegmentSummary(0, 0, 0, None, 42, None, None, None, None, 1, [], [], [])
+    assert summarise([], 42) == SegmentSummary(0, 0, 0, None, 42, None, None, None, None, 1, [], [], [], [])
 
 
 def test_a_compacted_segment_has_gaps() -> None:

@@ -45,8 +45,7 @@ class KraftCluster(Cluster):
         ids = sorted({*broker_ids, *all_controllers})
         ports = free_ports(len(ids) + len(all_controllers))
         self._controller_ports = dict(zip(all_controllers, ports[len(ids) :], strict=True))
-        voters = {node_id: self._controller_ports[node_id] for node_id in controller_ids}
-        self._initial = {voter: _directory_id(voter) for voter in voters} if spare_ids else {}
+        self._initial = {voter: _directory_id(voter) for voter in controller_ids} if spare_ids else {}
         log4j = partial(settings.kraft_log4j, release, state_change_level=state_change_level)
         self.nodes = {
             node_id: Broker(
@@ -60,7 +59,8 @@ class KraftCluster(Cluster):
                     ["broker"] * (node_id in broker_ids) + ["controller"] * (node_id in all_controllers),
                     port,
                     self._controller_ports.get(node_id),
-                    voters,
+                    # the spare ones too: up to 4.1 a broker that has lost its leader asks no other (KAFKA-19354)
+                    self._controller_ports,
                     own=own_settings or {},
                     is_dynamic=bool(spare_ids),
                 ),

@@ -74,21 +74,21 @@ def kraft_properties(
     roles: Sequence[str],
     port: int,
     controller_port: int | None,
-    voters: Mapping[int, int],
+    controllers: Mapping[int, int],
     *directories: Path,
     own: Mapping[str, str],
     is_dynamic: bool = False,
 ) -> str:
-    """``server.properties`` of one node of a quorum; ``voters`` are the ports of its controllers by id, ``port`` is
-    that of its broker. ``is_dynamic``: the log says who votes, and these are only where it is to be had. ``own`` wins
-    over all other settings."""
+    """``server.properties`` of one node of a quorum; ``controllers`` are the ports of its controllers by id, ``port``
+    is that of its broker. ``is_dynamic``: the log says who votes, and these are only where that is to be had. ``own``
+    wins over all other settings."""
     listeners = [f"PLAINTEXT://{LOOPBACK}:{port}"] * ("broker" in roles)
     place = {"advertised.listeners": listeners[0]} if listeners else {}
     if controller_port is not None:
         listeners.append(f"CONTROLLER://{LOOPBACK}:{controller_port}")
-    quorum = {"controller.quorum.voters": voters_text(voters)}
+    quorum = {"controller.quorum.voters": voters_text(controllers)}
     if is_dynamic:
-        quorum = {"controller.quorum.bootstrap.servers": ",".join(f"{LOOPBACK}:{at}" for at in voters.values())}
+        quorum = {"controller.quorum.bootstrap.servers": ",".join(f"{LOOPBACK}:{at}" for at in controllers.values())}
     common = {_IN_KRAFT.get(name, name): value for name, value in (*KRAFT_SETTINGS.items(), *own.items())}
     settings = {
         "node.id": str(node_id),

@@ -14,7 +14,8 @@ from jobs.command.job import WRONG_USE
 from jobs.lab.events import Events
 from jobs.lab.job import Params
 from jobs.lab.load import Acknowledged, silences
-from jobs.lab.machines import settings
+from jobs.lab.machines import cluster, settings
+from jobs.lab.machines.kraft import KraftCluster
 from jobs.lab.machines.ports import LOOPBACK, free_ports
 from jobs.lab.machines.releases import (
     BY_NAME,
@@ -107,6 +108,16 @@ def test_a_node_of_a_quorum_is_told_its_roles_and_what_the_scenario_sets() -> No
     assert f"controller.quorum.voters=2@{LOOPBACK}:9093,101@{LOOPBACK}:9193\n" in both
     assert f"\nlisteners=CONTROLLER://{LOOPBACK}:9193\n" in alone
     assert "advertised" not in alone
+
+
+def test_a_controller_that_may_join_the_voters_is_one_that_each_node_asks_for_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "kafka_jars", lambda java, release: ())
+    made = KraftCluster(BY_NAME["4.1.1"], tmp_path, (1,), (101,), spare_ids=(104,))
+    asked = ",".join(f"{LOOPBACK}:{made.nodes[controller].port}" for controller in (101, 104))
+    for node in made.nodes.values():
+        assert f"controller.quorum.bootstrap.servers={asked}\n" in node.properties.read_text()
 
 
 @pytest.mark.parametrize("release", KRAFT_RELEASES, ids=lambda release: release.name)

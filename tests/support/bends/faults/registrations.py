@@ -122,7 +122,8 @@ def older_registration_time(site: Site) -> Iterator[Fault]:
 def bounce_unnoticed(site: Site) -> Iterator[Fault]:
     """A broker registers anew, and its controller, which stays in office, tells of neither end nor beginning.
 
-    Of brokers that led nothing when they went: nothing else then depends on the notice.
+    Of brokers that led nothing when they went, and were given nothing to lead just after: nothing else then depends on
+    the notice.
     """
     for broker, before, after in _returns(site):
         back = after[0][2]["ctime"] * 1000
@@ -142,7 +143,13 @@ def bounce_unnoticed(site: Site) -> Iterator[Fault]:
             for rows in ([r for r in own if site.written_at(r) < gone - 20_000] for own in site.writes.values())
             if rows
         ]
-        if broker in led:
+        given = [
+            row.state["leader"]
+            for own in site.writes.values()
+            for row in own
+            if gone <= site.written_at(row) <= back + 2_000_000
+        ]
+        if broker in (*led, *given):
             continue
         draft = Draft(site)
         for line in site.lines:

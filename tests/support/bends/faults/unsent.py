@@ -301,7 +301,11 @@ def _leave_out(site: Site, cached: Line, number: int, draft: Draft) -> bool:
     if sent:
         draft.put(sent[-1], _without_broker(site.raw(sent[-1]), cached.broker_id))
     ends = (
-        [line for line in site.lines if line.file == cached.file and line.number > cached.number],
+        [  # in the log of the controller's own broker stand the answers of all brokers, too
+            line
+            for line in site.lines
+            if line.file == cached.file and line.number > cached.number and line.event_type != "response_received"
+        ],
         [
             line
             for line in site.events("response_received")

@@ -16,6 +16,7 @@ from reconstruct.metadata_log.elections import (
     RECOVERING,
     is_elected,
     is_elected_uncleanly,
+    is_last_known,
     judge_clean_leader,
     judge_first_replica,
     judge_unclean_leader,
@@ -25,6 +26,7 @@ from reconstruct.metadata_log.elections import RULES as OF_ELECTIONS
 from reconstruct.metadata_log.evidence import MIN_ISR, ClusterLog, LogRow
 from reconstruct.model.metadata_log.reassignment import may_have_ended
 from reconstruct.model.metadata_log.values import PartitionState
+from reconstruct.model.versions import LAST_KNOWN_LEADER_IS_ACTIVE_SINCE
 
 #: The records that may come with the end of a process that lost what it had.
 _NEW_PROCESS: Final = ("RegisterBrokerRecord", "UnregisterBrokerRecord")
@@ -60,11 +62,17 @@ def judge_chosen_brokers(
     """R53: who becomes leader, and who joins the ISR, is registered, not fenced and not shutting down.
 
     Whether a leader may take such a replica into its ISR is asked since 3.3 (KIP-841), not before. Of unclean
-    elections R58 judges; the last known leader may follow itself while it recovers.
+    elections R58 judges; up to 4.0 the last known leader, whose process this event ends, may follow itself while it
+    recovers, though dead.
     """
-    may_be_dead = after.leader_recovery_state == RECOVERING and before and before.last_known_elr == (after.leader,)
     if is_elected_uncleanly(before, after):
         return
+    may_be_dead = (
+        before is not None
+        and after.leader_recovery_state == RECOVERING
+        and is_last_known(before, after, log.removed_behind(row))
+        and log.releases_at(row.offset).may_be_before(LAST_KNOWN_LEADER_IS_ACTIVE_SINCE)
+    )
     chosen = set(after.isr) - set(() if before is None else before.isr)
     if is_elected(before, after):
         chosen.add(after.leader)

@@ -54,7 +54,7 @@ def judge_clean_leader(
     Where a reassignment ends, replicas may join the ISR in the same record: then it cannot be judged. Another change of
     the assignment lets none join.
     """
-    if before is None or not is_elected(before, after) or after.leader_recovery_state == RECOVERING:
+    if before is None or not is_elected(before, after) or is_elected_uncleanly(before, after):
         return
     is_replica = after.leader in after.replicas
     if before.is_reassigned and not after.is_reassigned and after.leader not in before.isr and is_replica:
@@ -89,7 +89,7 @@ def judge_first_replica(
 
     The order of the assignment decides a preferred election too, and one from the ELR.
     """
-    if not is_elected(before, after) or after.leader_recovery_state == RECOVERING:
+    if not is_elected(before, after) or is_elected_uncleanly(before, after):
         return
     earlier = _earlier_in_order(before, after, row, log)
     may_lead = [
@@ -157,8 +157,7 @@ def judge_unclean_leader(
         return
     standing = {one: _may_lead(one, before, row, log) for one in {*before.replicas, after.leader}}
     removed, is_moved = log.removed_behind(row), before.assignment != after.assignment
-    is_last_known = _is_last_known(before, after, None if is_moved else removed)
-    problem = _problem_of_leader(before, after, is_last_known, row, log)
+    problem = _problem_of_leader(before, after, is_last_known(before, after, None if is_moved else removed), row, log)
     if problem is None and removed is not None:
         able = [one for one in before.replicas if standing[one] and one not in (removed, after.leader)]
         if is_moved:
@@ -182,21 +181,21 @@ def judge_unclean_leader(
         verdicts.kept("R58")
 
 
-def _is_last_known(before: PartitionState, after: PartitionState, removed: int | None) -> bool:
-    """Whether it may have been elected as the last known leader: of a partition whose ISR and ELR are empty."""
+def is_last_known(before: PartitionState, after: PartitionState, removed: int | None) -> bool:
+    """Whether the leader may have been elected as the last known one: of a partition whose ISR and ELR are empty."""
     may_be_empty = removed is None or {*before.isr, *before.elr} <= {removed}
     return may_be_empty and before.last_known_elr == (after.leader,)
 
 
 def _problem_of_leader(
-    before: PartitionState, after: PartitionState, is_last_known: bool, row: LogRow, log: ClusterLog
+    before: PartitionState, after: PartitionState, was_last_known: bool, row: LogRow, log: ClusterLog
 ) -> str | None:
     """Why the leader may not be chosen, whoever else there is."""
     if after.isr != (after.leader,):
         return f"the ISR is {list(after.isr)}, not it alone"
-    if is_last_known and log.releases_at(row.offset).may_be_before(LAST_KNOWN_LEADER_IS_ACTIVE_SINCE):
+    if was_last_known and log.releases_at(row.offset).may_be_before(LAST_KNOWN_LEADER_IS_ACTIVE_SINCE):
         return None
-    if after.leader not in (*before.replicas, *after.replicas) and not is_last_known:
+    if after.leader not in (*before.replicas, *after.replicas) and not was_last_known:
         return f"it is none of the replicas {list(after.replicas)}"
     if log.is_active_before(after.leader, row.offset) is False:
         return "the records before leave it fenced, shutting down or not registered"
@@ -217,7 +216,7 @@ def _problem_of_others(before: PartitionState, after: PartitionState, able: Sequ
     eligible = [one for one in able if one in before.elr] if {*before.isr} <= {removed} else []
     if eligible:
         return f"the ISR had run empty, and replica {eligible[0]} of the ELR {list(before.elr)} was active"
-    if _is_last_known(before, after, removed):
+    if is_last_known(before, after, removed):
         return None
     earlier = [one for one in before.replicas[: before.replicas.index(after.leader)] if one in able]
     return f"replica {earlier[0]} is assigned before it, and was active" if earlier else None

@@ -24,9 +24,21 @@ MayLead = Callable[[int], bool]
 
 
 class SimulatedQuorum:
-    """``rows`` are the records of no topic, ``topic_rows`` those of the topic."""
+    """``rows`` are the records of no topic, ``topic_rows`` those of the topic: of three partitions at random, or with
+    these ``assignments``. Those of its ``brokers`` that are ``fenced`` stay so at first."""
 
-    def __init__(self, seed: int, release: KafkaVersion, has_elr: bool, is_unclean: bool, min_isr: int) -> None:
+    def __init__(
+        self,
+        seed: int,
+        release: KafkaVersion,
+        has_elr: bool,
+        is_unclean: bool,
+        min_isr: int,
+        *,
+        brokers: Sequence[int] = range(4),
+        fenced: Collection[int] = (),
+        assignments: Sequence[Sequence[int]] | None = None,
+    ) -> None:
         self.random = random.Random(seed)
         self.release, self.has_elr, self.is_unclean, self.min_isr = release, has_elr, is_unclean, min_isr
         self.rows: list[LogRow] = []
@@ -45,15 +57,13 @@ class SimulatedQuorum:
             self.write([("FeatureLevelRecord", {"name": "eligible.leader.replicas.version", "featureLevel": 1})])
             whole = {"resourceType": ConfigResource.BROKER, "resourceName": ""}
             self.write([("ConfigRecord", {**whole, "name": "min.insync.replicas", "value": str(min_isr)})])
-        for broker in range(4):
+        for broker in brokers:
             self.register(broker, is_clean=True)
-            self.unfence(broker)
-        self.write([("TopicRecord", {"name": "t", "topicId": "T"})])
-        for partition in range(3):
-            replicas = self.random.sample(range(4), 3)
-            self.partitions[partition] = PartitionState(tuple(replicas), tuple(replicas), replicas[0], 0, 0)
-            of = {"leader": replicas[0], "leaderEpoch": 0, "partitionEpoch": 0, "replicas": replicas, "isr": replicas}
-            self.write([("PartitionRecord", {"topicId": "T", "partitionId": partition, **of})])
+            if broker not in fenced:
+                self.unfence(broker)
+        if assignments is None:
+            assignments = [self.random.sample(range(4), 3) for _ in range(3)]
+        self.create(assignments)
 
     @property
     def log(self) -> ClusterLog:
@@ -74,6 +84,16 @@ class SimulatedQuorum:
                 self.partitions[number] = merged(self.partitions[number], fields)
             self.offset += 1
         self.offset += self.random.choice([0, 0, 1, 5])
+
+    def create(self, assignments: Sequence[Sequence[int]]) -> None:
+        """The topic, where it has partitions."""
+        if assignments:
+            self.write([("TopicRecord", {"name": "t", "topicId": "T"})])
+        for partition, replicas in enumerate(assignments):
+            isr = [one for one in replicas if self.is_active(one)]
+            self.partitions[partition] = PartitionState(tuple(replicas), tuple(isr), isr[0], 0, 0)
+            of = {"leader": isr[0], "leaderEpoch": 0, "partitionEpoch": 0, "replicas": list(replicas), "isr": isr}
+            self.write([("PartitionRecord", {"topicId": "T", "partitionId": partition, **of})])
 
     # --- brokers
 
@@ -261,12 +281,20 @@ class SimulatedQuorum:
         """To other replicas, or back where that is under way."""
         of = self.partitions[number]
         if of.is_reassigned:
-            before = [one for one in of.replicas if one not in of.adding_replicas]
-            in_sync = [one for one in of.isr if one in before]
-            if in_sync and self.random.random() < 0.3:
-                self.write_if_any(self.built(number, in_sync, assignment=(before, (), ())))
+            if {*of.isr} - {*of.adding_replicas} and self.random.random() < 0.3:
+                self.call_back(number)
             return
-        target = self.random.sample(range(4), self.random.choice([1, 2, 3]))
-        removing = [one for one in of.replicas if one not in target]
-        adding = [one for one in target if one not in of.replicas]
+        self.move(number, self.random.sample(range(4), self.random.choice([1, 2, 3])))
+
+    def move(self, number: int, target: Sequence[int]) -> None:
+        """PartitionReassignmentReplicas of the replicas that are there and of others."""
+        of = self.partitions[number]
+        removing, adding = sorted({*of.replicas} - {*target}), sorted({*target} - {*of.replicas})
         self.write_if_any(self.built(number, of.isr, assignment=([*target, *removing], adding, removing)))
+
+    def call_back(self, number: int) -> None:
+        """PartitionReassignmentRevert."""
+        of = self.partitions[number]
+        before = [one for one in of.replicas if one not in of.adding_replicas]
+        in_sync = [one for one in of.isr if one in before]
+        self.write_if_any(self.built(number, in_sync, assignment=(before, (), ())))

@@ -39,9 +39,14 @@ def quorum(
         given = {"brokerId": one, "incarnationId": "i", "brokerEpoch": 2 + one, "features": features}
         rows.append(of_broker("RegisterBrokerRecord", 2 + one, fenced=one not in active, **given))
     if removed is not None:
-        fields = {"brokerId": removed, "brokerEpoch": 2 + removed, "fenced": 1}
+        fields = {"brokerId": removed, "brokerEpoch": 2 + removed, "fenced": 1, "features": features}
         rows.append(replace(of_broker(by, AT + 1, **fields), batch_offset=AT))
     return ClusterLog("c", (CopySpan(9, 1, 0, 100),), (), tuple(rows))
+
+
+def leveled(log: ClusterLog, level: int) -> ClusterLog:
+    record = of_broker("FeatureLevelRecord", 0, name="metadata.version", featureLevel=level)
+    return replace(log, rows=(record, *log.rows))
 
 
 def judged(before: PartitionState, after: PartitionState, log: ClusterLog) -> Verdicts:
@@ -152,7 +157,13 @@ class TestUncleanly:
 
     def test_a_leader_that_recovers_still_may_hand_over_cleanly(self) -> None:
         before = state(1, [1, 2], recovering=1)
-        assert verdicts_of(before, state(2, [2], recovering=1), quorum([1, 2, 3], 1)) == {}
+        found = verdicts_of(before, state(2, [2], recovering=1), quorum([1, 2, 3], 1))
+        assert found == {"R54": "kept", "R56": "kept"}
+
+    def test_while_a_leader_recovers_the_order_of_who_follows_is_judged(self) -> None:
+        before = state(1, [1, 2, 3], recovering=1)
+        found = verdicts_of(before, state(3, [2, 3], recovering=1), quorum([1, 2, 3], 1))
+        assert found == {"R54": "kept", "R56": "broken"}
 
     def test_where_the_record_changes_the_assignment_others_may_count(self) -> None:
         before = replace(state(1, [1]), adding_replicas=(3,))
@@ -181,10 +192,17 @@ class TestTheLastKnownLeader:
 
     def test_it_may_be_dead_while_it_recovers_but_nobody_who_joins_it(self) -> None:
         """R53: of whom it takes into its ISR it is asked whether they are there."""
-        before, log = state(-1, [], [3], recovering=1, last_known_elr=(3,)), quorum([1], level=OF_4_0)
-        leveled = of_broker("FeatureLevelRecord", 0, name="metadata.version", featureLevel=OF_4_0)
-        log = replace(log, rows=(leveled, *log.rows))
+        before = state(-1, [], [3], recovering=1, last_known_elr=(3,))
+        log = leveled(quorum([1], 3, OF_4_0, "RegisterBrokerRecord"), OF_4_0)
         for isr, counts in (([3], {}), ([3, 1], {("R53", "kept"): 1}), ([3, 2], {("R53", "broken"): 1})):
             verdicts = Verdicts()
             judge_chosen_brokers(before, state(3, isr, recovering=1), ROW, log, verdicts)
             assert dict(verdicts.counts) == counts
+
+    @pytest.mark.parametrize(("level", "removed"), [(OF_4_1, 3), (OF_4_0, None)])
+    def test_it_may_not_be_dead_since_4_1_nor_while_it_is_eligible(self, level: int, removed: int | None) -> None:
+        """R53: who is in the ELR, and was not taken away by this very event, has to be there to lead."""
+        before, verdicts = state(-1, [], [3], recovering=1, last_known_elr=(3,)), Verdicts()
+        log = leveled(quorum([1], removed, level, "RegisterBrokerRecord"), level)
+        judge_chosen_brokers(before, state(3, [3], recovering=1), ROW, log, verdicts)
+        assert dict(verdicts.counts) == {("R53", "broken"): 1}

@@ -102,7 +102,7 @@ CASES: Final = (
         "testChangeInLeadershipDoesNotChangeRecoveryState: online",
         PartitionState((1, 2, 3), (1,), -1, 101, 201, leader_recovery_state=1),
         {"leader": 1},
-        {"R53"},
+        {"R53", "R54", "R56"},
         active=[1, 2, 3],
     ),
     Case(

@@ -20,7 +20,7 @@ from typing import Any, Final
 import google_crc32c
 
 from ingest.readers.log_dirs.samples import Sample
-from ingest.readers.log_dirs.tail import TAIL_BYTES, Tail
+from ingest.readers.log_dirs.tail import MAX_TIMESTAMP_MS, TAIL_BYTES, Tail
 
 #: Bytes up to the end of the message format, which Kafka reads first: it takes fewer than one more for no batch.
 _TO_MAGIC: Final = 17
@@ -39,8 +39,6 @@ _COMPRESSED: Final = 0x07
 #: Offsets of a segment are kept relative to its base, in 31 bits.
 _MOST_OFFSETS: Final = 1 << 31
 _LAST_OFFSET: Final = (1 << 63) - 2
-#: The end of the year 9999, ms since 1970: no timestamp column holds more.
-MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 
 _Checksum = Callable[[int, bytes], int]
 

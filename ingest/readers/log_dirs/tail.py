@@ -29,6 +29,8 @@ MOST_RECORDS: Final = 4_096
 MOST_PLAIN_BYTES: Final = 4 << 20
 #: As a team can compute it of a key of its own: the first digits of its SHA-256.
 HASH_DIGITS: Final = 16
+#: The end of the year 9999, ms since 1970: no timestamp column holds more.
+MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 _CODECS: Final[Mapping[int, str]] = {
     DefaultRecordBatch.CODEC_GZIP: "gzip",
     DefaultRecordBatch.CODEC_LZ4: "lz4",
@@ -66,7 +68,8 @@ class Tail:
 
 
 def _records(data: bytes) -> Iterator[dict[str, Any]]:
-    """Of one batch; nothing of control records, which no producer sent, nor of a batch that cannot be decompressed."""
+    """Of one batch, up to the first that is none of it; nothing of control records, which no producer sent, nor of a
+    batch that cannot be decompressed. A time that no column holds, or none, is NULL."""
     batch = DefaultRecordBatch(data)
     if batch.is_control_batch:
         return
@@ -78,11 +81,14 @@ def _records(data: bytes) -> Iterator[dict[str, Any]]:
     epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
     with suppress(CorruptRecordError):
         for record in batch:
+            if not batch.base_offset <= record.offset <= batch.last_offset:
+                return
+            has_time = 0 <= record.timestamp <= MAX_TIMESTAMP_MS
             key_hash = None if record.key is None else sha256(record.key).hexdigest()[:HASH_DIGITS]
             yield {
                 "offset": record.offset,
                 "leader_epoch": epoch,
-                "timestamp_ms": record.timestamp,
+                "timestamp_ms": record.timestamp if has_time else None,
                 "key_hash": key_hash,
             }
 

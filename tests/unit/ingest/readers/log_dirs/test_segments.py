@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.readers.log_dirs.segments import MAX_TIMESTAMP_MS, SegmentSummary, summarise
+from ingest.readers.log_dirs.segments import SegmentSummary, summarise
+from ingest.readers.log_dirs.tail import MAX_TIMESTAMP_MS
 from tests.unit.ingest.readers.log_dirs.log_files import BASE_TIMESTAMP_MS, GZIP, batch, blocks, segment
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Final
 
 import google_crc32c
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ingest.lake.tables.bronze import LOG_SEGMENTS
+from ingest.lake.tables.types import arrow_type
 from ingest.readers.log_dirs.segments import summarise
 from ingest.readers.log_dirs.tail import MOST_PLAIN_BYTES, MOST_RECORDS, TAIL_BYTES
 from tests.unit.ingest.readers.log_dirs.log_files import BASE_TIMESTAMP_MS, batch, blocks, segment
@@ -17,6 +22,7 @@ from tests.unit.ingest.readers.log_dirs.log_files import BASE_TIMESTAMP_MS, batc
 HEADER_BYTES = 61
 ATTRIBUTES_AT = 21
 CONTROL = 0x20
+LAST_RECORDS: Final = next(column for column in LOG_SEGMENTS.columns if column.name == "last_records")
 
 
 def snappy_java(plain: bytes) -> bytes:
@@ -101,6 +107,37 @@ def test_the_last_ones_are_kept_by_their_number_and_their_bytes() -> None:
     large = bytes(TAIL_BYTES // 2 - 100)
     assert offsets(segment(0, 3, value=large)) == [1, 2]
     assert offsets(batch(0) + batch(1, value=bytes(TAIL_BYTES)) + batch(2)) == [0, 2]
+
+
+FAR: Final = 1 << 62
+VARINT_OF_FAR: Final = bytes([0x80] * 9 + [0x01])  # zigzag of 2 ** 62 is 2 ** 63
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_a_time_or_an_offset_that_no_column_holds(place: int) -> None:
+    """A record says its time and offset as a distance from its batch's, as far as it likes."""
+    fields = [b"\0", b"\0", b"\0", b"\1", b"\0", b"\0"]  # attributes, time, offset, key, value, headers
+    fields[place - 1] = VARINT_OF_FAR
+    body = b"".join(fields)
+    far = sealed(batch(FAR), 0, bytes([2 * len(body)]) + body)
+    found = summarise([batch(FAR - 1) + far + batch(FAR + 1)], FAR - 1)
+    kept = {record["offset"]: record["timestamp_ms"] for record in found.last_records}
+    assert FAR + 1 in kept
+    assert kept.get(FAR, "left out") == (None if place == 2 else "left out")
+    assert found.problem is None
+    pa.array([found.last_records], arrow_type(LAST_RECORDS.type))
+
+
+@given(st.binary(max_size=200), st.integers(0, 4), st.integers(-(1 << 63), (1 << 63) - 1))
+@settings(max_examples=200)
+def test_whatever_a_batch_holds_its_records_fit_their_column(records: bytes, codec: int, first: int) -> None:
+    packed = CODECS[codec](records) if codec else records
+    made = bytearray(sealed(batch(0, 5), codec, packed))
+    struct.pack_into(">q", made, 27, first)  # the time that the others are relative to
+    struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[ATTRIBUTES_AT:])))
+    found = summarise([bytes(made)], 0)
+    assert found.problem is None
+    pa.array([found.last_records], arrow_type(LAST_RECORDS.type))
 
 
 def test_a_record_without_a_key_has_no_hash() -> None:

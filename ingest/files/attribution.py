@@ -44,7 +44,7 @@ class ClusterSource(StrEnum):
     TIME = "time"  # the cluster that its folder's logs state for that time
     LAKE = "lake"  # the only cluster of the lake
     NOTHING = "nothing"  # no file says; all that say nothing are taken for one
-    AMBIGUOUS = "ambiguous"  # several are possible: a file that is read is a cluster of its own
+    AMBIGUOUS = "ambiguous"  # several are possible: a file that is read is a cluster of its own, others are of none
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Attributed:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether the file is a cluster of its own, because several are possible."""
+        """Whether several clusters are possible: the file is a cluster of its own, or is not read and of none."""
         return self.cluster_source is ClusterSource.AMBIGUOUS
 
 
@@ -110,7 +110,7 @@ def round_ends(files: Sequence[Attributed]) -> dict[tuple[str, int | None], list
 
 def file_id(file: Inspected, cluster_id: str, broker_id: int | None) -> str:
     """The identity of a file of that owner: of its content, however far it has grown."""
-    if file.is_growing and file.status == "ingested" and file.first_line is not None:
+    if file.is_growing and file.is_read and file.first_line is not None:
         return log_file_id(cluster_id, broker_id, file.first_line.encode())
     place = file.directory
     if file.kind in READ_PARTITION_FILE_KINDS:  # files of one directory may be equal, as empty ones are
@@ -174,8 +174,8 @@ class _Tree:
             clusters = sorted({cluster for _, _, cluster in found})
             if len(clusters) == 1:
                 return clusters[0], ClusterSource.FOLDER
-            if file.status != "ingested":  # nothing is judged from it
-                return min(found)[2], ClusterSource.AMBIGUOUS
+            if not file.is_read:  # nothing is judged from it
+                return UNKNOWN_CLUSTER, ClusterSource.AMBIGUOUS
             possible = self._possible(file, name)
             if len(possible) == 1:
                 return possible.pop(), ClusterSource.TIME

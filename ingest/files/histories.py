@@ -14,7 +14,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ingest.files.attribution import Attributed, ClusterSource, Folder, common_folder, file_id, own_digest
+from ingest.files.attribution import (
+    UNKNOWN_CLUSTER,
+    Attributed,
+    ClusterSource,
+    Folder,
+    common_folder,
+    file_id,
+    own_digest,
+)
 from ingest.files.metadata_marks import offset_of
 from ingest.readers.identity import digest
 
@@ -140,7 +148,8 @@ class _Placing:
         possible = self._possible(owner)
         if len(possible) == 1:
             return _moved(owner, possible.pop(), owner.cluster_source)
-        own = f"{self._cluster_id}-{own_digest(owner.file, self._root)[:16]}"
+        is_read = owner.file.is_read
+        own = f"{self._cluster_id}-{own_digest(owner.file, self._root)[:16]}" if is_read else UNKNOWN_CLUSTER
         return _moved(owner, own, ClusterSource.AMBIGUOUS)
 
     def _possible(self, owner: Attributed) -> set[str]:

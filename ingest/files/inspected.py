@@ -69,6 +69,11 @@ class Inspected:
         return self.streams == SHARED
 
     @property
+    def is_read(self) -> bool:
+        """Whether its records are taken."""
+        return self.status == "ingested"
+
+    @property
     def is_log(self) -> bool:
         return self.kind in LOG_KINDS
 

@@ -97,8 +97,7 @@ def file_row(
     """The file's row in ``bronze.ingested_files``; instants as microseconds since 1970."""
     file = planned.owner.file
     is_fork = planned.key[1] != planned.base_id
-    is_read = file.status == "ingested"
-    ingested_bytes = kept.bytes + rejected.bytes if is_fork else file.ingestible_bytes if is_read else 0
+    ingested_bytes = kept.bytes + rejected.bytes if is_fork else file.ingestible_bytes if file.is_read else 0
     instants = [instant for instant in (kept.first, kept.last) if instant is not None]
     captured = None if file.captured_at_ms is None else file.captured_at_ms * 1000
     return {
@@ -116,7 +115,7 @@ def file_row(
         "reason": "it starts like another log: only the records that differ are taken" if is_fork else file.reason,
         "size_bytes": file.size_bytes,
         "ingested_bytes": ingested_bytes,
-        "content_hash": file.ingestible_hash if is_read else file.content_hash,
+        "content_hash": file.ingestible_hash if file.is_read else file.content_hash,
         "records_read_count": kept.records + rejected.records,
         "records_kept_count": kept.records,
         "records_rejected_count": rejected.records,

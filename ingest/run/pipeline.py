@@ -253,9 +253,7 @@ def _report(planned: Sequence[Planned], rows: Sequence[Mapping[str, Any]], warni
 
 
 def _is_read(entry: Planned) -> bool:
-    return entry.owner.file.status == "ingested" or (
-        entry.owner.file.status == "empty" and entry.owner.file.kind != "unrecognised"
-    )
+    return entry.owner.file.is_read or (entry.owner.file.status == "empty" and entry.owner.file.kind != "unrecognised")
 
 
 def _outcome(entry: Planned, is_written: bool) -> str:

@@ -60,7 +60,7 @@ class Planned:
 
 def is_growing(owner: Attributed) -> bool:
     """Whether a file is one that grows, and is read."""
-    return owner.file.is_growing and owner.file.status == "ingested"
+    return owner.file.is_growing and owner.file.is_read
 
 
 def file_ids(owners: Iterable[Attributed]) -> list[FileKey]:

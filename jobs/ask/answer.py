@@ -55,6 +55,8 @@ def answer(
 
 def left_open(spark: SparkSession, lake_root: str, question: Question, cluster: str | None) -> Iterator[str]:
     """What is missing in the evidence of the clusters that the question may be about, a sentence each."""
+    from pyspark.sql import functions as F
+
     from dashboards.sections.coverage import files, limits
     from dashboards.source import Limits, Source
     from ingest.lake.delta import Lake
@@ -62,8 +64,9 @@ def left_open(spark: SparkSession, lake_root: str, question: Question, cluster: 
     from reconstruct.coverage.questions import QUESTIONS
 
     source = Source(Lake(spark, lake_root), Limits())
-    every = source.all(bronze.INGESTED_FILES).select("cluster_id").distinct().orderBy("cluster_id").limit(1000)
-    clusters = [row["cluster_id"] for row in every.collect() if cluster in (None, row["cluster_id"])]
+    every = source.all(bronze.INGESTED_FILES).groupBy("cluster_id").agg(F.expr("any(status = 'ingested') AS is_read"))
+    found = [row for row in every.orderBy("cluster_id").limit(1000).collect() if cluster in (None, row["cluster_id"])]
+    clusters = [row["cluster_id"] for row in found if row["is_read"]] or [row["cluster_id"] for row in found]
     if cluster is not None and not clusters:
         yield f"no file of the lake is of a cluster {cluster!r}"
         return

@@ -41,10 +41,12 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class AmbiguousCluster:
-    """A cluster all of whose files may be of several clusters: one log, or the files that lie beside it."""
+    """A cluster all of whose files may be of several clusters: one log, or the files that lie beside it; or what is not
+    read, which is of none."""
 
     cluster_id: str
     files: int
+    files_read: int
     records_read: int
     from_ms: float | None
     to_ms: float | None
@@ -58,6 +60,7 @@ def ambiguous_clusters(source: Source) -> tuple[AmbiguousCluster, ...]:
         .groupBy("cluster_id")
         .agg(
             *_sums(),
+            _files_read(),
             F.min("source_file").alias("example"),
             F.every(F.col("cluster_source") == "ambiguous").alias("is_ambiguous"),
         )
@@ -75,7 +78,7 @@ def totals(source: Source) -> dict[str, FileTotals]:
         .groupBy("cluster_id")
         .agg(
             *_sums(),
-            F.count(F.when(F.col("status") == "ingested", 1)).alias("files_read"),
+            _files_read(),
             F.sum("records_kept_count").alias("records_kept"),
             F.slice(F.array_sort(F.collect_set("kafka_version")), 1, 20).alias("versions"),
             F.slice(F.array_sort(F.collect_set("broker_id")), 1, 2000).alias("brokers"),
@@ -110,6 +113,10 @@ def _passed_over(source: Source) -> Mapping[str, Counter[str]]:
     for row in files.groupBy("cluster_id", "reason").count().collect():
         counts.setdefault(row["cluster_id"], Counter())[row["reason"].rpartition(": ")[2]] += row["count"]
     return counts
+
+
+def _files_read() -> Column:
+    return F.count(F.when(F.col("status") == "ingested", 1)).alias("files_read")
 
 
 def _sums() -> tuple[Column, ...]:

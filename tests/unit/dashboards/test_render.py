@@ -276,8 +276,10 @@ def test_warnings_of_the_checks_say_that_the_tables_are_whole_and_what_to_do() -
 
 def test_files_of_unknown_clusters_are_told_and_crowd_nothing() -> None:
     rows = (AttributedFiles("time", 2, "b1/server.log"), AttributedFiles("nothing", 1, "x.log"))
-    ambiguous = tuple(AmbiguousCluster(f"unknown-{n}", 1, 7, 1, 2, f"logs/{n}.log") for n in range(60))
-    page = render(data(cluster(coverage__attribution=rows), ambiguous=ambiguous), "t")
+    ambiguous = tuple(AmbiguousCluster(f"unknown-{n}", 1, 1, 7, 1, 2, f"logs/{n}.log") for n in range(60))
+    unread = AmbiguousCluster("unknown", 3, 0, 0, None, None, "logs/notes.txt")
+    page = render(data(cluster(coverage__attribution=rows), ambiguous=(*ambiguous, unread)), "t")
+    assert "3 files that were not read: counted with no cluster" in page
     assert "2 files in a folder of several clusters: taken for the one" in page
     assert "1 file of which neither the file nor one beside it says the cluster" in page
     assert page.count("--broker ID=PATH") == 2

@@ -24,7 +24,8 @@ INGESTED_FILES: Final = TableSpec(
             "string",
             "What says that the file is the cluster's: --cluster (given), the file (stated), the files of its folder,"
             " which state one cluster only (folder) or one for that time (time), the lake, which has one only (lake);"
-            " nothing, or ambiguous where several are possible: such a file is a cluster of its own.",
+            " nothing, or ambiguous where several are possible: such a file is a cluster of its own, or 'unknown' where"
+            " it is not read.",
             vocabulary=("given", "stated", "folder", "time", "lake", "nothing", "ambiguous"),
         ),
         BROKER,

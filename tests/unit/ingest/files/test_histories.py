@@ -13,7 +13,7 @@ import google_crc32c
 import pytest
 
 from ingest.containers import storage
-from ingest.files.attribution import Attributed, attribute
+from ingest.files.attribution import UNKNOWN_CLUSTER, Attributed, attribute
 from ingest.files.histories import part_histories
 from ingest.files.inspection import inspect
 from ingest.files.metadata_marks import LogMarks, offset_of
@@ -202,6 +202,8 @@ def test_files_without_a_metadata_log_go_with_their_node_or_stand_alone(tmp_path
         folder.mkdir(parents=True)
         (folder / "meta.properties").write_text(f"version=1\ncluster.id={COPIED}\nnode.id={id_}\n")
         (folder / "replication-offset-checkpoint").write_text("0\n0\n")
+    notes = tmp_path / "data" / "notes.txt"
+    notes.write_text(f"{COPIED}\n")
     owners, _ = attributed(tmp_path)
     found: dict[str, set[tuple[str, bool]]] = {}
     for owner in owners:
@@ -211,6 +213,8 @@ def test_files_without_a_metadata_log_go_with_their_node_or_stand_alone(tmp_path
     assert found["ninth"] == found["single"]
     ((_, is_ambiguous),) = found["fourth"]
     assert is_ambiguous
+    # what is not read makes no cluster
+    assert found["notes.txt"] == {(UNKNOWN_CLUSTER, True)}
 
 
 def test_a_node_that_states_no_id_is_one_cluster_of_its_own_beside_others_that_do(tmp_path: Path) -> None:

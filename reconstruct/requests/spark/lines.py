@@ -147,6 +147,7 @@ def _whole(runs: DataFrame) -> DataFrame:
     numbered = runs.withColumn("is_part", is_part).withColumn(
         "received_ref", F.last(F.when(~F.col("is_part"), F.col("run")), ignorenulls=True).over(order)
     )
+    is_once = F.size(F.array_distinct("marks")) == F.size("marks")  # else a log that was given twice counts for two
     whole = numbered.groupBy(*request, "received_ref").agg(
         *(F.min(name).alias(name) for name in ("received_at", "begin", "position")),
         *(F.max(name).alias(name) for name in ("controller_epoch", "applied", "batch", "known_epoch")),
@@ -157,7 +158,7 @@ def _whole(runs: DataFrame) -> DataFrame:
     return whole.withColumns(
         {
             "lacking_received": _lacking(F.col("batch")),
-            "is_counted": F.coalesce(F.col("batch") == F.col("lines"), F.lit(False)),
+            "is_counted": F.coalesce((F.col("batch") == F.col("lines")) & is_once, F.lit(False)),
         }
     )
 

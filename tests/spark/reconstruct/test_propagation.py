@@ -15,7 +15,7 @@ from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from ingest.shapes import match
 from reconstruct.cluster.spark.incarnations import topic_incarnations
-from reconstruct.cluster.view import ClusterView, LogSpan, Registration, Tenure
+from reconstruct.cluster.view import ClusterView, CountedRequests, LogSpan, Registration, Tenure
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.events.spark.line_order import jumps_of_files
@@ -23,7 +23,7 @@ from reconstruct.events.spark.step import controller_events, replication_events,
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.spark.connections import failed_connections
 from reconstruct.requests.spark.evidence import controller_requests
-from reconstruct.requests.spark.step import judged_requests, lossy_logs, with_logs_known
+from reconstruct.requests.spark.step import counted_requests, judged_requests, lossy_logs, with_logs_known
 from reconstruct.time.instants import to_micros
 from reconstruct.time.intervals import Interval
 from tests.support.files.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
@@ -113,6 +113,14 @@ STORIES: Final[dict[str, list[Said]]] = {
     "lossy": again_and_again(batch_1_1, "started"),
     "fewer sent than counted": again_and_again(batch_3_9, "sent"),
     "fewer received than counted": again_and_again(batch_3_9, "received"),
+    # of two lines that a request counts one is lost, and the other was given twice
+    "a line twice": twice(
+        batch_3_9,
+        lambda story: [
+            *bent(story, "handling", "for 1 partitions", "for 2 partitions"),
+            *(said for said in story if said.name == "received"),
+        ],
+    ),
 }
 
 
@@ -176,6 +184,7 @@ class Judged:
     findings: dict[str, list[Any]]
     verdicts: dict[tuple[str, str, str], int]
     lossy: dict[str, dict[int, tuple[str, ...]]]
+    counted: dict[str, dict[int, tuple[CountedRequests, ...]]]
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +199,7 @@ def judged(spark: Any) -> Judged:
     failed = failed_connections(controller_events(logged, incarnations), replication_events(logged, incarnations))
     changes = state_change_events(logged, incarnations)
     requests = controller_requests(changes, failed, files, views).persist()
-    lossy = lossy_logs(requests, views)
+    lossy, counted = lossy_logs(requests, views), counted_requests(requests, {})
     rows = judged_requests(
         requests, {name: with_logs_known(known, lossy, {}) for name, known in views.items()}
     ).persist()
@@ -204,7 +213,7 @@ def judged(spark: Any) -> Judged:
     verdicts = {(row[0], row[1], row[2]): row[3] for row in counts.collect()}
     requests.unpersist()
     rows.unpersist()
-    return Judged(by_cluster[0], by_cluster[1], verdicts, lossy)
+    return Judged(by_cluster[0], by_cluster[1], verdicts, lossy, counted)
 
 
 def told(judged: Judged, name: str) -> list[tuple[Any, ...]]:
@@ -311,6 +320,13 @@ def test_a_refusal_is_recomputed(judged: Judged) -> None:
 def test_a_log_that_lacks_lines_again_and_again_is_lossy(judged: Judged) -> None:
     lossy = {name: set(brokers) for name, brokers in judged.lossy.items()}
     assert lossy == {"lossy": {2}, "fewer sent than counted": {1}, "fewer received than counted": {2}}
+
+
+def test_requests_count_as_whole_where_each_line_is_there_once(judged: Judged) -> None:
+    numbers = {name: [(run.first_id, run.last_id) for run in judged.counted[name][2]] for name in judged.counted}
+    assert numbers["3.9"] == [(10, 13)]
+    assert numbers["a line twice"] == [(11, 13)]
+    assert "1.1" not in numbers
 
 
 def test_no_two_rows_share_the_key(judged: Judged) -> None:

@@ -76,10 +76,11 @@ def counted_requests(lines: Sequence[Line]) -> Mapping[int, tuple[CountedRequest
         epochs = {line.fields["controller_epoch"] for line in own if "controller_epoch" in line.fields}
         counts = [_counted(line) for line in own if line.event_type in _BATCHES and "topic" not in line.fields]
         is_refused = any(_step_of(line) is Step.IGNORED for line in own)
+        named = [(line.fields["topic"], line.fields.get("partition_id")) for line in own if "topic" in line.fields]
         if len(epochs) != 1:
             continue
         of_connection = stretches.setdefault((own[0].broker_id, int(controller_id), int(epochs.pop())), [[]])
-        if is_refused or counts != [sum("topic" in line.fields for line in own)]:
+        if is_refused or counts != [len(named)] or len(set(named)) < len(named):
             of_connection.append([])
         elif of_connection[-1] and of_connection[-1][-1][1] + 1 == int(number):
             of_connection[-1].append((own[0].at, int(number)))

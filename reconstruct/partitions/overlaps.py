@@ -95,6 +95,25 @@ def leadership_overlaps(
     return sorted(found.values(), key=lambda overlap: (overlap.start, overlap.deposed, overlap.leader_epoch))
 
 
+def leads_at(
+    roles: Mapping[int, Sequence[Interval[Role]]],
+    facts: Sequence[Evidence],
+    cluster: ClusterView,
+    broker_id: int,
+    leader_epoch: int,
+    at: int,
+) -> bool:
+    """Whether a broker's own log shows that it acted as leader at the leader epoch still after an instant."""
+    timeline = roles.get(broker_id, ())
+    restarts = {record_id for _, record_id in cluster.process_starts.get(broker_id, ())}
+    return any(
+        (interval.value.role, interval.value.leader_epoch) == (LEADER, leader_epoch)
+        and interval.holds_at(at)
+        and _is_alive_after(broker_id, at, interval.end, facts, _ended_by(following, restarts))
+        for interval, following in zip(timeline, [*timeline[1:], None], strict=True)
+    )
+
+
 def _ended_by(following: Interval[Role] | None, restarts: Set[str]) -> str | None:
     if following is None:
         return None

@@ -7,12 +7,12 @@ from typing import Final
 
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
-from reconstruct.findings.divergences import DivergenceType
+from reconstruct.findings.divergences import DivergenceType, Harm
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.versions import REQUESTS_ORDERED_SINCE, VersionRange
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence, came_before
-from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap
+from reconstruct.partitions.overlaps import PROCESS_ENDED, LeadershipOverlap, leads_at
 from reconstruct.partitions.processes import (
     AcceptedEpoch,
     is_between,
@@ -212,13 +212,20 @@ def judge_one_acting_leader(case: Case, verdicts: Verdicts) -> None:
 
 
 def _two_leaders(case: Case, epoch: int, first: RoleChange, second: RoleChange) -> Finding:
+    is_at_once = leads_at(case.roles, case.facts, case.cluster, first.broker_id, epoch, second.at)
     return Divergence(
-        DivergenceType.TWO_ACTING_LEADERS, case.severity(), second.at, broker_id=second.broker_id
+        DivergenceType.TWO_ACTING_LEADERS,
+        case.severity(),
+        second.at,
+        broker_id=second.broker_id,
+        harm=Harm.TWO_LEADERS if is_at_once else Harm.POSSIBLE,
     ).explained(
         f"one leader at leader epoch {epoch}",
         f"brokers {first.broker_id} and {second.broker_id} became leader",
         f"Broker {first.broker_id} became leader at leader epoch {epoch} ({utc(first.at)}), and so did broker"
-        f" {second.broker_id} ({utc(second.at)}): both take writes, and nothing tells their records apart.",
+        f" {second.broker_id} ({utc(second.at)})"
+        + (": both take writes, and" if is_at_once else ", which may have been after the first had ended:")
+        + " nothing tells their records apart.",
         (*first.evidence, *second.evidence),
     )
 

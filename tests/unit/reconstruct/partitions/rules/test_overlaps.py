@@ -107,6 +107,23 @@ def test_a_broker_that_just_stops_logging_is_not_said_to_have_gone_on() -> None:
     assert shown(fold(alive, view=clean)) == [(1, 0, 2, 1, 0.01, "process_ended")]
 
 
+@pytest.mark.parametrize(
+    ("between", "harm"),
+    [
+        ("55 | isr_shrink_proposed | 1 | | | 1 |", "two_leaders"),
+        ("55 | leader_epoch_started | 1 | 2 | 0 | | follower", "two_leaders"),
+        ("40 | leader_epoch_started | 1 | 2 | 0 | | follower", "possible"),
+        ("", "possible"),  # it may have died before
+    ],
+)
+def test_two_leaders_at_one_epoch_lead_at_once_only_where_the_first_still_does(between: str, harm: str) -> None:
+    one_epoch = LED.replace("| 2      | 1     | 2 ", "| 2      | 0     | 2 ")
+    case = fold_partition("t", facts(one_epoch + between), ClusterView("c"))
+    (finding,) = (one for one in case.verdicts.findings if one.divergence_type == "two_acting_leaders")
+    assert finding.harm == harm
+    assert ("both take writes" in finding.explanation) == (harm == "two_leaders")
+
+
 def test_only_a_long_overlap_with_a_known_end_is_told() -> None:
     def told(at_ms: int) -> set[str]:
         return types(fold(f"{at_ms} | leader_epoch_started | 1 | 2 | 1 | | follower").verdicts.findings)

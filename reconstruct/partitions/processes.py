@@ -34,7 +34,8 @@ _REQUESTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AcceptedEpoch:
-    """The highest leader epoch that a broker had accepted, and the transition that accepted it."""
+    """The leader epoch that a broker had accepted last, the highest but where it took a lower one (R21), and the
+    transition that accepted it."""
 
     leader_epoch: int
     change: RoleChange
@@ -52,20 +53,20 @@ def walk(
     accepted = {change.fact.order: change for change in changes if is_in_order(change)}
     starts = sorted(at for at, _ in cluster.process_starts.get(broker_id, ()))
     started = 0
-    highest: AcceptedEpoch | None = None
+    last: AcceptedEpoch | None = None
     for fact in facts:
         while started < len(starts) and starts[started] <= fact.at:
             started += 1
-            highest = None
-        if highest is not None and not cluster.is_one_cluster(broker_id, highest.change.at, fact.at):
-            highest = None
-        yield fact, highest if highest is not None and came_before(highest.change.fact, fact, cluster) else None
+            last = None
+        if last is not None and not cluster.is_one_cluster(broker_id, last.change.at, fact.at):
+            last = None
+        yield fact, last if last is not None and came_before(last.change.fact, fact, cluster) else None
         change = accepted.get(fact.order)
         epoch = change.role.leader_epoch if change is not None and started else None
         if is_deletion(fact):
-            highest = None
-        elif change is not None and epoch is not None and (highest is None or epoch > highest.leader_epoch):
-            highest = AcceptedEpoch(epoch, change)
+            last = None
+        elif change is not None and epoch is not None and (last is None or epoch != last.leader_epoch):
+            last = AcceptedEpoch(epoch, change)
 
 
 def is_in_order(change: RoleChange) -> bool:

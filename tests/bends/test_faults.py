@@ -72,6 +72,18 @@ _ONCE_MISSED: Final = {
         ("leader_and_isr_not_sent", "broker-1/logs/state-change.log:153 to 1"),  # to a broker that died later
     ),
 }
+#: By capture and kind: what was once said beside the fault of somebody who did nothing wrong, of the same lines.
+_ONCE_ACCUSED: Final = {
+    ("failover-1.1.1", "leaders_of_two_sources"): {"request_not_decided", "cache_never_decided"},
+    ("failover-1.1.1", "partition_epoch_repeats"): {"request_not_decided", "cache_never_decided", "caches_disagree"},
+    ("failover-1.1.1", "isr_empty"): {"caches_disagree"},
+    ("failover-0.8.2.2", "leader_epoch_repeats"): {"caches_disagree"},
+    ("failover-0.8.2.2", "leader_epoch_falls"): {"ignored_without_reason"},
+    ("failover-0.8.2.2", "isr_change_raises_epoch"): {"stale_controller_wrote"},
+    ("failover-0.8.2.2", "illegal_partition_move"): {"step_out_of_order"},
+    ("failover-3.9.1", "sent_another_epoch"): {"ignored_without_reason"},
+    ("lifecycle-0.8.2.2", "leader_epoch_repeats"): {"cache_differs_at_rest", "role_differs_at_rest"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +130,15 @@ def test_faults_are_found_with_the_right_rule_subject_and_severity(found: list[O
 
 def test_no_other_partition_is_accused(found: list[Outcome]) -> None:
     assert [(each.capture, each.fault.kind, each.fault.note, each.others) for each in found if each.others] == []
+
+
+@pytest.mark.parametrize(("name", "kind"), _ONCE_ACCUSED)
+def test_who_did_as_was_decided_is_not_accused_beside(name: str, kind: str, site: Callable[[str], Site]) -> None:
+    (of_kind,) = (one for one in KINDS if kind_name(one) == kind)
+    tried = outcomes(site(name), 4, kinds=[of_kind])
+    assert {each.result for each in tried} == {Result.FOUND}
+    beside = {said.split()[1] for each in tried for said in each.beside}
+    assert beside.isdisjoint(_ONCE_ACCUSED[name, kind])
 
 
 def test_every_kind_is_tried(found: list[Outcome]) -> None:

@@ -114,7 +114,7 @@ class Contents:
     ) -> tuple[Evidence, str] | None:
         """The line that a request contradicts, and how grave that is: an error where no missing line explains it."""
         if self.last is not None and _contradicts(line, requested, self.last, line in batch):
-            return self.last, "error"
+            return None if self._is_decided_twice(line, requested, self.last) else (self.last, "error")
         decided = self.decided.get(requested.leader_epoch)
         if decided is not None:
             is_other = (requested.leader_epoch, requested.leader) not in self.known
@@ -131,6 +131,21 @@ class Contents:
         twins = [other for other in batch if other.kind == line.kind and other is not line]
         twin = next((twin for twin in twins if self._is_more_credible(twin, requested)), None)
         return None if twin is None else (twin, severity)
+
+    def _is_decided_twice(self, line: Evidence, requested: Leadership, last: Evidence) -> bool:
+        """Whether the request says what was decided, too, at the epoch of the last decision, or at its version: of
+        that R02 and R03 tell."""
+        state = (requested.leader, requested.leader_epoch, frozenset(requested.isr))
+        return last.leader_epoch == requested.leader_epoch and any(
+            (s.leader, s.leader_epoch, s.members) == state
+            and (
+                s.partition_epoch == line.partition_epoch
+                if line.partition_epoch is not None
+                else requested.leader != last.leader
+            )
+            for s in self.coverage.case.sightings
+            if s.rank <= Rank.DECIDED
+        )
 
     def _is_known(self, requested: Leadership) -> bool:
         isrs = self.known.get((requested.leader_epoch, requested.leader))

@@ -35,7 +35,8 @@ def judge_creation(coverage: LogCoverage, log: ControllerLog, verdicts: Verdicts
 def _creation(lines: Sequence[Evidence], is_decided: bool) -> Iterator[WrongStep]:
     begun = lines[0]
     order = "partition NewPartition, replicas NewReplica, partition OnlinePartition, replicas OnlineReplica"
-    decided = next((line for line in lines if line.kind == PARTITION and line.from_state == PartitionState.NEW), None)
+    later = lines[1:]
+    decided = next((line for line in later if line.kind == PARTITION and line.from_state == PartitionState.NEW), None)
     tried = decided or next((line for line in lines if line.kind in FAILED), None)
     joined = [line for line in lines if line.kind == REPLICA and line.from_state == ReplicaState.NEW]
     recipients = {broker for line in lines if line.kind == LEADER_AND_ISR for broker in line.to_broker_ids or ()}

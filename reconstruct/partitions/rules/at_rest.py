@@ -24,6 +24,7 @@ from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.processes import shows_no_loss
 from reconstruct.partitions.roles import CACHED, FOLLOWER, LEADER, Role
 from reconstruct.partitions.rules.beliefs import acted_as, decided_leaders
+from reconstruct.partitions.sightings import Rank
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import Interval
 
@@ -68,7 +69,10 @@ def _last_decision(case: Case) -> _LastDecision | None:
     ):
         return None
     of_epoch = [i for i in case.decided if i.value.leader_epoch == last.value.leader_epoch]
-    is_sighted = last.value.leader in decided_leaders(case).get(last.value.leader_epoch, {})
+    leaders = decided_leaders(case).get(last.value.leader_epoch, {})
+    if sum(sighting.rank <= Rank.DECIDED for sighting in leaders.values()) > 1:
+        return None  # nothing says which of the two was decided last: R02
+    is_sighted = last.value.leader in leaders
     return _LastDecision(last.value, of_epoch[0].start, last.evidence, not is_sighted)
 
 

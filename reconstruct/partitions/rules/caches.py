@@ -8,7 +8,7 @@ The stored controller epoch is not compared: since 1.1 a controller restates an 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingest.shapes.event_types import EventType
@@ -58,6 +58,7 @@ def _lines(facts: Iterable[Evidence]) -> list[_Line]:
 def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
     """R22: one leader for each leader epoch, one state for each partition epoch, whichever broker cached it."""
     disagreements: dict[str, Finding] = {}
+    states = [sighting for sighting in case.sightings if sighting.rank <= Rank.DECIDED]
     by_epoch: dict[tuple[str, int], dict[object, list[_Line]]] = {}
     for line in _lines(case.facts):
         of_epoch = by_epoch.setdefault(("leader epoch", line.leader_epoch), {})
@@ -71,12 +72,21 @@ def judge_caches_agree(case: Case, verdicts: Verdicts) -> None:
             (verdicts.kept if len(brokers) > 1 else verdicts.unjudged)("R22")
             continue
         usual, odd = _usual_and_odd(list(values.values()))
-        if is_between(case.recreated_at, usual.fact.at, odd.fact.at):
+        # what was decided twice (R02, R03) was told as it was decided
+        is_decided = all(_is_decided(lines[0], name, epoch, states) for lines in values.values())
+        if is_decided or is_between(case.recreated_at, usual.fact.at, odd.fact.at):
             verdicts.unjudged("R22")
         elif odd.fact.evidence_id not in disagreements:
             disagreements[odd.fact.evidence_id] = _disagree(case, f"{name} {epoch}", usual, odd)
     for finding in disagreements.values():
         verdicts.broken(finding)
+
+
+def _is_decided(line: _Line, name: str, epoch: int, states: Sequence[Sighting]) -> bool:
+    """Whether a controller decided, at that epoch, what the cache holds."""
+    if name == "leader epoch":
+        return any((state.leader, state.leader_epoch) == (line.leader, epoch) for state in states)
+    return any(state.partition_epoch == epoch and _is_same(line, state) for state in states)
 
 
 def _usual_and_odd(values: Sequence[Sequence[_Line]]) -> tuple[_Line, _Line]:
@@ -99,19 +109,17 @@ def _disagree(case: Case, at_epoch: str, usual: _Line, odd: _Line) -> Finding:
 def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
     """R24: a cache holds nothing that the cluster never decided."""
     decided = decided_leaders(case)
-    written: dict[int | None, Sighting] = {
-        s.partition_epoch: s for s in case.sightings if s.rank <= Rank.DECIDED and s.partition_epoch is not None
-    }
+    written = _written(case)
     judged: set[tuple[object, ...]] = set()
     for line in _lines(case.facts):
         key = (line.broker_id, line.leader, line.leader_epoch, line.members, line.fact.partition_epoch)
         if key in judged:
             continue
         judged.add(key)
-        state = written.get(line.fact.partition_epoch)
+        states = written.get(line.fact.partition_epoch, [])
         leaders = decided.get(line.leader_epoch)
-        if state is not None and not _is_same(line, state):
-            verdicts.broken(_never_decided(case, line, state))
+        if states and not any(_is_same(line, state) for state in states):
+            verdicts.broken(_never_decided(case, line, states[-1]))
         elif leaders and line.leader not in leaders:
             verdicts.broken(_never_decided(case, line, next(iter(leaders.values()))))
         elif leaders:
@@ -120,6 +128,15 @@ def judge_caches_decided(case: Case, verdicts: Verdicts) -> None:
             verdicts.broken(_never_decided(case, line, None))
         else:
             verdicts.unjudged("R24")
+
+
+def _written(case: Case) -> Mapping[int | None, Sequence[Sighting]]:
+    """By partition epoch what was written or decided: several states where the epoch repeats, of which R03 tells."""
+    found: dict[int | None, list[Sighting]] = {}
+    for sighting in case.sightings:
+        if sighting.rank <= Rank.DECIDED and sighting.partition_epoch is not None:
+            found.setdefault(sighting.partition_epoch, []).append(sighting)
+    return found
 
 
 def _is_same(line: _Line, state: Sighting) -> bool:

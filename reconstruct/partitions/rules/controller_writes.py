@@ -23,6 +23,8 @@ from reconstruct.time.instants import utc
 
 _CONTROLLER: Final = "controller"
 _LEADER: Final = "leader"
+#: No line tells whose write it was: the ISR has a replica more and the leader stayed, as in a leader's write alone.
+_TAKES_IN: Final = "takes a replica in"
 #: Lines that follow a write of the controller's own; that of an ISR it shrank also tells of one it left as it was.
 _DECISIONS: Final = (EventType.PARTITION_STATE_CHANGE, EventType.REASSIGNMENT_LEADER_AND_ISR_SENT)
 #: Lines of a controller's state machines, which a KRaft controller does not have.
@@ -74,12 +76,12 @@ def _writer(before: Sighting, after: Sighting, shown: list[Sighting]) -> str | N
     if after.leader != before.leader:
         return _CONTROLLER
     if after.leader != NO_LEADER and before.members < after.members:
-        return _LEADER
+        return _TAKES_IN
     return None
 
 
 def _divergence(writer: str | None, step: int) -> DivergenceType | None:
-    if writer == _LEADER:
+    if writer in (_LEADER, _TAKES_IN):
         return DivergenceType.LEADER_EPOCH_RAISED_BY_ISR_CHANGE if step else None
     if step > 1:
         return DivergenceType.LEADER_EPOCH_RAISED_BY_MORE
@@ -89,10 +91,12 @@ def _divergence(writer: str | None, step: int) -> DivergenceType | None:
 def _wrong_step(
     case: Case, before: Sighting, after: Sighting, writer: str | None, divergence_type: DivergenceType
 ) -> Finding:
-    expected = before.leader_epoch + (0 if writer == _LEADER else 1)
+    expected = before.leader_epoch + (0 if writer in (_LEADER, _TAKES_IN) else 1)
     why = {
         DivergenceType.LEADER_EPOCH_RAISED_BY_ISR_CHANGE: (
             "the leader asked for it, and a leader's ISR change keeps the epoch"
+            if writer == _LEADER
+            else "a leader takes a replica into the ISR and keeps the epoch, and a controller takes none in"
         ),
         DivergenceType.LEADER_EPOCH_RAISED_BY_MORE: "no write raises it by more than one",
         DivergenceType.LEADER_EPOCH_NOT_RAISED: (
@@ -133,8 +137,10 @@ def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
         epoch, known = _stored_epoch(after), _stored_epoch(highest)
         if epoch is None:
             continue
+        writer = _CONTROLLER if before is None else _writer(before, after, shown)
         is_raised = before is not None and after.leader_epoch > before.leader_epoch
-        is_controllers = before is None or is_raised or _writer(before, after, shown) == _CONTROLLER
+        # of a leader's that raises it R10 tells
+        is_controllers = writer == _CONTROLLER or (writer is None and is_raised)
         if is_controllers and known is not None:
             if epoch >= known:
                 _judge_by_time(case, is_raised, after, epoch, verdicts)

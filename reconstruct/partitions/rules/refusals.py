@@ -61,10 +61,10 @@ def judge_refusals(case: Case, verdicts: Verdicts) -> None:
     for broker_id, facts in case.facts_of_brokers.items():
         own = [change for change in case.role_changes if change.broker_id == broker_id]
         receipts = _receipts(facts)
-        for line, highest in walk(case.cluster, broker_id, facts, own):
+        for line, last in walk(case.cluster, broker_id, facts, own):
             if line.kind in _RECEIPT:
-                is_known = highest is not None and not is_between(case.recreated_at, highest.change.at, line.at)
-                _judge(case, broker_id, line, highest if is_known else None, receipts, verdicts)
+                is_known = last is not None and not is_between(case.recreated_at, last.change.at, line.at)
+                _judge(case, broker_id, line, last if is_known else None, receipts, verdicts)
         _judge_topic_ids(case, broker_id, facts, verdicts)
 
 
@@ -97,20 +97,24 @@ def _receipts(facts: Sequence[Evidence]) -> _Receipts:
 
 
 def _judge(
-    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipts: _Receipts, verdicts: Verdicts
+    case: Case, broker_id: int, line: Evidence, last: AcceptedEpoch | None, receipts: _Receipts, verdicts: Verdicts
 ) -> None:
     receipt = _receipt_of(case, broker_id, line, receipts)
     reason = (
         _refuted_by_itself(broker_id, line)
         or _refuted_by_receipt(line, receipt)
-        or _refuted_by_log(case, broker_id, line, highest, receipt)
-        or _refuted_by_later(case, broker_id, line)
-        or _refuted_by_znode(case, line)
-        or _refuted_by_order(case, broker_id, line, highest, receipt)
+        or _refuted_by_log(case, broker_id, line, last, receipt)
     )
+    is_held = last is not None and last.leader_epoch >= (line.known_leader_epoch or 0)
+    if reason is None and not is_held:  # else its own log shows the epoch that it says it held
+        reason = (
+            _refuted_by_later(case, broker_id, line)
+            or _refuted_by_znode(case, line)
+            or _refuted_by_order(case, broker_id, line, last, receipt)
+        )
     if reason is not None:
-        verdicts.broken(_without_reason(case, broker_id, line, reason, highest))
-    elif _is_justified(case, line, highest):
+        verdicts.broken(_without_reason(case, broker_id, line, reason, last))
+    elif _is_justified(case, line, last):
         verdicts.kept("R21")
     else:
         verdicts.unjudged("R21")
@@ -152,20 +156,20 @@ def _refuted_by_receipt(line: Evidence, receipt: Evidence | None) -> str | None:
 
 
 def _refuted_by_log(
-    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipt: Evidence | None
+    case: Case, broker_id: int, line: Evidence, last: AcceptedEpoch | None, receipt: Evidence | None
 ) -> str | None:
-    """What the broker's own log says against the line; ``highest`` is the least that it can have held."""
-    if highest is None:
+    """What the broker's own log says against the line; ``last`` is the least that it can have held."""
+    if last is None:
         return None
     epoch = line.leader_epoch
-    accepted = f"it had accepted leader epoch {highest.leader_epoch} ({utc(highest.change.at)})"
+    accepted = f"it had accepted leader epoch {last.leader_epoch} ({utc(last.change.at)})"
     if line.shape_id in _NO_REPLICA:
         return f"{accepted} for this replica, which nothing removed since"
     if epoch is None or epoch in _SENTINELS or line.shape_id in _NOT_ASSIGNED:
         return None
-    if line.shape_id in _MATCHES and epoch < highest.leader_epoch:
+    if line.shape_id in _MATCHES and epoch < last.leader_epoch:
         return f"{accepted}, and leader epoch {epoch} is smaller"
-    if epoch > highest.leader_epoch and _is_never_requested(case, broker_id, line, highest, receipt):
+    if epoch > last.leader_epoch and _is_never_requested(case, broker_id, line, last, receipt):
         return f"{accepted}, and no higher one since"
     return None
 
@@ -217,7 +221,7 @@ def _refuted_by_znode(case: Case, line: Evidence) -> str | None:
 
 
 def _refuted_by_order(
-    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None, receipt: Evidence | None
+    case: Case, broker_id: int, line: Evidence, last: AcceptedEpoch | None, receipt: Evidence | None
 ) -> str | None:
     """What its controller had decided by then against the epoch that the line says the broker held.
 
@@ -241,7 +245,7 @@ def _refuted_by_order(
         or any((f.leader_epoch or 0) >= known for f in case.facts if _may_precede(f, line))
     ):
         return None
-    if _may_be_raised_unseen(case) or not _is_of_this_incarnation(case, broker_id, line, highest):
+    if _may_be_raised_unseen(case) or not _is_of_this_incarnation(case, broker_id, line, last):
         return None
     if is_between(case.recreated_at, decided[-1].at, line.at):
         return None
@@ -263,10 +267,10 @@ def _may_be_raised_unseen(case: Case) -> bool:
     return bool(case.reassigning) or len(replicas) != 1
 
 
-def _is_of_this_incarnation(case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch | None) -> bool:
+def _is_of_this_incarnation(case: Case, broker_id: int, line: Evidence, last: AcceptedEpoch | None) -> bool:
     """Whether the broker's process can know no epoch of a topic of that name before this one."""
     starts = [at for at, _ in case.cluster.process_starts.get(broker_id, ()) if at <= line.at]
-    return highest is not None or bool(starts and case.decided and case.decided[0].start < starts[-1])
+    return last is not None or bool(starts and case.decided and case.decided[0].start < starts[-1])
 
 
 def _is_later(fact: Evidence, line: Evidence) -> bool:
@@ -275,11 +279,11 @@ def _is_later(fact: Evidence, line: Evidence) -> bool:
 
 
 def _is_never_requested(
-    case: Case, broker_id: int, line: Evidence, highest: AcceptedEpoch, receipt: Evidence | None
+    case: Case, broker_id: int, line: Evidence, last: AcceptedEpoch, receipt: Evidence | None
 ) -> bool:
     """Whether the log is whole, and nothing but the request of the line itself shows an epoch as high."""
     return (
-        case.cluster.logs_all(broker_id, highest.change.at, line.at)
+        case.cluster.logs_all(broker_id, last.change.at, line.at)
         and shows_no_loss(case, broker_id)
         and not any(
             fact.leader_epoch is not None
@@ -291,24 +295,24 @@ def _is_never_requested(
     )
 
 
-def _is_justified(case: Case, line: Evidence, highest: AcceptedEpoch | None) -> bool:
+def _is_justified(case: Case, line: Evidence, last: AcceptedEpoch | None) -> bool:
     """Whether the reason given is shown to hold: the epoch that the broker says it held was there by then."""
     if line.shape_id in _NOT_ASSIGNED:
         return line.replicas is not None
     if line.shape_id in _MATCHES:
-        return highest is not None and line.leader_epoch == highest.leader_epoch
+        return last is not None and line.leader_epoch == last.leader_epoch
     known = line.known_leader_epoch
     if line.leader_epoch is None or known is None:
         return False
     return any((fact.leader_epoch or 0) >= known for fact in case.facts if _may_precede(fact, line))
 
 
-def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, highest: AcceptedEpoch | None) -> Finding:
+def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, last: AcceptedEpoch | None) -> Finding:
     what = "StopReplica" if line.kind == EventType.STOP_REPLICA_IGNORED else "LeaderAndIsr"
     of = "" if line.leader_epoch is None else f" at leader epoch {line.leader_epoch}"
     return Divergence(DivergenceType.IGNORED_WITHOUT_REASON, case.severity(), line.at, broker_id=broker_id).explained(
         f"the {what}{of} accepted",
         f"the {what}{of} ignored",
         f"Broker {broker_id} ignored a {what}{of} of controller {line.controller_id} ({utc(line.at)}), but {reason}.",
-        (line.evidence_id, *(highest.change.evidence if highest is not None else ())),
+        (line.evidence_id, *(last.change.evidence if last is not None else ())),
     )

@@ -81,6 +81,7 @@ _ONCE_ACCUSED: Final = {
     ("failover-0.8.2.2", "leader_epoch_falls"): {"ignored_without_reason"},
     ("failover-0.8.2.2", "isr_change_raises_epoch"): {"stale_controller_wrote"},
     ("failover-0.8.2.2", "illegal_partition_move"): {"step_out_of_order"},
+    ("lifecycle-3.9.1", "partition_epoch_repeats"): {"leader_epoch_raised_by_isr_change"},
     ("failover-3.9.1", "sent_another_epoch"): {"ignored_without_reason"},
     ("lifecycle-0.8.2.2", "leader_epoch_repeats"): {"cache_differs_at_rest", "role_differs_at_rest"},
 }

@@ -69,11 +69,11 @@ def _is_clear(shown: list[Sighting]) -> bool:
 
 def _writer(before: Sighting, after: Sighting, shown: list[Sighting]) -> str | None:
     """Who asked for the write; None where only the leader epoch would tell."""
+    if after.leader != before.leader:
+        return _CONTROLLER
     if any(s.rank is Rank.COMMITTED or s.fact.kind in WRITTEN_FOR_LEADER for s in shown):
         return _LEADER
     if any(s.fact.kind in _DECISIONS for s in shown):
-        return _CONTROLLER
-    if after.leader != before.leader:
         return _CONTROLLER
     if after.leader != NO_LEADER and before.members < after.members:
         return _TAKES_IN

@@ -70,6 +70,7 @@ def _environment(limits: Limits) -> Environment:
         "visible": words.visible,
         "named": words.named,
         "marked": marked,
+        "tracked": tracked,
     }
     environment.globals |= {
         "count": words.count,
@@ -96,6 +97,17 @@ def marked(text: str) -> Markup:
     """
     with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", with_code))
+
+
+def tracked(text: str) -> Markup:
+    """Text in which each issue of Kafka's tracker is a link to it.
+
+    >>> tracked("KAFKA-1 <")
+    Markup('<a href="https://issues.apache.org/jira/browse/KAFKA-1" rel="noreferrer">KAFKA-1</a> &lt;')
+    """
+    shown = str(escape(words.visible(text)))
+    link = r'<a href="https://issues.apache.org/jira/browse/\g<0>" rel="noreferrer">\g<0></a>'
+    return Markup(re.sub(r"\bKAFKA-\d+\b", link, shown))
 
 
 def page_environment() -> Environment:

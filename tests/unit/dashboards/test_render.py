@@ -14,7 +14,7 @@ import pytest
 from dashboards.gather import ReportData
 from dashboards.payload import Packing, script_json
 from dashboards.records import Record
-from dashboards.render import render
+from dashboards.render import render, tracked
 from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
@@ -298,3 +298,9 @@ def test_of_several_clusters_the_first_lines_say_where_harm_is_proven() -> None:
     assert '<a href="#cluster-0">quiet</a>: no harm is proven. No incident.' in listed
     assert '<a href="#cluster-1">&lt;b&gt;a</a>: <span class="bad">Harm is proven: ' in listed
     assert 'id="clusters"' not in render(data(harmed), "t")
+
+
+def test_an_issue_of_kafka_s_tracker_is_a_link_and_what_is_beside_it_is_text():
+    link = '<a href="https://issues.apache.org/jira/browse/KAFKA-3410" rel="noreferrer">KAFKA-3410</a>'
+    assert str(tracked("KAFKA-3410; <b>")) == f"{link}; &lt;b&gt;"
+    assert str(tracked("KAFKA-x\x1b")) == "KAFKA-x\\x1b"

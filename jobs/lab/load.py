@@ -120,7 +120,8 @@ class Load:
         ended = time.time()
         with contextlib.suppress(KafkaError):  # what was not answered is not acknowledged
             producer.flush(timeout=_DELIVERY_MS / 1000 * 2)
-        producer.close(timeout=1)
+        with contextlib.suppress(KafkaError):  # one that hangs must not hide what failed before
+            producer.close(timeout=1)
         acknowledged = self.acknowledged
         last: dict[Partition, int] = {}
         since: dict[Partition, float] = {}

@@ -8,9 +8,11 @@ import socket
 from pathlib import Path
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
 from jobs import cli
 from jobs.command.job import WRONG_USE
+from jobs.lab import load
 from jobs.lab.events import Events
 from jobs.lab.job import Params
 from jobs.lab.load import Acknowledged, silences
@@ -118,6 +120,26 @@ def test_a_controller_that_may_join_the_voters_is_one_that_each_node_asks_for_th
     asked = ",".join(f"{LOOPBACK}:{made.nodes[controller].port}" for controller in (101, 104))
     for node in made.nodes.values():
         assert f"controller.quorum.bootstrap.servers={asked}\n" in node.properties.read_text()
+
+
+def test_a_producer_that_hangs_hides_nothing_that_failed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging:
+        def __init__(self, **settings: object) -> None: ...
+
+        def flush(self, timeout: float) -> None:
+            raise KafkaTimeoutError
+
+        def close(self, timeout: float) -> None:
+            raise KafkaTimeoutError
+
+    monkeypatch.setattr(load, "KafkaProducer", Hanging)
+    monkeypatch.setattr(cluster, "kafka_jars", lambda java, release: ())
+    made = KraftCluster(BY_NAME["4.1.1"], tmp_path, (1,), (1,))
+    with pytest.raises(NeverHappened), load.Load(made, ()):
+        raise NeverHappened("20 more records are acknowledged: not within 120 s")
+    assert "load_done" in made.events.file.read_text()
 
 
 @pytest.mark.parametrize("release", KRAFT_RELEASES, ids=lambda release: release.name)

@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# A container may keep Python from writing bytecode: then each process here compiles all that it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,10 +16,10 @@ chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
-# of it. So three run beside each other in make test: what reads a lake that tests share (marked so by tests/conftest.py;
-# in one process, or it would be made twice), what starts no Spark in its own process (the demo first: it leaves an archive
-# of Java's classes to the commands that other tests start), and all other tests; in make test-quick two, UNIT_FIRST beside
-# ruff, mypy and the other units.
+# of it. So three run beside each other in make test: what starts no Spark in its own process (the demo first: it leaves an
+# archive of Java's classes to whatever starts a Java later), mypy and then what reads a lake that tests share (marked so by
+# tests/conftest.py; in one process, or it would be made twice), and all other tests, those with brokers first; in make
+# test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_SPARKLESS := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py tests/unit tests/bends
 # What $(1), $(2) and $(3) print: that of the others when all have ended. Fails if any does, but 5 (nothing collected).
@@ -64,8 +66,8 @@ test: env ## lint, types and all tests that need no cluster; names what was skip
 	$(BIN)/ruff check .
 	@$(call BESIDE_EACH_OTHER,\
 	$(call chosen, and not shared) $(addprefix --ignore=,$(TEST_SPARKLESS)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
-	$(call chosen, and shared) tests/spark --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
-	$(BIN)/mypy && $(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
+	$(BIN)/mypy && $(call chosen, and shared) tests/spark --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
+	$(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
 
 test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\

@@ -302,8 +302,8 @@ def test_a_second_run_adds_its_own_values(runs: TwoRuns) -> None:
 
 
 def test_the_saved_question_tells_the_values_of_each_run(runs: TwoRuns) -> None:
-    LakeNames(runs.lake.spark, runs.lake.root).name()
     question = questions()["quality-by-run"]
+    LakeNames(runs.lake.spark, runs.lake.root).name((question.sql,))
     rows = rows_of(runs.lake.spark, question, dict.fromkeys(question.parameters)).collect()
     for report in (runs.strict, runs.usual):
         of_run = [row for row in rows if row.run_at.timestamp() == report.run_at.timestamp()]

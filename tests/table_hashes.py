@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +25,19 @@ def table_hash(rows: Any, without: Sequence[str] = ()) -> tuple[str, int]:
 
 
 def table_hashes(tables: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
-    """The hash and the number of rows of each table, by name, in one query: planning fifty takes most of their time."""
+    """The hash and the number of rows of each table, by name, in one query: planning fifty takes most of their time.
+    Of a table that is known to hold no row None may be given."""
     from pyspark.sql import functions as F
 
     from reconstruct.engine.folds import union
 
-    numbers = [_numbers(rows, without).select(F.lit(name).alias("name"), "number") for name, rows in tables.items()]
+    numbers = [
+        _numbers(rows, without).select(F.lit(name).alias("name"), "number")
+        for name, rows in tables.items()
+        if rows is not None
+    ]
+    if not numbers:
+        return dict.fromkeys(tables, (f"{0:032x}", 0))
     sums = union(numbers).groupBy("name").agg(F.sum("number").alias("total"), F.count("*").alias("n"))
     found = {row["name"]: (f"{int(row['total'] or 0):032x}", row["n"]) for row in sums.collect()}
     return {name: found.get(name, (f"{0:032x}", 0)) for name in tables}
@@ -47,10 +54,17 @@ def _numbers(rows: Any, without: Sequence[str]) -> Any:
 
 def lake_hashes(spark: Any, lake: Path, without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
     """Those of every table below the lake's folder (:func:`tables_of`)."""
-    frames = {
-        f"{table.parent.name}.{table.name}": spark.read.format("delta").load(str(table)) for table in tables_of(lake)
-    }
-    return table_hashes(frames, without)
+    from ingest.lake.delta import Lake
+    from ingest.lake.tables import TABLES
+
+    names = [f"{table.parent.name}.{table.name}" for table in tables_of(lake)]
+    return table_hashes(rows_of_tables(Lake(spark, str(lake)), [TABLES[name] for name in names]), without)
+
+
+def rows_of_tables(lake: Any, specs: Iterable[Any]) -> dict[str, Any]:
+    """By name the rows of each table as they are now, None of one that holds none, which Delta's log says."""
+    pinned = lake.pinned()
+    return {spec.full_name: pinned.read(spec) if pinned.rows_count(spec) else None for spec in specs}
 
 
 def tables_of(lake: Path) -> list[Path]:

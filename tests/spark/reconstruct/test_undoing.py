@@ -21,7 +21,7 @@ from reconstruct.engine.undoing import Undone, undo
 from reconstruct.pipeline import reconstruct
 from tests.support.budget import IS_HARD
 from tests.support.lakes.two_runs import SLICED, TwoRuns
-from tests.table_hashes import table_hashes
+from tests.table_hashes import rows_of_tables, table_hashes
 
 pytestmark = pytest.mark.timeout(1800)
 #: Tables that both runs change, as a reader asks for them.
@@ -39,8 +39,7 @@ def silent(message: str) -> None:
 
 
 def state(lake: Lake, specs: Any = WRITTEN) -> State:
-    pinned = lake.pinned()
-    return table_hashes({spec.full_name: pinned.read(spec) for spec in specs})
+    return table_hashes(rows_of_tables(lake, specs))
 
 
 def asked(lake: Lake) -> State:

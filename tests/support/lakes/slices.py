@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
-from tests.table_hashes import table_hashes
+from tests.table_hashes import rows_of_tables, table_hashes
 
 #: Such files are written on: a part of one is what it was some time before.
 _GROWING: Final = (".log", ".jsonl")
@@ -74,6 +74,5 @@ def _counted(write: Any, left: list[int]) -> Any:
 
 def hashes(lake: Lake, without: Sequence[str] = ()) -> dict[str, tuple[str, int]]:
     """A hash of the rows of each table of silver, gold and quality, and their number."""
-    pinned = PinnedLake(lake)
     specs = [spec for spec in TABLES.values() if spec.schema != "bronze" and spec.name != "run_metrics"]
-    return table_hashes({spec.full_name: pinned.read(spec) for spec in specs}, without)
+    return table_hashes(rows_of_tables(lake, specs), without)

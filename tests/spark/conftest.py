@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.support.lakes.shared import (
     captures,
@@ -14,7 +14,9 @@ from tests.support.lakes.shared import (
     incident_lake,
     kraft_lake,
     migrated,
+    named_lake,
     offset_lake,
+    outage,
     quorum,
     reordered,
     shared_checks,
@@ -33,7 +35,9 @@ __all__ = [
     "incident_lake",
     "kraft_lake",
     "migrated",
+    "named_lake",
     "offset_lake",
+    "outage",
     "quorum",
     "reordered",
     "shared_checks",
@@ -44,8 +48,13 @@ __all__ = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _forget_lakes_of_the_module(spark: Any) -> Iterator[None]:
-    """Delta keeps what it knows of each table for an hour: of a hundred lakes, it fills the driver's memory."""
+def _forget_lakes_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Delta keeps what it knows of each table for an hour: of a hundred lakes, it fills the driver's memory. Of the few
+    that tests share it stays known: to read the log of each table again costs seconds in each module."""
     yield
+    of_module = [item for item in request.session.items if item.path == request.path]
+    spark = SparkSession.getActiveSession()
+    if spark is None or any(item.get_closest_marker("shared") for item in of_module):
+        return
     spark.catalog.clearCache()
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()

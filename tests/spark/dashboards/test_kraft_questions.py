@@ -9,7 +9,6 @@ import pytest
 from dashboards.questions.question import questions
 from dashboards.sections.coverage import limits
 from dashboards.source import Limits, Source
-from jobs.sql.names import LakeNames
 from tests.spark.dashboards.kraft_answers import (
     availability,
     brokers,
@@ -55,8 +54,7 @@ EVERY_RUN: Final = frozenset(
 
 
 @pytest.fixture(scope="module")
-def ask(kraft_lake: SharedLake) -> Asked:
-    LakeNames(kraft_lake.lake.spark, kraft_lake.lake.root).name()
+def ask(kraft_lake: SharedLake, named_lake: SharedLake) -> Asked:
     return Asked(kraft_lake)
 
 

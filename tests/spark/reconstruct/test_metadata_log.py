@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import defaultdict
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,36 +13,33 @@ import pytest
 from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
-from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.ask.answer import rows_of
-from jobs.session.progress import silent
-from reconstruct.engine.last_run import LastRun
-from reconstruct.engine.publication import no_audit
-from reconstruct.engine.staging import staging
+from jobs.sql.names import LakeNames
 from reconstruct.explain.explain import Span
 from reconstruct.explain.spark.step import Question, explain
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, Kind, PartitionState, TopicState
 from reconstruct.quorum.timeline import quorum_timeline
-from reconstruct.steps import (
-    Run,
-    share_inputs,
-    write_events,
-    write_metadata_changes,
-    write_quorum_timelines,
-    write_znode_changes,
-)
-from tests.support.lakes.shared import SharedLake
+from tests.support.lakes.shared import QUORUM_OUTAGE, SharedLake
 from tests.support.metadata_log import NODES, cluster_log, copy_of, log_of
 from tests.support.quorum import OUTAGE, facts_of
 
 #: What the nodes' meta.properties say.
 CLUSTER: Final = "kraft-of-a-test-0000AA"
+#: The saved questions that are asked of it.
+ASKED: Final = (
+    "fenced-brokers",
+    "partition-story",
+    "active-controllers",
+    "missing-voters",
+    "two-brokers-down",
+    "quorum",
+)
 
 
 @pytest.fixture(scope="module")
 def made(quorum: SharedLake) -> Lake:
-    quorum.lake.register()
+    LakeNames(quorum.lake.spark, quorum.lake.root).name([questions()[name].sql for name in ASKED])
     return quorum.of(CLUSTER)
 
 
@@ -143,6 +138,7 @@ def test_nothing_is_found_against_the_metadata_log(made: Lake) -> None:
 
 
 def asked(lake: Lake, name: str, **given: Any) -> list[Any]:
+    assert name in ASKED
     question = questions()[name]
     return rows_of(lake.spark, question, dict.fromkeys(question.parameters) | given | {"cluster": CLUSTER}).collect()
 
@@ -187,17 +183,8 @@ def test_the_timeline_of_the_quorum_cites_its_records(made: Lake) -> None:
     assert all(one["valid_to"] == after["valid_from"] for one, after in pairwise(found))
 
 
-def test_the_lines_of_an_outage_and_the_answers_in_it_make_one_timeline(
-    spark: Any, empty_lake_dir: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(empty_lake_dir, tmp_path / "lake")
-    lake = Lake(spark, str(tmp_path / "lake"))
-    ingest_paths(lake, [str(OUTAGE)], IngestOptions(), silent)
-    with staging(lake, "quorum") as stage:
-        run = Run(lake, stage, "quorum", no_audit, LastRun(), {}, full=True)
-        for step in (write_znode_changes, write_metadata_changes, share_inputs, write_events, write_quorum_timelines):
-            step(run)
-    found = rows(lake, "silver.quorum_timeline", "sequence")
+def test_the_lines_of_an_outage_and_the_answers_in_it_make_one_timeline(outage: SharedLake) -> None:
+    found = rows(outage.of(QUORUM_OUTAGE), "silver.quorum_timeline", "sequence")
     log, _ = cluster_log(sorted(OUTAGE.glob("broker-103")))
     in_python = [
         span.interval.value

@@ -11,6 +11,7 @@ from dashboards.questions.question import questions
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from jobs.ask.answer import rows_of
+from jobs.sql.names import LakeNames
 from reconstruct.metadata_log.spark.migration import migrations, of_one_before_take_over
 from tests.support.lakes.shared import SharedLake
 from tests.support.metadata_log import MIGRATED, cluster_log
@@ -21,7 +22,7 @@ CLUSTER: Final = "JaBLjUgdRtih0c9gguBFOw"
 
 @pytest.fixture(scope="module")
 def made(migrated: SharedLake) -> Lake:
-    migrated.lake.register()
+    LakeNames(migrated.lake.spark, migrated.lake.root).name((questions()["migration"].sql,))
     return migrated.of(CLUSTER)
 
 

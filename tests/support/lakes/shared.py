@@ -21,6 +21,7 @@ from checks.pipeline import run_checks
 from checks.results import CheckReport
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
+from jobs.sql.names import LakeNames
 from reconstruct.pipeline import reconstruct
 from tests import ROOT
 from tests.support.captures.lake import GIVEN, NAMED_WHEN_INGESTED, Given, Sources, lay_out
@@ -29,14 +30,16 @@ from tests.support.files import incident_folder
 from tests.support.lakes import damaged, kraft, offsets
 from tests.support.lakes.apart import ingest_apart
 from tests.support.metadata_log import MIGRATED, QUORUM
+from tests.support.quorum import OUTAGE
 from tests.support.truth.decisions import Truth, read_truth
 
 #: Extracts of folders that people published; see ``tests/spark/wild``.
 EXTRACTS: Final = ROOT / "tests" / "data" / "wild"
 #: Captures that are read again in another order: one of each protocol era.
 REORDERED: Final = [Given(Sources.ALL, name) for name in ("unclean-0.8.2.2", "failover-1.1.1", "lifecycle-3.9.1")]
-#: The cluster that the incident's folder is.
+#: The cluster that the incident's folder is, and that of the quorum of which two controllers were killed.
 INCIDENT: Final = "incident"
+QUORUM_OUTAGE: Final = "quorum-outage"
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ def shared_lake(
         alone |= damaged.lay_out(folder / "copies", apart / "damaged")
     if "incident_lake" in named:
         alone[INCIDENT] = incident_folder.left(unpack(incident_folder.CAPTURE, apart / "capture"), apart).folder
+    if "outage" in named:
+        alone[QUORUM_OUTAGE] = OUTAGE
     if "kraft_lake" in named:
         shared.folders.update(kraft_folders := kraft.lay_out(apart / "kraft"))
         alone |= kraft_folders
@@ -159,6 +164,14 @@ def shared_checks(shared_lake: SharedLake) -> CheckReport:
 
 
 @pytest.fixture(scope="session")
+def named_lake(shared_lake: SharedLake) -> SharedLake:
+    """The lake with its tables, views and questions named for SQL, which takes six seconds. The modules that ask for it
+    lie in one folder, so that no other lake is named between them."""
+    LakeNames(shared_lake.lake.spark, shared_lake.lake.root).name()
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
 def captures(shared_lake: SharedLake) -> SharedLake:
     """The lake with all captures in it, some of them with fewer sources too."""
     return shared_lake
@@ -179,6 +192,12 @@ def damaged_copies(shared_lake: SharedLake) -> SharedLake:
 @pytest.fixture(scope="session")
 def quorum(shared_lake: SharedLake) -> SharedLake:
     """The lake with the metadata logs of a quorum in it."""
+    return shared_lake
+
+
+@pytest.fixture(scope="session")
+def outage(shared_lake: SharedLake) -> SharedLake:
+    """The lake with a quorum in it that lost its majority."""
     return shared_lake
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from dashboards.questions.question import questions
 from jobs.ask.answer import rows_of
-from jobs.sql.names import LakeNames
 from tests.support.evidence.checkpoints import checkpoint_files
 from tests.support.lakes.offsets import BENT, OffsetLake
+from tests.support.lakes.shared import SharedLake
 
 UNCLEAN, INFO, STOPPED, QUIET = "unclean-0.8.2.2", "unclean-3.9.1-info", "checkpoints-1.1.1", "quiet-0.8.2.2"
 #: Brokers are gone at latest when their session has ended.
@@ -24,9 +24,7 @@ SESSION = timedelta(seconds=8)
 
 
 @pytest.fixture(scope="module")
-def ask(offset_lake: OffsetLake):
-    LakeNames(offset_lake.lake.spark, offset_lake.lake.root).name()
-
+def ask(offset_lake: OffsetLake, named_lake: SharedLake):
     def asked(name: str, cluster: str, **given: Any) -> list[Any]:
         question = questions()[name]
         given |= {"cluster": offset_lake.ids[cluster]}

@@ -8,7 +8,6 @@ import pytest
 
 from dashboards.questions.question import questions
 from jobs.ask.answer import rows_of
-from jobs.sql.names import LakeNames
 from tests.spark.dashboards.test_known_answers import SESSION, done, utc
 from tests.support.captures.lake import Given, Sources
 from tests.support.lakes.shared import SharedLake
@@ -22,9 +21,7 @@ ALREADY = {"reassign_busy-1.1.1": ("orders-7",)}
 
 
 @pytest.fixture(scope="module")
-def ask(captures: SharedLake):
-    LakeNames(captures.lake.spark, captures.lake.root).name()
-
+def ask(captures: SharedLake, named_lake: SharedLake):
     def asked(name: str, of: Given | str, **given: Any) -> list[Any]:
         one = Given(Sources.ALL, of) if isinstance(of, str) else of
         given |= {"cluster": captures.clusters[one]}

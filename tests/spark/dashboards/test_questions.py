@@ -21,9 +21,9 @@ from dashboards.trends.superset import write_superset
 from dashboards.views import QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of
 from jobs.session.progress import silent
-from jobs.sql.names import LakeNames
 from tests import ROOT
 from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
+from tests.support.lakes.shared import SharedLake
 
 ALL = list(questions().values())
 #: An instant at which the capture `unclean-0.8.2.2` was at rest, before its leader died.
@@ -40,9 +40,7 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def ask(offset_lake: OffsetLake):
-    LakeNames(offset_lake.lake.spark, offset_lake.lake.root).name()
-
+def ask(offset_lake: OffsetLake, named_lake: SharedLake):
     def asked(name: str, **given: Any) -> list[Any]:
         question = questions()[name]
         given |= {"cluster": offset_lake.ids[given["cluster"]]} if "cluster" in given else {}

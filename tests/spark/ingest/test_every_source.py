@@ -271,19 +271,18 @@ class TestTheFolder:
         score = score_states(read_truth(capture), states)
         assert (score.recall, score.extras) == (1.0, 0.0), score.diff()
 
-    def test_a_partition_is_explained_with_what_brokers_described_of_it(
-        self, incident_lake: SharedLake, ingested: Ingested
-    ) -> None:
-        asked = [row["sent_at"] for row in ingested.records[CLUSTER_DESCRIPTIONS.name]]
+    def test_a_partition_is_explained_with_what_brokers_described_of_it(self, incident_lake: SharedLake) -> None:
+        told = incident_lake.of(INCIDENT).read(CLUSTER_DESCRIPTIONS)
+        asked = [row["sent_at"] for row in told.select("sent_at").collect()]
         began = to_micros(min(asked).astimezone(UTC))
         text = explain(incident_lake.lake, Question("orders", 0, Span(began + 1000, began + 1_500_000), INCIDENT))
-        told = text[text.index("what brokers described") :].splitlines()
-        before, then = told.index("Last before"), next(n for n, line in enumerate(told) if line.startswith("Changes"))
-        assert [line.split("UTC  ")[1] for line in told[before + 1 : then]] == [
+        shown = text[text.index("what brokers described") :].splitlines()
+        before, then = shown.index("Last before"), next(n for n, line in enumerate(shown) if line.startswith("Changes"))
+        assert [line.split("UTC  ")[1] for line in shown[before + 1 : then]] == [
             "broker 1: leader 1, leader epoch 1, ISR 1,2,3, replicas 1,2,3"
         ]
-        missed = told.index("Not recorded")
-        assert [line.split(maxsplit=1)[1] for line in told[then + 1 : missed]] == [
+        missed = shown.index("Not recorded")
+        assert [line.split(maxsplit=1)[1] for line in shown[then + 1 : missed]] == [
             "broker 2: replica, 0 behind the high watermark, in /data",
             "broker 1: being reassigned, replicas 1,2,3, adding 3, removing 1",
             "broker 2: leader 1, leader epoch 1, ISR 1,2,3, replicas 1,2,3",
@@ -292,7 +291,7 @@ class TestTheFolder:
             "broker 2: leader 2, leader epoch 2, ISR 2,3, replicas 1,2,3",
             "broker 2: the topic is no longer described",
         ]
-        assert "the capture missed probes of broker 1 from" in told[missed + 1]
+        assert "the capture missed probes of broker 1 from" in shown[missed + 1]
 
 
 def test_a_capture_of_brokers_alone_knows_its_cluster_and_tells_what_they_described(

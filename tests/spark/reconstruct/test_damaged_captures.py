@@ -324,7 +324,7 @@ def test_nothing_of_it_is_said_of_the_undamaged_capture(damage: Damage, checked:
 
 def test_what_one_broker_alone_was_told_is_what_the_saved_question_answers(damaged_copies: SharedLake) -> None:
     question = questions()["cache-beliefs"]
-    LakeNames(damaged_copies.lake.spark, damaged_copies.lake.root).name()
+    LakeNames(damaged_copies.lake.spark, damaged_copies.lake.root).name((question.sql,))
 
     def asked(cluster_id: str) -> set[tuple[str, int, int]]:
         given = dict.fromkeys(question.parameters) | {"cluster": cluster_id}

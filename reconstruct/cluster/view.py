@@ -20,6 +20,7 @@ from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, No
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
+from reconstruct.time.line_order import JUMP_BACK_US
 
 #: A topic's first line may be a little older than the first of its cluster's controller, clock against clock.
 _SLACK_US: Final = 5_000_000
@@ -87,7 +88,8 @@ class LogSpan:
 
     ``is_in_order``: its times allow that its lines stand in the order in which they were written
     (:mod:`reconstruct.time.line_order`). ``is_shared``: other brokers' processes write to it, too, and roll it: what
-    one of them wrote since is in the file that another rolls away, and is lost with the next.
+    one of them wrote since is in the file that another rolls away, and is lost with the next. ``most_back_us``: by how
+    much its times jump back at the most.
     """
 
     start: int
@@ -95,6 +97,7 @@ class LogSpan:
     level_floor: str | None
     is_in_order: bool = True
     is_shared: bool = False
+    most_back_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,15 @@ class ClusterView:
             and span.start <= start
             and end <= span.end
             for span in facts.logs.get(broker_id, ())
+        )
+
+    def is_set_back(self, broker_id: int, start: int, end: int) -> bool:
+        """Whether the broker's clock may have been set back about then: the times of a file of its state-change log
+        with lines of [start, end] jump back by more than its threads overtake each other."""
+        spans = self._facts_of_log(broker_id, start, end).logs.get(broker_id, ())
+        return any(
+            span.most_back_us > JUMP_BACK_US and span.start - span.most_back_us <= end and start <= span.end
+            for span in spans
         )
 
     def is_in_one_file(self, broker_id: int, start: int, end: int) -> bool:

@@ -58,8 +58,11 @@ def absent_until(request: Request, cluster: ClusterView) -> int | None:
     begin = sent - OLD_REGISTRATION_US if cluster.version.may_be_since(BROKER_EPOCHS_SINCE) else sent
     end = until + LIVED_ON_US
     successor = cluster.successor_start(request.controller_epoch)
+    # set back between sending and receipt a clock tells of the receipt before the sending
+    is_set_back = any(cluster.is_set_back(one, sent, end) for one in (request.to_broker_id, request.controller_id))
     is_proven = (
-        cluster.logs_all(request.to_broker_id, sent, end)
+        (not is_set_back or request.unconnected_lines > 0)
+        and cluster.logs_all(request.to_broker_id, sent, end)
         and is_live_throughout(cluster, request.to_broker_id, begin, end)
         and is_live_throughout(cluster, request.controller_id, sent, until)
         and (successor is None or successor > end)

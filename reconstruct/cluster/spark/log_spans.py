@@ -71,7 +71,7 @@ def as_log_spans(rows: Sequence[Row]) -> Iterator[tuple[Row, LogSpan]]:
 
 def _log_span(row: Row, is_shared: bool) -> LogSpan:
     in_order = is_in_order(row["lines"], row["jumps_back"], row["far_jumps_back"])
-    return LogSpan(row["start"], row["end"], row["level_floor"], in_order, is_shared)
+    return LogSpan(row["start"], row["end"], row["level_floor"], in_order, is_shared, row["most_back_us"] or 0)
 
 
 def _log_of(row: Row) -> tuple[str, str]:

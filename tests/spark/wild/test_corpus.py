@@ -38,6 +38,8 @@ TRUE: Final[dict[str, list[tuple[str, str]]]] = {
     # controller epochs 1, 2, 3 and then 1 again within an hour: ZooKeeper was wiped; the line
     # that names a cluster is made
     "epochs-fall-in-an-hour": [],
+    # a clock that was set back by three and a half seconds between the sending of requests and their receipt
+    "clock-set-back-in-a-request": [],
     # started with log.dirs=/tmp/kafka-logs, and then with another directory, which it creates
     "other-log-dirs": [("warning", "log_directory_wiped")],
     # the log directory went away while the broker ran

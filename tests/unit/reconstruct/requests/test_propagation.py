@@ -156,6 +156,21 @@ def test_the_last_request_of_a_connection_is_lost_only_after_two_minutes() -> No
 UNSENT = replace(DONE, sent_at=None, sent_ref=None)
 
 
+@pytest.mark.parametrize("broker_id", [1, 2])
+def test_a_clock_that_was_set_back_about_then_may_tell_of_the_receipt_before_the_sending(broker_id: int) -> None:
+    """bloquity: sent at 04:08:40.899, received at 04:08:37.338, further down in the same file."""
+    known = view()
+    back = LogSpan(START - S, END, "TRACE", most_back_us=3_500_000)
+    set_back = replace(known, logs={**known.logs, broker_id: (back,)})
+    assert types(SENT, known) == [("request_not_received", "warning")]
+    assert types(SENT, set_back) == []
+    unconnected = replace(SENT, unconnected_lines=2, unconnected_refs=("failed",))
+    assert types(unconnected, set_back) == [("request_not_received", "warning")]
+    elsewhere = LogSpan(START - 9 * S, START - 5 * S, "TRACE", most_back_us=3_500_000)
+    other_file = replace(known, logs={**known.logs, broker_id: (elsewhere, *known.logs[broker_id])})
+    assert types(SENT, other_file) == [("request_not_received", "warning")]
+
+
 def test_a_request_that_its_controller_never_sent_is_a_warning_since_a_line_may_be_lost() -> None:
     (finding,) = findings(UNSENT, view())
     assert (finding.divergence_type, finding.severity) == ("request_never_sent", "warning")

@@ -95,7 +95,10 @@ def leader_and_isr_not_sent(site: Site) -> Iterator[Fault]:
         # The log of the controller's own broker may have lost both lines at once, with none between to tell.
         is_elected = any(d.event_type == "partition_state_change" for d in decisions)
         is_told_apart = is_elected and _is_followed(site, partition, line, "update_metadata_sent", "stop_replica_sent")
-        severity = WARNING if to == line.broker_id else ERROR
+        # Nor has a broker's log that begins later lost less than its head.
+        decided_at = min(d.at for d in decisions)
+        has_begun = any(other.file == receipts[0].file and other.at <= decided_at for other in site.lines)
+        severity = ERROR if has_begun and to != line.broker_id else WARNING
         yield replace(fault, severity=severity, unprovable="" if is_told_apart else _tenure_ended(site, line))
 
 

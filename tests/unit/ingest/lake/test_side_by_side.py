@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -24,6 +25,15 @@ def test_the_first_failure_is_raised_when_all_that_run_have_ended() -> None:
     assert ended == [1]
 
 
+@pytest.fixture
+def is_interruptible() -> Iterator[None]:
+    """A process that a script starts in the background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("is_interruptible")
 def test_who_interrupts_waits_for_nothing_that_runs_and_begins_nothing_more() -> None:
     begun: list[int] = []
     ended: list[int] = []

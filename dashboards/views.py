@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dashboards.questions.question import questions
 from ingest.lake.tables import TABLES, TableSpec, bronze
 from ingest.lake.tables.bronze import SourceKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: Of each bronze table whose records evidence may name: the text of a record, as Spark SQL. Log records come first:
 #: nearly all evidence is of them.
@@ -178,6 +181,12 @@ VIEWS: Final[Mapping[str, View]] = {
 }
 #: Where saved questions are views: each that can be asked without a parameter, - in its name written _.
 QUESTIONS_SCHEMA: Final = "questions"
+
+
+def name_views(spark: SparkSession, views: Iterable[View]) -> None:
+    """Name them for SQL; the tables that they read have their names."""
+    for view in views:
+        spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
 
 
 def question_view(name: str) -> str:

@@ -15,7 +15,7 @@ from dashboards.questions.question import questions
 from dashboards.scope import Scope
 from dashboards.source import together, top_of_cluster
 from dashboards.trends.drawing import OTHERS, Chart, Drawing, Point, draw
-from dashboards.views import QUESTION_VIEWS, question_view
+from dashboards.views import QUESTION_VIEWS, name_views, question_view
 from ingest.lake.delta import Lake
 
 #: Of a chart's series the largest are drawn, the rest together.
@@ -112,8 +112,9 @@ def columns(lake: Lake) -> Mapping[str, Mapping[str, str]]:
 def _answers(lake: Lake, scope: Scope) -> Mapping[str, DataFrame]:
     """The questions that are drawn and can be limited to the scope, asked."""
     asked = [name for name in sorted({*(chart.question for chart in CHARTS), WORST_QUESTION}) if _knows(name, scope)]
-    tables = {spec.full_name: spec for name in asked for spec in QUESTION_VIEWS[question_view(name)].tables}
-    lake.register(tables.values(), stays=True)
+    views = [QUESTION_VIEWS[question_view(name)] for name in asked]
+    lake.register({spec.full_name: spec for view in views for spec in view.tables}.values(), stays=True)
+    name_views(lake.spark, {of.full_name: of for view in views for of in view.views}.values())
     return {name: _asked(lake, name, scope) for name in asked}
 
 

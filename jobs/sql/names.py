@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from dashboards.views import QUESTION_VIEWS, QUESTIONS_SCHEMA, VIEWS, View
+from dashboards.views import QUESTION_VIEWS, QUESTIONS_SCHEMA, VIEWS, View, name_views
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES, TableSpec
 from jobs.command.job import PROGRAM, UsageError
@@ -48,8 +48,7 @@ class LakeNames:
         self._lake.register(wanted.values(), stays=not are_tables)
         if any(view.full_name in QUESTION_VIEWS for view in views):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {QUESTIONS_SCHEMA}")
-        for view in views:
-            self._spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
+        name_views(self._spark, views)
         done = {*wanted, *(view.full_name for view in views)}
         self._named |= done
         if are_tables:

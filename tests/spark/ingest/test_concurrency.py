@@ -20,6 +20,7 @@ import pytest
 from ingest.lake.delta import Lake
 from ingest.lake.lease import only_writer
 from ingest.lake.tables.bronze import BRONZE_TABLES
+from ingest.lake.tables.quality import RUN_METRICS
 from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from jobs import cli
 from kafka_state_replay import open_lake
@@ -177,9 +178,14 @@ if IS_HARD:
         bronze = {name: found for name, found in lake_hashes(spark, lake).items() if name.startswith("bronze.")}
         assert bronze == lake_hashes(spark, by_one)
         assert cli.main(["reconstruct", *options]) == 0
-        made = lake_hashes(spark, lake)
+        made = _rows_of_the_last_run(spark, lake)
         assert cli.main(["reconstruct", "--full", *options]) == 0
-        assert lake_hashes(spark, lake) == made
+        assert _rows_of_the_last_run(spark, lake) == made
+
+
+def _rows_of_the_last_run(spark: Any, lake: Path) -> State:
+    """Of all tables but the one that tells of each run."""
+    return {name: found for name, found in lake_hashes(spark, lake).items() if name != RUN_METRICS.full_name}
 
 
 def _begin(command: Sequence[str], said: Path) -> subprocess.Popen[bytes]:

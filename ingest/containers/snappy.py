@@ -65,11 +65,8 @@ class SnappyStream:
         return self._uncompressed(block)
 
     def _uncompressed(self, block: bytes) -> bytes:
-        size = _announced(block)
         try:
-            if size is None or size > _MAX_BLOCK_BYTES:
-                raise ValueError("a block that is too long")
-            return bytes(pa.decompress(block, decompressed_size=size, codec="snappy", asbytes=True))
+            return uncompressed_block(block)
         except (OSError, ValueError) as error:
             self._end(f"the snappy data is damaged here ({error})")
             return b""
@@ -86,6 +83,15 @@ class SnappyStream:
     def _end(self, damage: str | None) -> None:
         self._ended = True
         self.damage = damage
+
+
+def uncompressed_block(block: bytes) -> bytes:
+    """A block without a stream's header around it, as C's library makes it; ``OSError`` or ``ValueError`` where it is
+    damaged, or of more than 8 MiB."""
+    size = _announced(block)
+    if size is None or size > _MAX_BLOCK_BYTES:
+        raise ValueError("a block that is too long")
+    return bytes(pa.decompress(block, decompressed_size=size, codec="snappy", asbytes=True))
 
 
 def _announced(block: bytes) -> int | None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
 
-from ingest.containers.snappy import SnappyStream
+from ingest.containers import snappy
 from ingest.containers.streams import read_up_to
 
 #: Records are sought in the last batches, so many bytes of them as they are in the file; in none that alone has more.
@@ -103,14 +103,18 @@ def _with_records(batch: bytes, plain: bytes) -> bytes:
 
 def _decompressed(data: bytes, compression: int) -> bytes | None:
     """The records of a batch; None where its codec is unknown, its data are damaged, or there are too many of them."""
-    if compression == DefaultRecordBatch.CODEC_SNAPPY:
-        stream = SnappyStream(io.BytesIO(data))
-        plain = read_up_to(stream, MOST_PLAIN_BYTES + 1)
-        return None if stream.damage is not None or len(plain) > MOST_PLAIN_BYTES else plain
-    if compression not in _CODECS:
-        return None
     try:
-        plain = pa.CompressedInputStream(pa.BufferReader(data), _CODECS[compression]).read(MOST_PLAIN_BYTES + 1)
-    except OSError:
+        if compression in _CODECS:
+            plain = pa.CompressedInputStream(pa.BufferReader(data), _CODECS[compression]).read(MOST_PLAIN_BYTES + 1)
+        elif compression != DefaultRecordBatch.CODEC_SNAPPY:
+            return None
+        elif data.startswith(snappy.MAGIC):
+            stream = snappy.SnappyStream(io.BytesIO(data))
+            plain = read_up_to(stream, MOST_PLAIN_BYTES + 1)
+            if stream.damage is not None:
+                return None
+        else:  # of producers that do not frame it, which brokers take as well (SnappyInputStream)
+            plain = snappy.uncompressed_block(data)
+    except (OSError, ValueError):
         return None
     return plain if len(plain) <= MOST_PLAIN_BYTES else None

@@ -22,6 +22,9 @@ COPIES = (
     (1, "ledger", "data", [(98, 0), (99, 0), (100, 0), (299, 0), (305, 0), (310, 0)]),
     (2, "ledger", "data", [(99, 0), (100, 1), (299, 1)]),
     (3, "ledger", "old", [(100, 0), (299, 1)]),
+    (1, "bounded", "data", [(99, 0), (120, 0), (160, 0)]),
+    (2, "bounded", "data", [(120, 0)]),
+    (3, "bounded", "data", [(170, 0)]),
     (1, "again", "data", [(120, 0)]),
     (1, "known", "data", [(130, 0)]),
 )
@@ -63,10 +66,14 @@ def lake(spark, empty_lake_dir, tmp_path_factory):
     append(made, LOG_SEGMENTS, [common | file for file in files])
     loss = {"event_at": 10, "cause": "unclean_election", "leader": 2, "previous_leader": 1, "leader_epoch": 1}
     loss |= {"cluster_id": CLUSTER, "lost_from_offset": 100, "lost_to_offset_lower": 299, "lost_to_offset_upper": 309}
+    loss |= {"lost_count_lower": 200, "inferred_from": "replication_rules"}
     of_topics = [{"topic": "ledger"}] + [
         {"topic": topic, "topic_incarnation": f"{topic}-{number}"} for topic in ("again", "known") for number in (1, 2)
     ]
-    append(made, DATA_LOSS_BOUNDS, [loss | {"evidence": ["election"]} | of_topic for of_topic in of_topics])
+    # the epoch of the one began at 100, that of the other between 100 and 150; a later one lost what was gone already
+    losses = [*of_topics, {"topic": "ledger", "leader": 3, "leader_epoch": 4, "lost_from_offset": 50, "event_at": 20}]
+    losses.append({"topic": "bounded", "lost_count_lower": 150})
+    append(made, DATA_LOSS_BOUNDS, [loss | {"evidence": ["election"]} | of_topic for of_topic in losses])
     append(made, TOPIC_INCARNATIONS, [{"cluster_id": CLUSTER} | of_topic for of_topic in of_topics])
     LakeNames(spark, made.root).name()
     return made
@@ -79,20 +86,33 @@ def asked(lake: Lake, **given: Any) -> list[Any]:
 
 def test_what_a_new_leader_wrote_others_in_place_of_is_told_by_its_offset_and_key(lake):
     rows = asked(lake, topic="ledger")
-    assert [(row.offset, row.was_committed, row.held_by) for row in rows] == [
-        (100, "yes", [1, 3]),
-        (299, "yes", [1]),
-        (305, "maybe", [1]),
-        (310, "no", [1]),
+    of_first = [row for row in rows if row.lost_in_epoch == 1]
+    assert [(row.offset, row.is_gone, row.was_committed, row.held_by) for row in of_first] == [
+        (100, "yes", "yes", [1, 3]),
+        (299, "yes", "yes", [1]),
+        (305, "yes", "maybe", [1]),
+        (310, "yes", "no", [1]),
     ]
-    first = rows[0]
+    later = [(row.offset, row.leader_epoch) for row in rows if row.lost_in_epoch == 4]
+    assert later == [(98, 0), (99, 0), (100, 1), (299, 1)], "none that was gone before"
+    first = of_first[0]
+    assert first.inferred_from == "replication_rules"
     assert (first.key_hash, first.leader_epoch, first.lost_in_epoch) == ("hash-100", 0, 1)
     assert first.record_time.timestamp() == 100
     assert first.lost_at.timestamp() == START.timestamp() + 10
     assert first.evidence == ["election", "data-ledger-1", "old-ledger-3"]
 
 
+def test_what_the_new_leader_may_have_kept_is_gone_perhaps_and_what_it_kept_is_not(lake):
+    """Its epoch began between 100 and 150: its own copy still has 120; of 170 the leader before it had nothing."""
+    rows = asked(lake, topic="bounded")
+    assert [(row.offset, row.is_gone, row.was_committed) for row in rows] == [
+        (160, "yes", "yes"),
+        (170, "yes", "maybe"),
+    ]
+
+
 def test_of_a_topic_created_again_only_copies_that_say_which_they_are_count(lake):
     assert asked(lake, topic="again") == []
     assert [(row.offset, row.held_by) for row in asked(lake, topic="known")] == [(130, [1])]
-    assert len(asked(lake)) == 5
+    assert len(asked(lake)) == 4 + 4 + 2 + 1

@@ -29,8 +29,8 @@ from tests.support.budget import IS_HARD
 from tests.support.lakes import incident
 
 HOSTILE = incident.HOSTILE
-#: By number those whose partition and incident are explained: two that a terminal obeys, or all.
-EXPLAINED = {number: text for number, text in enumerate(HOSTILE) if IS_HARD or number in (3, 5)}
+#: By number those whose partition and incident are explained: markup, terminal codes and formulas, or all.
+EXPLAINED = {number: text for number, text in enumerate(HOSTILE) if IS_HARD or number in (0, 3, 5)}
 #: A name that a user, or a script that passes one on, may give.
 _NAME = "\x1b[31m\u202e</script>|=1+1"
 _QUESTIONS = ("offline-partitions", "elections", "incidents", "incident-events", "findings")

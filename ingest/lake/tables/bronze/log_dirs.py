@@ -105,8 +105,9 @@ LOG_SEGMENTS: Final = record_table(
     col(
         "last_records",
         "array<struct<offset:bigint,leader_epoch:int,timestamp_ms:bigint,key_hash:string>>",
-        "Of a segment: its last 4,096 records of format 2 in its last MiB of batches; key_hash: the first 16"
-        " hexadecimal digits of the SHA-256 of the record's key, NULL without one. Keys and values are not kept.",
+        "Of a segment: its last 4,096 records of format 2 in its last MiB of batches, but of batches of more than that"
+        " and of such as cannot be decompressed; key_hash: the first 16 hexadecimal digits of the SHA-256 of the"
+        " record's key, NULL without one. Keys and values are not kept.",
     ),
     col("topic_id", "string", "Of partition.metadata: the topic id."),
     col("problem", "string", "What is wrong with the file, in one sentence; NULL where nothing is."),

@@ -67,6 +67,15 @@ def test_records_are_read_through_every_codec_that_a_producer_has(codec: int) ->
     ]
 
 
+def test_snappy_without_the_frame_of_java_is_read_too() -> None:
+    """As librdkafka compresses; org.xerial.snappy.SnappyInputStream takes what does not begin with its header so."""
+    plain = batch(5, 3)
+    packed = sealed(plain, 2, pa.compress(plain[HEADER_BYTES:], codec="snappy", asbytes=True))
+    assert offsets(packed, 5) == [5, 6, 7]
+    bomb = pa.compress(bytes(MOST_PLAIN_BYTES + 1), codec="snappy", asbytes=True)
+    assert offsets(sealed(batch(0), 2, bomb) + batch(1)) == [1]
+
+
 @pytest.mark.parametrize("codec", [*CODECS, 5])
 def test_a_batch_that_cannot_be_decompressed_is_left_out_alone(codec: int) -> None:
     damaged = sealed(batch(1), codec, b"neither of the codecs")

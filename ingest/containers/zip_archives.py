@@ -47,8 +47,9 @@ def entries_of_stream(source: ByteStream) -> Iterator[Entry]:
     while spooled.tell() <= SPOOL_BYTES:
         block = source.read(BLOCK_BYTES)
         if not block:
-            yield from entries(spooled)
             damage = damage_of(source)
+            # what is wrong with the archive itself is then said of that damage
+            yield from (entry for entry in entries(spooled) if damage is None or entry.name is not None)
             if damage is not None:
                 yield refused(None, f"the zip archive is damaged ({damage}): files of it may be missing")
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from tests.fuzz.targets import TARGETS
@@ -14,6 +16,10 @@ LOG, SNAPSHOT, META = b"\0", b"\x0a", b"\x0d"
 FOUND = {
     "a key with an escaped end of a line, set twice": ("properties", b"versio\\n=0\nversio\\n=0\n"),
     "a format that is not read, but was given to read": ("containers", b"PK\x07\x08\x14\0\0\0"),
+    "a zip archive that is cut off, in gzip data that are": (
+        "containers",
+        gzip.compress(b"PK\3\4" + bytes(26), mtime=0)[:-8],
+    ),
     "a transaction log of nothing but its header": ("transaction_log", b"ZKLG\0\0\0\x02\0\0\0\0\0\0\x01\0"),
     "zeros before an entry, at the end of a block": (
         "partition_index",

@@ -92,18 +92,28 @@ public class OwnLocalFs extends ChecksumFs {{
 
 
 def use_own_local_files(spark: SparkSession) -> None:
-    """Have Hadoop use the classes in the session's Java, which must be the only one: none elsewhere knows them."""
+    """Have Hadoop use the classes in the session's Java, which must be the only one: none elsewhere knows them. A Java
+    that an earlier session of the process left has them already."""
+    from py4j.protocol import Py4JJavaError
+
     jvm: Any = spark._jvm
-    java, hadoop = jvm.java.lang, jvm.org.apache.hadoop.fs
+    try:
+        jvm.java.lang.Class.forName(f"{_PACKAGE}.{_CLASSES[-1]}")
+    except Py4JJavaError:
+        _define_classes(jvm)
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    # what Spark has used to start is kept for the next who asks, whatever the settings
+    jvm.org.apache.hadoop.fs.FileSystem.getLocal(settings).close()
+    for setting, name in _SETTINGS.items():
+        settings.set(setting, f"{_PACKAGE}.{name}")
+
+
+def _define_classes(jvm: Any) -> None:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(_SOURCE)
     codes = compiler.getBytecodes()
-    neighbour = java.Class.forName(f"{_PACKAGE}.LocalFileSystem")
-    lookup = java.invoke.MethodHandles.privateLookupIn(neighbour, java.invoke.MethodHandles.lookup())
+    invoke = jvm.java.lang.invoke
+    neighbour = jvm.java.lang.Class.forName(f"{_PACKAGE}.LocalFileSystem")
+    lookup = invoke.MethodHandles.privateLookupIn(neighbour, invoke.MethodHandles.lookup())
     for name in _CLASSES:
         lookup.defineClass(codes.get(f"{_PACKAGE}.{name}"))
-    settings = spark.sparkContext._jsc.hadoopConfiguration()
-    # what Spark has used to start is kept for the next who asks, whatever the settings
-    hadoop.FileSystem.getLocal(settings).close()
-    for setting, name in _SETTINGS.items():
-        settings.set(setting, f"{_PACKAGE}.{name}")

@@ -15,6 +15,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
+from jobs.session.local_files import use_own_local_files
 from jobs.session.planning import LEFT_OUT
 from jobs.session.session import build_session
 
@@ -93,6 +94,12 @@ def test_files_of_this_machine_are_written_as_hadoop_writes_them_and_no_process_
     with pytest.raises(Py4JJavaError, match="FileAlreadyExistsException"):
         context.rename(usual, secret, spark.sparkContext._gateway.new_array(hadoop.Options.Rename, 0))
     assert context.getFileLinkStatus(usual).getLen() == 0
+
+
+def test_a_java_that_an_earlier_session_left_has_those_files_already(spark):
+    use_own_local_files(spark)
+    files = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
+    assert files.getClass().getSimpleName() == "OwnLocalFileSystem"
 
 
 def test_of_many_who_commit_the_same_version_at_once_one_does(spark, tmp_path):

@@ -45,11 +45,12 @@ def select_evidence(
     if of is not None:
         own = {name: F.col(name) for name in columns_of(of) if name in rows.columns}
         made = own | made | {KIND: F.lit(of.__name__)}
-    nothing = F.lit(None)
-    return rows.select(
-        *key,
-        *(made.get(name, nothing).try_cast(type_).alias(name) for name, type_ in columns.items() if name not in key),
+    wanted = {name: type_ for name, type_ in columns.items() if name not in key}
+    narrow = rows.select(
+        *key, *(made[name].try_cast(type_).alias(name) for name, type_ in wanted.items() if name in made)
     )
+    # Spark adds the others in one step, which pyspark would tell it of one by one
+    return narrow.to(T.StructType([*narrow.schema.fields[: len(key)], *_schema(wanted).fields]))
 
 
 def evidence_columns(*kinds: type, **beside: str) -> dict[str, str]:
@@ -89,7 +90,7 @@ def local_rows(spark: SparkSession, spec: TableSpec, rows: Iterable[Row]) -> Dat
 
 def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:
     """The rows of one table."""
-    return folded.where(F.col(TABLE) == spec.full_name).select(*spec.column_names)
+    return folded.where(F.col(TABLE) == spec.full_name).to(_schema({c.name: c.type for c in spec.columns}))
 
 
 def fold(

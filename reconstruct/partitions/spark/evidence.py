@@ -99,12 +99,12 @@ def partition_evidence(
         _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), SourceKind.SERVER_LOG),
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), SourceKind.CONTROLLER_LOG),
     ]
-    placed = with_incarnation(_from_znodes(znodes), incarnations, F.col("at")).select(*PARTITION_KEY, *EVIDENCE_COLUMNS)
-    partitions = union([*logged, _from_metadata(metadata), placed.where("partition_id IS NOT NULL")])
+    written = _partitions_in_znodes(znodes).where("partition_id IS NOT NULL")
+    partitions = union([*logged, _from_metadata(metadata), with_incarnation(written, incarnations, F.col("at"))])
     # what concerns a whole topic concerns each of its partitions
     topic = list(PARTITION_KEY[:3])
-    told = with_incarnation(_of_topics(controller_events), incarnations, F.col("at")).select(*topic, *EVIDENCE_COLUMNS)
-    of_topic = placed.where("partition_id IS NULL").drop("partition_id").unionByName(told)
+    of_topics = union([_topics_in_znodes(znodes), _of_topics(controller_events)])
+    of_topic = with_incarnation(of_topics, incarnations, F.col("at"))
     every = partitions.unionByName(of_topic.join(partitions.select(*PARTITION_KEY).distinct(), topic, "inner"))
     ends = incarnations.select(
         *topic,
@@ -173,14 +173,14 @@ def _of_topics(controller_events: DataFrame) -> DataFrame:
     )
 
 
-def _from_znodes(znodes: DataFrame) -> DataFrame:
-    """States, assignments, deletions and requests, by topic and (where they name one) partition."""
+def _partitions_in_znodes(znodes: DataFrame) -> DataFrame:
+    """States, assignments and reassignments, by topic and partition; what names no number of a partition has NULL."""
     ids = "array<int>"
     written = znodes.where("change = 'written' AND data IS NOT NULL")
     states = written.where(F.col("path").rlike(PARTITION_STATE_PATTERN)).select(
         "*",
         F.regexp_extract("path", PARTITION_STATE_PATTERN, 1).alias("topic"),
-        F.regexp_extract("path", PARTITION_STATE_PATTERN, 2).try_cast("int").alias("partition_id"),
+        F.regexp_extract("path", PARTITION_STATE_PATTERN, 2).alias("partition_id"),
         F.from_json(
             "data",
             "controller_epoch int, leader int, leader_epoch int, isr array<int>, leader_recovery_state int",
@@ -194,46 +194,73 @@ def _from_znodes(znodes: DataFrame) -> DataFrame:
         "leader_recovery_state": F.col("state.leader_recovery_state"),
         "partition_epoch": F.col("version"),
     }
-    topics = written.where(F.col("path").rlike(TOPIC_PATTERN)).withColumn(
-        "topic", F.regexp_extract("path", TOPIC_PATTERN, 1)
-    )
     by_partition = "map<string,array<int>>"
     maps = f"partitions {by_partition}, adding_replicas {by_partition}, removing_replicas {by_partition}"
-    assigned = topics.withColumn("parsed", F.from_json("data", maps)).select(
-        "*", F.explode("parsed.partitions").alias("partition", "replicas")
+    assigned = (
+        _of_topic_s_znode(written, TOPIC_PATTERN)
+        .withColumn("parsed", F.from_json("data", maps))
+        .select("*", F.explode("parsed.partitions").alias("partition_id", "replicas"))
     )
     assignment = {
         "partition_epoch": F.col("version"),  # of the topic's znode
         "replicas": F.col("replicas"),
         "adding_replicas": F.when(
             F.col("parsed.adding_replicas").isNotNull(),
-            F.coalesce(F.col("parsed.adding_replicas")[F.col("partition")], F.array().cast(ids)),
+            F.coalesce(F.col("parsed.adding_replicas")[F.col("partition_id")], F.array().cast(ids)),
         ),
         "removing_replicas": F.when(
             F.col("parsed.removing_replicas").isNotNull(),
-            F.coalesce(F.col("parsed.removing_replicas")[F.col("partition")], F.array().cast(ids)),
+            F.coalesce(F.col("parsed.removing_replicas")[F.col("partition_id")], F.array().cast(ids)),
         ),
     }
-    reassigned = _listed_partitions(written, REASSIGN_PARTITIONS_PATH)
-    gone = znodes.where("change = 'deleted'")
-    done = _reassignments_done(written, gone)
-    topics_gone = gone.where(F.col("path").rlike(TOPIC_PATTERN)).withColumn(
-        "topic", F.regexp_extract("path", TOPIC_PATTERN, 1)
-    )
-    requested = znodes.where((F.col("change") == "written") & F.col("path").rlike(DELETE_TOPIC_PATTERN)).withColumn(
-        "topic", F.regexp_extract("path", DELETE_TOPIC_PATTERN, 1)
-    )
-    of_topic = F.lit(None)
     return union(
         [
-            _placed(states, F.col("partition_id"), kinds.ZNODE_STATE, **state),
-            _placed(assigned, F.col("partition"), kinds.ZNODE_ASSIGNMENT, **assignment),
-            _placed(reassigned, F.col("partition_id"), kinds.ZNODE_REASSIGNMENT),
-            _placed(done, F.col("partition_id"), kinds.ZNODE_REASSIGNMENT_DONE),
-            _placed(topics_gone, of_topic, kinds.ZNODE_TOPIC_DELETED),
-            _placed(requested, of_topic, kinds.ZNODE_DELETION_REQUESTED),
+            _in_znodes(states, kinds.ZNODE_STATE, **state),
+            _in_znodes(assigned, kinds.ZNODE_ASSIGNMENT, **assignment),
+            *_reassigned(znodes),
         ]
     )
+
+
+def _reassigned(znodes: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Of the znode of reassignments: the partitions that a write lists; and of those that any write before listed the
+    ones that it does not list any more, or that its deletion ends."""
+    of_path = znodes.where(F.col("path") == REASSIGN_PARTITIONS_PATH)
+    writes = of_path.where("change = 'deleted' OR change = 'written' AND data IS NOT NULL")
+    schema = "partitions array<struct<topic:string,partition:int>>"
+    listed = F.when(F.col("change") == "written", F.from_json("data", schema)["partitions"])
+    before = (
+        Window.partitionBy("cluster_id")
+        .orderBy("mzxid", F.col("change") == "deleted")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    ever = F.array_distinct(F.flatten(F.collect_list("listed").over(before)))
+    nothing = F.array().cast("array<struct<topic:string,partition:int>>")
+    with_both = writes.withColumn("listed", listed).withColumn(
+        "done", F.array_except(ever, F.coalesce("listed", nothing))
+    )
+    under_way, done = (
+        with_both.withColumn("one", F.explode(name)).withColumns(
+            {"topic": F.col("one.topic"), "partition_id": F.col("one.partition")}
+        )
+        for name in ("listed", "done")
+    )
+    return _in_znodes(under_way, kinds.ZNODE_REASSIGNMENT), _in_znodes(done, kinds.ZNODE_REASSIGNMENT_DONE)
+
+
+def _topics_in_znodes(znodes: DataFrame) -> DataFrame:
+    """Deletions and requests for them, by topic."""
+    gone, written = (znodes.where(F.col("change") == change) for change in ("deleted", "written"))
+    return union(
+        [
+            _in_znodes(_of_topic_s_znode(gone, TOPIC_PATTERN), kinds.ZNODE_TOPIC_DELETED),
+            _in_znodes(_of_topic_s_znode(written, DELETE_TOPIC_PATTERN), kinds.ZNODE_DELETION_REQUESTED),
+        ]
+    )
+
+
+def _of_topic_s_znode(writes: DataFrame, pattern: str) -> DataFrame:
+    return writes.where(F.col("path").rlike(pattern)).withColumn("topic", F.regexp_extract("path", pattern, 1))
 
 
 def _from_metadata(metadata: DataFrame) -> DataFrame:
@@ -268,11 +295,12 @@ def _from_metadata(metadata: DataFrame) -> DataFrame:
     )
 
 
-def _placed(rows: DataFrame, partition_id: Column, kind: str, /, **given: Column) -> DataFrame:
-    """Evidence of one kind from writes to znodes; ``partition_id`` NULL for what concerns a whole topic."""
+def _in_znodes(rows: DataFrame, kind: str, /, **given: Column) -> DataFrame:
+    """Evidence of one kind from writes to znodes, by topic and, where the rows have one, by partition."""
+    named = {"partition_id": F.col("partition_id").try_cast("int")} if "partition_id" in rows.columns else {}
     return select_evidence(
-        rows.withColumn("partition_id", partition_id.try_cast("int")),
-        ("cluster_id", "topic", "partition_id"),
+        rows.withColumns(named) if named else rows,
+        ("cluster_id", "topic", *named),
         EVIDENCE_COLUMNS,
         evidence_id=F.col("evidence")[0],
         kind=F.lit(kind),
@@ -283,29 +311,3 @@ def _placed(rows: DataFrame, partition_id: Column, kind: str, /, **given: Column
         source_kind=F.lit("znode"),
         **given,
     )
-
-
-def _listed_partitions(written: DataFrame, path: str) -> DataFrame:
-    """One row for each partition that a write to an /admin znode lists."""
-    schema = "partitions array<struct<topic:string,partition:int,replicas:array<int>>>"
-    return (
-        written.where(F.col("path") == path)
-        .withColumn("listed", F.explode(F.from_json("data", schema)["partitions"]))
-        .withColumns({"topic": F.col("listed.topic"), "partition_id": F.col("listed.partition")})
-    )
-
-
-def _reassignments_done(written: DataFrame, gone: DataFrame) -> DataFrame:
-    """For each partition once listed: the later writes that no longer list it, and the deletion of the znode."""
-    path = REASSIGN_PARTITIONS_PATH
-    listed = _listed_partitions(written, path)
-    ever = listed.groupBy("cluster_id", "topic", "partition_id").agg(F.min("mzxid").alias("since"))
-    later = written.where(F.col("path") == path).unionByName(gone.where(F.col("path") == path))
-    still = listed.select("cluster_id", "topic", "partition_id", "mzxid").distinct()
-    without = later.join(ever, "cluster_id").where(
-        (F.col("mzxid") > F.col("since")) | ((F.col("mzxid") == F.col("since")) & (F.col("change") == "deleted"))
-    )
-    absent = without.where("change = 'written'").join(
-        still, ["cluster_id", "topic", "partition_id", "mzxid"], "left_anti"
-    )
-    return absent.unionByName(without.where("change = 'deleted'"), allowMissingColumns=True)

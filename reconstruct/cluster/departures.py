@@ -24,9 +24,7 @@ def broker_departures(
 ) -> dict[int, tuple[Departure, ...]]:
     """By broker, its departures in order: one for each end of a registration before which its own logs, or what it
     wrote to ZooKeeper, give a sign of life."""
-    signs: dict[int, list[LifeSign]] = {}
-    for sign in sorted(facts.life_signs, key=lambda sign: (sign.at, sign.kind, sign.evidence_id)):
-        signs.setdefault(sign.broker_id, []).append(sign)
+    signs = facts.life_signs_by_broker
     found = {}
     for broker_id, spans in registrations.items():
         known = (

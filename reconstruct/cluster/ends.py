@@ -40,9 +40,7 @@ def registration_ends(
     facts: ClusterFacts, registrations: Mapping[int, Sequence[RegistrationSpan]]
 ) -> dict[int, list[RegistrationEnd]]:
     """By broker, one for each of its registrations, in their order."""
-    signs: dict[int, list[LifeSign]] = {}
-    for sign in sorted(facts.life_signs, key=lambda sign: (sign.at, sign.kind, sign.evidence_id)):
-        signs.setdefault(sign.broker_id, []).append(sign)
+    signs = facts.life_signs_by_broker
     return {
         broker_id: [
             _end(facts, broker_id, span, None if after is None else after.interval.start, signs.get(broker_id, ()))

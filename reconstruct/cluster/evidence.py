@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from ingest.shapes import versions_of
@@ -184,6 +185,14 @@ class ClusterFacts:
     #: a topic of which nothing is known there sets nothing: the cluster's metadata log was given.
     has_all_settings: bool = False
     own_settings: OwnSettings = field(default_factory=OwnSettings)
+
+    @property
+    def life_signs_by_broker(self) -> dict[int, list[LifeSign]]:
+        """In the order of their times."""
+        signs: dict[int, list[LifeSign]] = {}
+        for sign in sorted(self.life_signs, key=attrgetter("at", "kind", "evidence_id")):
+            signs.setdefault(sign.broker_id, []).append(sign)
+        return signs
 
     @property
     def settings(self) -> SettingsOverTime:

@@ -43,7 +43,7 @@ _Result = TypeVar("_Result")
 UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 RESTORED: Final = "RESTORE"
 #: The schema of tables of which SQL is given an older version, as a view.
-_NEWEST: Final = "newest"
+_BEHIND: Final = "behind_views"
 
 
 class LakeError(Exception):
@@ -217,12 +217,13 @@ class Lake:
         DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
 
     def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, stays: bool = False) -> None:
-        """Name these tables of the lake ``schema.table`` in this session, for SQL. ``stays``: those of :attr:`versions`
-        are then views of the version that is read now, else only where it is not the newest.
+        """Name these tables of the lake ``schema.table`` in this session, for SQL. ``stays``: small ones on one machine
+        (see :mod:`ingest.lake.pinned`) and those of :attr:`versions` are then views of the version that is read now,
+        else only where it is not the newest.
 
         The catalog lives in memory: names of another lake, registered before, are replaced.
         """
-        for schema in (*SCHEMAS, _NEWEST) if self.versions else SCHEMAS:
+        for schema in (*SCHEMAS, _BEHIND) if stays or self.versions else SCHEMAS:
             self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
         side_by_side(lambda spec: self._register_one(spec, stays), specs)
 
@@ -233,11 +234,15 @@ class Lake:
         if standing.is_newer:
             raise LakeError(f"the lake {self.root} holds {standing.problem(spec, renews=False)}")
         version = self.version_read(spec)
+        pinned = pinned_table(self.spark, self.path(spec), version) if stays and is_worth_it(self.spark) else None
         if not stays and version == self.newest_version(spec):
             version = None
-        name = spec.full_name if version is None else f"{_NEWEST}.{spec.schema}_{spec.name}"
+        name = f"{_BEHIND}.{spec.schema}_{spec.name}" if stays or version is not None else spec.full_name
         self._forget(spec.full_name)
         self.spark.sql(f"DROP TABLE IF EXISTS {name}")
+        if pinned is not None and pinned.name(self.spark, spec.full_name, name):
+            return
+        name = name if version is not None else spec.full_name
         self.spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{_quoted(self.path(spec))}'")
         if version is not None:
             self.spark.sql(f"CREATE VIEW {spec.full_name} AS SELECT * FROM {name} VERSION AS OF {version}")

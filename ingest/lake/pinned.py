@@ -23,7 +23,7 @@ MOST_FILES: Final = 32
 TINY_BYTES: Final = 512 << 10
 #: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
 _PLAIN_NAME: Final = re.compile(r"[\w.-]+")
-_PATTERN: Final = re.compile(r"[*?\[\]{}\\]")
+_PATTERN: Final = re.compile(r"[*?\[\]{}\\']")
 #: Readers of this version of Delta's protocol find rows in the files as they are: nothing renamed, nothing struck out.
 _PLAIN_READER: Final = 1
 
@@ -56,6 +56,25 @@ class PinnedTable:
         rows = DataFrame(session.read().schema(self.schema).parquet(paths), spark)
         # of rows that are known to be in one part Spark moves none to group or to order them
         return rows.coalesce(1) if self.is_tiny else rows
+
+    def name(self, spark: SparkSession, view: str, table: str) -> bool:
+        """Name the rows ``view`` in SQL; those of files are then of ``table``. False where a file is gone, over which
+        Spark would pass: then nothing is named."""
+        types = {field.name: field.dataType.simpleString() for field in self.struct.fields}
+        if self.files:
+            folder = self.files[0].rpartition("/")[0]
+            names = ",".join(path.removeprefix(f"{folder}/") for path in self.files)
+            place = f"{folder}/{{{names}}}" if len(self.files) > 1 else self.files[0]
+            columns = ", ".join(f"`{name}` {type_}" for name, type_ in types.items())
+            spark.sql(f"CREATE TABLE {table} ({columns}) USING PARQUET LOCATION '{place}'")
+            if len(spark.table(table).inputFiles()) < len(self.files):
+                spark.sql(f"DROP TABLE {table}")
+                return False
+            rows = f"{'/*+ COALESCE(1) */ ' if self.is_tiny else ''}* FROM {table}"
+        else:
+            rows = ", ".join(f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in types.items()) + " WHERE FALSE"
+        spark.sql(f"CREATE VIEW {view} AS SELECT {rows}")
+        return True
 
 
 def delta_snapshot(spark: SparkSession, path: str) -> Any:

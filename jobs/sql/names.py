@@ -30,29 +30,36 @@ class LakeNames:
         lake = Lake(spark, root)
         if not any(map(lake.exists, TABLES.values())):
             raise UsageError(f"{root} holds no table of a lake: run `{PROGRAM} ingest PATH` first, or give --lake DIR")
-        self._spark, self._lake = spark, lake if live else published(lake)
-        self._named: set[str] = set()
+        self._spark, self._lake, self._is_live = spark, lake if live else published(lake), live
+        #: By name the version of the table that was the newest then; None where it does not matter.
+        self._named: dict[str, int | None] = {}
         self._as_tables: set[str] = set()
 
     def name(self, statements: Sequence[str] | None = None) -> None:
         """Name the tables and views that the statements may mean, without any all; nothing is made in the lake.
 
-        Tables that the last run wrote are views of what it left, but where a statement asks about tables themselves.
+        Tables that the last run wrote are views of what it left, but where a statement asks about tables themselves. A
+        view of a table that was written since, if only by its upkeep, is made anew: the files it reads may be gone.
         """
-        are_tables = any(_OF_TABLES.search(statement.lower()) for statement in statements or ())
-        named = self._named & self._as_tables if are_tables else self._named
-        meant = [one for one in meant_by(statements) if one.full_name not in named]
+        are_tables = self._is_live or any(_OF_TABLES.search(statement.lower()) for statement in statements or ())
+        named = self._named.keys() & self._as_tables if are_tables else self._named.keys()
+        meant = meant_by(statements)
         views = [one for one in meant if isinstance(one, View) and all(map(self._lake.exists, one.tables))]
         tables = [one for one in meant if not isinstance(one, View)] + [spec for view in views for spec in view.tables]
-        wanted = {spec.full_name: spec for spec in tables if spec.full_name not in named}
+        versions = {spec.full_name: None if are_tables else self._lake.newest_version(spec) for spec in tables}
+        wanted = {
+            spec.full_name: spec
+            for spec in tables
+            if spec.full_name not in named or self._named[spec.full_name] != versions[spec.full_name]
+        }
         self._lake.register(wanted.values(), stays=not are_tables)
         if any(view.full_name in QUESTION_VIEWS for view in views):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {QUESTIONS_SCHEMA}")
-        name_views(self._spark, views)
-        done = {*wanted, *(view.full_name for view in views)}
-        self._named |= done
-        if are_tables:
-            self._as_tables |= done
+        new = [view for view in views if view.full_name not in named]
+        name_views(self._spark, new)
+        self._named |= versions | dict.fromkeys(view.full_name for view in new)
+        done = {*wanted, *(view.full_name for view in new)}
+        self._as_tables = self._as_tables | done if are_tables else self._as_tables - wanted.keys()
 
 
 def meant_by(statements: Iterable[str] | None) -> list[TableSpec | View]:

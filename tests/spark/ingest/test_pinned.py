@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 
 from ingest.lake.delta import Lake, PinnedLake
 from ingest.lake.pinned import MOST_FILES, pinned_table
 from ingest.lake.tables.quality import RUN_METRICS
+from jobs.sql.names import LakeNames
+
+#: Delta's own check that what is taken away is a week old.
+UNCHECKED: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def rows(spark: Any, *subjects: str) -> Any:
@@ -54,6 +60,56 @@ def test_it_is_read_as_it_was_whatever_is_written_later(spark: Any, lake: Lake) 
     assert subjects(pinned.read(RUN_METRICS)) == ["after"]
     lake.delete(RUN_METRICS, "subject = 'after'")
     assert subjects(pinned.read(RUN_METRICS)) == []
+
+
+@pytest.mark.parametrize("written", [[], [["a"]], [["a", "b"], ["c"]]], ids=["no row", "a file", "two files"])
+def test_named_for_sql_it_has_the_rows_and_types_that_delta_reads(
+    spark: Any, lake: Lake, written: list[list[str]]
+) -> None:
+    for some in written:
+        lake.append(rows(spark, *some), RUN_METRICS)
+    lake.register([RUN_METRICS], stays=True)
+    named = spark.table(RUN_METRICS.full_name)
+    assert sorted(named.collect()) == sorted(lake.read(RUN_METRICS).collect())
+    assert named.dtypes == lake.read(RUN_METRICS).dtypes
+    assert "_delta_log" not in plan(named)
+    assert ("parquet" in plan(named)) == bool(written), "Delta is asked nothing"
+
+
+def test_where_a_file_is_gone_it_is_named_as_delta_has_it_and_its_rows_are_missed(spark: Any, lake: Lake) -> None:
+    for subject in ("a", "b"):
+        lake.append(rows(spark, subject), RUN_METRICS)
+    pinned = pinned_table(spark, lake.path(RUN_METRICS))
+    assert pinned is not None
+    Path(pinned.files[0].removeprefix("file:")).unlink()
+    lake.register([RUN_METRICS], stays=True)
+    with pytest.raises(Exception, match="FILE_NOT_EXIST"):
+        spark.table(RUN_METRICS.full_name).collect()
+
+
+def test_a_statement_reads_what_was_written_since_the_one_before(spark: Any, lake: Lake) -> None:
+    names = LakeNames(spark, lake.root)
+    statement = f"SELECT subject FROM {RUN_METRICS.full_name}"
+
+    def asked() -> list[str]:
+        names.name((statement,))
+        return subjects(spark.sql(statement))
+
+    assert asked() == []
+    for subject in ("a", "b"):
+        lake.append(rows(spark, subject), RUN_METRICS)
+    assert asked() == ["a", "b"]
+    names.name((f"DESCRIBE HISTORY {RUN_METRICS.full_name}",))
+    assert spark.sql(f"DESCRIBE HISTORY {RUN_METRICS.full_name}").count() == 3
+    assert asked() == ["a", "b"]
+    names.name((f"DESCRIBE HISTORY {RUN_METRICS.full_name}",))
+    assert spark.sql(f"DESCRIBE HISTORY {RUN_METRICS.full_name}").count() == 3
+    table = DeltaTable.forPath(spark, lake.path(RUN_METRICS))
+    table.optimize().executeCompaction()
+    spark.conf.set(UNCHECKED, "false")
+    table.vacuum(0)
+    spark.conf.unset(UNCHECKED)
+    assert asked() == ["a", "b"], "the files of before are gone"
 
 
 def test_a_table_of_many_files_is_left_to_delta(spark: Any, lake: Lake) -> None:

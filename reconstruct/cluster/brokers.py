@@ -35,7 +35,8 @@ class RegistrationSpan:
 def broker_registrations(
     facts: Iterable[BrokerFact], controllers: Iterable[ControllerFact] = ()
 ) -> dict[int, list[RegistrationSpan]]:
-    """By broker, its registrations in order; by znodes where any were given, else by the controllers' logs.
+    """By broker, its registrations in order: by znodes where any were given, and by the controllers' logs where these
+    tell of more.
 
     ``controllers`` tell who was elected in a broker's place: its session, and so its registration, had ended by then.
     """
@@ -44,9 +45,41 @@ def broker_registrations(
     for fact in sorted(facts, key=lambda f: (f.at, f.kind, f.evidence_id)):
         by_broker.setdefault(fact.broker_id, []).append(fact)
     has_znodes = any(f.kind == "registered" for facts_of in by_broker.values() for f in facts_of)
-    build = _from_znodes if has_znodes else _from_logs
-    result = {broker_id: build(facts_of, elections) for broker_id, facts_of in sorted(by_broker.items())}
+    result = {}
+    for broker_id, facts_of in sorted(by_broker.items()):
+        logged = _from_logs(facts_of, elections)
+        result[broker_id] = _with_logged(_from_znodes(facts_of, elections), logged) if has_znodes else logged
     return {broker_id: spans for broker_id, spans in result.items() if spans}
+
+
+def _with_logged(known: list[RegistrationSpan], logged: Sequence[RegistrationSpan]) -> list[RegistrationSpan]:
+    """Those of znodes, ``known``, with what was ``logged`` before and after them: snapshots that are taken now and then
+    do not see each registration. Logs add only as many as they tell of more than znodes do, as a wrong clock makes none
+    of one that is known."""
+    more = len(logged) - len(known)
+    if more <= 0:
+        return known
+    if not known:
+        return [span for span in logged if span.interval.end is not None]
+    first, last = known[0].interval.start, known[-1]
+    before = [span for span in logged if span.interval.end is not None and span.interval.end <= first][:more]
+    after = logged[len(before) + len(known) :]
+    if after:
+        ends = logged[len(before) + len(known) - 1].interval
+        if last.ended_before is None and ends.end is not None and ends.end > last.interval.start:
+            last = _ended(last, ends)
+        if last.ended_before is None or after[0].interval.start < last.ended_before:
+            after = []
+    return [*before, *known[:-1], last, *after] if after else [*before, *known]
+
+
+def _ended(span: RegistrationSpan, logged: Interval[Registration]) -> RegistrationSpan:
+    """One that no snapshot saw end, ended as logs tell."""
+    evidence = tuple(dict.fromkeys((*span.interval.evidence, *logged.evidence)))
+    value = Registration(logged.value.end_reason, span.interval.start)
+    return RegistrationSpan(
+        Interval(span.interval.start, logged.end, value, evidence, "effect_logged"), ended_before=logged.end
+    )
 
 
 def _from_znodes(facts: Sequence[BrokerFact], controllers: Sequence[ControllerFact]) -> list[RegistrationSpan]:

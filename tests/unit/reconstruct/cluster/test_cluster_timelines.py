@@ -187,6 +187,40 @@ def test_logs_alone_tell_who_came_and_went() -> None:
     ]
 
 
+CAME_AND_WENT = (
+    BrokerFact(1, "up", 110, "u1"),
+    BrokerFact(1, "down", 300, "d1"),
+    BrokerFact(1, "up", 410, "u2"),
+)
+
+
+def test_logs_tell_of_a_registration_that_was_over_before_the_first_snapshot() -> None:
+    first = (1, 110, 300, "registration_lost", "effect_logged")
+    later = BrokerFact(1, "registered", 400, "z", czxid=9)
+    assert registrations(*CAME_AND_WENT, later) == [first, (1, 400, None, None, None)]
+    of_another = BrokerFact(2, "registered", 50, "z", czxid=3)
+    assert registrations(*CAME_AND_WENT, of_another) == [first, (2, 50, None, None, None)]
+
+
+def test_logs_tell_how_a_registration_went_on_after_the_last_snapshot() -> None:
+    known = BrokerFact(1, "registered", 100, "z", czxid=5)
+    assert registrations(known, *CAME_AND_WENT) == [
+        (1, 100, 300, "registration_lost", "effect_logged"),
+        (1, 410, None, None, None),
+    ]
+    gone = BrokerFact(1, "unregistered", 200, "g", czxid=5, at_upper=350)
+    assert [each[1:3] for each in registrations(known, gone, *CAME_AND_WENT)] == [(100, 300), (410, None)]
+
+
+def test_logs_with_a_wrong_clock_make_no_registration_of_one_that_znodes_tell_of() -> None:
+    znodes = (
+        BrokerFact(1, "registered", 1100, "z", czxid=5),
+        BrokerFact(1, "unregistered", 1300, "g", czxid=5, at_upper=1300),
+        BrokerFact(1, "registered", 1400, "y", czxid=9),
+    )
+    assert [each[1:3] for each in registrations(*znodes, *CAME_AND_WENT)] == [(1100, 1300), (1400, None)]
+
+
 def test_a_broker_whose_registration_a_controller_ignores_is_not_live_to_it() -> None:
     second = 1_000_000
     views = [LiveView(at * second, by, frozenset({1, 2, 3}), "list") for at, by in ((10, 1), (20, 1), (20, 2))]

@@ -12,15 +12,16 @@ from dashboards.gather import ReportData, gather
 from dashboards.render import render, write_whole
 from dashboards.scope import Scope
 from dashboards.section import Cluster
-from dashboards.sections import findings
+from dashboards.sections import findings, incidents
 from dashboards.sections.checks import Checks, latest_checks
+from dashboards.sections.incidents import Incident
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits, Source
 from dashboards.texts import next_steps
 from dashboards.texts.postmortem import postmortem
 from ingest.lake.delta import Lake
 
-#: Findings in the terminal, and clusters there.
+#: Incidents and findings in the terminal, and clusters there.
 _EXPLAINED: Final = 3
 _CLUSTERS: Final = 3
 #: The folder of the checks' Data Docs, beside the page.
@@ -145,6 +146,7 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
         )
     found = cluster.of(findings.SECTION)
     findings_sentence, *others = overview.verdict(cluster)
+    told: tuple[Incident, ...] = cluster.of(incidents.SECTION)[:explained]
     lines += [
         f"Records: {totals.records_read or 0:,} read, {totals.records_kept or 0:,} kept,"
         f" {totals.records_rejected or 0:,} rejected, from {words.count(totals.files_read, 'file')}",
@@ -153,6 +155,7 @@ def _cluster_lines(cluster: Cluster, explained: int) -> list[str]:
         f" {words.count(of_partitions.segments_total, 'leader-and-ISR interval')},"
         f" {words.count(overview.tenures_total(cluster), 'controller tenure')}",
         *filter(None, [found.harm, overview.losses(cluster), next_steps.state(cluster)]),
+        *(f"  {words.visible(one.summary)}" for one in told),
         *(f"To do: {step}" for step in next_steps.of_cluster(cluster)),
         *others,
         findings_sentence,

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from reconstruct.time.instants import duration as duration
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_ISR: Final = re.compile(r"\bisr\b")
 _MARKUP: Final = re.compile(r"[\\`*_\[\]#|~]|^[-+]")
 INFERRED_WORDS: Final[Mapping[str, str]] = {
     "znode_snapshot": "from znode snapshots: the write happened between two of them",
@@ -44,22 +47,6 @@ def clock(value: float | None) -> str:
 def same_day(values: Iterable[float | None]) -> bool:
     """Whether all instants lie on one day of UTC, so that a clock's reading says enough."""
     return len({instant(value)[:10] for value in values if value is not None}) <= 1
-
-
-def duration(value: float | None) -> str:
-    """Milliseconds in words: ``310 ms``, ``6.610 s``, ``3 min 54.7 s``, ``2 h 05 min``, ``3 d 04 h``."""
-    if value is None:
-        return "–"
-    value = round(value)
-    if value < 1000:
-        return f"{value} ms"
-    if value < 60_000:
-        return f"{value / 1000:.3f} s"
-    if value < 3_600_000:
-        return f"{value // 60_000} min {value % 60_000 / 1000:.1f} s"
-    if value < 86_400_000:
-        return f"{value // 3_600_000} h {value // 60_000 % 60:02d} min"
-    return f"{value // 86_400_000} d {value // 3_600_000 % 24:02d} h"
 
 
 def count(number: float | None, one: str, many: str | None = None) -> str:
@@ -102,14 +89,16 @@ def partition(topic: str | None, partition_id: int | None) -> str:
     return visible(topic) + ("" if partition_id is None else f"-{partition_id}")
 
 
-def listing(texts: Iterable[str], limit: int = 4) -> str:
-    """``a, b and c``; what is beyond the limit is counted."""
+def listing(texts: Iterable[str], limit: int = 4, total: int = 0) -> str:
+    """``a, b and c``; what is beyond the limit is counted, and where there are ``total`` what has no text here."""
     items = list(texts)
-    if len(items) > limit:
-        items = [*items[: limit - 1], f"{len(items) - limit + 1:,} more"]
+    total = max(total, len(items))
+    if total > limit or total > len(items) > 0:
+        items = items[: limit - 1]
+        items.append(f"{total - len(items):,} more")
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
 
 
 def named(identifier: str) -> str:
-    """A vocabulary's word as prose: ``unclean_election`` is *unclean election*."""
-    return visible(identifier).replace("_", " ")
+    """A vocabulary's word as prose: ``unclean_election`` is *unclean election*, ``isr_empty`` *ISR empty*."""
+    return _ISR.sub("ISR", visible(identifier).replace("_", " "))

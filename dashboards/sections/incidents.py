@@ -31,6 +31,12 @@ class Event:
     broker_id: int | None = None
     finding_types: tuple[str, ...] = ()
 
+    @property
+    def named(self) -> str:
+        """Its partitions: those that it names, the others counted."""
+        rest = self.partitions_count - len(self.partitions)
+        return ", ".join(self.partitions) + (f" and {rest:,} more" if self.partitions and rest > 0 else "")
+
 
 @dataclass(frozen=True)
 class Incident:

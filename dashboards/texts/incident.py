@@ -44,9 +44,8 @@ def incident_text(lake: Lake, incident_id: str) -> tuple[str, str]:
 def _lines(event: Row, records: Mapping[str, Record]) -> Sequence[str]:
     begin, end = event["from_ms"], event["to_ms"]
     until = "" if end == begin else " (not over)" if end is None else f" to {words.clock(end)}"
-    partitions = ", ".join(event["partitions"])
-    rest = event["partitions_count"] - len(event["partitions"])
-    of = f": {partitions}{f' and {rest} more' if rest > 0 else ''}" if partitions else ""
+    partitions = narrowed(Event, event).named
+    of = f": {partitions}" if partitions else ""
     lines = [f"{words.instant(begin)}{until}  {event['description']}{of}"]
     for record in (records[one] for one in event["evidence"] if one in records):
         place = record.source_file if record.source_line is None else f"{record.source_file}:{record.source_line}"

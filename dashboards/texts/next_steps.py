@@ -168,11 +168,10 @@ def _of_events(events: Sequence[Event]) -> Iterable[Step]:
             if event.event_kind in advice.kinds and advice.lasting in (None, event.to_ms is None)
         ]
         if meant:
-            topics = dict.fromkeys(name.rpartition("-")[0] for event in meant for name in event.partitions)
             text = advice.text.format(
                 brokers=_brokers(meant),
                 partitions=_partitions(meant),
-                topics=words.listing(map(words.visible, topics)) or "the topics",
+                topics=_topics(meant),
                 times=words.listing(f"at {words.instant(event.from_ms)} UTC" for event in meant),
             )
             yield Step(text, advice.command)
@@ -183,9 +182,11 @@ def _of_findings(events: Sequence[Event]) -> Iterable[Step]:
     for name in dict.fromkeys(name for event in events for name in event.finding_types):
         rule, _, kind = name.partition(" ")
         meaning = meanings().get((kind, rule))
-        said = meaning and (meaning.ask or (meaning.usually and f"usually: {meaning.usually}"))
-        if said:
-            yield Step(f"Look into {rule} {words.named(kind)}: {said.replace('`', '').replace('*', '')}")
+        if meaning and (meaning.ask or meaning.usually):
+            said = (
+                f": {meaning.ask}" if meaning.ask else f", usually {meaning.usually[:1].lower()}{meaning.usually[1:]}"
+            )
+            yield Step(f"Look into {rule} {words.named(kind)}{said.replace('`', '').replace('*', '')}")
 
 
 def _brokers(events: Iterable[Event]) -> str:
@@ -193,10 +194,18 @@ def _brokers(events: Iterable[Event]) -> str:
     return f"broker{'s' if len(ids) > 1 else ''} {words.listing(ids)}" if ids else "the broker"
 
 
+def _topics(events: Sequence[Event]) -> str:
+    """The first topics by name; where partitions are not all named, how many these are."""
+    names = [words.visible(name) for name in dict.fromkeys(p.rpartition("-")[0] for e in events for p in e.partitions)]
+    total = max(event.partitions_count for event in events)
+    if not names or all(event.partitions_count <= len(event.partitions) for event in events):
+        return words.listing(names) or "the topics"
+    others = " and others" if len(names) > 3 else ", perhaps others"
+    return f"{', '.join(names[:3])}{others} ({words.count(total, 'partition')})"
+
+
 def _partitions(events: Sequence[Event]) -> str:
     """The first partitions by name, the others counted."""
     names = dict.fromkeys(words.visible(name) for event in events for name in event.partitions)
-    total = max(len(names), *(event.partitions_count for event in events))
-    first = list(names)[: 4 if total == 4 else 3]
-    more = [f"{total - len(first):,} more"] if total > len(first) else []
-    return words.listing([*first, *more]) if first else words.count(total, "partition")
+    total = max(event.partitions_count for event in events)
+    return words.listing(names, total=total) or words.count(total, "partition")

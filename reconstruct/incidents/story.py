@@ -9,7 +9,7 @@ from typing import Final
 from ingest.lake.tables.incidents import INCIDENT_EVENT_KINDS
 from ingest.lake.tables.shared import HARMS
 from reconstruct.incidents.causes import Absence
-from reconstruct.time.instants import utc
+from reconstruct.time.instants import duration, utc
 
 _WENT: Final = {
     "broker_died": "died {when}",
@@ -139,7 +139,7 @@ def events_of(absences: Iterable[Absence], successors: Iterable[Successor], effe
         went = Event(away.start, away.end, away.cause, away.broker_id, _went(away), away.evidence)
         events.append(replace(went, inferred_from=away.inferred_from))
         if away.end is not None and away.return_evidence:
-            back = f"broker {away.broker_id} was registered again after {_seconds(away.end - away.start)}"
+            back = f"broker {away.broker_id} was registered again after {_lasted(away.end - away.start)}"
             events.append(Event(away.end, away.end, "broker_returned", away.broker_id, back, away.return_evidence))
     for new in successors:
         words = f"broker {new.controller_id} became controller, epoch {new.controller_epoch}"
@@ -194,15 +194,12 @@ def _with_summary(incident: Incident, absences: Sequence[Absence], totals: Total
     if len(absences) > 3:
         said.append(f"{len(absences) - 3} more absences of brokers followed.")
     if not absences and incident.cause == "rule_broken":
-        said.append("Findings that no absence of a broker explains.")
+        said.append(f"{_count(incident.findings_count, 'finding')} that no absence of a broker explains.")
     elif not absences:
-        brokers = ", ".join(map(str, incident.brokers))
-        said.append(
-            f"Partitions lost replicas or leaders, those of broker {brokers}, and no broker was seen to be away."
-        )
+        said.append(f"Partitions lost replicas or leaders{_of(incident.brokers)}, and no broker was seen to be away.")
     if totals.unavailable_partitions_count:
         without = f"{_count(totals.unavailable_partitions_count, 'partition')} had no live or no registered leader"
-        lasted = None if incident.unavailable_ms is None else _seconds(incident.unavailable_ms * 1000)
+        lasted = None if incident.unavailable_ms is None else _lasted(incident.unavailable_ms * 1000)
         said.append(
             f"{without}; not all have one again." if lasted is None else f"{without}, at least {lasted} together."
         )
@@ -210,12 +207,12 @@ def _with_summary(incident: Incident, absences: Sequence[Absence], totals: Total
         said.append(f"{_count(totals.under_min_isr_partitions_count, 'partition')} under min.insync.replicas.")
     if incident.elections_count:
         unclean = incident.unclean_elections_count
-        outside = f", {unclean} to a replica outside of the ISR" if unclean else ""
+        outside = f", {unclean:,} to a replica outside of the ISR" if unclean else ""
         said.append(f"{_count(incident.elections_count, 'election')} of another leader{outside}.")
     if incident.lost_count_lower or incident.lost_count_upper != 0:
         are = "lost" if incident.lost_count_lower else "that may be lost"
         said.append(f"Committed records {are}: {count_range(incident.lost_count_lower, incident.lost_count_upper)}.")
-    if incident.findings_count:
+    if incident.findings_count and incident.cause != "rule_broken":
         said.append(f"{_count(incident.findings_count, 'finding')} beside it.")
     if not totals.partitions_count and not incident.findings_count:
         said.append("The evidence shows no partition that it did anything to.")
@@ -235,7 +232,7 @@ def _returned(away: Absence) -> str:
         return ", and has not come back"
     if not away.return_evidence:
         return f", and had not come back when the cluster was created again ({utc(away.end)})"
-    return f", and was back after {_seconds(away.end - away.start)}"
+    return f", and was back after {_lasted(away.end - away.start)}"
 
 
 def _effect(one: Effects) -> str:
@@ -264,8 +261,15 @@ def count_range(lower: int, upper: int | None) -> str:
     return f"{lower:,}" if lower == upper else f"{lower:,} to {upper:,}"
 
 
-def _seconds(micros: int) -> str:
-    return f"{micros // 1000} ms" if micros < 1_000_000 else f"{micros / 1_000_000:,.1f} s"
+def _of(brokers: Sequence[int]) -> str:
+    if len(brokers) < 2:
+        return f", those of broker {brokers[0]}" if brokers else ""
+    return f", those of brokers {', '.join(map(str, brokers[:-1]))} and {brokers[-1]}"
+
+
+def _lasted(micros: int) -> str:
+    """In seconds up to a minute, of which nobody knows more than tenths."""
+    return f"{micros / 1_000_000:.1f} s" if 1_000_000 <= micros < 59_950_000 else duration(micros / 1000)
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

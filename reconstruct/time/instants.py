@@ -22,3 +22,20 @@ def to_micros(instant: datetime) -> int:
     """Microseconds since the epoch of an aware datetime (a naive one is taken as UTC)."""
     aware = instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+def duration(value: float | None) -> str:
+    """Milliseconds in words: ``310 ms``, ``6.610 s``, ``3 min 54.7 s``, ``2 h 05 min``, ``3 d 04 h``."""
+    if value is None:
+        return "–"
+    value = round(value)
+    if value < 1000:
+        return f"{value} ms"
+    if value < 60_000:
+        return f"{value / 1000:.3f} s"
+    value = round(value, -2)  # what is printed: no 60.0 s
+    if value < 3_600_000:
+        return f"{value // 60_000} min {value % 60_000 / 1000:.1f} s"
+    if value < 86_400_000:
+        return f"{value // 3_600_000} h {value // 60_000 % 60:02d} min"
+    return f"{value // 86_400_000} d {value // 3_600_000 % 24:02d} h"

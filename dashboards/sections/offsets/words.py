@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dashboards import words
 from dashboards.sections.offsets.rows import Curve, Election, Loss
@@ -35,11 +35,11 @@ def loss_verdict(curves: Sequence[Curve]) -> str:
     first = losing[0]
     proven, all_losing = first.proven_total, first.losing_total
     if not proven:
-        named = words.listing(row.name for row in losing)
-        return f"No record is proven lost, but {_more(named, all_losing, losing)} may have lost committed records."
+        named = words.listing((row.name for row in losing), total=all_losing)
+        return f"No record is proven lost, but {named} may have lost committed records."
     some = [row for row in losing if row.lost_lower > 0]
     stamp = words.clock if words.same_day(row.lost_at_ms for row in some) else words.instant
-    named = words.listing((_named(row, stamp) for row in some), 3)
+    named = words.listing((_named(row, stamp) for row in some), 3, proven)
     upper = None if first.unbounded_total else first.lost_upper_total
     text = f"Committed records were lost: {_counted(first.lost_lower_total, upper)} in "
     text += f"{words.count(proven, 'partition')}: {named}."
@@ -47,7 +47,7 @@ def loss_verdict(curves: Sequence[Curve]) -> str:
         text += f" {words.count(all_losing - proven, 'more partition')} may have lost some."
     differing = [row for row in losing if row.diverging]
     if differing:
-        listed = _more(words.listing(row.name for row in differing), first.diverging_total, differing)
+        listed = words.listing((row.name for row in differing), total=first.diverging_total)
         text += f" In {listed} a replica kept records of its own: logs differ, and nothing in Kafka says so."
     return text
 
@@ -146,7 +146,3 @@ def _range(first: int, last: int | None) -> str:
 def _named(row: Curve, stamp: Stamp) -> str:
     count = bounds(row.lost_lower, None if row.unbounded else row.lost_upper)
     return f"{row.name} at {stamp(row.lost_at_ms)} ({count})"
-
-
-def _more(named: str, total: int, shown: Sequence[Any]) -> str:
-    return named if total <= len(shown) else f"{named} and {words.count(total - len(shown), 'more partition')}"

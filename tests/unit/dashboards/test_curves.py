@@ -166,6 +166,8 @@ def test_the_verdict_tells_losses_first_and_says_what_is_not_proven():
     )
     maybe = undrawn(losses_count=1, proven_total=0, losing_total=1)
     assert words.loss_verdict([maybe]) == ("No record is proven lost, but ledger-0 may have lost committed records.")
+    many = [replace(maybe, partition_id=number, losing_total=310) for number in range(58)]
+    assert "but ledger-0, ledger-1, ledger-2 and 307 more may have lost" in words.loss_verdict(many)
     unbounded = curve(unbounded=1, unbounded_total=1, losing_total=3, diverging=0)
     assert "at least 215 records, at most not known" in words.loss_verdict([unbounded])
     assert "2 more partitions may have lost some" in words.loss_verdict([unbounded])

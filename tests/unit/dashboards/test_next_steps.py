@@ -50,6 +50,15 @@ def test_what_still_does_harm_comes_before_what_was_lost_and_why():
     ]
 
 
+def test_topics_of_partitions_that_an_event_does_not_name_are_no_number():
+    """An event names ten partitions at most, and nobody counted the topics of the others."""
+    many = replace(LOST, partitions=tuple(f"ledger.{number}-0" for number in range(10)), partitions_count=194)
+    found = texts(over(many))[0]
+    assert found.startswith("Tell the owners of ledger.0, ledger.1, ledger.2 and others (194 partitions) that")
+    one = replace(LOST, partitions=tuple(f"ledger-{number}" for number in range(10)), partitions_count=20)
+    assert texts(over(one))[0].startswith("Tell the owners of ledger, perhaps others (20 partitions) that")
+
+
 def test_of_what_is_over_only_causes_and_losses_are_left():
     found = texts(*map(over, (DIED, LEADERLESS, LOST)))
     assert len(found) == 2
@@ -93,6 +102,7 @@ def test_the_first_paragraphs_say_whether_it_is_over_and_what_to_do():
     assert first_card.count("<li>") == len(of_cluster(shown)) == 3
     assert "<code>kafka-state-replay ask unclean-elections</code>" in first_card
     printed = summary_lines(data(shown))
+    assert printed.count("  Broker 2 died.") == 2, "each incident in its words"
     assert [line for line in printed if line.startswith("To do: ")] == [f"To do: {one}" for one in of_cluster(shown)]
     draft = postmortem(data(shown), "t").split("### What we will do")[1]
     assert [line for line in draft.splitlines() if line.startswith("| Tell the owners of ledger")]

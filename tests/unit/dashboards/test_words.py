@@ -54,6 +54,9 @@ def test_a_listing_counts_what_it_leaves_out():
     assert words.listing(["a"]) == "a"
     assert words.listing("abcd") == "a, b, c and d"
     assert words.listing("abcdef") == "a, b, c and 3 more"
+    assert words.listing("abcdef", total=310) == "a, b, c and 307 more"
+    assert words.listing("ab", total=3) == "a, b and 1 more"
+    assert words.listing("abc", total=3) == "a, b and c"
 
 
 def count(severity, findings):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from reconstruct.incidents.causes import Absence
 from reconstruct.incidents.story import Effects, Successor, Totals, events_of, incident_of
 
@@ -113,13 +115,26 @@ def test_without_a_broker_that_was_away_nothing_is_made_up():
         (2, 3),
         "none",
     )
+    assert "those of brokers 2 and 3, and no broker was seen to be away" in incident.summary
     found = replace(
         effects("finding", 100, 100, 2, 0), broker_id=None, harms=("replicas_differ",), names=("R36 replica_diverged",)
     )
     incident = incident_of([], [found], Totals())
     assert (incident.cause, incident.findings_count, incident.harm) == ("rule_broken", 2, "replicas_differ")
+    assert incident.summary.startswith("2 findings that no absence of a broker explains. Over at ")
     (event,) = events_of([], [], [found])
     assert (event.description, event.finding_types) == ("2 findings: R36 replica diverged", ("R36 replica_diverged",))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(30, "30.0 s"), (75, "1 min 15.0 s"), (203_681, "2 d 08 h"), (21 * 86_400, "21 d 00 h")]
+)
+def test_what_lasted_long_is_told_in_minutes_hours_or_days(seconds, said):
+    away = replace(DIED, end=DIED.start + seconds * SECOND)
+    incident = incident_of([away], [ELECTIONS], Totals(12, 12, seconds * SECOND))
+    assert f"was back after {said}." in incident.summary
+    (returned,) = (event for event in events_of([away], [], []) if event.event_kind == "broker_returned")
+    assert returned.description == f"broker 2 was registered again after {said}"
 
 
 def test_an_absence_that_did_nothing_is_an_incident_of_no_harm():

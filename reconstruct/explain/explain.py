@@ -10,8 +10,10 @@ from reconstruct.explain.decisions import decisions
 from reconstruct.explain.refusals import refusals
 from reconstruct.explain.story import Chapter, text
 from reconstruct.findings.verdicts import Finding
+from reconstruct.model.states import NO_LEADER
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
+from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.instants import utc
 from reconstruct.time.intervals import as_of
 
@@ -81,8 +83,19 @@ def _in_force(history: Case, span: Span) -> list[str]:
     until = "" if state.end is None else f" until {utc(state.end)}"
     return [
         f"In force: leader {value.leader}, leader epoch {value.leader_epoch}, ISR {','.join(map(str, value.isr))},"
-        f" since {utc(state.start)}{until}."
+        f" since {utc(state.start)}{until}.",
+        *_awaited(value),
     ]
+
+
+def _awaited(state: LeaderAndIsrState) -> list[str]:
+    """Who may end that there is no leader: the ISR, with ELRs (KIP-966) these as well."""
+    may_lead = sorted({*state.isr, *(state.elr or ())})
+    if state.leader != NO_LEADER or not may_lead:
+        return []
+    *others, last = map(str, may_lead)
+    named = f"{', '.join(others)} or {last}" if others else last
+    return [f"It waits for {named} to come back: no other replica may lead but by an unclean election."]
 
 
 def _left_out(chosen: Sequence[Chapter]) -> list[str]:

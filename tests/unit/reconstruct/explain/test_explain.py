@@ -113,6 +113,13 @@ def test_a_time_at_which_nothing_happened_tells_of_the_last_decision_before_it(u
     assert "after:" in early
 
 
+def test_of_a_partition_without_leader_it_says_who_has_to_come_back(unpacked: Unpacker) -> None:
+    capture = plain_capture(unpacked("unclean-3.9.1-info"))
+    text = told(capture.fold_one(("safe", 0)), span("2026-11-21T03:37:00"))
+    assert "It waits for 1 to come back: no other replica may lead but by an unclean election." in text
+    assert "It waits for" not in told(capture.fold_one(("safe", 0)), span("2026-11-21T03:36:35"))
+
+
 @pytest.mark.parametrize("name", capture_names())
 def test_every_decision_of_every_capture_can_be_told(name: str, unpacked: Unpacker) -> None:
     for history in plain_capture(unpacked(name)).fold().values():

@@ -28,6 +28,8 @@ _FORMULA: Final = re.compile(r"\s*[=+\-@|\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 #: Rows that a table's column widths are taken from; later rows may be wider and are printed whole all the same.
 _SAMPLED_ROWS: Final = 200
+#: Nobody reads further down on a screen; a file or another program gets every row.
+_ROWS_ON_TERMINAL: Final = 1_000
 
 
 def write_json(rows: DataFrame, out: TextIO) -> int:
@@ -98,7 +100,8 @@ def no_formula(text: str) -> str:
 
 
 def write_table(rows: DataFrame, out: TextIO) -> int:
-    """Columns side by side for people; the number of rows."""
+    """Columns side by side for people; the number of rows. A terminal gets the first :data:`_ROWS_ON_TERMINAL`, and the
+    sentence that there are more."""
     columns = [printable(name) for name in rows.columns]
     to_right = [_is_number(field.dataType) for field in rows.schema.fields]
     lines = (tuple("NULL" if value is None else printable(value) for value in row) for row in _as_text(rows))
@@ -116,6 +119,9 @@ def write_table(rows: DataFrame, out: TextIO) -> int:
     write_line(["-" * width for width in widths])
     count = 0
     for line in itertools.chain(sample, lines):
+        if count == _ROWS_ON_TERMINAL and out.isatty():
+            out.write(f"... there are more than {count:,} rows: `> FILE` and `| less` get all, `--format csv` as CSV\n")
+            break
         write_line(line)
         count += 1
     return count

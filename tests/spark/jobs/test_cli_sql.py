@@ -57,6 +57,17 @@ def test_json_holds_every_row_in_order(ask):
     assert [row["id"] for row in json.loads(out)] == list(range(2999, -1, -1))
 
 
+def test_a_terminal_gets_the_first_rows_of_a_table_and_a_file_all(ask, monkeypatch):
+    many = "SELECT id FROM range(0, 3000, 1, 7) ORDER BY id"
+    assert len(ask(many)[1].splitlines()) == 3002
+    monkeypatch.setattr("sys.stdout", terminal := io.StringIO())
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    assert ask(many)[0] == 0
+    lines = terminal.getvalue().splitlines()
+    assert (len(lines), lines[-2].strip()) == (1003, "999")
+    assert "more than 1,000 rows" in lines[-1]
+
+
 def test_csv_runs_nothing_in_a_spreadsheet(ask):
     _, out, _ = ask(
         "SELECT '=cmd|calc' AS `=x`, '@a' AS b, -1 AS c, '-1' AS d, ' +1+2' AS e, 'a=b' AS f", "--format", "csv"

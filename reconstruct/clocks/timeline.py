@@ -20,10 +20,12 @@ from typing import Final
 from reconstruct.clocks.bounds import Node
 from reconstruct.clocks.lateness import ZONE_SKEW_US, ZONE_STEP_US, Effect, may_be_set_forward
 from reconstruct.clocks.segments import TOLERANCE_US, Solved, solve_segments
+from reconstruct.time.instants import may_be_later_us
 
 #: The clock of the ZooKeeper ensemble's leader, in UTC.
 ZOOKEEPER: Final = -1
-#: Both clocks print whole milliseconds, cut off: what looks simultaneous may be this much later.
+#: Both clocks print whole milliseconds, cut off: what looks simultaneous may be this much later; and more where what
+#: follows has lost its milliseconds (:func:`reconstruct.time.instants.may_be_later_us`).
 TRUNCATION_US: Final = 1000
 #: A clock this close to the reference agrees with it: ms.
 TOLERANCE_MS: Final = TOLERANCE_US // 1000
@@ -88,7 +90,11 @@ def solve_clocks(pairs: Iterable[CausalPair], brokers: Iterable[int] = ()) -> li
         key=lambda p: (p.earlier_clock, p.later_clock, p.earlier_us, p.later_us, p.rule, p.evidence),
     )
     solved = solve_segments(
-        [(p.earlier_clock, p.later_clock, p.earlier_us, p.later_us, TRUNCATION_US) for p in given], ZOOKEEPER
+        [
+            (p.earlier_clock, p.later_clock, p.earlier_us, p.later_us, TRUNCATION_US + may_be_later_us(p.later_us))
+            for p in given
+        ],
+        ZOOKEEPER,
     )
     named = {clock for p in given for clock in (p.earlier_clock, p.later_clock)} | set(brokers)
     has_zookeeper = any(node[0] == ZOOKEEPER for node in solved.nodes)

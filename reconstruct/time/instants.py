@@ -39,3 +39,9 @@ def duration(value: float | None) -> str:
     if value < 86_400_000:
         return f"{value // 3_600_000} h {value // 60_000 % 60:02d} min"
     return f"{value // 86_400_000} d {value // 3_600_000 % 24:02d} h"
+
+
+def may_be_later_us(printed_at: int) -> int:
+    """By how much what a line tells of may have been later than it says, by its own clock, µs: one that is of a whole
+    second may have lost its milliseconds on its way."""
+    return 0 if printed_at % 1_000_000 else 999_000

@@ -24,6 +24,7 @@ from reconstruct.offsets.evidence import OffsetEvidence, OffsetObservation, Repl
 from reconstruct.offsets.losses import OffsetLoss
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
+from reconstruct.time.instants import may_be_later_us
 
 
 class IsrMoveKind(StrEnum):
@@ -54,13 +55,10 @@ class IsrMove:
 def printed_lag_us(printed_at: int, caught_up_ms: int | None) -> int | None:
     """How long before a line, at the most, what it prints as ``caught_up_ms`` was: both of one clock, the first in
     µs. None where that is not printed, or none (0).
-
-    A line that is of a whole second may have lost its milliseconds on its way.
     """
     if not caught_up_ms:
         return None
-    lost = 1_000_000 if printed_at % 1_000_000 == 0 else 1_000
-    return printed_at + lost - 1000 * caught_up_ms
+    return printed_at + may_be_later_us(printed_at) + 1_000 - 1000 * caught_up_ms
 
 
 @dataclass(frozen=True)

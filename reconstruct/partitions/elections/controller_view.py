@@ -19,6 +19,7 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BROKER_EPOCHS_SINCE
+from reconstruct.time.instants import may_be_later_us
 
 #: How far a decision's time may be from the controller's own where another clock tells it.
 VIEW_SLACK_US: Final = 2_000_000
@@ -57,7 +58,8 @@ class StateDecision:
 
     @property
     def slack(self) -> int:
-        return OWN_SLACK_US if self.is_own_clock else VIEW_SLACK_US
+        """How far from it what stands beside it may have come before it or after it, µs."""
+        return max(OWN_SLACK_US, may_be_later_us(self.at)) if self.is_own_clock else VIEW_SLACK_US
 
 
 def possible_statuses(broker_id: int, decision: StateDecision, cluster: ClusterView) -> frozenset[BrokerStatus]:
@@ -141,10 +143,10 @@ def _lists(decision: StateDecision, cluster: ClusterView) -> tuple[Sequence[Live
     """The controller's lists of that tenure: certainly before the decision, and within the slack."""
     begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
     own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
-    early, late = decision.at - decision.slack, decision.at + decision.slack
+    slacks = [max(decision.slack, may_be_later_us(view.at)) for view in own]
     return (
-        [view for view in own if view.at < early],
-        [view for view in own if early <= view.at <= late],
+        [view for view, slack in zip(own, slacks, strict=True) if view.at < decision.at - slack],
+        [view for view, slack in zip(own, slacks, strict=True) if abs(view.at - decision.at) <= slack],
     )
 
 

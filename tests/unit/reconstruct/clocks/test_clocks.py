@@ -41,7 +41,8 @@ from reconstruct.time.instants import to_micros
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.clocks import pair_up, segment_at, with_announcements, with_previous
 
-START = 1_795_230_000_000_000
+#: No whole second: of a line of one its milliseconds may be lost.
+START = 1_795_230_000_300_000
 SECOND = 1_000_000
 HOUR = 3600 * SECOND
 _HEADER = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\] (\w+) (.*) \(([\w.$]+)\)$")
@@ -123,6 +124,21 @@ def test_many_pairs_bound_a_clock_to_milliseconds() -> None:
         assert segment.offset_upper_ms is not None
         assert segment.offset_upper_ms - segment.offset_lower_ms <= 10
         assert abs((correction_us(segment) or 0) - true[broker_id]) <= 10_000
+
+
+def test_a_clock_that_lost_its_milliseconds_is_right() -> None:
+    """Some tool cut the times of broker 2's lines to whole seconds."""
+    cut = [
+        replace(
+            pair,
+            earlier_us=pair.earlier_us // SECOND * SECOND if pair.earlier_clock == 2 else pair.earlier_us,
+            later_us=pair.later_us // SECOND * SECOND if pair.later_clock == 2 else pair.later_us,
+        )
+        for pair in events(lambda clock, _: 0, (ZOOKEEPER, 1, 2))
+    ]
+    for segment in solve_clocks(cut):
+        assert (segment.verdict, segment.dropped_pairs_count) == ("agrees", 0)
+        assert holds(segment, 0)
 
 
 def test_a_pair_against_hundreds_is_dropped_and_counted() -> None:

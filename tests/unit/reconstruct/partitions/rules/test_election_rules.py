@@ -168,8 +168,8 @@ def test_a_broker_that_lives_cannot_have_been_dead(captured: Captured) -> None:
 
 
 def seen(
-    at: int,
-    *lists: tuple[int, int, set[int]],
+    at: float,
+    *lists: tuple[float, int, set[int]],
     asked: int | None = None,
     own: bool = True,
     version: tuple[int, ...] = (1, 1, 1),
@@ -188,12 +188,12 @@ def seen(
         liveness={2: spans} if spans else {},
         tenures=(Tenure(1, 1, 0, None, ("e",)),),
         live_views=tuple(
-            LiveView(s * 1_000_000, by, frozenset(live), "l", frozenset(live - before))
+            LiveView(round(s * 1_000_000), by, frozenset(live), "l", frozenset(live - before))
             for (s, by, live), (_, _, before) in zip(lists, ((0, 0, set()), *lists), strict=False)
         ),
         shutdown_requests={} if asked is None else {2: ((asked * 1_000_000, "r"),)},
     )
-    return possible_statuses(2, StateDecision(at * 1_000_000, 1, 1, None, own), view)
+    return possible_statuses(2, StateDecision(round(at * 1_000_000), 1, 1, None, own), view)
 
 
 def test_the_last_list_before_the_decision_is_what_the_controller_saw() -> None:
@@ -238,6 +238,14 @@ def test_what_the_next_list_adds_was_not_live_when_the_controller_decided() -> N
     assert seen(31, *lists, registered=(32, 99)) == {BrokerStatus.GONE}
     assert seen(31, *lists[:2], registered=(32, 99)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
     assert seen(31, *lists, own=False, registered=(32, 99)) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+
+
+def test_of_a_line_of_a_whole_second_and_one_in_that_second_either_may_have_come_first() -> None:
+    """Its milliseconds may be lost."""
+    before = ((10, 1, {1, 2}), (30, 1, {1}))
+    assert seen(31, *before, (31.7, 1, {1, 2})) == {BrokerStatus.LIVE, BrokerStatus.GONE}
+    assert seen(31.1, *before, (31.7, 1, {1, 2})) == {BrokerStatus.GONE}
+    assert seen(31.7, *before, (31, 1, {1, 2})) == {BrokerStatus.LIVE, BrokerStatus.GONE}
 
 
 def test_what_came_and_went_between_two_lists_may_have_been_live() -> None:

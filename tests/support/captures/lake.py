@@ -11,16 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import TRUTH, ZNODES, capture_names, unpack
+from tests.support.evidence.corrected import later
 
 _RECORD: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
-_PRINTED: Final = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
 #: By how much the clocks of :attr:`Sources.WRONG_CLOCKS` are wrong: two hours are a zone, 47 seconds are a clock.
 WRONG_BY: Final = {2: timedelta(hours=2), 3: timedelta(seconds=-47)}
 _NAMES_CLUSTER: Final = "Cluster ID = "
@@ -122,12 +122,8 @@ def name_cluster(capture: Path, cluster_id: str) -> None:
 
 def set_clock(log: Path, shift: timedelta) -> None:
     """Print every time of a log so much later."""
-
-    def moved(found: re.Match[str]) -> str:
-        return f"[{(datetime.fromisoformat(found[1]) + shift).isoformat(' ', 'seconds')}"
-
-    text = log.read_bytes().decode("utf-8", "surrogateescape")
-    log.write_bytes(_PRINTED.sub(moved, text).encode("utf-8", "surrogateescape"))
+    lines = log.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    log.write_bytes("\n".join(later(line, shift) for line in lines).encode("utf-8", "surrogateescape"))
 
 
 def _checkpoints_to_leave_out(sources: Sources, capture: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
 # $(1): which of these tests, by their markers.
-chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10
+chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10 $(BOUND)
 # More for pytest: make test PYTEST_ARGS="-k session"
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
@@ -22,7 +22,8 @@ STAMP := $(VENV)/.made-from-lock
 # test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_SPARKLESS := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py tests/unit tests/bends
-# What $(1), $(2) and $(3) print: that of the others when all have ended. Fails if any does, but 5 (nothing collected).
+# What $(1), $(2) and $(3) print: that of the others when all have ended, and then $(4). Fails if any does, but 5 (nothing
+# collected).
 define BESIDE_EACH_OTHER
 mkdir -p .cache; \
 { $(2); } >.cache/second.txt 2>&1 & second=$$!; { $(or $(3),exit 5); } >.cache/third.txt 2>&1 & third=$$!; \
@@ -30,8 +31,15 @@ trap 'kill $$second $$third 2>/dev/null || true' INT TERM; \
 codes=; code=0; { $(1); } || code=$$?; codes+=$$code; \
 for other in $$second $$third; do code=0; wait $$other || code=$$?; codes+=$$code; done; \
 cat .cache/second.txt .cache/third.txt; \
+$(if $(4),$(4);) \
 case $$codes in 555) echo "no such test"; exit 5;; *[!05]*) exit 1;; esac
 endef
+# The three of make test and make test-hard; each tells of its tests in a file below .cache, which the figures are summed from.
+LANES = rm -rf .cache/lanes; $(call BESIDE_EACH_OTHER,\
+	$(call chosen, and not shared) $(addprefix --ignore=,$(TEST_SPARKLESS)) --junitxml=.cache/lanes/spark.xml $(PYTEST_ARGS),\
+	$(BIN)/mypy && $(call chosen, and shared) tests/spark --junitxml=.cache/lanes/shared.xml $(PYTEST_ARGS),\
+	$(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/lanes/sparkless.xml $(PYTEST_ARGS),\
+	$(BIN)/python -m tests.figures .cache/lanes/*.xml)
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }
@@ -64,10 +72,7 @@ demo: env ## the whole pipeline on the real capture that ships here; ends with a
 
 test: env ## lint, types and all tests that need no cluster; names what was skipped and what took longest
 	$(BIN)/ruff check .
-	@$(call BESIDE_EACH_OTHER,\
-	$(call chosen, and not shared) $(addprefix --ignore=,$(TEST_SPARKLESS)) --junitxml=.cache/junit.xml $(PYTEST_ARGS),\
-	$(BIN)/mypy && $(call chosen, and shared) tests/spark --junitxml=.cache/junit-shared.xml $(PYTEST_ARGS),\
-	$(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/junit-sparkless.xml $(PYTEST_ARGS))
+	@$(LANES)
 
 test-quick: env ## lint, types and units: what needs neither Spark nor captures bent in a hundred ways; a minute and a half
 	@$(call BESIDE_EACH_OTHER,\
@@ -95,8 +100,11 @@ lint: env ## ruff, and mypy --strict
 test-cluster: env .cache/airflow/made .cache/superset/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
-test-hard: env ## everything but clusters and benchmarks, with property tests that look much further (about half an hour)
-	HYPOTHESIS_PROFILE=hard $(PYTEST) -m "not cluster and not benchmark" -rs $(PYTEST_ARGS)
+# No test takes longer than its timeout (15 minutes unless it says so), and no lane goes on after these seconds.
+test-hard: export HYPOTHESIS_PROFILE := hard
+test-hard: BOUND := --session-timeout=5400
+test-hard: env ## everything but clusters and benchmarks, with more kills, meetings, damage, losses and examples (an hour)
+	@$(LANES)
 
 bends: env ## real captures bent and damaged in raw text: what is found of 46 kinds of faults, what 12,000 losses accuse (an hour)
 	mkdir -p .cache/captures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests import ROOT
+from tests.figures import Figure
 from tests.support.captures.packed import unpacked
 
 __all__ = ["unpacked"]
@@ -37,6 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
         if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.shared)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """How many examples a property test tried, as Hypothesis describes it."""
+    if call.when == "call" and (described := getattr(item, "hypothesis_statistics", "")):
+        item.user_properties.append((Figure.EXAMPLES, sum(map(int, re.findall(r"(\d+) passing", described)))))
 
 
 @pytest.hookimpl(trylast=True)

@@ -27,6 +27,7 @@ from kafka_state_replay import open_lake
 from reconstruct.engine.last_run import WRITTEN, published
 from reconstruct.pipeline import reconstruct
 from tests import ROOT
+from tests.figures import Figure
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import TRUTH, unpack_once
 from tests.table_hashes import lake_hashes, table_hashes
@@ -87,7 +88,7 @@ def together(actions: Sequence[Any]) -> None:
         raise error
 
 
-def test_two_ingests_of_overlapping_folders_take_each_record_once(spark, by_one, parts, tmp_path):
+def test_two_ingests_of_overlapping_folders_take_each_record_once(spark, by_one, parts, tmp_path, record_property):
     lake, told, done = Lake(spark, str(tmp_path / "lake")), [], []
 
     def ingest(paths: list[str]) -> None:
@@ -99,6 +100,7 @@ def test_two_ingests_of_overlapping_folders_take_each_record_once(spark, by_one,
     assert len(told) == 1, "one of them waits, and says so"
     assert lake_hashes(spark, tmp_path / "lake") == lake_hashes(spark, by_one)
     _counts_agree(done, lake)
+    record_property(Figure.MEETINGS, len(parts))
 
 
 def _counts_agree(done: list[IngestReport], lake: Lake) -> None:
@@ -128,7 +130,7 @@ def _asked(capsys: Any, root: str) -> str:
 
 if IS_HARD:
 
-    def test_who_reads_while_a_run_publishes_sees_one_run_s_tables(spark, parts, tmp_path, capsys):
+    def test_who_reads_while_a_run_publishes_sees_one_run_s_tables(spark, parts, tmp_path, capsys, record_property):
         """By each way to read: a lake opened before the run or in its midst, a table after the other, a query."""
         lake = Lake(spark, str(tmp_path / "lake"))
         ingest_paths(lake, parts[0], IngestOptions(_CLUSTER), silent)
@@ -149,13 +151,13 @@ if IS_HARD:
         assert all(state in states for state in seen), "a reader saw one table before and another after"
         assert states[0] in seen
         assert set(asked) <= set(map(_counts, states))
-        print(f"{len(seen) + len(asked)} readings of {len(_ASKED)} tables while a run wrote them: each is one run's")
         assert {name: frame.count() for name, frame in frames.items()} == _counts_by_name(states[0])
         assert _counts_by_name(states[1]) == {name: open_lake(lake.root, spark).table(name).count() for name in _ASKED}
+        record_property(Figure.READINGS, (len(seen) + len(asked)) * len(_ASKED))
 
     @pytest.mark.parametrize("seed", range(3))
     def test_commands_that_meet_as_processes_leave_what_they_leave_one_after_the_other(
-        spark: Any, by_one: Path, parts: tuple[list[str], list[str]], tmp_path: Path, seed: int
+        spark: Any, by_one: Path, parts: tuple[list[str], list[str]], tmp_path: Path, seed: int, record_property: Any
     ) -> None:
         """Two ingests and a reconstruct, begun at once or nearly; one that does not wait is told who writes."""
         lake, chance = tmp_path / "lake", random.Random(seed)
@@ -181,6 +183,7 @@ if IS_HARD:
         made = _rows_of_the_last_run(spark, lake)
         assert cli.main(["reconstruct", "--full", *options]) == 0
         assert _rows_of_the_last_run(spark, lake) == made
+        record_property(Figure.MEETINGS, len(commands))
 
 
 def _rows_of_the_last_run(spark: Any, lake: Path) -> State:

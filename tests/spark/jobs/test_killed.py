@@ -17,12 +17,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ingest.lake.tables.quality import RUN_METRICS
 from jobs import cli
 from tests import ROOT
+from tests.figures import Figure
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import TRUTH, unpack_once
 from tests.table_hashes import lake_hashes
@@ -152,7 +154,9 @@ def _spread(chosen: random.Random, commits: int) -> list[int]:
 
 
 @pytest.mark.parametrize("number", range(_LAKES))
-def test_the_same_command_completes_what_a_killed_one_left(spark, undisturbed, tmp_path: Path, number: int) -> None:
+def test_the_same_command_completes_what_a_killed_one_left(
+    spark, undisturbed, tmp_path: Path, number: int, record_property: Any
+) -> None:
     chosen = random.Random(number)
     lake = tmp_path / "lake"
     for name, kills in _kills(undisturbed).items():
@@ -172,3 +176,4 @@ def test_the_same_command_completes_what_a_killed_one_left(spark, undisturbed, t
     assert rows == undisturbed.rows
     count = sum(count for _, count in undisturbed.rows.values())
     print(f"lake {number}: {len(undisturbed.rows)} tables, {count} rows are the same")
+    record_property(Figure.KILLS, sum(_KILLS.values()))

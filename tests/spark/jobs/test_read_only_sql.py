@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dashboards.questions.question import questions
 from jobs.sql.read_only import reading_only, refusal
+from tests.figures import Figure
 from tests.support.statements import REFUSED
 
 READ = [
@@ -97,10 +99,11 @@ def test_more_than_the_110_statements_that_were_tried():
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_what_does_more_than_read_the_lake_is_refused(session, statement):
+def test_what_does_more_than_read_the_lake_is_refused(session, statement, record_property: Any):
     refused = refusal(session, statement)
     assert refused is not None
     assert "read-only" in refused
+    record_property(Figure.HOSTILE, 1)
 
 
 @pytest.mark.parametrize("statement", READ)

@@ -61,7 +61,7 @@ class Score:
     made: int = 0
     found: int = 0
     new_findings: int = 0
-    blamed_elsewhere: int = 0
+    blamed_elsewhere: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
 
     @property
@@ -70,7 +70,7 @@ class Score:
 
     @property
     def precision(self) -> float:
-        return 1 - self.blamed_elsewhere / self.new_findings if self.new_findings else 1.0
+        return 1 - len(self.blamed_elsewhere) / self.new_findings if self.new_findings else 1.0
 
     def add(self, other: Score) -> None:
         self.made += other.made
@@ -120,13 +120,14 @@ def bend(capture: CalmCapture, kind: Kind, change: Change, unbent: Unbent) -> Sc
         _write(capture.folder, held)
     new = [(name, evidence) for name, evidence in after if not unbent.findings[name]]
     is_found = any(name[:3] == (change.partition, *kind.expected) for name, _ in new)
-    elsewhere = sum(name[0] != change.partition or not change.touched & evidence for name, evidence in new)
+    bent = f"{kind.name}: {capture.folder.name} {change.partition} {change.note}"
+    elsewhere = [f"{bent}: {name}" for name, found in new if name[0] != change.partition or not change.touched & found]
     return Score(
         1,
         int(is_found),
         len(new),
-        elsewhere if change.touched else 0,
-        [] if is_found else [f"{kind.name}: {capture.folder.name} {change.partition} {change.note}"],
+        elsewhere if change.touched else [],
+        [] if is_found else [bent],
     )
 
 

@@ -5,15 +5,18 @@ With ``HYPOTHESIS_PROFILE=hard`` (``make test-hard``) there are many more of the
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ingest.lake.tables.bronze import OFFSET_CHECKPOINTS
 from ingest.readers.work import Kept, Place
 from tests import ROOT
+from tests.figures import Figure
 from tests.fuzz import blind
 from tests.fuzz.invariants import check_tables, item, sparing
 from tests.fuzz.mutation import mutated
@@ -22,16 +25,17 @@ from tests.fuzz.targets import TARGETS
 from tests.support.budget import IS_HARD
 
 CASES = 5000 if IS_HARD else 200
-FUZZ_SECONDS = 30
+FUZZ_SECONDS = 4
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_changed_inputs_break_no_promise(name: str) -> None:
+def test_changed_inputs_break_no_promise(name: str, record_property: Any) -> None:
     for number, data in enumerate(mutated(seeds(name), CASES)):
         try:
             TARGETS[name](data)
         except Exception as error:
             pytest.fail(f"input {number} of {name}: {type(error).__name__}: {error}\n{data[:2000]!r}")
+    record_property(Figure.INPUTS, number + 1)
 
 
 def test_the_changes_are_always_the_same() -> None:
@@ -72,7 +76,9 @@ def test_blind_changes_are_counted_and_what_breaks_a_promise_is_kept(
 if IS_HARD:
 
     @pytest.mark.parametrize("name", TARGETS)
-    def test_the_fuzzer_finds_nothing(name: str) -> None:
+    def test_the_fuzzer_finds_nothing(name: str, record_property: Any) -> None:
         command = [sys.executable, "-m", "tests.fuzz.run", name, "--seconds", str(FUZZ_SECONDS)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
         assert done.returncode == 0, done.stderr[-4000:]
+        (executed,) = re.findall(r"number_of_executed_units: *(\d+)", done.stderr)
+        record_property(Figure.INPUTS, int(executed))

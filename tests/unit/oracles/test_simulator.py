@@ -1,12 +1,13 @@
 """Random workloads and failures: what a version promises holds in every state, what it cannot keep breaks.
 
 Clean elections, and brokers that lose nothing they wrote: that is what Kafka's promise is about. A share of the runs
-is in every suite, always the same ones; with ``HYPOTHESIS_PROFILE=hard`` each machine runs 10,000 times, ever anew.
+is in every suite, always the same ones; with ``HYPOTHESIS_PROFILE=hard`` each machine runs 1,000 times, ever anew.
 """
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,13 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from reconstruct.model.versions import KafkaVersion
+from tests.figures import Figure
 from tests.oracles.replication import events as e
 from tests.oracles.replication.cluster import Cluster, new_cluster, step
 from tests.oracles.replication.invariants import INVARIANTS
 from tests.oracles.replication.rules import ReplicationConfig, ReplicationRules, rules_of
 from tests.support.budget import IS_HARD
 
-RUNS = 10_000 if IS_HARD else 25
+RUNS = 1_000 if IS_HARD else 25
+HISTORIES = 12_000 if IS_HARD else 400
 VERSIONS = ("0.8.2.2", "0.10.2.2", "1.1.1", "2.0.0", "2.1.1", "2.8.2", "3.9.1")
 PROMISING = ("2.1.1", "2.8.2", "3.9.1")
 BROKERS = st.sampled_from((1, 2, 3))
@@ -139,10 +142,11 @@ def check_step(before: Cluster, after: Cluster) -> None:
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "unclean"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_version_promises_holds_in_every_state(version: str, is_clean: bool) -> None:
+def test_what_a_version_promises_holds_in_every_state(version: str, is_clean: bool, record_property: Any) -> None:
     name = f"Machine{version.replace('.', '_')}{'Clean' if is_clean else 'Unclean'}"
     machine = type(name, (ReplicationMachine,), {"replication_rules": rules(version), "is_clean": is_clean})
     run_state_machine_as_test(machine, settings=settings(max_examples=RUNS, stateful_step_count=40))
+    record_property(Figure.HISTORIES, RUNS)
 
 
 def random_event(source: random.Random) -> e.Event:
@@ -182,9 +186,11 @@ def broken_in(version: str, seed: int) -> set[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_random_histories_break_what_a_version_does_not_promise_and_nothing_else(version: str) -> None:
+def test_random_histories_break_what_a_version_does_not_promise_and_nothing_else(
+    version: str, record_property: Any
+) -> None:
     counts: dict[str, int] = {}
-    for seed in range(12_000 if IS_HARD else 400):
+    for seed in range(HISTORIES):
         for name in broken_in(version, seed):
             counts[name] = counts.get(name, 0) + 1
     assert not counts.keys() & promised(rules(version), is_clean=True), counts
@@ -192,3 +198,4 @@ def test_random_histories_break_what_a_version_does_not_promise_and_nothing_else
         assert counts.keys() >= {"WeakIsr", "StrongIsr", "CommittedIsKept"}
     if version in PROMISING:
         assert not counts
+    record_property(Figure.HISTORIES, HISTORIES)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from ingest.shapes.server_values import broker_epochs, log_object
 from ingest.shapes.structs import named_values
 from ingest.shapes.templates import normalised_template
 from ingest.shapes.values import brokers
+from tests.figures import Figure
 from tests.fuzz.invariants import item
 
 _MESSAGE = 20_000
@@ -46,7 +48,7 @@ def _hostile(pattern: str) -> Iterator[str]:
         yield begin + part * (_MESSAGE // len(part)) + "\x01"
 
 
-def test_every_shape_is_tried_on_its_own_text_again_and_again() -> None:
+def test_every_shape_is_tried_on_its_own_text_again_and_again(record_property: Any) -> None:
     tried = 0
     with _within(60):
         for shape in SHAPES:
@@ -54,6 +56,7 @@ def test_every_shape_is_tried_on_its_own_text_again_and_again() -> None:
                 compile_pattern(shape.pattern).fields(message)
                 tried += 1
     assert tried > 3 * len(SHAPES)
+    record_property(Figure.HOSTILE, tried)
 
 
 def test_a_long_message_has_the_shape_that_a_short_one_has() -> None:
@@ -69,7 +72,7 @@ def test_a_long_message_has_the_shape_that_a_short_one_has() -> None:
 
 
 @pytest.mark.parametrize("part", _PARTS)
-def test_a_long_line_of_one_part_is_read_in_seconds(part: str) -> None:
+def test_a_long_line_of_one_part_is_read_in_seconds(part: str, record_property: Any) -> None:
     line = part * (_LINE // len(part))
     data = f"[2026-11-21 04:47:10,100] INFO {line} (kafka.server.KafkaServer)\n{line}\n".encode()
     work = item("server_log", data, layout="bracketed")
@@ -79,14 +82,16 @@ def test_a_long_line_of_one_part_is_read_in_seconds(part: str) -> None:
         kept = [one for one in found if isinstance(one, pa.RecordBatch)]
         list(rejected_batches(work, rejected))
     assert len(rejected) + sum(batch.num_rows for batch in kept) >= 1
+    record_property(Figure.HOSTILE, 1)
 
 
 @pytest.mark.parametrize("part", _PARTS)
-def test_a_value_of_one_part_is_read_in_seconds(part: str) -> None:
+def test_a_value_of_one_part_is_read_in_seconds(part: str, record_property: Any) -> None:
     text = part * (_LINE // 3 // len(part))
     with _within(10):
         for read in (named_values, log_object, broker_epochs, brokers, normalised_template):
             read(f"({text}")
+    record_property(Figure.HOSTILE, 1)
 
 
 def test_a_head_of_empty_lines_is_looked_through_in_seconds() -> None:

@@ -10,11 +10,13 @@ import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.findings.verdicts import Finding
+from tests.figures import Figure
 from tests.support.bends.checkpoint_files import BENDS, places
 from tests.support.budget import IS_HARD
 from tests.support.captures.packed import Unpacker, capture_names
@@ -84,7 +86,7 @@ def test_the_missing_the_corrupt_and_the_wiped_are_found_with_what_each_led_to(u
     assert found == {}
 
 
-def test_bent_files_are_found_and_named(unpacked: Unpacker) -> None:
+def test_bent_files_are_found_and_named(unpacked: Unpacker, record_property: Any) -> None:
     chance = random.Random(37)
     tried: Counter[str] = Counter()
     hit: Counter[str] = Counter()
@@ -108,3 +110,5 @@ def test_bent_files_are_found_and_named(unpacked: Unpacker) -> None:
         print(f"{kind:28} {hit[kind]}/{tried[kind]} = {hit[kind] / tried[kind]:.1%}")
         assert tried[kind] > 25 * BENT_PER_BROKER
         assert hit[kind] >= 0.95 * tried[kind], missed
+    record_property(Figure.PLANTED, tried.total())
+    record_property(Figure.FOUND, hit.total())

@@ -97,7 +97,14 @@ lint: env ## ruff, and mypy --strict
 	.cache/superset/bin/pip install --quiet --disable-pip-version-check apache-superset==6.0.0 pyhive==0.7.0 thrift==0.22.0 thrift-sasl==0.4.3 pure-sasl==0.6.2
 	@touch $@
 
-test-cluster: env .cache/airflow/made .cache/superset/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
+# And a server with S3's interface.
+.cache/moto/made: Makefile
+	rm -rf .cache/moto
+	$(BIN)/python -m venv .cache/moto
+	.cache/moto/bin/pip install --quiet --disable-pip-version-check "moto[server]==5.2.5"
+	@touch $@
+
+test-cluster: env .cache/airflow/made .cache/superset/made .cache/moto/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
 # No test takes longer than its timeout (15 minutes unless it says so), and no lane goes on after these seconds.

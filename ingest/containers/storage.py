@@ -1,7 +1,8 @@
 """Files, wherever they lie: the one module that knows file systems.
 
-A path is a local path or a URI that Arrow's file systems know (``hdfs://``, ``s3://``, ``gs://``,
-``file://``). Everything above this module handles *locations*: absolute local paths or URIs, as strings.
+A path is a local path or a URI that Arrow's file systems know (``hdfs://``, ``s3://``, ``gs://``, ``file://``);
+``s3a://`` is Hadoop's name for the second. Everything above this module handles *locations*: absolute local paths or
+URIs, as strings.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ class StorageError(Exception):
 
 
 def locate(path: str) -> str:
-    """The location of a path: a URI as it is (``file://`` becomes a path), a local path made absolute."""
+    """The location of a path: a URI as Arrow has it (``file://`` becomes a path), a local path made absolute."""
     scheme = _URI.match(path)
     if scheme is None:
         return os.path.abspath(path)
     if scheme.group(1).lower() == "file":
         return os.path.abspath(path[len("file://") :])
-    return path.rstrip("/")
+    return re.sub(r"^s3[an]://", "s3://", path.rstrip("/"), flags=re.IGNORECASE)
 
 
 def is_local(location: str) -> bool:

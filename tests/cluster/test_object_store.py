@@ -44,6 +44,12 @@ spark.hadoop.fs.s3a.connection.ssl.enabled false
 spark.hadoop.fs.s3a.access.key of-a-test
 spark.hadoop.fs.s3a.secret.key of-a-test
 """
+#: What Arrow reads logs by.
+_AWS: Final = {
+    "AWS_ACCESS_KEY_ID": "of-a-test",
+    "AWS_SECRET_ACCESS_KEY": "of-a-test",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 #: ``make``, ``put FOLDER PREFIX`` and ``get PREFIX FOLDER``, by Amazon's own client.
 _CLIENT: Final = """
 import sys
@@ -101,7 +107,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         server = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             wait_for("moto is there", lambda: "Running on" in (tmp_path / "moto.log").read_text())
-            store = Store(endpoint, os.environ | {"SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"})
+            store = Store(endpoint, os.environ | _AWS | {"AWS_ENDPOINT_URL": endpoint, "SPARK_CONF_DIR": str(conf)})
             store.client("make")
             yield store
         finally:

@@ -65,6 +65,7 @@ def test_paths_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         list_files(str(tmp_path / "nothing"))
     assert storage.locate("file:///a/b/../c") == "/a/c"
     assert storage.locate("hdfs://nn:8020/logs/") == "hdfs://nn:8020/logs"
+    assert {storage.locate(f"{name}://bucket/logs") for name in ("s3", "s3a", "S3n")} == {"s3://bucket/logs"}
 
 
 def test_names_that_are_no_utf8_are_listed_with_escapes_and_can_be_read(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ MOST_CHARACTERS: Final = 50_000
 MOST_RECORDS: Final = 50
 RECORD_CHARACTERS: Final = 2_000
 MOST_SECONDS: Final = 300
+_AGAIN_S: Final = 0.5
 _RECORDS: Final = """SELECT record_id, source_file, source_line, broker_id, substring(text, 1, :most) AS text
     FROM bronze.evidence_lines WHERE array_contains(:ids, record_id) ORDER BY record_id, source_file, source_line"""
 _RECORD_ID: Final = re.compile(r"[0-9a-f]{1,64}")
@@ -145,15 +146,15 @@ class LakeTools:
 
         with self._one_at_a_time:
             spark = self._session()
-            is_late = threading.Event()
+            has_ended, is_late = threading.Event(), threading.Event()
 
             def end() -> None:
-                is_late.set()
-                spark.sparkContext.cancelAllJobs()
+                while not has_ended.wait(_AGAIN_S if is_late.is_set() else MOST_SECONDS):
+                    is_late.set()
+                    spark.sparkContext.cancelAllJobs()  # again and again: the next of its jobs may not have begun yet
 
-            timer = threading.Timer(MOST_SECONDS, end)
-            timer.daemon = True
-            timer.start()
+            limit = threading.Thread(target=end, daemon=True)
+            limit.start()
             try:
                 yield spark
             except (PySparkException, Py4JJavaError) as error:
@@ -164,7 +165,8 @@ class LakeTools:
                     raise
                 raise UsageError(sentence) from error
             finally:
-                timer.cancel()
+                has_ended.set()
+                limit.join()
 
 
 TOOLS: Final[Sequence[Callable[..., str]]] = (

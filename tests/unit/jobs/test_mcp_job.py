@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from typing import Any
 
 import pytest
 from mcp.client import Client
+from pyspark.errors import PySparkException
 
+from jobs.assistants import tools
 from jobs.assistants.tools import TOOLS, LakeTools, _bounded, _json
+from jobs.command.job import UsageError
 from jobs.mcp_job import server_of
 
 
@@ -83,3 +88,38 @@ def test_no_character_of_a_log_is_more_than_text():
 def test_an_answer_without_a_bound_is_not_given(limit):
     with pytest.raises(Exception, match="give 1 to 500"):
         _bounded(None, limit)  # type: ignore[arg-type]
+
+
+def test_a_question_that_takes_too_long_is_ended_however_late_its_jobs_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Session:
+        """One job, which begins when all is planned."""
+
+        def __init__(self) -> None:
+            self.job: threading.Event | None = None
+            self.cancelled = 0
+
+        @property
+        def sparkContext(self) -> Session:
+            return self
+
+        def cancelAllJobs(self) -> None:
+            self.cancelled += 1
+            if self.job is not None:
+                self.job.set()
+
+    def planned_for_long() -> None:
+        with LakeTools(lambda: session, "lake")._asked():
+            while not session.cancelled:
+                time.sleep(0.01)
+            session.job = threading.Event()
+            assert session.job.wait(10)
+            raise PySparkException("cancelled")
+
+    session: Any = Session()
+    monkeypatch.setattr(tools, "MOST_SECONDS", 0.01)
+    monkeypatch.setattr(tools, "_AGAIN_S", 0.01)
+    with pytest.raises(UsageError, match="ended after"):
+        planned_for_long()
+    cancelled = session.cancelled
+    time.sleep(0.05)
+    assert session.cancelled == cancelled, "the next question is left alone"

@@ -107,10 +107,10 @@ lint: env ## ruff, and mypy --strict
 test-cluster: env .cache/airflow/made .cache/superset/made .cache/moto/made ## every scenario on real brokers: four versions with ZooKeeper, measured, and three without; some on seven more (over two hours)
 	$(PYTEST) tests/cluster -rs $(PYTEST_ARGS)
 
-# No test takes longer than its timeout (15 minutes unless it says so), and no lane goes on after these seconds.
+# No test takes longer than its timeout (15 minutes unless it says so), and no lane begins another after these seconds.
 test-hard: export HYPOTHESIS_PROFILE := hard
 test-hard: BOUND := --session-timeout=5400
-test-hard: env ## everything but clusters and benchmarks, with more kills, meetings, damage, losses and examples (an hour)
+test-hard: env ## everything but clusters and benchmarks, with more kills, meetings, damage, losses and examples (at most about 90 minutes)
 	@$(LANES)
 
 bends: env ## real captures bent and damaged in raw text: what is found of 46 kinds of faults, what 12,000 losses accuse (an hour)

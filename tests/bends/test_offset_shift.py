@@ -23,7 +23,7 @@ from tests.support.captures.packed import Unpacker, capture_names
 A_MINUTE_SLOW, THREE_SECONDS_SLOW, A_LITTLE_FAST, AN_HOUR_FAST = SHIFTS
 #: Each of which misleads where the clock is believed.
 SOME = [
-    ("failover-3.9.1", 3, A_MINUTE_SLOW),
+    ("lifecycle-3.9.1", 3, A_MINUTE_SLOW),
     ("failover-1.1.1", 1, THREE_SECONDS_SLOW),
     ("unclean-3.9.1-info", 1, A_LITTLE_FAST),
     ("failover-1.1.1", 3, AN_HOUR_FAST),

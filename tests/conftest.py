@@ -20,6 +20,8 @@ __all__ = ["unpacked"]
 TESTS = ROOT / "tests"
 #: Lakes that many tests read, each of which is made once in a process.
 SHARED = frozenset({"shared_lake", "two_runs"})
+#: Modules that run in the same process as those tests, so that the processes of ``make test`` take equally long.
+BESIDE_SHARED = frozenset({"test_planted_text.py", "test_redaction.py"})
 
 _EXAMPLES = DirectoryBasedExampleDatabase(ROOT / ".cache" / "hypothesis")
 # derandomize: the same commit gives the same verdict; "hard" looks further, with new examples every time.
@@ -37,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if (TESTS / "spark") in item.path.parents:
             item.add_marker(pytest.mark.spark)
-        if not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
+        if item.path.name in BESIDE_SHARED or not SHARED.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.shared)
 
 

@@ -42,7 +42,7 @@ _Result = TypeVar("_Result")
 #: Operations of Delta that change no row; one that brings back what was.
 UPKEEP: Final = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
 RESTORED: Final = "RESTORE"
-#: The schema of tables of which SQL is given an older version, as a view.
+#: The schema of the tables behind those names that are views: of files, or of an older version.
 _BEHIND: Final = "behind_views"
 
 

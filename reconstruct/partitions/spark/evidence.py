@@ -223,27 +223,21 @@ def _partitions_in_znodes(znodes: DataFrame) -> DataFrame:
 
 
 def _reassigned(znodes: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Of the znode of reassignments: the partitions that a write lists; and of those that any write before listed the
-    ones that it does not list any more, or that its deletion ends."""
+    """Of the znode of reassignments: the partitions that a write lists; and those that the write before it listed and
+    it does not, or that were listed when it was deleted. A controller writes the rest of its list again for each
+    partition that is done: only two writes at a time are held."""
     of_path = znodes.where(F.col("path") == REASSIGN_PARTITIONS_PATH)
     writes = of_path.where("change = 'deleted' OR change = 'written' AND data IS NOT NULL")
-    schema = "partitions array<struct<topic:string,partition:int>>"
-    listed = F.when(F.col("change") == "written", F.from_json("data", schema)["partitions"])
-    before = (
-        Window.partitionBy("cluster_id")
-        .orderBy("mzxid", F.col("change") == "deleted")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    ever = F.array_distinct(F.flatten(F.collect_list("listed").over(before)))
-    nothing = F.array().cast("array<struct<topic:string,partition:int>>")
-    with_both = writes.withColumn("listed", listed).withColumn(
-        "done", F.array_except(ever, F.coalesce("listed", nothing))
-    )
+    in_order = Window.partitionBy("cluster_id").orderBy("mzxid", F.col("change") == "deleted")
+    listing = "array<struct<topic:string,partition:int>>"
+    listed = F.when(F.col("change") == "written", F.from_json("data", f"partitions {listing}")["partitions"])
+    left = F.array_except(F.lag("listed").over(in_order), F.coalesce("listed", F.array().cast(listing)))
+    with_both = writes.withColumn("listed", listed).withColumn("left", left)
     under_way, done = (
         with_both.withColumn("one", F.explode(name)).withColumns(
             {"topic": F.col("one.topic"), "partition_id": F.col("one.partition")}
         )
-        for name in ("listed", "done")
+        for name in ("listed", "left")
     )
     return _in_znodes(under_way, kinds.ZNODE_REASSIGNMENT), _in_znodes(done, kinds.ZNODE_REASSIGNMENT_DONE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,6 +28,7 @@ from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD, history_rows
 from reconstruct.time.instants import to_micros
+from tests.support.lakes.rows import row_of
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
@@ -183,6 +185,36 @@ def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations:
 def test_brokers_that_changed_are_those_the_event_is_about(records: Any, incarnations: Any) -> None:
     (row,) = controller_events(records, incarnations).collect()
     assert row["broker_ids"] == [2, 3]
+
+
+def test_a_reassignment_is_done_when_the_next_write_lists_it_no_more(
+    spark: Any, records: Any, incarnations: Any
+) -> None:
+    """A controller writes the rest of its list for each partition that is done, and at last deletes the znode."""
+
+    def write(mzxid: int, *partitions: int, change: str = "written") -> dict[str, Any]:
+        listed = [{"topic": "t", "partition": partition, "replicas": [1, 2]} for partition in partitions]
+        data = json.dumps({"version": 1, "partitions": listed}) if change == "written" else None
+        own = {"path": "/admin/reassign_partitions", "data": data, "change": change, "mzxid": mzxid}
+        return row_of(ZNODE_CHANGES, own | {"cluster_id": "c", "changed_at": mzxid, "evidence": [f"z{mzxid}"]})
+
+    again = write(8, 0)
+    ends = [write(8, change="deleted"), write(9, change="deleted")]
+    writes = [write(5, 0, 1, 2), write(6, 1, 2), write(7, 2), *ends, again]
+    znodes = spark.createDataFrame([tuple(each.values()) for each in writes], ZNODE_CHANGES.struct)
+    none = spark.createDataFrame([], METADATA_CHANGES.struct)
+    events = state_change_events(records, incarnations)
+    replication = events.where("false").select("*", F.lit(None).cast("array<int>").alias("old_isr"))
+    evidence = partition_evidence(
+        events.where("false"), replication, controller_events(records, incarnations), znodes, none, incarnations
+    )
+    told: dict[str, list[tuple[int, int]]] = {}
+    for row in evidence.collect():
+        told.setdefault(row["kind"], []).append((row["partition_id"], row["offset"]))
+    assert {kind: sorted(of) for kind, of in told.items()} == {
+        "znode_reassignment": [(0, 5), (0, 8), (1, 5), (1, 6), (2, 5), (2, 6), (2, 7)],
+        "znode_reassignment_done": [(0, 6), (0, 8), (1, 7), (2, 8)],
+    }
 
 
 def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations: Any) -> None:

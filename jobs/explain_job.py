@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _OF_DECISION: Final = "--topic T --partition P --at TIME"
+_WHOLE_INCIDENT: Final = (
+    "an incident is told whole: leave out --broker, which is for --topic T --partition P; `report --broker ID` shows"
+    " the incidents of one broker"
+)
 _DATE_ONLY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _FRACTION: Final = re.compile(r"\.(\d{1,6})")
 _SECONDS: Final = re.compile(r"\d\d:\d\d:\d\d")
@@ -41,7 +45,8 @@ class IncidentParams:
 
 @dataclass(frozen=True)
 class Params:
-    """``at`` and ``until`` bound the instants that the time given may mean, UTC."""
+    """``at`` and ``until`` bound the instants that the time given may mean, UTC. ``broker_id``: only what changed that
+    broker's place, or that it refused."""
 
     lake: str
     topic: str
@@ -49,6 +54,7 @@ class Params:
     at: datetime
     until: datetime
     cluster_id: str | None = None
+    broker_id: int | None = None
 
     @classmethod
     def of(
@@ -61,6 +67,7 @@ class Params:
         *,
         until: str | None = None,
         named: str = "--at",
+        broker_id: int | None = None,
     ) -> Params:
         """Of a time as people write it (:func:`span_of`), the option ``named``; or of all from it and before
         ``until``."""
@@ -71,7 +78,7 @@ class Params:
             behind = span_of(until, "--to")[0]
         if first >= behind:
             raise UsageError("--to must be later than --from")
-        return cls(lake, topic, partition_id, first, behind, cluster_id)
+        return cls(lake, topic, partition_id, first, behind, cluster_id, broker_id)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--from", dest="begin", metavar="TIME", help="with --to: every decision from this time on")
     parser.add_argument("--to", dest="end", metavar="TIME", help="... and before this time, instead of --at")
+    parser.add_argument(
+        "--broker", type=int, metavar="ID", help="only what changed this broker's place, or what it refused"
+    )
     parser.add_argument("--cluster", metavar="ID", help="cluster, where several have that topic")
     parser.add_argument(
         "--incident", metavar="ID", help="instead of them: an incident_id, or its begin, of gold.incidents"
@@ -98,13 +108,18 @@ def to_params(options: argparse.Namespace, common: Common) -> Params | IncidentP
     if options.incident is not None:
         if len(missing) < len(of_decision) or end is not None:
             raise UsageError(f"give --incident ID, or {_OF_DECISION}")
+        if options.broker is not None:
+            raise UsageError(_WHOLE_INCIDENT)
         return IncidentParams(common.lake, options.incident)
     if missing:
-        raise UsageError(f"{', '.join(missing)} not given: give {_OF_DECISION}, or --incident ID")
+        alone = "; of a broker alone `report --broker ID` and `ask broker-lives` tell"
+        of_broker = "" if options.broker is None else alone
+        raise UsageError(f"{', '.join(missing)} not given: give {_OF_DECISION}, or --incident ID{of_broker}")
     if (begin is None) != (end is None) or (at is not None and begin is not None):
         raise UsageError("give --at TIME, or --from TIME and --to TIME")
-    of_partition = (common.lake, options.topic, options.partition)
-    return Params.of(*of_partition, at or begin, options.cluster, until=end, named="--from" if at is None else "--at")
+    named = "--from" if at is None else "--at"
+    where = (common.lake, options.topic, options.partition, at or begin, options.cluster)
+    return Params.of(*where, until=end, named=named, broker_id=options.broker)
 
 
 def span_of(text: str, option: str = "--at") -> tuple[datetime, datetime]:
@@ -147,8 +162,9 @@ def explained(spark: SparkSession, params: Params | IncidentParams) -> tuple[str
     from reconstruct.time.instants import to_micros
 
     span = Span(to_micros(params.at), to_micros(params.until))
+    question = Question(params.topic, params.partition_id, span, params.cluster_id, params.broker_id)
     try:
-        return printable(explain(lake, Question(params.topic, params.partition_id, span, params.cluster_id)), "\n"), ""
+        return printable(explain(lake, question), "\n"), ""
     except NothingKnown as error:
         return "", str(error)
 

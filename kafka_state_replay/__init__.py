@@ -88,12 +88,21 @@ class OpenLake:
         return rows_of(self.spark, found, bound)
 
     def explain(
-        self, topic: str, partition: int, at: str, cluster: str | None = None, *, until: str | None = None
+        self,
+        topic: str,
+        partition: int,
+        at: str,
+        cluster: str | None = None,
+        *,
+        until: str | None = None,
+        broker: int | None = None,
     ) -> str:
-        """Why the controller decided of a partition as it did at a time (ISO 8601): inputs, rule, result, findings."""
+        """Why the controller decided of a partition as it did at a time (ISO 8601): inputs, rule, result, findings; of
+        a broker only what changed its place."""
         from jobs import explain_job
 
-        return self._explained(explain_job.Params.of(self.path, topic, partition, at, cluster, until=until))
+        of_partition = (self.path, topic, partition, at, cluster)
+        return self._explained(explain_job.Params.of(*of_partition, until=until, broker_id=broker))
 
     def incident(self, incident_id: str) -> str:
         """An incident's events in order, each with the lines that show it; of its id the first four digits will do."""

@@ -86,11 +86,13 @@ class LakeTools:
         the first four digits of one, or more, will do."""
         return self._explained(explain_job.IncidentParams(self._lake, incident_id))
 
-    def explain(self, topic: str, partition: int, at: str, cluster: str | None = None) -> str:
+    def explain(
+        self, topic: str, partition: int, at: str, cluster: str | None = None, broker: int | None = None
+    ) -> str:
         """Explains what the controller decided of a partition at an instant: its inputs, Kafka's rule step by step,
-        what came of it, and the findings there. The time is ISO 8601, UTC where it names no offset; one without
-        seconds is the whole minute."""
-        return self._explained(explain_job.Params.of(self._lake, topic, partition, at, cluster))
+        what came of it, and the findings there; of a broker only what changed its place. The time is ISO 8601, UTC
+        where it names no offset; one without seconds is the whole minute."""
+        return self._explained(explain_job.Params.of(self._lake, topic, partition, at, cluster, broker_id=broker))
 
     def list_tables(self) -> str:
         """Names the tables and views of the lake, with what one row of each is."""

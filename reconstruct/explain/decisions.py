@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -49,12 +50,24 @@ def decisions(case: Case, findings: Sequence[Finding]) -> Iterator[Chapter]:
         election = election if election is not None and election.at == state.start else None
         record = record_of(case, state)
         if record is not None:
-            yield recorded(case, record, election, before, state, findings)
+            chapter = recorded(case, record, election, before, state, findings)
         elif election is not None:
-            yield _election(case, election, before, state, findings)
+            chapter = _election(case, election, before, state, findings)
         else:
-            yield _change(case, before, state, following, findings)
+            chapter = _change(case, before, state, following, findings)
+        yield replace(chapter, brokers=_changed_for(before.value if before else None, state.value))
         before = state
+
+
+def _changed_for(old: LeaderAndIsrState | None, new: LeaderAndIsrState) -> frozenset[int]:
+    """The brokers that lead, are in the ISR or are eligible in one of the two states alone, and whoever leads by a new
+    leader epoch."""
+    led_before = None if old is None else old.leader
+    raised = old is None or old.leader_epoch != new.leader_epoch
+    leaders = {led_before, new.leader} if raised else set()
+    isr = set(old.isr if old else ()) ^ set(new.isr)
+    elr = set(old.elr or () if old else ()) ^ set(new.elr or ())
+    return frozenset({one for one in leaders if one is not None and one != NO_LEADER} | isr | elr)
 
 
 def _election(

@@ -36,20 +36,24 @@ def explanation(
     of_no_partition: Sequence[Evidence] = (),
     described: Chapter | None = None,
     findings: Sequence[Finding] | None = None,
+    broker_id: int | None = None,
 ) -> str:
-    """What was decided, or refused, in the span; where that is nothing, the last before it.
+    """What was decided, or refused, in the span; where that is nothing, the last before it. Of a broker alone: what
+    changed its place, and what it refused.
 
     ``of_no_partition`` holds requests that brokers ignored as a whole, which name no partition; ``described`` is what
     brokers answered a client about it, the last chapter. ``findings`` are all of the partition, those of the rules on
     offsets and requests too; without them those of the history are taken.
     """
-    chapters = sorted(
+    every = sorted(
         [
             *decisions(history, history.verdicts.findings if findings is None else findings),
             *refusals(history, of_no_partition),
         ],
         key=lambda chapter: chapter.at,
     )
+    chapters = [chapter for chapter in every if chapter.concerns(broker_id)]
+    others = sum(span.start <= one.at < span.end and not one.concerns(broker_id) for one in every)
     chosen = [chapter for chapter in chapters if span.start <= chapter.at < span.end]
     before = [chapter for chapter in chapters if chapter.at < span.start]
     after = [chapter for chapter in chapters if chapter.at >= span.end]
@@ -64,8 +68,15 @@ def explanation(
         heading,
         [*_in_force(history, span), *notes],
         [*chosen[:_MOST_DECISIONS], *([described] if described is not None else [])],
-        [*_left_out(chosen), *_neighbours(before, after)],
+        [*_left_out(chosen), *_of_others(others, broker_id), *_neighbours(before, after)],
     )
+
+
+def holders(history: Case) -> list[int]:
+    """The brokers that have, or had, a replica, as far as any assignment, leader or ISR shows."""
+    assigned = {replica for one in history.assignments for replica in one.value.replicas}
+    decided = {replica for one in history.decided for replica in (*one.value.isr, one.value.leader)}
+    return sorted((assigned | decided) - {NO_LEADER})
 
 
 def description_only(heading: str, described: Chapter) -> str:
@@ -101,6 +112,12 @@ def _awaited(state: LeaderAndIsrState) -> list[str]:
 def _left_out(chosen: Sequence[Chapter]) -> list[str]:
     more = len(chosen) - _MOST_DECISIONS
     return [f"{more} more in that time: ask for a shorter one."] if more > 0 else []
+
+
+def _of_others(others: int, broker_id: int | None) -> list[str]:
+    if not others:
+        return []
+    return [f"{others} more in that time changed nothing of broker {broker_id}: without --broker they are told, too."]
 
 
 def _neighbours(before: Sequence[Chapter], after: Sequence[Chapter]) -> list[str]:

@@ -63,6 +63,7 @@ def _ignored(case: Case, fact: Evidence) -> Chapter:
             section("What the rules give", _judgement(case, fact)),
             section("Who was controller", _tenures(case, fact) if by_controller else ()),
         ),
+        None if fact.broker_id is None else frozenset({fact.broker_id}),
     )
 
 
@@ -114,6 +115,7 @@ def _refused_transition(fact: Evidence) -> Chapter:
             section("Why, in the controller's words", [fact.cause] if fact.cause else ["no cause is logged"]),
             section("What the rules give", ["A refused transition changes nothing: the state stays what it was."]),
         ),
+        None if fact.replica_id is None else frozenset({fact.replica_id}),
     )
 
 
@@ -144,6 +146,7 @@ def _ineligible(case: Case, fact: Evidence) -> Chapter:
             section("What the rules give", _deletion_rules(case)),
             section("What came of it", _afterwards(case, fact)),
         ),
+        frozenset({fact.replica_id}),
     )
 
 

@@ -22,11 +22,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One decision, or refusal: what happened, and its sections in the order to read them. ``at`` in µs."""
+    """One decision, or refusal: what happened, and its sections in the order to read them. ``at`` in µs; ``brokers``:
+    those whose place it changed, or that it was refused; None where it is about all of them."""
 
     at: int
     title: str
     sections: tuple[Section, ...]
+    brokers: frozenset[int] | None = None
+
+    def concerns(self, broker_id: int | None) -> bool:
+        """Whether it is about that broker; None: about any."""
+        return broker_id is None or self.brokers is None or broker_id in self.brokers
 
 
 def section(title: str, lines: Iterable[str]) -> Section:

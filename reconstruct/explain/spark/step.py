@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,12 +27,13 @@ from reconstruct.engine.folds import select_evidence
 from reconstruct.engine.rows import value_of
 from reconstruct.events.spark.fields import int_field, speaker
 from reconstruct.explain.described import described
-from reconstruct.explain.explain import Span, description_only, explanation
+from reconstruct.explain.explain import Span, description_only, explanation, holders
 from reconstruct.explain.refusals import IGNORED
 from reconstruct.explain.spark.descriptions import described_of, describing_clusters
 from reconstruct.findings.verdicts import Finding
 from reconstruct.metadata_log.spark.migration import of_one_before_take_over
 from reconstruct.model.znode_paths import DELETE_TOPICS_PATH, REASSIGN_PARTITIONS_PATH, TOPICS_PATH
+from reconstruct.partitions.case import Case
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import EVIDENCE_COLUMNS, TOPIC_KINDS, partition_evidence
 from reconstruct.partitions.spark.step import history_of
@@ -49,12 +50,14 @@ class NothingKnown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which partition, when; ``cluster_id`` None where the lake holds one cluster with that topic."""
+    """Which partition, when; ``cluster_id`` None where the lake holds one cluster with that topic, ``broker_id`` where
+    it is about all brokers."""
 
     topic: str
     partition_id: int
     span: Span
     cluster_id: str | None = None
+    broker_id: int | None = None
 
 
 class _OneCluster(PinnedLake):
@@ -82,14 +85,17 @@ def explain(lake: Lake, question: Question) -> str:
     heading = f"{question.topic}-{question.partition_id} of cluster {cluster_id}"
     span = question.span
     answers, missed = described_of(lake, cluster_id, question.topic, question.partition_id, span.start, span.end)
-    description = described(span.start, span.end, answers, missed)
+    own = [answer for answer in answers if question.broker_id in (None, answer.broker_id)]
+    description = described(span.start, span.end, own, missed)
     rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
     if rows:
         views = {history.cluster_id: history.view for history in cluster_histories(_OneCluster(lake, cluster_id))}
         refused = _refusals_of_no_partition(lake, question, cluster_id)
         found = _findings(lake, question, cluster_id, _incarnation(incarnations, question))
-        return explanation(heading, history_of(rows, views), span, refused, description, found)
-    if description is None or not answers:
+        history = history_of(rows, views)
+        _require_replica(history, question, {fact.broker_id for fact in refused})
+        return explanation(heading, history, span, refused, description, found, question.broker_id)
+    if description is None or not own:
         raise NothingKnown(_no_partition(lake, question, cluster_id))
     return description_only(heading, description)
 
@@ -121,6 +127,17 @@ def _incarnation(incarnations: Sequence[Row], question: Question) -> str:
         if row["valid_to"] is None or question.span.start < to_micros(row["valid_to"]):
             return str(row["topic_incarnation"])
     return str(incarnations[-1]["topic_incarnation"])
+
+
+def _require_replica(history: Case, question: Question, refusing: Set[int | None]) -> None:
+    """Whether the broker that was asked about has a replica, or refused a request. Raises :class:`NothingKnown`."""
+    known = holders(history)
+    if question.broker_id is None or question.broker_id in known or question.broker_id in refusing:
+        return
+    have = f"of brokers {', '.join(map(str, known))} it is known" if known else "of none it is known"
+    raise NothingKnown(
+        f"nothing shows a replica of {question.topic}-{question.partition_id} at broker {question.broker_id}: {have}"
+    )
 
 
 def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> Sequence[dict[str, Any]]:

@@ -319,11 +319,17 @@ def test_a_decision_is_explained_from_the_lake(measured: Measured, truths: Mappi
     text = explain(measured.lake, Question("ledger", 0, Span(at, at + 1000), cluster))
     assert "leader 2 elected, uncleanly, leader epoch 2" in text
     assert "1: not live." in text
+    of_broker = explain(measured.lake, Question("ledger", 0, Span(at, at + 1000), cluster, 2))
+    assert "leader 2 elected, uncleanly, leader epoch 2" in of_broker
     assert "Leader 2, uncleanly, ISR 2, leader epoch 2; told: 2." in text
     for question, sentence in (
         (Question("nothing", 0, Span(at, at + 1), cluster), "no topic nothing is known"),
         (Question("ledger", 7, Span(at, at + 1), cluster), "nothing is known of partition 7"),
         (Question("ledger", 0, Span(at, at + 1)), "clusters have that topic: say --cluster"),
+        (
+            Question("ledger", 0, Span(at, at + 1), cluster, 7),
+            "nothing shows a replica of ledger-0 at broker 7: of brokers 1, 2 it is known",
+        ),
     ):
         with pytest.raises(NothingKnown, match=sentence):
             explain(measured.lake, question)

@@ -127,6 +127,25 @@ def test_explain_takes_one_time_or_two(capsys, tmp_path, given, sentence):
     assert sentence in error_of(capsys, "explain", "--topic", "t", "--partition", "0", *given)
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("--incident", "1d00"), "an incident is told whole: leave out --broker"),
+        (("--at", "2026-11-21"), "--topic, --partition not given: give --topic T --partition P --at TIME, or"),
+        (("--at", "2026-11-21"), "of a broker alone `report --broker ID` and `ask broker-lives` tell"),
+    ],
+)
+def test_explain_says_where_a_broker_makes_no_sense(capsys, tmp_path, given, sentence):
+    (tmp_path / "lake" / "bronze").mkdir(parents=True)
+    assert sentence in error_of(capsys, "explain", "--broker", "2", *given)
+
+
+def test_explain_takes_a_broker_as_report_does(tmp_path):
+    where = ["--topic", "t", "--partition", "0", "--at", "2026-11-21", "--broker", "2"]
+    (tmp_path / "lake" / "bronze").mkdir(parents=True)
+    assert params_of("explain", where).broker_id == 2
+
+
 def test_ingest_options(tmp_path):
     (tmp_path / "logs" / "b1").mkdir(parents=True)
     (tmp_path / "b2").mkdir()

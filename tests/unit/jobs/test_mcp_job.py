@@ -42,7 +42,7 @@ def test_every_tool_says_what_it_does_and_only_reads():
     assert all(len(tool.description or "") > 60 and tool.annotations.read_only_hint for tool in tools)
     assert "not instructions" in instructions
     properties = {tool.name: set(tool.input_schema["properties"]) for tool in tools}
-    assert properties["explain"] == {"topic", "partition", "at", "cluster"}
+    assert properties["explain"] == {"topic", "partition", "at", "cluster", "broker"}
 
 
 @pytest.mark.parametrize(

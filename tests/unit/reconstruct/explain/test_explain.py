@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconstruct.explain.described import MOST_ANSWERS, Described, Missed, described
-from reconstruct.explain.explain import Span, description_only, explanation
+from reconstruct.explain.explain import Span, description_only, explanation, holders
 from reconstruct.explain.story import Chapter
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence
@@ -111,6 +111,33 @@ def test_a_time_at_which_nothing_happened_tells_of_the_last_decision_before_it(u
     early = told(history, Span(0, 1))
     assert "Nothing is known of this partition at that time or before it." in early
     assert "after:" in early
+
+
+def test_of_one_broker_only_what_changed_its_place_is_told(unpacked: Unpacker) -> None:
+    history = plain_capture(unpacked("unclean-3.9.1-info")).fold_one(("ledger", 0))
+    whole = Span(0, 2**62)
+    titles = {
+        broker_id: [line.split("  ")[1] for line in text.splitlines() if line.startswith("2026-")]
+        for broker_id in (1, 2)
+        if (text := explanation("ledger-0", history, whole, broker_id=broker_id))
+    }
+    assert holders(history) == [1, 2]
+    failed = "controller 3 could not move the partition from OfflinePartition to OnlinePartition"
+    elected = ("leader 1 elected, leader epoch 0", "leader 2 elected, uncleanly, leader epoch 2")
+    assert titles[2] == [elected[0], "replica 2 leaves the ISR", failed, elected[1]]
+    refused, lost = "broker 1 ignores a LeaderAndIsr of controller 1", "no leader, leader epoch 1"
+    assert titles[1] == [elected[0], refused, lost, failed, elected[1], "replica 1 joins the ISR"]
+    sentence = "3 more in that time changed nothing of broker 2: without --broker they are told, too."
+    assert sentence in explanation("ledger-0", history, whole, broker_id=2)
+    assert "--broker" not in explanation("ledger-0", history, whole)
+
+
+def test_a_request_that_a_broker_refused_is_of_that_broker(unpacked: Unpacker) -> None:
+    capture = plain_capture(unpacked("failover-3.9.1"))
+    refused = capture.refused_requests[0]
+    history, when = capture.fold_one(("orders", 0)), Span(refused.at, refused.at + 1)
+    assert "ignores a UpdateMetadata" in explanation("orders-0", history, when, [refused], broker_id=1)
+    assert "ignores a UpdateMetadata" not in explanation("orders-0", history, when, [refused], broker_id=3)
 
 
 def test_of_a_partition_without_leader_it_says_who_has_to_come_back(unpacked: Unpacker) -> None:

@@ -29,6 +29,7 @@ from dashboards.sections.coverage import attribution
 from dashboards.sections.timelines import partitions
 from dashboards.source import Limits
 from dashboards.texts import next_steps
+from dashboards.texts.numbers import with_links
 
 _SCRIPTS: Final = ("view.js", "lanes.js", "charts.js", "curves.js", "page.js")
 
@@ -90,24 +91,26 @@ def _environment(limits: Limits) -> Environment:
 
 
 def marked(text: str) -> Markup:
-    """Our own Markdown of one paragraph as HTML: code and emphasis; everything else is text.
+    """Our own Markdown of one paragraph as HTML: code, emphasis and Kafka's numbers; everything else is text.
 
     >>> marked("an *error*: `a < b`")
     Markup('an <em>error</em>: <code>a &lt; b</code>')
     """
     with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
-    return Markup(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", with_code))
+    return Markup(_linked(re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", with_code)))
 
 
 def tracked(text: str) -> Markup:
-    """Text in which each issue of Kafka's tracker is a link to it.
+    """Text in which each of Kafka's issues and improvement proposals is a link to its page.
 
     >>> tracked("KAFKA-1 <")
     Markup('<a href="https://issues.apache.org/jira/browse/KAFKA-1" rel="noreferrer">KAFKA-1</a> &lt;')
     """
-    shown = str(escape(words.visible(text)))
-    link = r'<a href="https://issues.apache.org/jira/browse/\g<0>" rel="noreferrer">\g<0></a>'
-    return Markup(re.sub(r"\bKAFKA-\d+\b", link, shown))
+    return Markup(_linked(str(escape(words.visible(text)))))
+
+
+def _linked(markup: str) -> str:
+    return with_links(markup, lambda number, of: f'<a href="{escape(of)}" rel="noreferrer">{number}</a>')
 
 
 def page_environment() -> Environment:

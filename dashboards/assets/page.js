@@ -217,6 +217,7 @@ function start() {
     chart.axis.paint();
     return chart;
   });
+  charts.forEach((chart) => $$("button[data-saves]", chart.section).forEach((button) => button.addEventListener("click", () => saveFindings(chart, button.dataset.saves))));
   $$("button[data-copies]").forEach((button) => button.addEventListener("click", () => copyTable(button)));
   $$("[data-local]").forEach((place) => {
     const at = new Date(Number(place.dataset.local));
@@ -232,6 +233,37 @@ function start() {
   addEventListener("beforeprint", () => charts.forEach((chart) => chart.paintAll()));
   addEventListener("afterprint", repaint);
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+/** A finding with the names and values of the columns of `ask findings`. */
+function findingRow(chart, node, cluster_id) {
+  const of = chart.data.findings[Number(node.id.split("-")[2])], at = Math.round((chart.base + of.at_ms) * 1000);
+  const text = (name) => $(`[data-field=${name}]`, node)?.textContent ?? null;
+  return { cluster_id, severity: of.severity, harm: of.harm, rule_id: of.rule_id, divergence_type: of.divergence_type,
+    detected_at: new Date(Math.floor(at / 1000)).toISOString().replace("Z", `${pad(at % 1000, 3)}Z`),
+    topic: of.topic, partition_id: of.partition_id, broker_id: of.broker_id, replica_id: of.replica_id,
+    explanation: text("explanation"), expected: text("expected"), observed: text("observed"), alternatives: of.alternatives,
+    known_issue: text("known_issue"), inferred_from: of.inferred_from, evidence: $$("[data-record]", node).map((record) => record.dataset.record) };
+}
+
+/** A field of CSV. Text that a spreadsheet would run has a quote before it, as jobs/sql/output.py writes it. */
+function csvField(value) {
+  if (value === null || typeof value === "number") return String(value ?? "");
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const runs = /^(\s*[=+\-@|\uff1d\uff0b\uff0d\uff20]|[\t\r\n])/.test(text) && !/^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text);
+  const safe = runs ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Saves the findings that are listed as a file, without asking any server. */
+function saveFindings(chart, format) {
+  const name = $("h2", chart.section).textContent.replace(/^Cluster /, "");
+  const rows = $$(".finding", chart.section).filter((node) => !node.hidden).map((node) => findingRow(chart, node, name));
+  const lines = rows.map((row) => Object.values(row).map(csvField).join(","));
+  const text = format === "csv" ? [Object.keys(rows[0] ?? {}).join(","), ...lines, ""].join("\n") : `${JSON.stringify(rows, null, 1)}\n`;
+  const address = URL.createObjectURL(new Blob([text], { type: format === "csv" ? "text/csv" : "application/json" }));
+  el("a", { href: address, download: `findings-${chart.number + 1}.${format}` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
 
 /** Copies a table as lines with tabs, without the columns that say where on this machine it comes from. */

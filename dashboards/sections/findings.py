@@ -124,16 +124,21 @@ class Findings:
 
 @dataclass(frozen=True)
 class FindingInTimeline:
-    """A finding as a sign on the lane of its partition."""
+    """A finding as a sign on the lane of its partition, and what the page saves of it beside its texts."""
 
     at_ms: float
     severity: str
+    harm: str | None
     proves_harm: bool
     rule_id: str
     divergence_type: str
     topic: str | None
     topic_incarnation: str | None
     partition_id: int | None
+    broker_id: int | None
+    replica_id: int | None
+    alternatives: tuple[str, ...]
+    inferred_from: str | None
 
 
 def gather(source: Source) -> Mapping[str, Findings]:

@@ -14,6 +14,7 @@ from dashboards.section import Cluster
 from dashboards.sections import findings, incidents
 from dashboards.sections.coverage import limits
 from dashboards.texts import next_steps
+from dashboards.texts.numbers import with_links
 
 #: By kind of event, what the evidence leaves to ask of people and of other systems.
 _QUESTIONS: Final = (
@@ -36,6 +37,7 @@ def postmortem(data: ReportData, title: str) -> str:
     environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "md": words.markdown,
+        "tracked": lambda text: with_links(words.markdown(text), lambda number, of: f"[{number}]({of})"),
         "instant": words.instant,
         "duration": words.duration,
         "named": words.named,

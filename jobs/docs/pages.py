@@ -12,6 +12,7 @@ from typing import Any, Final
 import jinja2
 
 from dashboards.questions.question import PARAMETERS, questions
+from dashboards.texts.numbers import with_markdown_links
 from dashboards.views import VIEWS
 from ingest.lake.tables import SCHEMAS, TABLES
 from ingest.lake.tables.bronze.kinds import SourceKind
@@ -127,7 +128,7 @@ def page(name: str) -> str:
         views=VIEWS.values(),
         parameters=PARAMETERS,
     )
-    return written.rstrip("\n") + "\n"
+    return with_markdown_links(written.rstrip("\n") + "\n", "glossary.md")
 
 
 def sections() -> dict[tuple[str, tuple[str, ...]], str]:

@@ -134,6 +134,10 @@ class Browser:
         page.wait_for("document.readyState === 'complete'")
         return page
 
+    def saves_to(self, folder: Path) -> None:
+        """What pages save from now on lies in that folder."""
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
     def _read(self, end: float, method: str) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             if not select.select([self._in], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -172,6 +176,18 @@ class Page:
     def settle(self) -> None:
         """Wait until two frames were drawn."""
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def saved(self, button: str, path: Path) -> str:
+        """The text of the file that a press on the button saves, which is taken away."""
+        self.value(f"document.querySelector({json.dumps(button)}).click()")
+        end = time.monotonic() + DEADLINE_S
+        while not path.exists():
+            if time.monotonic() > end:
+                raise TimeoutError(f"{path.name} was not saved within {DEADLINE_S:.0f} s")
+            time.sleep(0.05)
+        text = path.read_text(encoding="utf-8")
+        path.unlink()
+        return text
 
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dashboards.texts.numbers import with_markdown_links
 from ingest.containers.storage import list_files
 from ingest.files.attribution import attribute
 from ingest.files.inspection import inspect
@@ -288,3 +289,10 @@ def test_each_improvement_proposal_that_a_page_names_has_its_link():
     listed = set(re.findall(r"^\| \[(KIP-\d+)\]\(", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE))
     named = {name for page in PAGES for name in re.findall(r"KIP-\d+", page.read_text("utf-8"))}
     assert named == listed
+
+
+@for_each(page=[page for page in PAGES if page.name not in ("CHANGELOG.md", "glossary.md")])
+def test_each_number_of_an_issue_or_proposal_is_a_link(page: Path) -> None:
+    text = page.read_text("utf-8")
+    glossary = "../" * (len(page.relative_to(ROOT).parts) - 2) + "glossary.md"
+    assert [line for line in text.splitlines() if line not in with_markdown_links(text, glossary).splitlines()] == []

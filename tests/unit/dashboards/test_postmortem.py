@@ -60,6 +60,11 @@ def test_a_cluster_without_harm_has_no_table():
     assert "| began |" not in page
 
 
+def test_what_a_finding_is_known_as_is_a_link():
+    page = drawn(incident(DIED), findings=with_finding("x", harm="records_lost", known_issue="KAFKA-7128"))
+    assert "Known as [KAFKA-7128](https://issues.apache.org/jira/browse/KAFKA-7128)." in page
+
+
 def test_text_of_logs_is_text():
     hostile = [f"{text}\n# head" for text in HOSTILE]
     for text in hostile:

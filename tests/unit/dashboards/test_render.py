@@ -14,7 +14,7 @@ import pytest
 from dashboards.gather import ReportData
 from dashboards.payload import Packing, script_json
 from dashboards.records import Record
-from dashboards.render import render, tracked
+from dashboards.render import marked, render, tracked
 from dashboards.report import summary_lines
 from dashboards.section import Cluster, Span
 from dashboards.sections.checks import BrokenCheck, Checks
@@ -25,6 +25,7 @@ from dashboards.sections.coverage.unrecognised import UnrecognisedTemplate
 from dashboards.sections.findings import Finding, FindingCount, Findings, RuleVerdicts
 from dashboards.sections.timelines.partitions import Lane
 from dashboards.source import FileTotals
+from dashboards.texts.numbers import address
 from tests.support.lakes.incident import HOSTILE
 
 PLACE = {"topic": "ledger", "topic_incarnation": "7", "partition_id": 0}
@@ -304,3 +305,16 @@ def test_an_issue_of_kafka_s_tracker_is_a_link_and_what_is_beside_it_is_text():
     link = '<a href="https://issues.apache.org/jira/browse/KAFKA-3410" rel="noreferrer">KAFKA-3410</a>'
     assert str(tracked("KAFKA-3410; <b>")) == f"{link}; &lt;b&gt;"
     assert str(tracked("KAFKA-x\x1b")) == "KAFKA-x\\x1b"
+
+
+def test_a_finding_s_texts_link_kafka_s_issues_and_proposals():
+    text = "up to 2.0 (KIP-279), see KAFKA-7128 and KIP-9999"
+    page = render(data(cluster(findings=with_finding("R36", explanation=text))), "t")
+    said = page.split('data-field="explanation">')[1].split("</span>")[0]
+    assert re.findall(r'<a href="([^"]+)" rel="noreferrer">([^<]+)</a>', said) == [
+        (address("KIP-279"), "KIP-279"),
+        ("https://issues.apache.org/jira/browse/KAFKA-7128", "KAFKA-7128"),
+    ]
+    assert "KIP-279%3A+Fix+log+divergence" in said
+    assert said.endswith("and KIP-9999")
+    assert str(marked("*error* (KIP-101)")).startswith('<em>error</em> (<a href="')

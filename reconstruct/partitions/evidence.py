@@ -75,6 +75,9 @@ class Evidence:
     logged_at: int | None = None
     log_end_offset: int | None = None
     out_of_sync: str | None = None
+    #: of a reassignment that is asked for in its znode: how long snapshots, from the first to the last, show that znode
+    #: and the newest known write of the topic's, µs by the clock of who read them.
+    stood_us: int | None = None
     #: of a line that ignores a request: what the broker held itself.
     known_controller_epoch: int | None = None
     known_leader_epoch: int | None = None

@@ -121,9 +121,16 @@ ZNODE_CHANGES: Final = TableSpec(
         ),
         required("changed_at", "timestamp", "Instant of the write; for a deletion the earliest it can have been."),
         required("changed_at_upper", "timestamp", "Latest it can have been; equal to changed_at for a write."),
+        col(
+            "first_shown_at",
+            "timestamp",
+            "Begin of the first round, read over the wire, that shows this write, by the clock of who read, UTC; NULL"
+            " for a deletion, and where none shows it.",
+        ),
+        col("last_shown_at", "timestamp", "Begin of the last such round: the znode was still so then."),
         *PROVENANCE,
     ),
-    version=2,
+    version=3,
 )
 
 METADATA_CHANGES: Final = TableSpec(

@@ -23,11 +23,13 @@ def znode_changes(snapshots: DataFrame, transactions: DataFrame, logged: DataFra
     """``bronze.znode_snapshots`` and ``bronze.znode_transactions`` as ``silver.znode_changes``. ``logged`` are their
     :func:`~reconstruct.events.spark.znode_transactions.logged_changes`, which are read several times."""
     logged = logged.withColumns({"changed_at_upper": F.col("changed_at"), "evidence": F.array("record_id")})
-    shown = _writes(snapshots).join(
-        logged.where("change = 'written'").select("cluster_id", "path", "mzxid"),
-        ["cluster_id", "path", "mzxid"],
-        "left_anti",
+    write, rounds = ["cluster_id", "path", "mzxid"], ("first_shown_at", "last_shown_at")
+    writes = _writes(snapshots)
+    shown = writes.join(logged.where("change = 'written'").select(*write), write, "left_anti")
+    seen = writes.groupBy(*write, F.lit("written").alias("change")).agg(
+        F.min("first_shown_at").alias(rounds[0]), F.max("last_shown_at").alias(rounds[1])
     )
+    logged = logged.join(seen, [*write, "change"], "left")
     gone = _deletions(snapshots).join(logged.where("change = 'deleted'").select(*_ZNODE), list(_ZNODE), "left_anti")
     changes = logged.unionByName(shown, allowMissingColumns=True).unionByName(gone, allowMissingColumns=True)
     return (
@@ -69,9 +71,14 @@ def _writes(snapshots: DataFrame) -> DataFrame:
         F.struct("data", "version", "ephemeral_owner", "ctime", "mtime", "record_id"),
         F.struct("captured_at", "record_id"),
     )
+    over_the_wire = F.when(F.col("snapshot_zxid").isNull(), F.col("captured_at"))
     return (
         known.groupBy(*_ZNODE, "mzxid")
-        .agg(first.alias("row"))
+        .agg(
+            first.alias("row"),
+            F.min(over_the_wire).alias("first_shown_at"),
+            F.max(over_the_wire).alias("last_shown_at"),
+        )
         .select(
             *_ZNODE,
             "mzxid",
@@ -84,6 +91,8 @@ def _writes(snapshots: DataFrame) -> DataFrame:
             F.col("row.mtime").alias("changed_at_upper"),
             F.col("mzxid").alias("zxid"),
             F.array("row.record_id").alias("evidence"),
+            "first_shown_at",
+            "last_shown_at",
         )
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ingest.shapes.event_types import EventType
+from reconstruct.cluster.view import Tenure
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.known_issues import known_issue
 from reconstruct.findings.verdicts import Divergence, Verdicts
@@ -35,41 +36,68 @@ _NAMES_REPLICAS: Final = (
 
 #: A controller acts on a request to reassign within seconds.
 _BEGUN_WITHIN_US: Final = 300_000_000
+#: Lines of controller.log with which one begins: up to 2.3, and since.
+_BEGINS: Final = (EventType.REASSIGNMENT_STARTED, EventType.REASSIGNMENT_ASSIGNMENT_UPDATED)
 
 
 def judge_reassignments_begun(case: Case, verdicts: Verdicts) -> None:
-    """R16: what stands in /admin/reassign_partitions is begun by the controller that holds on (since 2.4)."""
+    """R16: what stands in /admin/reassign_partitions is begun by the controller that holds on (since 2.4).
+
+    Before anything else a controller then writes the topic's znode, with the replicas that come and go, and takes the
+    partition out of the request only when it is done (KafkaController.updateCurrentReassignment). So it has not begun
+    where snapshots, read so far apart, show the request and the topic's znode without it. That a line is missing
+    proves nothing; but a log must tell that this controller's broker went on, by another clock than the snapshots'.
+    """
     asked = [fact for fact in case.facts if fact.kind == ZNODE_REASSIGNMENT and fact.replicas is not None]
     if not asked or case.cluster.version.may_be_before(REASSIGNMENT_IN_TOPIC_ZNODE_SINCE):
         return
     last = asked[-1]
     until = last.at + _BEGUN_WITHIN_US
-    tenure = case.cluster.tenure_at(until)
-    is_over = any(fact.kind == ZNODE_REASSIGNMENT_DONE and fact.at >= last.at for fact in case.facts)
-    is_begun = any(
-        a.value.replicas == last.replicas or a.value.adding or a.value.removing
-        for a in case.assignments
-        if a.end is None or a.end > last.at
+    later = [fact for fact in case.facts if fact.at >= last.at]
+    is_over = any(fact.kind == ZNODE_REASSIGNMENT_DONE for fact in later)
+    # by ZooKeeper's transactions, and by the times of all else that tells of the assignment
+    newest = max((fact for fact in case.facts if fact.kind == ZNODE_ASSIGNMENT), key=lambda f: f.offset, default=None)
+    told = [a.value for a in case.assignments if a.end is None or a.end > last.at]
+    if newest is not None:
+        told.append(Assignment(newest.replicas or (), newest.adding_replicas, newest.removing_replicas))
+    is_begun = any(fact.kind in _BEGINS for fact in later) or any(
+        assignment.replicas == last.replicas or assignment.adding or assignment.removing for assignment in told
     )
     if is_over or is_begun:
         verdicts.kept("R16")
-    elif tenure is None or tenure.start > last.at or case.facts[-1].at < until or case.deleted_at is not None:
+        return
+    tenure = None if newest is None else _controller_that_held_on(case, last, until)
+    if tenure is None:
         verdicts.unjudged("R16")
-    else:
-        verdicts.broken(
-            Divergence(
-                DivergenceType.REASSIGNMENT_NOT_BEGUN, "warning", last.at, broker_id=tenure.controller_id, rule_id="R16"
-            ).explained(
-                f"a reassignment to {list(last.replicas or ())} within {_BEGUN_WITHIN_US // 1_000_000} s",
-                "neither begun nor taken out of /admin/reassign_partitions",
-                f"A reassignment to {list(last.replicas or ())} was asked for in /admin/reassign_partitions"
-                f" ({utc(last.at)}); controller {tenure.controller_id} held on for more than"
-                f" {_BEGUN_WITHIN_US // 60_000_000} minutes and did not begin it. The znode stays, and is watched no"
-                " more: another controller, elected by deleting /controller, takes it up.",
-                (last.evidence_id,),
-                known_issue("KAFKA-9478", case.cluster.version),
-            )
+        return
+    verdicts.broken(
+        Divergence(
+            DivergenceType.REASSIGNMENT_NOT_BEGUN, "warning", last.at, broker_id=tenure.controller_id, rule_id="R16"
+        ).explained(
+            f"a reassignment to {list(last.replicas or ())} within {_BEGUN_WITHIN_US // 1_000_000} s",
+            "neither begun nor taken out of /admin/reassign_partitions",
+            f"A reassignment to {list(last.replicas or ())} was asked for in /admin/reassign_partitions"
+            f" ({utc(last.at)}); controller {tenure.controller_id} held on for more than"
+            f" {_BEGUN_WITHIN_US // 60_000_000} minutes and did not begin it: snapshots show both znodes unchanged for"
+            f" {(last.stood_us or 0) // 1_000_000} s. The znode stays, and is watched no more: another controller,"
+            " elected by deleting /controller, takes it up.",
+            (last.evidence_id,),
+            known_issue("KAFKA-9478", case.cluster.version),
         )
+    )
+
+
+def _controller_that_held_on(case: Case, asked: Evidence, until: int) -> Tenure | None:
+    """The controller from when a reassignment was asked for until ``until``, where the evidence proves all of it: that
+    the znodes stood, that it stayed controller, registered, and that its broker or others logged on."""
+    cluster, tenure = case.cluster, case.cluster.tenure_at(until)
+    is_unasked = case.deletion_hint is not None or case.deleted_at is not None
+    if tenure is None or tenure.start > asked.at or is_unasked:
+        return None
+    stands = asked.stood_us is not None and asked.stood_us >= _BEGUN_WITHIN_US
+    goes_on = case.facts[-1].at >= until or cluster.is_in_one_file(tenure.controller_id, asked.at, until)
+    is_there = cluster.is_registered(tenure.controller_id, asked.at, until)
+    return tenure if stands and goes_on and is_there else None
 
 
 def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:

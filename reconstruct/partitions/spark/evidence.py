@@ -230,16 +230,28 @@ def _reassigned(znodes: DataFrame) -> tuple[DataFrame, DataFrame]:
     writes = of_path.where("change = 'deleted' OR change = 'written' AND data IS NOT NULL")
     in_order = Window.partitionBy("cluster_id").orderBy("mzxid", F.col("change") == "deleted")
     listing = "array<struct<topic:string,partition:int>>"
+    targets = F.from_json("data", "partitions array<struct<topic:string,partition:int,replicas:array<int>>>")
     listed = F.when(F.col("change") == "written", F.from_json("data", f"partitions {listing}")["partitions"])
     left = F.array_except(F.lag("listed").over(in_order), F.coalesce("listed", F.array().cast(listing)))
     with_both = writes.withColumn("listed", listed).withColumn("left", left)
+    targeted = with_both.withColumn("targets", F.when(F.col("change") == "written", targets["partitions"]))
     under_way, done = (
-        with_both.withColumn("one", F.explode(name)).withColumns(
+        rows.withColumn("one", F.explode(name)).withColumns(
             {"topic": F.col("one.topic"), "partition_id": F.col("one.partition")}
         )
-        for name in ("listed", "left")
+        for rows, name in ((targeted, "targets"), (with_both, "left"))
     )
-    return _in_znodes(under_way, kinds.ZNODE_REASSIGNMENT), _in_znodes(done, kinds.ZNODE_REASSIGNMENT_DONE)
+    topics = _of_topic_s_znode(znodes.where("change = 'written'"), TOPIC_PATTERN)
+    newest = topics.groupBy("cluster_id", "topic").agg(F.max_by("last_shown_at", "mzxid").alias("topic_shown_at"))
+    stands = F.when(
+        F.col("last_shown_at").isNotNull() & F.col("topic_shown_at").isNotNull(),
+        F.unix_micros(F.least("last_shown_at", "topic_shown_at")) - F.unix_micros("first_shown_at"),
+    )
+    asked = under_way.join(newest, ["cluster_id", "topic"], "left")
+    return (
+        _in_znodes(asked, kinds.ZNODE_REASSIGNMENT, replicas=F.col("one.replicas"), stood_us=stands),
+        _in_znodes(done, kinds.ZNODE_REASSIGNMENT_DONE),
+    )
 
 
 def _topics_in_znodes(znodes: DataFrame) -> DataFrame:

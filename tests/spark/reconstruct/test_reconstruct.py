@@ -196,11 +196,17 @@ def test_a_reassignment_is_done_when_the_next_write_lists_it_no_more(
         listed = [{"topic": "t", "partition": partition, "replicas": [1, 2]} for partition in partitions]
         data = json.dumps({"version": 1, "partitions": listed}) if change == "written" else None
         own = {"path": "/admin/reassign_partitions", "data": data, "change": change, "mzxid": mzxid}
-        return row_of(ZNODE_CHANGES, own | {"cluster_id": "c", "changed_at": mzxid, "evidence": [f"z{mzxid}"]})
+        return made(own | {"first_shown_at": mzxid + 1, "last_shown_at": mzxid + 7})
+
+    def made(own: dict[str, Any]) -> dict[str, Any]:
+        shared = {"cluster_id": "c", "changed_at": own["mzxid"], "evidence": [f"z{own['mzxid']}"]}
+        return row_of(ZNODE_CHANGES, shared | own)
 
     again = write(8, 0)
     ends = [write(8, change="deleted"), write(9, change="deleted")]
-    writes = [write(5, 0, 1, 2), write(6, 1, 2), write(7, 2), *ends, again]
+    topic = {"path": "/brokers/topics/t", "change": "written", "data": '{"partitions":{}}', "mzxid": 2}
+    topics = [made(topic | {"last_shown_at": 99, "mzxid": 1}), made(topic | {"last_shown_at": 11})]
+    writes = [write(5, 0, 1, 2), write(6, 1, 2), write(7, 2), *ends, again, *topics]
     znodes = spark.createDataFrame([tuple(each.values()) for each in writes], ZNODE_CHANGES.struct)
     none = spark.createDataFrame([], METADATA_CHANGES.struct)
     events = state_change_events(records, incarnations)
@@ -209,12 +215,18 @@ def test_a_reassignment_is_done_when_the_next_write_lists_it_no_more(
         events.where("false"), replication, controller_events(records, incarnations), znodes, none, incarnations
     )
     told: dict[str, list[tuple[int, int]]] = {}
+    stood: dict[int, int] = {}
     for row in evidence.collect():
         told.setdefault(row["kind"], []).append((row["partition_id"], row["offset"]))
+        if row["kind"] == "znode_reassignment":
+            assert row["replicas"] == [1, 2]
+            stood[row["offset"]] = row["stood_us"]
     assert {kind: sorted(of) for kind, of in told.items()} == {
         "znode_reassignment": [(0, 5), (0, 8), (1, 5), (1, 6), (2, 5), (2, 6), (2, 7)],
         "znode_reassignment_done": [(0, 6), (0, 8), (1, 7), (2, 8)],
     }
+    # as long as the snapshots of both znodes reach, the newest write of the topic's
+    assert stood == {5: 5_000_000, 6: 4_000_000, 7: 3_000_000, 8: 2_000_000}
 
 
 def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations: Any) -> None:

@@ -126,7 +126,10 @@ CASES: dict[str, tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]] = {
         [operation(5, "close_session"), put(4, STATE, 1)],
         [snapshot("/brokers/ids/1", 3, 2, 2, 0, ephemeral_owner=BROKER)],
     ),
-    "log and snapshot": ([create(1, "/a", "x")], [snapshot("/a", 2, 1, 1, 0), snapshot("/a", 9, 1, 8, 4)]),
+    "log and snapshot": (
+        [create(1, "/a", "x")],
+        [snapshot("/a", second, 1, mzxid, 0 if mzxid == 1 else 4) for second, mzxid in ((2, 1), (3, 1), (9, 8))],
+    ),
     "refused": ([operation(1, "error", "/a", error_code=-110), operation(2, "check", "/a", version=0)], []),
     "missing, no next round": ([], [*FIRST, WITHOUT]),
     "missing, with a next round": ([], [*FIRST, WITHOUT, LATER]),
@@ -225,6 +228,9 @@ def test_a_write_that_log_and_snapshot_show_is_one_row_and_the_log_wins(changes:
         (1, 0, BROKER, ["z1.0"], 0),
         (8, 4, None, ["/a@9"], 3),
     ]
+    assert columns(rows, "first_shown_at", "last_shown_at") == [(at(2), at(3)), (at(9), at(9))]
+    own = changes("missing, no next round")  # ZooKeeper's own, whose times are of another clock
+    assert {row["last_shown_at"] for row in own} == {None}
 
 
 def test_what_was_refused_changes_nothing(changes: Any) -> None:

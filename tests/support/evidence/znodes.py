@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,11 +17,13 @@ from tests.support.evidence.lines import Partition
 _STATE: Final = re.compile(r"^/brokers/topics/([^/]+)/partitions/(\d+)/state$")
 _TOPIC: Final = re.compile(r"^/brokers/topics/([^/]+)$")
 _DELETION: Final = re.compile(r"^/admin/delete_topics/([^/]+)$")
+_REASSIGNMENTS: Final = "/admin/reassign_partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A znode as a write left it, or (``data`` None) that it was found gone; times in µs."""
+    """A znode as a write left it, or (``data`` None) that it was found gone; times in µs. ``shown``: the begins of the
+    first and of the last round that show it."""
 
     id: str
     path: str
@@ -31,6 +33,7 @@ class Write:
     mzxid: int
     version: int
     data: str | None
+    shown: tuple[int, int] | None = None
 
 
 def read_writes(capture: CaptureText) -> list[Write]:
@@ -42,11 +45,14 @@ def read_writes(capture: CaptureText) -> list[Write]:
 def _writes(snapshots: tuple[tuple[str, Lines], ...]) -> Sequence[Write]:
     found: list[Write] = []
     before: dict[str, dict[str, Any]] = {}
+    shown: dict[tuple[str, int], tuple[int, int]] = {}
     last_round = 0
     for name, lines in snapshots:
         rows = rows_of(lines)
         now: dict[str, dict[str, Any]] = {row["path"]: row for row in rows}
         for number, row in enumerate(rows, 1):
+            at, write = row["captured_at"] * 1000, (row["path"], row["mzxid"])
+            shown[write] = shown.get(write, (at, at))[0], at
             old = before.get(row["path"])
             if old is None or old["mzxid"] != row["mzxid"]:
                 found.append(_write(f"{name}:{number}", row))
@@ -56,7 +62,7 @@ def _writes(snapshots: tuple[tuple[str, Lines], ...]) -> Sequence[Write]:
                 gone = (max(last_round, row["mtime"] * 1000), begun + 1_000_000)
                 found.append(Write(f"{name}:{path}", path, *gone, row["czxid"], row["mzxid"], row["version"], None))
         before, last_round = now, begun
-    return found
+    return [one if one.data is None else replace(one, shown=shown[one.path, one.mzxid]) for one in found]
 
 
 @lru_cache(maxsize=8192)
@@ -84,6 +90,25 @@ def partition_facts(writes: Sequence[Write], partitions: Sequence[Partition]) ->
             kind = kinds.ZNODE_TOPIC_DELETED if topic else kinds.ZNODE_DELETION_REQUESTED
             name = (topic or asked or [""] * 2)[1]
             yield from ((key, _fact(write, kind)) for key in sorted(known) if key[0] == name)
+    yield from _reassignments(writes)
+
+
+def _reassignments(writes: Sequence[Write]) -> Iterator[tuple[Partition, Evidence]]:
+    """What each write of the znode of reassignments lists, and what it lists no more."""
+    topics = (write for write in writes if _TOPIC.match(write.path) and write.data is not None)
+    newest = {write.path: write.shown for write in sorted(topics, key=lambda write: write.mzxid)}
+    before: set[Partition] = set()
+    own = [write for write in writes if write.path == _REASSIGNMENTS]
+    for write in sorted(own, key=lambda write: (write.mzxid, write.data is None)):
+        listed = json.loads(write.data)["partitions"] if write.data else []
+        targets = {(one["topic"], one["partition"]): tuple(one["replicas"]) for one in listed}
+        for partition, replicas in targets.items():
+            topic_shown, shown = newest.get(f"/brokers/topics/{partition[0]}"), write.shown
+            stood = None if topic_shown is None or shown is None else min(topic_shown[1], shown[1]) - shown[0]
+            yield partition, _fact(write, kinds.ZNODE_REASSIGNMENT, replicas=replicas, stood_us=stood)
+        for partition in sorted(before - set(targets)):
+            yield partition, _fact(write, kinds.ZNODE_REASSIGNMENT_DONE)
+        before = set(targets)
 
 
 def _state(write: Write) -> Evidence:

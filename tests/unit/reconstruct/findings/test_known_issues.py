@@ -23,7 +23,7 @@ from reconstruct.offsets.evidence import (
     ReplicaEventKind,
 )
 from reconstruct.offsets.rules import IsrMove, IsrMoveKind, OffsetCase, judge_offsets
-from reconstruct.partitions.evidence import ZNODE_ASSIGNMENT, ZNODE_REASSIGNMENT, Evidence
+from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.timeline import fold_partition
 from reconstruct.rule_book import RULES
 
@@ -217,27 +217,3 @@ def test_a_replica_that_missed_an_epoch_and_kept_its_records_is_a_finding(
     ]
     (found,) = offset_findings(OffsetEvidence(entries, []), [], VersionRange.exactly(version))
     assert (found.divergence_type, found.known_issue) == ("epoch_lineage_conflict", issue)
-
-
-def reassigned(version: VersionRange, *more: Evidence, tenure_from: int = 0) -> list[Finding]:
-    facts = [
-        Evidence("a", ZNODE_ASSIGNMENT, 0, replicas=(1, 2)),
-        Evidence("asked", ZNODE_REASSIGNMENT, 10 * SECOND, replicas=(2, 3)),
-        Evidence("later", "isr_update_failed", 900 * SECOND, broker_id=1, source_kind="server_log"),
-        *more,
-    ]
-    view = ClusterView("c", version, (Tenure(1, 1, tenure_from * SECOND, None, ("t",)),))
-    found = fold_partition("t", facts, view).verdicts.findings
-    return [finding for finding in found if finding.divergence_type == "reassignment_not_begun"]
-
-
-def test_a_reassignment_that_no_controller_begins_is_a_finding() -> None:
-    (finding,) = reassigned(VersionRange.exactly(v(2, 5)))
-    assert (finding.rule_id, finding.severity) == ("R16", "warning")
-    assert finding.known_issue == "KAFKA-9478 (since 2.4, not fixed)"
-    assert reassigned(VersionRange.exactly(v(2, 3))) == []
-    assert reassigned(VersionRange.exactly(v(2, 5)), tenure_from=100) == []
-    begun = Evidence(
-        "b", ZNODE_ASSIGNMENT, 12 * SECOND, replicas=(2, 3, 1), adding_replicas=(3,), removing_replicas=(1,)
-    )
-    assert reassigned(VersionRange.exactly(v(2, 5)), begun) == []

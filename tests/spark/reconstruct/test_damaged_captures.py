@@ -180,7 +180,6 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "hour unreadable": (
         gap("server_log", 2, "unread_file"),
         rejected("unrecognised", _UNKNOWN_BINARY),
-        _MANY_REJECTED,
     ),
     "numbered file missing": (gap("server_log", 2, "missing_number"), limit("gap", "server_log", 2)),
     "log given twice, lines missing in one": (
@@ -197,7 +196,6 @@ REPORTED: Final[Mapping[str, tuple[Report, ...]]] = {
     "garbage in place of a log": (
         file("unrecognised", "rejected", 2, _UNKNOWN_BINARY),
         limit("missing", "state_change_log", 2),
-        _MANY_REJECTED,
     ),
     "times on no calendar": (rejected("state_change_log", "its time is on no calendar"), _MANY_REJECTED),
     "lines of another program mixed in": (unknown_logger("com.example.http.AccessLog"),),

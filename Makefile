@@ -16,12 +16,14 @@ chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10 $(B
 PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
-# of it. So three run beside each other in make test: what starts no Spark in its own process (the demo first: it leaves an
-# archive of Java's classes to whatever starts a Java later), mypy and then what reads a lake that tests share (marked so by
-# tests/conftest.py; in one process, or it would be made twice), and all other tests, those with brokers first; in make
-# test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
+# of it. So in make test two run beside each other first: the demo, which leaves an archive of Java's classes to whatever
+# starts a Java later, and mypy, the tests with brokers and some units; and then three: what reads a lake that tests share
+# (marked so by tests/conftest.py; in one process, or it would be made twice), all other tests with Spark, and those without.
+# In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
-TEST_SPARKLESS := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py tests/unit tests/bends
+TEST_FIRST := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
+TEST_BESIDE := tests/cluster tests/unit/ingest
+TEST_SPARKLESS := tests/unit tests/bends
 # What $(1), $(2) and $(3) print: that of the others when all have ended, and then $(4). Fails if any does, but 5 (nothing
 # collected).
 define BESIDE_EACH_OTHER
@@ -34,12 +36,22 @@ cat .cache/second.txt .cache/third.txt; \
 $(if $(4),$(4);) \
 case $$codes in 555) echo "no such test"; exit 5;; *[!05]*) exit 1;; esac
 endef
-# The three of make test and make test-hard; each tells of its tests in a file below .cache, which the figures are summed from.
-LANES = rm -rf .cache/lanes; $(call BESIDE_EACH_OTHER,\
-	$(call chosen, and not shared) $(addprefix --ignore=,$(TEST_SPARKLESS)) --junitxml=.cache/lanes/spark.xml $(PYTEST_ARGS),\
-	$(BIN)/mypy && $(call chosen, and shared) tests/spark --junitxml=.cache/lanes/shared.xml $(PYTEST_ARGS),\
-	$(call chosen) $(TEST_SPARKLESS) --junitxml=.cache/lanes/sparkless.xml $(PYTEST_ARGS),\
-	$(BIN)/python -m tests.figures .cache/lanes/*.xml)
+# Those of make test and make test-hard; each tells of its tests in a file below .cache, which the figures are summed from.
+told_in = --junitxml=.cache/lanes/$(1).xml $(PYTEST_ARGS)
+but = $(addprefix --ignore=,$(1))
+define LANES
+rm -rf .cache/lanes; first=0; last=0; \
+( $(call BESIDE_EACH_OTHER,\
+	$(call chosen) $(TEST_FIRST) $(call told_in,commands),\
+	$(BIN)/mypy && $(call chosen) $(TEST_BESIDE) $(call told_in,brokers)) ) || first=$$?; \
+case $$first in 0|5) ;; *) exit 1;; esac; \
+( $(call BESIDE_EACH_OTHER,\
+	$(call chosen, and not shared) $(call but,$(TEST_FIRST) $(TEST_BESIDE) $(TEST_SPARKLESS)) $(call told_in,spark),\
+	$(call chosen, and shared) tests/spark $(call told_in,shared),\
+	$(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
+	$(BIN)/python -m tests.figures .cache/lanes/*.xml) ) || last=$$?; \
+case $$last in 5) exit $$first;; *) exit $$last;; esac
+endef
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.
 NONE_YET = || { code=$$?; [ $$code -eq 5 ] && echo "no such test yet" || exit $$code; }

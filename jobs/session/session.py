@@ -180,6 +180,8 @@ def _settings(master: str | None, config: Mapping[str, str]) -> dict[str, str]:
             "spark.sql.shuffle.partitions": str(min(max(os.cpu_count() or 1, 2), 16)),
             "spark.driver.memory": default_driver_memory(),
             "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+            # by default pyspark shows warnings alone, but Spark words all of INFO before that is dropped
+            "spark.log.level": "WARN",
             "spark.sql.warehouse.dir": warehouse,
         }
     return settings | dict(config)

@@ -60,6 +60,17 @@ _SAME_PARTITION: Final = (
     "{0}.cluster_id = {1}.cluster_id AND {0}.topic = {1}.topic AND {0}.topic_incarnation = {1}.topic_incarnation"
     " AND {0}.partition_id = {1}.partition_id"
 )
+_LEADER_TIMELINE: Final = """
+SELECT l.*, CASE l.written_by WHEN 'leader' THEN nullif(l.leader, -1)
+  WHEN 'controller' THEN c.controller_id END AS written_by_broker_id
+FROM silver.leader_and_isr_timeline l LEFT JOIN (
+  SELECT cluster_id, controller_epoch, min(controller_id) AS controller_id
+  FROM silver.controller_epoch_timeline
+  WHERE controller_id >= 0
+  GROUP BY cluster_id, controller_epoch
+  HAVING count(DISTINCT controller_id) = 1
+) c ON c.cluster_id = l.cluster_id AND c.controller_epoch = l.controller_epoch
+"""
 _REPLICA_LAG: Final = f"""
 SELECT r.cluster_id, r.topic, r.topic_incarnation, r.partition_id, r.replica_id, r.sequence, r.valid_from, r.valid_to,
   s.leader, s.leader_epoch, array_contains(s.isr, r.replica_id) AS is_in_sync,
@@ -120,17 +131,25 @@ FROM decided d
 @dataclass(frozen=True)
 class View:
     """A named query over tables; ``grain`` says what one row of it is, or what it answers, ``meaning`` what the columns
-    are."""
+    are. One with ``parameters``, names and types, is a function that gives a table: in ``sql`` they are
+    ``NAME_given``."""
 
     full_name: str
     grain: str
     meaning: str
     sql: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def called(self) -> str:
+        """Its name, with what a function takes."""
+        taken = ", ".join(f"{name} {kind}" for name, kind in self.parameters)
+        return f"{self.name}({taken})" if taken else self.full_name
 
     @property
     def name(self) -> str:
         """The name without its schema."""
-        return self.full_name.partition(".")[2]
+        return self.full_name.rpartition(".")[2]
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
@@ -156,6 +175,13 @@ VIEWS: Final[Mapping[str, View]] = {
             _EVIDENCE_LINES,
         ),
         View(
+            "silver.leader_timeline",
+            "row of silver.leader_and_isr_timeline",
+            "All its columns, and in written_by_broker_id which broker written_by is: the leader that asked for the"
+            " change of the ISR, or the one controller known of controller_epoch; NULL where nothing says.",
+            _LEADER_TIMELINE,
+        ),
+        View(
             "silver.replica_lag",
             "interval of silver.replica_offset_timeline of a replica that does not lead",
             "How many offsets the replica was behind the leader that there was when the interval began: at least"
@@ -179,14 +205,21 @@ VIEWS: Final[Mapping[str, View]] = {
         ),
     )
 }
-#: Where saved questions are views: each that can be asked without a parameter, - in its name written _.
+#: Where saved questions are views, those that need parameters functions; - in a name is written _.
 QUESTIONS_SCHEMA: Final = "questions"
+#: The schema that a session is in unless it says otherwise.
+DEFAULT_SCHEMA: Final = "default"
 
 
-def name_views(spark: SparkSession, views: Iterable[View]) -> None:
-    """Name them for SQL; the tables that they read have their names."""
+def name_views(spark: SparkSession, views: Iterable[View], schemas: Iterable[str] = (DEFAULT_SCHEMA,)) -> None:
+    """Name them for SQL; the tables that they read have their names. A function is named in each of ``schemas``: Spark
+    finds it in the one that a session is in, and lets nobody write another before its name."""
     for view in views:
-        spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
+        taken = ", ".join(f"{name}_given {kind}" for name, kind in view.parameters)
+        for schema in schemas if taken else ():
+            spark.sql(f"CREATE OR REPLACE FUNCTION {schema}.{view.name}({taken}) RETURNS TABLE RETURN {view.sql}")
+        if not taken:
+            spark.sql(f"CREATE OR REPLACE VIEW {view.full_name} AS {view.sql}")
 
 
 def question_view(name: str) -> str:
@@ -194,16 +227,10 @@ def question_view(name: str) -> str:
     return f"{QUESTIONS_SCHEMA}.{name.replace('-', '_')}"
 
 
-QUESTION_VIEWS: Final[Mapping[str, View]] = {
-    view.full_name: view
-    for view in (
-        View(
-            question_view(question.name),
-            question.title,
-            question.read,
-            question.sql_of_all,
-        )
-        for question in questions().values()
-        if not question.give
-    )
-}
+_QUESTIONS: Final = tuple(
+    View(question_view(question.name), question.title, question.read, question.sql_of_all, question.given_types)
+    for question in questions().values()
+)
+QUESTION_VIEWS: Final[Mapping[str, View]] = {view.full_name: view for view in _QUESTIONS if not view.parameters}
+#: Those that need parameters, as functions: ``SELECT * FROM leader_at(TIMESTAMP '...')``.
+QUESTION_FUNCTIONS: Final[Mapping[str, View]] = {view.name: view for view in _QUESTIONS if view.parameters}

@@ -50,8 +50,22 @@ class Question:
 
     @property
     def sql_of_all(self) -> str:
-        """The query with no parameter given: of all clusters, topics, brokers and times."""
-        return _MARKER.sub(lambda marker: f"CAST(NULL AS {_TYPES.get(marker[1], 'STRING')})", self.sql)
+        """The query with no parameter given but those that must be, which are named ``NAME_given``: of all clusters,
+        topics, brokers and times."""
+
+        def of_all(marker: re.Match[str]) -> str:
+            return f"{marker[1]}_given" if marker[1] in self.give else f"CAST(NULL AS {_type(marker[1])})"
+
+        return _MARKER.sub(of_all, self.sql)
+
+    @property
+    def given_types(self) -> tuple[tuple[str, str], ...]:
+        """The parameters that must be given, each with its type."""
+        return tuple((name, _type(name)) for name in self.give)
+
+
+def _type(parameter: str) -> str:
+    return _TYPES.get(parameter, "STRING")
 
 
 @cache

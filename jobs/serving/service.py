@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from dashboards.views import QUESTIONS_SCHEMA, View
+from dashboards.views import DEFAULT_SCHEMA, QUESTIONS_SCHEMA, View
 from ingest.lake.tables import SCHEMAS, TABLES
 from jobs.session.printable import printable
 from jobs.sql.answer import sql_error
@@ -21,7 +21,6 @@ from jobs.sql.read_only import refusal
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-DEFAULT_SCHEMA: Final = "default"
 #: Where a client may go (``USE``): it changes what is listed; statements name tables with their schema all the same.
 KNOWN_SCHEMAS: Final = frozenset({DEFAULT_SCHEMA, *SCHEMAS, QUESTIONS_SCHEMA})
 #: Calls that are passed on as they are.

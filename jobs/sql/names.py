@@ -7,9 +7,17 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from dashboards.views import QUESTION_VIEWS, QUESTIONS_SCHEMA, VIEWS, View, name_views
+from dashboards.views import (
+    DEFAULT_SCHEMA,
+    QUESTION_FUNCTIONS,
+    QUESTION_VIEWS,
+    QUESTIONS_SCHEMA,
+    VIEWS,
+    View,
+    name_views,
+)
 from ingest.lake.delta import Lake
-from ingest.lake.tables import TABLES, TableSpec
+from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from jobs.command.job import PROGRAM, UsageError
 from reconstruct.engine.last_run import published
 
@@ -20,6 +28,9 @@ if TYPE_CHECKING:
 _ANY_TABLE: Final = re.compile(r"\b(show|identifier|execute|schema|database|namespace)\b")
 #: Words of statements that are about a table itself, which a view of a version of it has not.
 _OF_TABLES: Final = re.compile(r"\A\W*(?:show|describe|desc)\b|\b(?:version|timestamp|system_\w+)\s+as\s+of\b")
+#: Where a session may be that asks for tables as they are whenever it asks.
+_IN_ANY: Final = (DEFAULT_SCHEMA, *SCHEMAS, QUESTIONS_SCHEMA)
+_OF_QUESTIONS: Final = {**QUESTION_VIEWS, **QUESTION_FUNCTIONS}
 
 
 class LakeNames:
@@ -53,10 +64,10 @@ class LakeNames:
             if spec.full_name not in named or self._named[spec.full_name] != versions[spec.full_name]
         }
         self._lake.register(wanted.values(), stays=not are_tables)
-        if any(view.full_name in QUESTION_VIEWS for view in views):
+        if any(view in _OF_QUESTIONS.values() for view in views):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {QUESTIONS_SCHEMA}")
         new = [view for view in views if view.full_name not in named]
-        name_views(self._spark, new)
+        name_views(self._spark, new, _IN_ANY if self._is_live else (DEFAULT_SCHEMA,))
         self._named |= versions | dict.fromkeys(view.full_name for view in new)
         done = {*wanted, *(view.full_name for view in new)}
         self._as_tables = self._as_tables | done if are_tables else self._as_tables - wanted.keys()
@@ -67,11 +78,11 @@ def meant_by(statements: Iterable[str] | None) -> list[TableSpec | View]:
     runs. A question's view has a name that a table may have, too: it takes its schema."""
     every: list[TableSpec | View] = [*TABLES.values(), *VIEWS.values()]
     if statements is None:
-        return [*every, *QUESTION_VIEWS.values()]
+        return [*every, *_OF_QUESTIONS.values()]
     text = " ".join(statements).lower().replace("`", "")
-    asked = [one for one in QUESTION_VIEWS.values() if one.full_name in text]
+    asked = [one for name, one in _OF_QUESTIONS.items() if name in text]
     of_asked = {view.full_name for one in asked for view in one.views}
     named = [one for one in every if one.name in text or one.full_name in of_asked]
     if _ANY_TABLE.search(text):
-        return [*every, *(QUESTION_VIEWS.values() if QUESTIONS_SCHEMA in text else ())]
+        return [*every, *(_OF_QUESTIONS.values() if QUESTIONS_SCHEMA in text else ())]
     return [*named, *asked]

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from dashboards.views import QUESTION_FUNCTIONS
 from jobs.sql.catalog import RELATIONS
 from jobs.sql.settings import READING_ONLY
 
@@ -186,7 +187,7 @@ class _Judge:
         function = parts[0].lower()
         if len(parts) > 1:
             return shown
-        if function in _OPERATORS:
+        if function in _OPERATORS or function in QUESTION_FUNCTIONS:
             return None
         catalog = self._spark._jsparkSession.sessionState().catalog()
         identifier = self._spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(function)  # type: ignore[union-attr]

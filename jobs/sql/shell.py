@@ -29,7 +29,8 @@ SELECT ...;   runs a statement, which may go over several lines, to its semicolo
 \\d NAME       the columns of one, with their meanings
 Tab           completes names; the arrow keys bring earlier statements back
 Ctrl-C        stops what runs; exit, quit, \\q or Ctrl-D leave
-Saved questions are views: SELECT * FROM questions.unclean_elections;"""
+Saved questions are views: SELECT * FROM questions.unclean_elections;
+or functions: SELECT * FROM leader_at(TIMESTAMP '2026-11-21 03:37:00');"""
 
 
 def interact(spark: SparkSession, names: LakeNames, style: str) -> None:

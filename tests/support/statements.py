@@ -36,6 +36,7 @@ SCRIPTS = [
 ]
 FUNCTIONS = [
     f"SELECT {_JAVA}",
+    f"SELECT * FROM leader_at({_JAVA})",
     "SELECT java_method('java.lang.System', 'getenv', 'HOME')",
     "SELECT try_reflect('java.lang.System', 'getenv', 'HOME')",
     "SELECT REFLECT('java.lang.Thread', 'sleep', 1)",

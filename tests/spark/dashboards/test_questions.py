@@ -18,9 +18,10 @@ from dashboards.texts.incident import incident_text
 from dashboards.trends.grafana import write_grafana
 from dashboards.trends.page import write_trends
 from dashboards.trends.superset import write_superset
-from dashboards.views import QUESTION_VIEWS
+from dashboards.views import QUESTION_FUNCTIONS, QUESTION_VIEWS
 from jobs.ask.answer import answer, rows_of
 from jobs.session.progress import silent
+from jobs.sql.read_only import refusal
 from tests import ROOT
 from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
 from tests.support.lakes.shared import SharedLake
@@ -186,6 +187,35 @@ def test_a_question_that_needs_no_parameter_is_a_view(offset_lake: OffsetLake, a
         given = dict.fromkeys(questions()[question].parameters)
         assert spark.table(name).schema == rows_of(spark, questions()[question], given).schema, name
     assert spark.table("questions.unclean_elections").collect() == ask("unclean-elections")
+
+
+def test_a_question_that_needs_parameters_is_a_function(offset_lake: OffsetLake, ask):
+    spark = offset_lake.lake.spark
+    text = {"at": f"TIMESTAMP '{AT.isoformat()}'", "topic": "'ledger'", "partition": "0"}
+    assert set(QUESTION_FUNCTIONS) == {"leader_at", "offsets_at", "partition_story", "two_brokers_down"}
+    for name, function in QUESTION_FUNCTIONS.items():
+        given = [parameter for parameter, _ in function.parameters]
+        called = f"SELECT * FROM {name}({', '.join(text[parameter] for parameter in given)})"
+        assert refusal(spark, called) is None
+        answer = ask(name.replace("_", "-"), **{parameter: GIVEN[parameter] for parameter in given})
+        assert sorted(map(str, spark.sql(called).collect())) == sorted(map(str, answer)), name
+    (other,) = spark.newSession().sql(f"SELECT count(*) AS n FROM leader_at({text['at']})").collect()
+    assert other.n > 0
+
+
+def test_the_writer_of_a_state_is_who_wrote_its_znode(offset_lake: OffsetLake, ask, truths):
+    """By ZooKeeper's transaction log, which is no evidence of that lake, and whose sessions are of brokers. Since 2.7
+    the controller writes for the leader."""
+    for capture, writes_for_leaders in (("unclean-0.8.2.2", False), ("unclean-3.9.1-info", True)):
+        broker_of = {one.began.session: one.broker_id for one in truths[capture].registrations}
+        wrote = {(*one.partition, *one.state): broker_of[one.write.session] for one in truths[capture].states}
+        timeline = offset_lake.lake.spark.table("silver.leader_timeline")
+        rows = timeline.where(f"cluster_id = '{offset_lake.ids[capture]}'").collect()
+        assert {row.written_by for row in rows} == {"controller", "leader"}
+        for row in rows:
+            state = (row.topic, row.partition_id, row.leader, row.leader_epoch, frozenset(row.isr))
+            is_for_leader = writes_for_leaders and row.written_by == "leader"
+            assert row.written_by_broker_id == (row.leader if is_for_leader else wrote[state]), state
 
 
 def test_the_queries_to_begin_with_run(offset_lake: OffsetLake, ask):

@@ -56,6 +56,9 @@ READ = [
     "FROM gold.divergences |> WHERE rule_id = 'R01' |> AGGREGATE count(*) AS n GROUP BY topic |> EXTEND n + 1 AS m"
     " |> SET n = 2 |> DROP m |> ORDER BY n |> LIMIT 3 |> AS t |> SELECT t.n",
     "SELECT * FROM gold.divergences VERSION AS OF 0",
+    "SELECT * FROM leader_at(TIMESTAMP '2026-11-21')",
+    "SELECT d.topic, l.leader FROM gold.divergences d, LATERAL Leader_at(d.detected_at) l",
+    "DESCRIBE FUNCTION leader_at",
     "SHOW TABLES IN gold",
     "SHOW TABLES",
     "SHOW SCHEMAS",
@@ -80,9 +83,11 @@ def session(spark, empty_lake_dir: Path, tmp_path_factory: pytest.TempPathFactor
     """The session as ``sql`` has it; with a function and a view that somebody made in it."""
     from ingest.lake.delta import Lake
     from ingest.lake.tables import TABLES
+    from jobs.sql.names import LakeNames
 
     root = tmp_path_factory.mktemp("read_only") / "lake"
     shutil.copytree(empty_lake_dir, root)
+    LakeNames(spark, str(root)).name(["leader_at"])
     Lake(spark, str(root)).register(TABLES[f"gold.{name}"] for name in ("divergences", "truncations", "isr_flapping"))
     spark.udf.register("test_of_a_function_of_the_session", lambda number: number)
     spark.range(1).createOrReplaceTempView("view_of_the_session")

@@ -27,6 +27,7 @@ from tests.support.statements import REFUSED
 USER, PASSWORD = "alice", "öffne: dich"
 LEADERS = """SELECT topic, partition_id, leader, to_json(isr) AS isr, CAST(valid_from AS STRING) AS valid_from
     FROM silver.leader_and_isr_timeline ORDER BY ALL"""
+FUNCTION = "SELECT topic, partition_id, leader FROM leader_at(TIMESTAMP '2027-01-01') ORDER BY ALL"
 QUESTION = "SELECT severity, rule_id, topic, partition_id, explanation FROM questions.findings ORDER BY ALL"
 
 
@@ -119,8 +120,8 @@ def client(connect: Any) -> Client:
 
 
 def test_numbers_are_those_of_sql(served, client, spark):
-    LakeNames(spark, served.lake.root).name((LEADERS, QUESTION))
-    for statement in (LEADERS, QUESTION):
+    LakeNames(spark, served.lake.root).name((LEADERS, QUESTION, FUNCTION))
+    for statement in (LEADERS, QUESTION, FUNCTION):
         rows = spark.sql(statement).collect()
         assert len(rows) > 0
         assert client.ask(statement) == [[None if value is None else str(value) for value in row] for row in rows]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dashboards.questions.question import questions
-from dashboards.views import QUESTION_VIEWS, VIEWS
+from dashboards.views import QUESTION_FUNCTIONS, QUESTION_VIEWS, VIEWS
 from ingest.lake.tables import TABLES
 from ingest.run.pipeline import IngestReport
 from jobs import cli, demo_job, ingest_job, reconstruct_job
@@ -327,8 +327,9 @@ def test_sql_names_every_table_where_a_statement_may_list_them_or_make_a_name():
     every = [*TABLES, *VIEWS]
     for statement in ("SHOW TABLES IN gold; SELECT * FROM divergences", "SELECT * FROM IDENTIFIER('gold.' || 'x')"):
         assert [one.full_name for one in meant_by([statement])] == every
-    assert [one.full_name for one in meant_by(["SHOW TABLES IN questions"])] == [*every, *QUESTION_VIEWS]
-    assert [one.full_name for one in meant_by(None)] == [*every, *QUESTION_VIEWS]
+    with_questions = [*every, *QUESTION_VIEWS, *(one.full_name for one in QUESTION_FUNCTIONS.values())]
+    assert [one.full_name for one in meant_by(["SHOW TABLES IN questions"])] == with_questions
+    assert [one.full_name for one in meant_by(None)] == with_questions
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dashboards.views import QUESTION_FUNCTIONS
 from ingest.lake.tables.incidents import INCIDENTS
 from jobs.sql import catalog
 from jobs.sql.shell import _meaning_of, completion
@@ -11,7 +12,7 @@ from jobs.sql.shell import _meaning_of, completion
 
 def test_the_listing_names_every_table_and_view_with_what_a_row_is():
     lines = catalog.listing().splitlines()
-    assert len(lines) == len(catalog.RELATIONS) > 80
+    assert len(lines) == len(catalog.RELATIONS) + len(QUESTION_FUNCTIONS) > 80
     assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("gold.incidents ")] == [INCIDENTS.grain]
 
 
@@ -22,6 +23,9 @@ def test_a_table_is_described_by_its_columns_and_a_view_by_its_meaning():
     view = catalog.description("questions.unclean_elections") or ""
     assert view.startswith("questions.unclean_elections (view)\n")
     assert catalog.description("gold.nothing") is None
+    function = catalog.description("leader_at") or ""
+    assert function.startswith("leader_at(at TIMESTAMP) (function)\n")
+    assert "\npartition_story(topic STRING, partition INT)  " in catalog.listing()
 
 
 @pytest.mark.parametrize(

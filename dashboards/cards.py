@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dashboards.section import Section
 from dashboards.sections import availability, findings, incidents
-from dashboards.sections.cluster import brokers, clocks, controllers, episodes
+from dashboards.sections.cluster import brokers, clocks, controllers, episodes, stops
 from dashboards.sections.coverage import attribution, certainty, files, limits, rejected, unrecognised
 from dashboards.sections.offsets import offsets
 from dashboards.sections.timelines import evidence, partitions, replicas, topics, trouble
@@ -27,7 +27,7 @@ CARDS: Final[Mapping[str, tuple[Section[Any], ...]]] = {
         evidence.SECTION,
         clocks.SECTION,
     ),
-    "availability": (availability.SECTION,),
+    "availability": (availability.SECTION, stops.SECTION),
     "coverage": (
         files.SECTION,
         attribution.SECTION,

@@ -22,7 +22,8 @@ MOST_DAYS: Final = 120
 @dataclass(frozen=True)
 class Chart:
     """One chart: the question that it draws, which rows, and its columns. ``adds_up``: values of several rows, and of
-    the days of a week, are summed and drawn on top of each other; else the greatest of them counts, drawn as a line."""
+    the days of a week, are summed and drawn on top of each other; else the greatest of them counts, drawn as a line.
+    ``of_runs``: its days are those of our runs, and not of what the evidence tells: it has an axis of its own."""
 
     title: str
     question: str
@@ -30,6 +31,7 @@ class Chart:
     series: str | None = None
     where: str = "TRUE"
     adds_up: bool = True
+    of_runs: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,21 @@ CHARTS: Final = (
         "p99_ms IS NOT NULL",
         adds_up=False,
     ),
+    Chart(
+        "Quality: what was missing, as a share (0 is best), by day of the run",
+        "quality-by-day",
+        "missing_share",
+        "quality",
+        adds_up=False,
+        of_runs=True,
+    ),
 )
 
 
 @dataclass(frozen=True)
 class ClusterTrends:
-    """A cluster's charts and the points of each, its worst partitions (None: not asked for), and its days."""
+    """A cluster's charts and the points of each, its worst partitions (None: not asked for), and the days that its
+    evidence tells of."""
 
     cluster_id: str
     drawings: tuple[Drawing, ...]
@@ -94,7 +103,8 @@ def gather(lake: Lake, scope: Scope | None = None) -> tuple[ClusterTrends, ...]:
         queries["worst"] = partial(_worst, answers[WORST_QUESTION])
     found = together(queries)
     points = [found[str(number)] for number in range(len(charts))]
-    clusters = sorted({name for of_chart in points for name in of_chart if holders is None or name in holders})
+    told = [of_chart for chart, of_chart in zip(charts, points, strict=True) if not chart.of_runs]
+    clusters = sorted({name for of_chart in told for name in of_chart if holders is None or name in holders})
     return tuple(
         _trends(cluster, charts, [of_chart.get(cluster, ()) for of_chart in points], found.get("worst"))
         for cluster in clusters[:_CLUSTERS]
@@ -161,8 +171,13 @@ def _trends(
     points: Sequence[tuple[Point, ...]],
     worst: Mapping[str, tuple[Any, ...]] | None,
 ) -> ClusterTrends:
-    days = [point.day for of_chart in points for point in of_chart]
+    days = [point.day for chart, of in zip(charts, points, strict=True) for point in of if not chart.of_runs]
     first, last = min(days), max(days)
-    drawings = tuple(draw(chart, of_chart, first, last) for chart, of_chart in zip(charts, points, strict=True))
+    drawings = tuple(_drawn(chart, of, first, last) for chart, of in zip(charts, points, strict=True))
     rows = None if worst is None else worst.get(cluster, ())
     return ClusterTrends(cluster, drawings, rows, first, last, tuple(points))
+
+
+def _drawn(chart: Chart, points: Sequence[Point], first: date, last: date) -> Drawing:
+    days = [point.day for point in points] if chart.of_runs else []
+    return draw(chart, points, min(days, default=first), max(days, default=last))

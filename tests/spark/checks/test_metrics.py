@@ -312,6 +312,24 @@ def test_the_saved_question_tells_the_values_of_each_run(runs: TwoRuns) -> None:
     assert len(rows) == len(earlier) + len(runs.values(runs.strict)) + len(runs.values(runs.usual))
 
 
+def test_the_saved_question_tells_what_was_missing_in_the_last_run_of_the_day(runs: TwoRuns) -> None:
+    question = questions()["quality-by-day"]
+    LakeNames(runs.lake.spark, runs.lake.root).name((question.sql,))
+    rows = rows_of(runs.lake.spark, question, dict.fromkeys(question.parameters)).collect()
+    last = max(row.run_at for row in rows)
+    missing = {(row.quality, row.worst_subject): row.missing_share for row in rows if row.run_at == last}
+    values = runs.values(runs.usual)
+    rejected = max(
+        (value, subject) for (metric, subject), value in values.items() if metric == "rejected_records_ratio"
+    )
+    inferred = min((value, subject) for (metric, subject), value in values.items() if "observed_transitions" in metric)
+    explained = values["elections_with_inputs_explained_ratio", ""]
+    assert missing["rejected_records", rejected[1]] == pytest.approx(rejected[0])
+    assert missing["inferred_intervals", inferred[1]] == pytest.approx(1 - inferred[0])
+    assert missing["unexplained_elections", ""] == pytest.approx(1 - explained)
+    assert len({row.quality for row in rows}) == 6
+
+
 def test_a_critical_threshold_fails_the_gate_and_a_warning_does_not(runs: TwoRuns) -> None:
     found = results(runs.strict)
     critical = found["rejected_records_ratio_critical"]

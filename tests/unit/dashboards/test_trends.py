@@ -10,7 +10,7 @@ import pytest
 
 from dashboards.questions.question import questions
 from dashboards.trends.drawing import HEIGHT, LEFT, OTHERS, WIDTH, Chart, Point, _nice, draw, figure
-from dashboards.trends.gather import CHARTS, ClusterTrends
+from dashboards.trends.gather import CHARTS, ClusterTrends, _trends
 from dashboards.trends.page import render
 from tests.support.lakes.incident import HOSTILE
 
@@ -48,6 +48,18 @@ def test_what_does_not_add_up_is_drawn_as_lines_from_day_to_day():
     drawn = draw(LINES, [point(0, "a", 3), point(1, "a", 8), point(1, "b", 4)], FIRST, FIRST + timedelta(days=1))
     assert (drawn.top, drawn.series) == (10, (("a", None), ("b", None)))
     assert [len(points.split()) for _, points in drawn.lines()] == [2, 1]
+
+
+def test_days_of_our_own_runs_are_an_axis_of_their_own():
+    of_runs = next(chart for chart in CHARTS if chart.of_runs)
+    told = [(point(1, "a", 2),) if chart.question == "elections-by-day" else () for chart in CHARTS]
+    told[CHARTS.index(of_runs)] = (point(400, "rejected_records", 0.25), point(402, "rejected_records", 0.5))
+    made = _trends("c", CHARTS, told, None)
+    assert made.first == made.last == FIRST + timedelta(days=1)
+    days = {drawing.chart: drawing.days for drawing in made.drawings}
+    assert [days[of_runs][0], days[of_runs][-1]] == [FIRST + timedelta(days=400), FIRST + timedelta(days=402)]
+    assert {days[chart] for chart in CHARTS if chart is not of_runs} == {(made.first,)}
+    assert "rejected records" in render([made], "t")
 
 
 def test_many_days_are_drawn_as_weeks():

@@ -78,6 +78,11 @@ def quality_by_run(ask: Asked) -> None:
     assert {row.cluster_id for row in ask("quality-by-run")} <= {WHOLE}  # of runs of check, which is another test's
 
 
+@of("quality-by-day")
+def quality_by_day(ask: Asked) -> None:
+    assert {row.cluster_id for row in ask("quality-by-day")} <= {WHOLE}  # as quality-by-run
+
+
 @of("worst-partitions")
 def worst_partitions(ask: Asked) -> None:
     worst = ask("worst-partitions")

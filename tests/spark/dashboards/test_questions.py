@@ -23,6 +23,7 @@ from jobs.ask.answer import answer, rows_of
 from jobs.session.progress import silent
 from jobs.sql.read_only import refusal
 from tests import ROOT
+from tests.support.browser import Browser
 from tests.support.lakes.offsets import BENT, WITH_PROBES, OffsetLake
 from tests.support.lakes.shared import SharedLake
 
@@ -280,6 +281,12 @@ def test_the_page_over_time_draws_what_the_questions_answer(offset_lake: OffsetL
     assert clusters == sorted(clusters)
     assert drawn == {one: count for one, count in left.items() if count and one[0] <= clusters[-1]}
     assert drawn
+    with Browser() as browser:
+        shown = browser.open(Path(path))
+        marks = shown.value("document.querySelectorAll('svg rect title, svg circle title').length")
+        assert marks == page.count("<title>") - 1  # the page has one of its own
+        assert (shown.errors, shown.requests) == ([], [])
+        assert shown.value("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_exports_name_the_columns_that_the_questions_answer(offset_lake: OffsetLake, ask, tmp_path):

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import shutil
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -141,6 +144,37 @@ def test_of_several_statements_each_answer_is_labelled_and_the_wrong_one_named(a
 def test_without_a_terminal_the_shell_reads_standard_input(ask, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS one;\nSELECT 2 AS two\n"))
     assert ask("--format", "csv") == (0, "one\n1\ntwo\n2\n", "")
+
+
+def test_ctrl_c_ends_what_runs_and_the_shell_goes_on(ask, spark, monkeypatch):
+    monkeypatch.setattr("sys.stdin", stdin := io.StringIO())
+    monkeypatch.setattr(stdin, "isatty", lambda: True)
+    monkeypatch.setattr("jobs.sql.shell._line_editing", lambda: None)
+    # a process that a script starts in the background ignores interrupts
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    lines = iter(["SELECT count(*) FROM range(1000000000000) WHERE id % 7 = sqrt(id);", "SELECT 41 + 1 AS x;", "exit"])
+    main, tracker = threading.main_thread().ident, spark.sparkContext.statusTracker()
+
+    def interrupt() -> None:
+        while not tracker.getActiveJobsIds():
+            time.sleep(0.05)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    try:
+        code, out, err = ask()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        waiting.join()
+    assert code == 0
+    assert "interrupted" in err
+    assert out.split() == ["x", "--", "42"]
+    until = time.monotonic() + 60
+    while tracker.getActiveJobsIds() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert tracker.getActiveJobsIds() == []
 
 
 def test_a_folder_that_is_no_lake(spark, tmp_path, capsys):

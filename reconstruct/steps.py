@@ -25,6 +25,7 @@ from ingest.lake.tables.events import (
 from ingest.lake.tables.gold import (
     AVAILABILITY_INTERVALS,
     CONTROLLER_EPISODES,
+    CONTROLLER_PROCEDURES,
     DIVERGENCES,
     FINDING_HISTORY,
     LEADER_ELECTIONS,
@@ -37,6 +38,7 @@ from reconstruct.checkpoints.spark.step import checkpoint_findings
 from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
 from reconstruct.cluster.spark.episodes import controller_episodes
 from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incarnations
+from reconstruct.cluster.spark.procedures import controller_procedures
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
@@ -109,7 +111,6 @@ class Run:
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
     losses: DataFrame
-    requests: DataFrame
 
     def __init__(
         self,
@@ -249,7 +250,6 @@ def judge_requests(run: Run) -> None:
         history.view = with_logs_known(history.view, lossy, counted)
     judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
     run.write_and_offer(judged, (PROPAGATION_DELAYS,))
-    run.requests = rows_of(judged, PROPAGATION_DELAYS)
 
 
 def fold_each_partition(run: Run) -> None:
@@ -259,10 +259,7 @@ def fold_each_partition(run: Run) -> None:
     )
     znodes = before_take_over(znodes, run.migrations)
     evidence = partition_evidence(changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
-    folded = run.fold(PARTITION_FOLD, evidence, run.views)
-    elections, unavailable = folded.rows(LEADER_ELECTIONS), folded.rows(AVAILABILITY_INTERVALS)
-    episodes = controller_episodes(run.histories, controllers, elections, unavailable, run.requests)
-    run.gold.offer(CONTROLLER_EPISODES, local_rows(run.lake.spark, CONTROLLER_EPISODES, episodes))
+    run.fold(PARTITION_FOLD, evidence, run.views)
 
 
 def bound_offsets(run: Run) -> None:
@@ -307,7 +304,20 @@ def publish_gold(run: Run) -> None:
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
     for spec in (INCIDENTS, INCIDENT_EVENTS):
         run.gold.offer(spec, rows_of(happened, spec))
+    _offer_controllers(run)
     run.refused = run.gold.publish(run.audit, run.views.keys())
+
+
+def _offer_controllers(run: Run) -> None:
+    """What each controller did, as a whole and procedure by procedure, and which findings are of it."""
+    controllers, changes = run.read(CONTROLLER_EVENTS, STATE_CHANGE_EVENTS)
+    elections, unavailable, requests, divergences = (
+        run.gold.read(spec) for spec in (LEADER_ELECTIONS, AVAILABILITY_INTERVALS, PROPAGATION_DELAYS, DIVERGENCES)
+    )
+    episodes, told = controller_episodes(run.histories, controllers, elections, unavailable, requests)
+    found = controller_procedures(run.histories, told, changes, elections, unavailable, requests, divergences)
+    for spec, rows in ((CONTROLLER_EPISODES, episodes), (CONTROLLER_PROCEDURES, found)):
+        run.gold.offer(spec, local_rows(run.lake.spark, spec, rows))
 
 
 def keep_folds(run: Run) -> None:

@@ -51,7 +51,11 @@ MECHANISMS: Final = (
     Mechanism(
         1,
         "The election of a leader when the leader is gone, clean or unclean",
-        ("reconstruct.model.elections", "reconstruct.partitions.elections.judging", "reconstruct.cluster.episodes"),
+        (
+            "reconstruct.model.elections",
+            "reconstruct.partitions.elections.judging",
+            "reconstruct.cluster.episodes.tenures",
+        ),
         ("gold.leader_elections", "gold.data_loss_bounds", "gold.controller_episodes"),
         ("R05", "R07", "R08", "R09"),
         (*_FAILOVER, *_UNCLEAN),
@@ -59,8 +63,15 @@ MECHANISMS: Final = (
     Mechanism(
         1,
         "An election tried again for each partition without a leader, after a failover and when brokers come",
-        ("reconstruct.model.take_over", "reconstruct.partitions.elections.occasions", "reconstruct.cluster.episodes"),
-        ("gold.leader_elections", "gold.controller_episodes", "silver.partition_state_timeline"),
+        (
+            "reconstruct.model.take_over",
+            "reconstruct.partitions.elections.occasions",
+            "reconstruct.cluster.episodes.tenures",
+        ),
+        (
+            *("gold.leader_elections", "gold.controller_episodes", "gold.controller_procedures"),
+            "silver.partition_state_timeline",
+        ),
         ("R07", "R09", "R13"),
         (*_FAILOVER, *_UNCLEAN),
         "of a partition that stays offline only the tries that fail with a line are seen",
@@ -68,8 +79,11 @@ MECHANISMS: Final = (
     Mechanism(
         1,
         "The elections of a reassignment, of the preferred replica and of a controlled shutdown",
-        ("reconstruct.model.elections", "reconstruct.partitions.elections.occasions"),
-        ("gold.leader_elections",),
+        (
+            *("reconstruct.model.elections", "reconstruct.partitions.elections.occasions"),
+            "reconstruct.cluster.episodes.procedures:MAY_ELECT",
+        ),
+        ("gold.leader_elections", "gold.controller_procedures"),
         ("R09",),
         ("reassign_busy-1.1.1", *_LIFECYCLE),
     ),
@@ -88,11 +102,11 @@ MECHANISMS: Final = (
     Mechanism(
         1,
         "The time that elections take, from what set them off: a broker's end or start, a take-over, a request",
-        ("reconstruct.cluster.episodes", "reconstruct.incidents.story"),
-        ("gold.leader_elections", "gold.controller_episodes", "silver.controller_events"),
+        ("reconstruct.cluster.episodes.procedures", "reconstruct.incidents.story"),
+        ("gold.leader_elections", "gold.controller_procedures"),
         ("R07", "R09"),
         (*_FAILOVER, *_LIFECYCLE),
-        "measured where the controller's log has the trigger: the saved question controller-procedures",
+        "measured where the controller's log has the trigger; from the trigger on, not from when its thread took it up",
     ),
     Mechanism(
         1,
@@ -139,7 +153,7 @@ MECHANISMS: Final = (
         "Topics created, partitions added (not to a topic that is being deleted); the listeners that tell of it",
         (
             *("reconstruct.partitions.reexecution.creation", "reconstruct.partitions.assignment"),
-            "reconstruct.cluster.episodes:TROUBLE",
+            "reconstruct.cluster.episodes.tenures:TROUBLE",
         ),
         ("silver.topic_incarnations", "silver.assignment_timeline", "silver.controller_events"),
         ("R16",),
@@ -151,17 +165,20 @@ MECHANISMS: Final = (
         "Topics deleted: started, ineligible, successful, tried again; requests for topics that are not there ignored",
         (
             *(f"{_MACHINE}.replica_state_machine", "reconstruct.partitions.reexecution.deletion"),
-            *("reconstruct.partitions.availability", "reconstruct.cluster.episodes:TROUBLE"),
+            *("reconstruct.partitions.availability", "reconstruct.cluster.episodes.tenures:TROUBLE"),
         ),
-        ("silver.replica_state_timeline", "gold.availability_intervals", "gold.controller_episodes"),
+        ("silver.replica_state_timeline", "gold.availability_intervals", "gold.controller_procedures"),
         ("R14", "R16"),
         _LIFECYCLE,
     ),
     Mechanism(
         1,
         "Brokers that come, go or bounce, and what the controller does then",
-        ("reconstruct.cluster.brokers", "reconstruct.partitions.reexecution.broker_changes"),
-        ("silver.broker_liveness_timeline", "gold.leader_elections"),
+        (
+            *("reconstruct.cluster.brokers", "reconstruct.partitions.reexecution.broker_changes"),
+            "reconstruct.cluster.episodes.procedures",
+        ),
+        ("silver.broker_liveness_timeline", "gold.leader_elections", "gold.controller_procedures"),
         ("R07", "R16"),
         _FAILOVER,
     ),
@@ -186,7 +203,7 @@ MECHANISMS: Final = (
         1,
         "A reassignment: its phases, its ISR, its end",
         ("reconstruct.partitions.assignment", f"{_MACHINE}.replica_state_machine"),
-        ("silver.assignment_timeline", "gold.availability_intervals"),
+        ("silver.assignment_timeline", "gold.availability_intervals", "gold.controller_procedures"),
         ("R04", "R16"),
         ("reassign_busy-1.1.1", *_LIFECYCLE),
     ),

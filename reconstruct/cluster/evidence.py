@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -163,6 +164,33 @@ class TakeOverLine:
     found_offline_count: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ProcedureLine:
+    """A line of controller.log about a procedure (:mod:`reconstruct.cluster.episodes.procedures`).
+
+    ``log_place`` is its file, ``line`` its place there; ``partitions`` are those that it names, as TOPIC-PARTITION, in
+    order, and ``named`` its other fields.
+    """
+
+    controller_id: int
+    controller_event: str
+    at: int
+    evidence_id: str
+    log_place: str
+    line: int
+    log_level: str | None = None
+    partitions: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """A field's list; empty where the line has none."""
+        return tuple(filter(None, self.named.get(name, "").split(",")))
+
+    @property
+    def place(self) -> tuple[int, str, int, str]:
+        return self.at, self.log_place, self.line, self.evidence_id
+
+
 @dataclass(slots=True)
 class ClusterFacts:
     """The facts of one cluster."""
@@ -172,6 +200,7 @@ class ClusterFacts:
     process_starts: list[tuple[int, int, str]] = field(default_factory=list)
     life_signs: list[LifeSign] = field(default_factory=list)
     take_over_lines: list[TakeOverLine] = field(default_factory=list)
+    procedure_lines: list[ProcedureLine] = field(default_factory=list)
     live_views: list[LiveView] = field(default_factory=list)
     log_spans: list[tuple[int, LogSpan]] = field(default_factory=list)
     #: the brokers in whose state-change log or server log times jump back, and by how much at the most, µs.

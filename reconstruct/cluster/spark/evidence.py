@@ -16,7 +16,8 @@ from ingest.lake.delta import collect_all
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.broker_settings import BrokerSetting
 from ingest.shapes.event_types import EventType
-from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, TakeOverLine
+from reconstruct.cluster.episodes.procedures import NAMED_FIELDS, PROCEDURE_EVENTS
+from reconstruct.cluster.evidence import BrokerFact, ClusterFacts, ControllerFact, ProcedureLine, TakeOverLine
 from reconstruct.cluster.process_starts import StartStep, process_starts
 from reconstruct.cluster.settings import EVERY_BROKER, SettingChange
 from reconstruct.cluster.spark.controller_lines import (
@@ -72,7 +73,7 @@ def gather(
     def of(row: Row) -> ClusterFacts:
         return facts.setdefault(str(row["cluster_id"]), ClusterFacts())
 
-    versions, shapes, controllers, brokers, lists, started, settings, own, spans, set_back, taken_over = collect_all(
+    versions, shapes, controllers, brokers, lists, started, settings, own, spans, set_back, did = collect_all(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
@@ -84,7 +85,7 @@ def gather(
             _own_settings(replication_events, configs),
             log_spans(state_changes),
             set_back_logs(replication_events),
-            _take_over_lines(controller_events),
+            _controller_lines(controller_events),
         ]
     )
     for row in versions:
@@ -107,8 +108,11 @@ def gather(
         of(row).live_views.append(LiveView(row["at"], row["controller_id"], live, row["record_id"], added))
     for row, span in as_log_spans(spans):
         of(row).log_spans.append((row["broker_id"], span))
-    for row in taken_over:
-        of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
+    for row in did:
+        if row["controller_event"] in TAKE_OVER_EVENTS:
+            of(row).take_over_lines.append(value_of(TakeOverLine, row.asDict()))
+        else:
+            of(row).procedure_lines.append(value_of(ProcedureLine, row.asDict()))
     for row in (*set_back, *(row for row in spans if row["jumps_back"])):
         jumps = of(row).set_back
         jumps[row["broker_id"]] = max(row["most_back_us"], jumps.get(row["broker_id"], 0))
@@ -238,11 +242,14 @@ def _live_lists(controller_events: DataFrame) -> DataFrame:
     )
 
 
-def _take_over_lines(controller_events: DataFrame) -> DataFrame:
-    """Of take-overs and resignations; a record that lists partitions with their states has a row for each."""
-    lines = controller_events.where(F.col("event_type").isin(*TAKE_OVER_EVENTS)).withColumn(
+def _controller_lines(controller_events: DataFrame) -> DataFrame:
+    """Of take-overs, resignations and procedures; a record that lists partitions has a row for each."""
+    told = (*TAKE_OVER_EVENTS, *PROCEDURE_EVENTS)
+    lines = controller_events.where(F.col("event_type").isin(*told)).withColumn(
         "speaker_id", F.coalesce("controller_id", "broker_id")
     )
+    is_procedure = F.col("event_type").isin(*PROCEDURE_EVENTS)
+    named = F.map_filter("fields", lambda name, _: name.isin(*NAMED_FIELDS))
     is_listing = F.col("event_type") == EventType.PARTITION_STATE_MACHINE_STARTED
     one = {name: F.first(name).alias(name) for name in ("file_id", "byte_offset", "event_type", "controller_epoch")}
     return (
@@ -258,8 +265,13 @@ def _take_over_lines(controller_events: DataFrame) -> DataFrame:
             F.first(text_field("step")).alias("step"),
             F.first(ints_field("live_broker_ids")).alias("found_brokers"),
             F.max(F.when(is_listing, F.lit(0))).alias("is_listing"),
-            F.count(F.when(is_listing, F.col("topic"))).alias("partitions"),
+            F.count(F.when(is_listing, F.col("topic"))).alias("listed"),
             F.count_if(is_listing & (text_field("state") == PartitionState.OFFLINE.value)).alias("offline"),
+            F.first("log_level").alias("log_level"),
+            F.array_sort(F.collect_set(F.when(is_procedure, F.concat("topic", F.lit("-"), "partition_id")))).alias(
+                "partitions"
+            ),
+            F.first(F.when(is_procedure, F.map_entries(named))).alias("named"),
         )
         .select(
             "cluster_id",
@@ -272,8 +284,11 @@ def _take_over_lines(controller_events: DataFrame) -> DataFrame:
             "controller_epoch",
             "step",
             "found_brokers",
-            (F.col("is_listing") + F.col("partitions")).alias("found_partitions_count"),
+            (F.col("is_listing") + F.col("listed")).alias("found_partitions_count"),
             (F.col("is_listing") + F.col("offline")).alias("found_offline_count"),
+            "log_level",
+            "partitions",
+            "named",
         )
     )
 

@@ -22,8 +22,9 @@ from reconstruct.cluster.brokers import RegistrationSpan, broker_registrations
 from reconstruct.cluster.controllers import TenureSpan, controller_tenures, recreations
 from reconstruct.cluster.departures import broker_departures
 from reconstruct.cluster.ends import registration_ends
-from reconstruct.cluster.episodes import episodes
-from reconstruct.cluster.evidence import ClusterFacts
+from reconstruct.cluster.episodes.procedures import procedures
+from reconstruct.cluster.episodes.tenures import episodes
+from reconstruct.cluster.evidence import ClusterFacts, ProcedureLine
 from reconstruct.cluster.rules import RULES, ClusterCase
 from reconstruct.cluster.spark.evidence import gather
 from reconstruct.cluster.spark.life_signs import add_life_signs
@@ -73,10 +74,25 @@ class ClusterHistory:
         self.take_overs = take_overs(self.tenures, facts.take_over_lines)
         self.windows = line_windows(self.tenures)
         self.episodes = episodes(self.tenures, self.windows, self.registrations, facts.controllers, facts.brokers)
+        self.procedures = procedures(*self._of_zookeeper(facts))
         case = ClusterCase(
             facts.controllers, facts.brokers, self.tenures, self.registrations, self.take_overs, self.view
         )
         judge(RULES, case, self.verdicts)
+
+    def _of_zookeeper(
+        self, facts: ClusterFacts
+    ) -> tuple[list[TenureSpan], list[tuple[int, int]], Sequence[ProcedureLine]]:
+        """The tenures of ZooKeeper's controllers, the windows of their lines, and the lines of procedures: none where
+        all controllers known are a quorum's."""
+        of_quorum = {(fact.controller_id, fact.epoch) for fact in facts.controllers if fact.is_of_quorum}
+        own = [
+            (span, window)
+            for span, window in zip(self.tenures, self.windows, strict=True)
+            if (span.tenure.controller_id, span.tenure.controller_epoch) not in of_quorum
+        ]
+        lines = facts.procedure_lines if own or not of_quorum else []
+        return [span for span, _ in own], [window for _, window in own], lines
 
     def tenure_rows(self) -> Iterator[dict[str, Any]]:
         """Rows of silver.controller_epoch_timeline."""

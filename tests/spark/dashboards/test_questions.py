@@ -119,7 +119,28 @@ def test_what_a_controller_did_from_each_trigger_on(ask, offset_lake: OffsetLake
         f"cluster_id = '{offset_lake.ids['failover-1.1.1']}' AND controller_id IS NOT NULL"
     )
     assert sum(row.elections for row in rows) == elected.count()
-    told = [row for row in ask("controller-procedures", cluster="unclean-0.8.2.2") if row.told_at]
+    assert {row.judged == row.as_decided and row.finding_ids == [] for row in rows} == {True}
+    assert {row.last_effect for row in rows} <= {"answer", None}
+
+
+def test_a_partition_that_nobody_could_lead_is_tried_by_each_procedure_until_it_has_a_leader(ask):
+    """0.8.2.2: broker 1, which led four partitions alone, dies; broker 2 comes, which may lead the two of ``ledger``
+    uncleanly, and at last broker 1, which leads those of ``safe`` again without an election."""
+    rows = ask("controller-procedures", cluster="unclean-0.8.2.2")
+    *_, failover, came, back = rows
+    assert [(row.procedure, row.about) for row in (failover, came, back)] == [
+        ("take_over", ""),
+        ("broker_start", "2"),
+        ("broker_start", "1"),
+    ]
+    counts = [(row.tried_partitions, row.elections, row.unclean, row.left_offline) for row in (failover, came, back)]
+    assert counts == [(4, 0, 0, 4), (4, 2, 2, 2), (0, 0, 0, 0)]
+    assert (failover.elections_ms, failover.median_elected_ms) == (None, None)
+    assert 0 <= came.median_elected_ms <= came.elections_ms < 5_000
+    (failure,) = (row for row in rows if row.procedure == "broker_failure")
+    assert (failure.about, failure.elections, failure.left_offline) == ("2", 2, 0)
+    assert {row.judged == row.as_decided == row.elections for row in rows} == {True}
+    told = [row for row in rows if row.told_at]
     assert {"broker_start", "broker_failure"} <= {row.procedure for row in told}
     assert all(row.told_at <= row.began_at for row in told)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from ingest.lake.tables.bronze import LOG_LEVELS
 from ingest.shapes.broker_settings import BrokerSetting, listed
+from reconstruct.cluster.episodes.procedures import NAMED_FIELDS, PROCEDURE_EVENTS
 from reconstruct.cluster.evidence import (
     ENDINGS,
     LEAVING,
@@ -24,6 +25,7 @@ from reconstruct.cluster.evidence import (
     ClusterFacts,
     ControllerFact,
     LifeSign,
+    ProcedureLine,
     TakeOverLine,
 )
 from reconstruct.cluster.settings import SettingChange
@@ -33,7 +35,7 @@ from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, LogSpan, leave_out
 from reconstruct.time.line_order import FAR_BACK_US, JUMP_BACK_US, is_in_order, jumps_back, most_back
 from tests.support.captures.text import CaptureText, Lines, printed_at
-from tests.support.evidence.lines import Line, ids, integer, lines_of
+from tests.support.evidence.lines import Line, by_partition, ids, integer, lines_of
 from tests.support.evidence.znodes import Write
 
 _BROKER: Final = re.compile(r"^/brokers/ids/(\d+)$")
@@ -65,6 +67,7 @@ def plain_cluster(
         facts.brokers += of_log.brokers
         facts.life_signs += of_log.life_signs
         facts.take_over_lines += of_log.take_over_lines
+        facts.procedure_lines += of_log.procedure_lines
         facts.log_spans += of_log.log_spans
         facts.set_back |= {b: max(by, facts.set_back.get(b, 0)) for b, by in of_log.set_back.items()}
         facts.process_starts += of_log.process_starts
@@ -87,6 +90,7 @@ def facts_of_log(name: str, text: Lines) -> ClusterFacts:
     facts.controllers, facts.brokers = list(_elections(lines)), list(_brokers(lines))
     facts.life_signs, facts.log_spans = list(_life_signs(lines)), list(_log_spans(lines))
     facts.take_over_lines = list(take_over_lines(lines))
+    facts.procedure_lines = list(_procedure_lines(lines))
     for line in lines:
         if line.event_type == "broker_server_starting":
             facts.process_starts.append((line.broker_id, line.at, line.id))
@@ -129,6 +133,23 @@ def take_over_lines(lines: Sequence[Line]) -> Iterator[TakeOverLine]:
                 ids(line.fields["live_broker_ids"]) if "live_broker_ids" in line.fields else None,
                 None if states is None else len(list(filter(None, states))),
                 None if states is None else states.count("OfflinePartition"),
+            )
+
+
+def _procedure_lines(lines: Sequence[Line]) -> Iterator[ProcedureLine]:
+    for line in lines:
+        if line.source_kind == "controller_log" and line.event_type in PROCEDURE_EVENTS:
+            named = [partition for partition, _ in by_partition(line.fields) if partition is not None]
+            yield ProcedureLine(
+                _controller_of(line),
+                line.event_type,
+                line.at,
+                line.id,
+                line.file,
+                line.number,
+                line.level,
+                tuple(sorted(f"{topic}-{number}" for topic, number in named)),
+                {name: line.fields[name] for name in NAMED_FIELDS if name in line.fields},
             )
 
 

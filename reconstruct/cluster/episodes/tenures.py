@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import RegistrationSpan
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.evidence import BrokerFact, ControllerFact
+from reconstruct.cluster.view import Tenure
 
 #: Several lines within this, µs, are of one coming or going of a broker.
 _ONE_CHANGE_US: Final = 10_000_000
@@ -54,6 +56,13 @@ class Episode:
     without_controller_ms: int | None
     brokers_came_count: int
     brokers_went_count: int
+
+
+def reigns(tenures: Iterable[TenureSpan]) -> list[tuple[Tenure, int, int | None]]:
+    """Each controller from its election to the next one's, None for the last: what happened then is of no other."""
+    in_order = sorted((span.tenure for span in tenures), key=lambda tenure: tenure.start)
+    ends = [*(later.start for _, later in pairwise(in_order)), None]
+    return [(tenure, tenure.start, end) for tenure, end in zip(in_order, ends, strict=False)]
 
 
 def episodes(

@@ -1,0 +1,1 @@
+"""Episodes of controllers: what each did as a whole, and procedure by procedure."""

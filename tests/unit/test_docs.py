@@ -295,4 +295,6 @@ def test_each_improvement_proposal_that_a_page_names_has_its_link():
 def test_each_number_of_an_issue_or_proposal_is_a_link(page: Path) -> None:
     text = page.read_text("utf-8")
     glossary = "../" * (len(page.relative_to(ROOT).parts) - 2) + "glossary.md"
-    assert [line for line in text.splitlines() if line not in with_markdown_links(text, glossary).splitlines()] == []
+    linked = with_markdown_links(text, glossary)
+    both = zip(text.splitlines(), linked.splitlines(), strict=True)
+    assert [line for line, with_links in both if line != with_links] == []

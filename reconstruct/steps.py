@@ -14,6 +14,7 @@ from ingest.lake.delta import Lake, OfClusters, side_by_side
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
+from ingest.lake.tables.controllers import CONTROLLER_EPISODES, CONTROLLER_PROCEDURES
 from ingest.lake.tables.events import (
     CONTROLLER_EVENTS,
     METADATA_CHANGES,
@@ -24,8 +25,6 @@ from ingest.lake.tables.events import (
 )
 from ingest.lake.tables.gold import (
     AVAILABILITY_INTERVALS,
-    CONTROLLER_EPISODES,
-    CONTROLLER_PROCEDURES,
     DIVERGENCES,
     FINDING_HISTORY,
     LEADER_ELECTIONS,

@@ -10,7 +10,7 @@ from typing import Final
 from dashboards import words
 from dashboards.section import Section
 from dashboards.source import Source, by_cluster, latest_of_cluster, ms
-from ingest.lake.tables import gold
+from ingest.lake.tables.controllers import CONTROLLER_EPISODES
 
 _LATEST: Final = 20
 #: The bar of a take-over, in pixels.
@@ -103,7 +103,7 @@ class Episode:
 def gather(source: Source) -> Mapping[str, tuple[Episode, ...]]:
     """The latest episodes, in order."""
     order = ("elected_at", "controller_epoch", "controller_id", "sequence")
-    rows = source.read(gold.CONTROLLER_EPISODES).withColumn("elected_ms", ms("elected_at"))
+    rows = source.read(CONTROLLER_EPISODES).withColumn("elected_ms", ms("elected_at"))
     return by_cluster(Episode, latest_of_cluster(rows, order, _LATEST))
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ingest.lake.tables.gold import ELECTION_KINDS
@@ -259,7 +261,10 @@ class ElectionWindow(NamedTuple):
 def election_windows(found: Sequence[Procedure]) -> Iterator[ElectionWindow]:
     """Of procedures, by their number: each until its controller's next one that may set off an election of that kind.
     Reassignments, of which many are under way at once, are told apart by their partitions."""
-    reassigned = [one for one in found if one.procedure == "reassignment"]
+    of_partition: dict[str, list[tuple[int, Procedure]]] = {}
+    for number, one in enumerate(found):
+        for partition in dict.fromkeys(one.about) if one.procedure == "reassignment" else ():
+            of_partition.setdefault(partition, []).append((number, one))
     for kind in ELECTION_KINDS:
         may = [(number, one) for number, one in enumerate(found) if kind in MAY_ELECT[one.procedure]]
         if kind != ElectionKind.REASSIGNED_PARTITION:
@@ -267,9 +272,8 @@ def election_windows(found: Sequence[Procedure]) -> Iterator[ElectionWindow]:
             continue
         take_overs = [(number, one) for number, one in may if one.procedure == TAKE_OVER]
         yield from _windows(kind, take_overs)
-        for partition in sorted({name for one in reassigned for name in one.about}):
-            own = [pair for pair in may if pair[1].procedure == TAKE_OVER or partition in pair[1].about]
-            yield from _windows(kind, own, partition)
+        for partition, own in sorted(of_partition.items()):
+            yield from _windows(kind, merge(take_overs, own, key=itemgetter(0)), partition)
 
 
 def _windows(

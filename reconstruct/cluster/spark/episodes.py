@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.tables.gold import CONTROLLER_EPISODES
+from ingest.lake.tables.controllers import CONTROLLER_EPISODES
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.episodes.tenures import TROUBLE, reigns
 from reconstruct.cluster.spark.step import ClusterHistory

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
-from ingest.lake.tables.gold import CONTROLLER_PROCEDURES
+from ingest.lake.tables.controllers import CONTROLLER_PROCEDURES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.episodes.procedures import (

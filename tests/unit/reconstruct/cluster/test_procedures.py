@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.lake.tables.gold import ELECTION_KINDS, PROCEDURES
+from ingest.lake.tables.controllers import PROCEDURES
+from ingest.lake.tables.gold import ELECTION_KINDS
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.controllers import TenureSpan
 from reconstruct.cluster.episodes.procedures import MAY_ELECT, Procedure, election_windows, procedures, reigning_windows

@@ -50,8 +50,6 @@ LINE: Final = re.compile(r"\[[^\]]+\] [A-Z]+ +(?P<message>.*) \((?P<logger>[\w.$
 BROUGHT_ABOUT: Final = {("unclean-election", "R08"), ("lifecycle", "R08")}
 #: The quorum has another leader, in a later epoch, at their end.
 CONTROLLERS_END: Final = ("controller-failover", "zombie", "quorum-outage", "voters", "lifecycle")
-#: Since then a leader that lost its majority resigns (KAFKA-15489): before, it may lead on when the others are back.
-LEADERS_RESIGN_SINCE: Final = (3, 7)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +110,8 @@ def not_of_the_quorum(played: Played) -> list[str]:
     found = [] if told else ["the quorum was not described"]
     if len(dict(epochs)) != len(epochs):
         found.append(f"two leaders in one epoch: {sorted(epochs)}")
-    leads_on = played.scenario.name == "quorum-outage" and played.release.number < LEADERS_RESIGN_SINCE
+    # it may lead on when the others are back
+    leads_on = played.scenario.name == "quorum-outage" and not played.release.leader_resigns
     if played.scenario.name in CONTROLLERS_END and not leads_on and len(epochs) < 2:
         found.append(f"the quorum has one leader all the time: {sorted(epochs)}")
     return found + not_as_voted(played)

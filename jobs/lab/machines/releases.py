@@ -60,6 +60,11 @@ class Release:
         """A follower of a dead leader tries again without waiting (before KAFKA-1461, 0.9): 30,000 lines a second."""
         return self.number < (0, 9)
 
+    @property
+    def leader_resigns(self) -> bool:
+        """The leader of a quorum that hears no more of a majority of the voters resigns (since KAFKA-15489, 3.7)."""
+        return self.number >= (3, 7)
+
 
 #: With ZooKeeper: those that every test of clusters is about.
 RELEASES: Final = tuple(Release(number) for number in ((0, 8, 2, 2), (1, 1, 1), (2, 8, 2), (3, 9, 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ingest.readers.log_dirs.names import METADATA_DIRECTORY
@@ -15,16 +16,23 @@ from jobs.lab.waiting import wait_for
 
 #: A controller pauses so often, each time for less than its voters wait for it.
 _PAUSES: Final = 6
+#: What a controller logs that gives its leadership, or its leader, up.
+_GIVES_UP: Final = re.compile(r"Completed transition to (?:Resigned|Prospective|Candidate)State\(", re.ASCII)
 
 
 def quorum_outage(stage: Stage) -> None:
-    """Two of three controllers are killed: brokers serve on, and nothing is decided until one is back; then a broker
-    dies."""
+    """Two of three controllers are killed: brokers serve on, and nothing is decided until one is back, when the third
+    has noticed; then a broker dies."""
     with stage.busy() as (orders, load):
         controllers = _controllers(stage)
+        third, before = controllers[2], _given_up(stage, controllers[2])
+        leads_on = stage.cluster.wait_for_controller() == third and not stage.cluster.release.leader_resigns
         for controller in controllers[:2]:
             stage.cluster.kill(controller)
         load.wait_for_more(60)
+        if not leads_on:
+            stage.say(f"waiting until controller {third} gives its quorum up")
+            wait_for(f"controller {third} gives its quorum up", lambda: _given_up(stage, third) > before)
         for controller in controllers[:2]:
             stage.cluster.start(controller)
         stage.cluster.wait_for_controller()
@@ -145,3 +153,8 @@ def migration(stage: Stage) -> None:
 def _controllers(stage: Stage) -> list[int]:
     """Those that are no brokers."""
     return sorted(stage.cluster.nodes.keys() - stage.cluster.brokers.keys())
+
+
+def _given_up(stage: Stage, controller: int) -> int:
+    """How often the controller logs that it gave its quorum up."""
+    return len(_GIVES_UP.findall(stage.cluster.nodes[controller].server_log.read_text(encoding="utf-8")))

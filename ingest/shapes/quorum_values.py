@@ -9,9 +9,10 @@ from ingest.shapes.values import Fields, searched
 
 _name: Final = searched(r"\A(?P<quorum_state>\w+?)(?:State)?(?:\(|\Z)")
 _epoch: Final = searched(r"\bepoch=(?P<quorum_epoch>\d+)")
-#: A leader names itself; others whom they follow or have voted for, where they know one.
+#: A leader names itself (by ``localId``, since 3.9 ``localReplicaKey``, since 4.1 ``localVoterNode``); others whom they
+#: follow, where they know one.
 _leader: Final = searched(
-    r"\ALeader\w*\(local(?:ReplicaKey=ReplicaKey\(id=|Id=)(?P<quorum_leader>\d+)",
+    r"\ALeader\w*\(local(?:Id=|ReplicaKey=ReplicaKey\(id=|VoterNode=VoterNode\(voterKey=ReplicaKey\(id=)(?P<quorum_leader>\d+)",
     r"\bleader(?:Id)?=(?:OptionalInt\[)?(?P<quorum_leader>\d+)",
 )
 _voted: Final = searched(r"\bvoted(?:Key|Id)=(?:Optional\[)?(?:ReplicaKey\(id=)?(?P<voted_id>\d+)")

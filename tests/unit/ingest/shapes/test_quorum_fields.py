@@ -43,6 +43,24 @@ CASES = [
     ),
     (
         RAFT + "QuorumState",
+        "[RaftManager id=103] Completed transition to Leader(localVoterNode=VoterNode(voterKey=ReplicaKey(id=103,"
+        " directoryId=HduHWF4V7Orhu5CldM-idw), listeners=Endpoints(endpoints={ListenerName(CONTROLLER)=127.0.0.1/"
+        "<unresolved>:28403}), supportedKRaftVersion=SupportedVersionRange[min_version:0, max_version:1]), epoch=3,"
+        " epochStartOffset=285, highWatermark=Optional.empty, voterStates={}) from CandidateState(localId=103,"
+        " localDirectoryId=HduHWF4V7Orhu5CldM-idw, epoch=3, highWatermark=Optional.empty, electionTimeoutMs=1001)",
+        "quorum_state_changed",
+        {
+            "step": "completed",
+            "broker_id": "103",
+            "quorum_state": "Leader",
+            "quorum_epoch": "3",
+            "quorum_leader": "103",
+            "previous_quorum_state": "Candidate",
+            "previous_quorum_epoch": "3",
+        },
+    ),
+    (
+        RAFT + "QuorumState",
         "[RaftManager id=2] Completed transition to Unattached(epoch=12021, votedKey=ReplicaKey(id=1,"
         " directoryId=Optional[mQes9A54bQCw7Vbw6Ptauw]), voters=[1, 2, 3], electionTimeoutMs=1684,"
         " highWatermark=Optional.empty) from Unattached(epoch=12020, votedKey=null, voters=[1, 2, 3])",

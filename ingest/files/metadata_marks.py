@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ingest.readers.metadata_log.framing import HEADER, Batch
+from ingest.readers.metadata_log.record_types import NO_ID
 from ingest.readers.metadata_log.records import records_of
 
 #: So many batches are marks at a file's beginning, and so many of those that begin an epoch.
@@ -24,7 +25,6 @@ _MOST_OF_GRID: Final = 1_024
 _DECODED_BYTES: Final = 128 << 10
 _NO_OP_BYTES: Final = HEADER.size + 16
 _CONTROL: Final = 0x20
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 #: By type of record the field with an id that no other cluster has.
 IDS: Final[Mapping[str, str]] = {
     "TopicRecord": "topicId",
@@ -117,7 +117,7 @@ class _Ids:
 
     def _note(self, record_type: str, fields: Mapping[str, Any]) -> None:
         found = fields.get(IDS.get(record_type, ""))
-        if isinstance(found, str) and found != _NO_ID:
+        if isinstance(found, str) and found != NO_ID:
             self.found.add(found)
         contained = fields.get("lastContainedLogTimestamp") if record_type == _HEADER else None
         if isinstance(contained, int):

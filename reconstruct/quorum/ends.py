@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind
+from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind, resigned
 
 #: Doubts that are further apart, or further from the end, do not belong together.
 _DOUBTS_APART_US: Final = 60_000_000
@@ -43,6 +43,7 @@ class Endings:
             self._of_node.setdefault(fact.node_id, []).append(fact)
         self._doubts = [fact for fact in facts if fact.kind is QuorumFactKind.DOUBTED]
         self._removals = list(removals)
+        self._resigned = resigned(facts)
 
     def of(self, leader_id: int, epoch: int, start: int, end: int) -> LeadershipEnd:
         """Of the leader of an epoch, from ``start`` to ``end``."""
@@ -67,8 +68,11 @@ class Endings:
             if fact.kind is QuorumFactKind.STATE and fact.epoch is not None:
                 if fact.epoch > epoch:
                     break
-                if fact.state == "Resigned" and (fact.is_first or is_in_time):
-                    return "process_ended" if fact.is_first else "resigned", (fact.evidence_id,)
+                has_resigned = self._resigned.get(fact.evidence_id)
+                if has_resigned is False:
+                    return "process_ended", (fact.evidence_id,)
+                if has_resigned and is_in_time:
+                    return "resigned", (fact.evidence_id,)
         return None, ()
 
     def _doubted(self, leader_id: int, start: int, end: int) -> tuple[int | None, tuple[str, ...]]:

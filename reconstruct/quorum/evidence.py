@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -46,3 +47,16 @@ class QuorumFact:
     state: str | None = None
     is_first: bool = False
     previous_epoch: int | None = None
+
+
+def resigned(facts: Iterable[QuorumFact]) -> dict[str, bool | None]:
+    """Of each fact (by ``evidence_id``) that a node was in the state *Resigned* whether it resigned; else it began so
+    again, as a leader whose process had ended. None where nothing tells: 3.3 and 3.4 print of no state what was before
+    it, 3.5 of this one only where a node begins with it."""
+    states = [fact for fact in facts if fact.kind is QuorumFactKind.STATE]
+    telling = {fact.node_id for fact in states if fact.is_first or fact.previous_epoch is not None}
+    return {
+        fact.evidence_id: not fact.is_first if fact.node_id in telling else None
+        for fact in states
+        if fact.state == "Resigned"
+    }

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconstruct.metadata_log.evidence import KRAFT_VERSION, LEADER_CHANGE, VOTERS, ClusterLog, LogRow, voters_of
 from reconstruct.model.metadata_log.commitment import Commitment
-from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind
+from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind, resigned
 
 METADATA_LOG: Final = "metadata_log"
 #: What an epoch goes through: an election, a leader, and what comes while there is one.
@@ -46,6 +46,7 @@ def steps_of(facts: Sequence[QuorumFact], log: ClusterLog) -> Iterator[Step]:
     for fact in facts:
         if fact.epoch is not None:
             first_epochs.setdefault(fact.node_id, fact.epoch)
+    has_resigned = resigned(facts)
     for epoch, of_epoch in by_epoch.items():
         row = recorded.get(epoch)
         leader = None if row is not None else _leader_of(epoch, of_epoch)
@@ -53,7 +54,7 @@ def steps_of(facts: Sequence[QuorumFact], log: ClusterLog) -> Iterator[Step]:
             yield leader
         elected_at = row.at if row is not None else None if leader is None else leader.at
         yield from _election_of(epoch, of_epoch, elected_at, first_epochs)
-        yield from _resigned(of_epoch)
+        yield from _resigned(of_epoch, has_resigned)
         yield from _described(of_epoch)
 
 
@@ -140,14 +141,15 @@ def _told(row: LogRow) -> dict[str, object]:
 
 
 def _leader_of(epoch: int, facts: Sequence[QuorumFact]) -> Step | None:
-    """Who led, where no record says it."""
+    """Who led, where no record says it. A node is *Resigned* only in an epoch that it had led."""
     for fact in facts:
         is_own = fact.kind is QuorumFactKind.ACTIVE or (fact.kind is QuorumFactKind.STATE and fact.state == "Leader")
         if is_own and fact.node_id is not None:
             return _elected(epoch, fact, fact.node_id, _voters_in(facts), None)
     for fact in facts:
-        if fact.leader_id is not None and fact.leader_id >= 0:
-            return _elected(epoch, fact, fact.leader_id, _voters_in(facts), "effect_logged")
+        leader_id = fact.node_id if fact.state == "Resigned" else fact.leader_id
+        if leader_id is not None and leader_id >= 0:
+            return _elected(epoch, fact, leader_id, _voters_in(facts), "effect_logged")
     return None
 
 
@@ -170,12 +172,9 @@ def _election_of(
     for fact in facts:
         if fact.is_first or fact.leader_id is not None:
             continue
-        if fact.kind is QuorumFactKind.NAMED:
-            is_begun = epoch > first_epochs.get(fact.node_id, epoch)
-        else:
-            is_new = fact.previous_epoch is not None and fact.previous_epoch < epoch
-            is_begun = fact.state == "Candidate" or (is_new and fact.state in ("Unattached", "Voted"))
-        if is_begun:
+        knew = first_epochs.get(fact.node_id, epoch) if fact.previous_epoch is None else fact.previous_epoch
+        is_told = fact.kind is QuorumFactKind.NAMED or fact.state in ("Candidate", "Unattached", "Voted")
+        if is_told and knew < epoch:
             if elected_at is None or fact.at < elected_at:
                 given: dict[str, object] = {"leader_id": None}
                 if fact.voters:
@@ -185,12 +184,12 @@ def _election_of(
             return
 
 
-def _resigned(facts: Sequence[QuorumFact]) -> Iterator[Step]:
+def _resigned(facts: Sequence[QuorumFact], has_resigned: Mapping[str, bool | None]) -> Iterator[Step]:
     """A leader that resigned, or that started again in the epoch that it had led (``QuorumState.initialize``)."""
     for fact in facts:
-        if fact.kind is QuorumFactKind.STATE and fact.state == "Resigned" and fact.epoch is not None:
+        if fact.evidence_id in has_resigned and fact.epoch is not None:
             given: dict[str, object] = {"leader_id": None, "granted_by": None}
-            inferred_from = "effect_logged" if fact.is_first else None
+            inferred_from = None if has_resigned[fact.evidence_id] else "effect_logged"
             evidence = (fact.evidence_id,)
             yield Step(fact.epoch, LATER, fact.at, evidence, "leader_resigned", fact.source, given, inferred_from)
             return

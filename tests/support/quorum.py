@@ -34,29 +34,36 @@ def _facts(log: Path) -> Iterator[QuorumFact]:
     for number, text in enumerate(log.read_text().splitlines(), 1):
         line = _LINE.match(text)
         assert line is not None, text
-        found = match("server_log", line["logger"], line["message"])
-        assert found is not None, text
-        fields = found.fields
-        kind = _KINDS.get((found.event_type, fields.get("step")))
-        if kind is None or (kind is QuorumFactKind.DOUBTED and fields.get("reason") != "fetch_timeout"):
-            continue
-        voters = fields.get("quorum_voters")
         at = datetime.strptime(line["time"], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-        yield QuorumFact(
-            kind,
-            round(at.timestamp() * 1_000_000),
-            f"{node}:{number}",
-            "node_log",
-            int(fields["broker_id"]),
-            _number(fields, "quorum_epoch"),
-            _number(fields, "quorum_leader"),
-            None if voters is None else tuple(map(int, voters.split(","))),
-            None,
-            _number(fields, "metadata_high_watermark") or _number(fields, "metadata_offset"),
-            fields.get("quorum_state"),
-            fields.get("is_first_state") == "true",
-            _number(fields, "previous_quorum_epoch"),
-        )
+        fact = fact_of(line["message"], line["logger"], round(at.timestamp() * 1_000_000), f"{node}:{number}")
+        if fact is not None:
+            yield fact
+
+
+def fact_of(message: str, logger: str, at: int, evidence_id: str) -> QuorumFact | None:
+    """What one line of a node's ``server.log`` says of the quorum; each line is known."""
+    found = match("server_log", logger, message)
+    assert found is not None, message
+    fields = found.fields
+    kind = _KINDS.get((found.event_type, fields.get("step")))
+    if kind is None or (kind is QuorumFactKind.DOUBTED and fields.get("reason") != "fetch_timeout"):
+        return None
+    voters = fields.get("quorum_voters")
+    return QuorumFact(
+        kind,
+        at,
+        evidence_id,
+        "node_log",
+        int(fields["broker_id"]),
+        _number(fields, "quorum_epoch"),
+        _number(fields, "quorum_leader"),
+        None if voters is None else tuple(map(int, voters.split(","))),
+        None,
+        _number(fields, "metadata_high_watermark") or _number(fields, "metadata_offset"),
+        fields.get("quorum_state"),
+        fields.get("is_first_state") == "true",
+        _number(fields, "previous_quorum_epoch"),
+    )
 
 
 def _number(fields: Mapping[str, str], name: str) -> int | None:

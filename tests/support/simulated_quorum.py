@@ -19,6 +19,7 @@ from reconstruct.model.versions import KafkaVersion, v
 #: The last level of metadata.version of each release.
 LEVELS: Final = {v(3, 7): 19, v(3, 9): 21, v(4, 0): 25, v(4, 1): 27, v(4, 2): 29, v(4, 3): 30}
 NOBODY: Final = -1
+OF_TOPICS: Final = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeRecord")
 Record = tuple[str, dict[str, Any]]
 MayLead = Callable[[int], bool]
 
@@ -77,7 +78,7 @@ class SimulatedQuorum:
             row = LogRow(
                 f"e{self.offset}", self.offset, 1, record_type, json.dumps(fields), self.offset, self.batch_offset
             )
-            is_topics = record_type in ("TopicRecord", "PartitionRecord", "PartitionChangeRecord")
+            is_topics = record_type in OF_TOPICS or fields.get("resourceType") == ConfigResource.TOPIC
             (self.topic_rows if is_topics else self.rows).append(row)
             if record_type == "PartitionChangeRecord":
                 number = fields["partitionId"]
@@ -85,15 +86,26 @@ class SimulatedQuorum:
             self.offset += 1
         self.offset += self.random.choice([0, 0, 1, 5])
 
-    def create(self, assignments: Sequence[Sequence[int]]) -> None:
+    def create(self, assignments: Sequence[Sequence[int]], **config: str) -> None:
         """The topic, where it has partitions."""
         if assignments:
-            self.write([("TopicRecord", {"name": "t", "topicId": "T"})])
-        for partition, replicas in enumerate(assignments):
+            of_topic = {"resourceType": ConfigResource.TOPIC, "resourceName": "t"}
+            settings = [("ConfigRecord", {**of_topic, "name": name, "value": value}) for name, value in config.items()]
+            self.write([("TopicRecord", {"name": "t", "topicId": "T"}), *settings])
+        self.add(assignments)
+
+    def add(self, assignments: Sequence[Sequence[int]]) -> None:
+        """Partitions behind those that there are."""
+        for partition, replicas in enumerate(assignments, len(self.partitions)):
             isr = [one for one in replicas if self.is_active(one)]
             self.partitions[partition] = PartitionState(tuple(replicas), tuple(isr), isr[0], 0, 0)
             of = {"leader": isr[0], "leaderEpoch": 0, "partitionEpoch": 0, "replicas": list(replicas), "isr": isr}
             self.write([("PartitionRecord", {"topicId": "T", "partitionId": partition, **of})])
+
+    def delete(self) -> None:
+        """The topic and all that is known of it."""
+        self.write([("RemoveTopicRecord", {"topicId": "T"})])
+        self.partitions.clear()
 
     # --- brokers
 

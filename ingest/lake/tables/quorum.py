@@ -51,7 +51,7 @@ QUORUM_TIMELINE: Final = TableSpec(
             "Of the last interval of a leader, why it ended. shut_down: it was stopped; majority_lost: it heard no more"
             " of a majority of the voters; controller_failed; process_ended: it was killed, and started again; removed"
             " from the voters; resigned; voters_timed_out: nothing of its own tells, voters heard no more of it;"
-            " superseded: nothing tells more than that another epoch began. NULL of other intervals.",
+            " superseded: nothing tells more than that it led no more. NULL of other intervals.",
             vocabulary=(
                 "shut_down",
                 "majority_lost",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ingest.readers.capture_lines.json_lines import objects
+from ingest.readers.metadata_log.record_types import NO_ID
 from ingest.readers.work import Kept, Rejected, WorkItem
 
 #: What every version of the file has.
@@ -32,7 +33,7 @@ def _values(entry: dict[str, Any]) -> dict[str, Any]:
         "leader_id": _known(entry["leaderId"]),
         "leader_epoch": entry["leaderEpoch"],
         "voted_id": _known(entry["votedId"]),
-        "voted_directory_id": directory if isinstance(directory, str) else None,
+        "voted_directory_id": directory if isinstance(directory, str) and directory != NO_ID else None,
         "voter_ids": None if ids is None else sorted(id_ for id_ in ids if _is_number(id_)),
         "data_version": entry["data_version"],
     }

@@ -29,7 +29,7 @@ _FRAME_VERSION: Final = 1
 _MOST_NUMBER_BYTES: Final = 5
 _MOST_NUMBER: Final = (1 << 15) - 1
 #: The id of zeros as Kafka prints it: of a directory the one that migrates (``DirectoryId.MIGRATING``).
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Decoded(NamedTuple):
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
         return {_kafka_name(name): _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         # of all lists only those of ids have what the library takes for none: the id of zeros
-        return [_NO_ID if one is None else _plain(one) for one in value]
+        return [NO_ID if one is None else _plain(one) for one in value]
     if isinstance(value, UUID):
         return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode()
     return HIDDEN if isinstance(value, bytes | bytearray | memoryview) else value

@@ -2,9 +2,10 @@
 
 A record is committed when a majority of the voters has it and a leader of its own epoch, or a later one, knows so.
 Copies show that only in part: what a snapshot holds was committed (``KafkaRaftClient.createSnapshot``: no snapshot ends
-above the high watermark), and so was what a majority of the voters still has. What is behind was appended by an active
-controller, and may have been truncated since. Copies need not be prefixes of one another: of two that differ at an
-offset the one whose last epoch is higher was, or will be, followed (``RaftClient``, the rule of elections).
+above the high watermark), and so was what a majority of the voters still has, unless an epoch of which nothing is known
+came since; what all of them have is in any case. What is behind was appended by an active controller, and may have been
+truncated since. Copies need not be prefixes of one another: of two that differ at an offset the one whose last epoch is
+higher was, or will be, followed (``RaftClient``, the rule of elections).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -88,8 +90,18 @@ def lineage_of(copies: Iterable[Copy], voters: frozenset[int] = frozenset()) -> 
     ends = {copy.node_id: max((_agreed_end(copy, spans), *copy.snapshot_ends)) for copy in known}
     held = sorted((ends.get(voter, 0) for voter in voters), reverse=True)
     by_majority = held[len(held) // 2] if held else 0
+    if held and not _is_settled(spans, by_majority):
+        by_majority = held[-1]
     by_snapshot = max((end for copy in known for end in copy.snapshot_ends), default=0)
     return Lineage(spans, max(by_majority, by_snapshot))
+
+
+def _is_settled(spans: Sequence[Span], end: int) -> bool:
+    """Whether what a majority has up to ``end`` cannot be truncated any more: behind the epoch of its last record comes
+    none that is not in the log. The leader of one that passed unseen may not have had the record, which only a later
+    leader then gave to the majority, and may win again (``LeaderState.maybeUpdateHighWatermark``)."""
+    epochs = [span.epoch for span in spans if span.end >= end]
+    return all(later - epoch <= 1 for epoch, later in pairwise(epochs))
 
 
 def _followed(copies: Sequence[Copy]) -> tuple[Span, ...]:

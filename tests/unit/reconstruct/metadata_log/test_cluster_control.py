@@ -1,7 +1,7 @@
 """What Kafka's own cases of registrations expect (ClusterControlManagerTest, 4.0): the same states, and no rule is
 broken by a registration at the offset that the case gives it. Each test has the name of Kafka's.
 
-Left out are cases of registrations that are refused, of where replicas are placed, and of features in no timeline.
+What leaves no record is left out (``docs/kraft-cases.md``).
 """
 
 from __future__ import annotations
@@ -58,6 +58,24 @@ def test_replay(records: Records) -> None:
         (False, 100),
         (True, 100),
     ]
+
+
+def test_replay_register_broker_record() -> None:
+    """A snapshot of an older controller may say all of it in one record."""
+    leaving = stands((registered(100, 0, 100, inControlledShutdown=True),), 0)
+    assert leaving is not None
+    assert (leaving.is_fenced, leaving.is_in_controlled_shutdown) == (True, True)
+    there = stands((registered(100, 0, 100), changed(101, 0, 100, fenced=UNFENCE)), 0)
+    assert there is not None
+    assert (there.is_fenced, there.is_in_controlled_shutdown) == (False, False)
+
+
+@pytest.mark.parametrize("directories", [(), ("63k9SN1nQOS0dFHSCIMA0A", "Vm1MjsOCR1OjDDydOsDbzg")])
+def test_register_broker_record_version(directories: tuple[str, ...]) -> None:
+    """Before metadata.version 3.7 a registration has no log directories."""
+    given = {"logDirs": list(directories)} if directories else {}
+    state = stands((registered(123, 0, 123, incarnationId="0H4fUu1xQEKXFYwB1aBjhg", **given),), 0)
+    assert state == BrokerState(123, "0H4fUu1xQEKXFYwB1aBjhg", is_fenced=True, log_dirs=directories)
 
 
 def test_replay_broker_registration_change_record() -> None:

@@ -1,7 +1,6 @@
 """The records that Kafka's own cases expect (PartitionChangeBuilderTest, 4.0): of each the state that it makes, that no
-rule is broken by it, and which rules judge it. The test's name is Kafka's.
-
-Left out are cases that no leader asks for (an ISR without itself), and those of a record alone.
+rule is broken by it, and which rules judge it. The test's name is Kafka's. What no leader asks for is left out
+(``docs/kraft-cases.md``).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from reconstruct.metadata_log.evidence import ClusterLog, CopySpan, LogRow
 from reconstruct.model.metadata_log.image import merged
 from reconstruct.model.metadata_log.values import PartitionState
 
-#: metadata.version of 3.7 and of 4.0.
-OF_3_7, OF_4_0 = 19, 25
+#: metadata.version of 3.5, 3.7 and 4.0.
+OF_3_5, OF_3_7, OF_4_0 = 11, 19, 25
 AT: Final = 50
 FOO: Final = PartitionState((2, 1, 3), (2, 1, 3), 1, 100, 200)
 BAR: Final = PartitionState((1, 2, 3, 4), (1, 2, 3), 1, 100, 200, (4,), (1,))
@@ -44,10 +43,11 @@ class Case:
     has_elr: bool = False
     min_isr: int = 2
     is_leveled: bool = True
+    level: int = OF_3_7
 
     @property
     def log(self) -> ClusterLog:
-        level = OF_4_0 if self.has_elr else OF_3_7
+        level = OF_4_0 if self.has_elr else self.level
         features = [{"name": "metadata.version", "minSupportedVersion": 1, "maxSupportedVersion": level}]
         rows = [("RegisterControllerRecord", {"controllerId": 9, "incarnationId": "c", "features": features})]
         if self.is_leveled:
@@ -67,6 +67,16 @@ class Case:
 CASES: Final = (
     Case("testElectLeader: preferred", FOO, {"leader": 2}, {"R53", "R54", "R56"}),
     Case("testIsrChangeDoesntBumpLeaderEpoch", FOO, {"isr": [2, 1]}),
+    Case("testNoLeaderEpochBumpOnIsrShrink", FOO, {"isr": [2, 1]}),
+    Case("testLeaderEpochBumpOnIsrShrink", FOO, {"isr": [2, 1], "leader": 1}, level=OF_3_5),  # up to 3.5 it does
+    Case(
+        "testNoLeaderEpochBumpOnIsrExpansion",
+        PartitionState((2, 1, 3), (2, 1), 1, 100, 200),
+        {"isr": [2, 1, 3]},
+        {"R53"},
+        active=(1, 2, 3),
+    ),
+    Case("testLeaderEpochBumpOnNewReplicaSetDisjoint", FOO, {"replicas": [2, 1, 4], "isr": [2, 1], "leader": 1}),
     Case("testIsrChangeAndLeaderChange", FOO, {"isr": [2, 3], "leader": 2}, {"R53", "R54", "R56"}),
     Case("testReassignmentRearrangesReplicas", FOO, {"replicas": [3, 2, 1]}),
     Case(

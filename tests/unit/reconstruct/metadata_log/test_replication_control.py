@@ -1,8 +1,6 @@
 """What Kafka's own cases of a controller's actions expect (ReplicationControlManagerTest, 4.0): the simulated quorum,
 by which rules are tried elsewhere, comes to the same states, and none of its records breaks a rule. Each test has the
-name of Kafka's.
-
-Left out are cases of requests that are refused and of quotas, policies and names of topics, which leave no record.
+name of Kafka's. What leaves no record is left out (``docs/kraft-cases.md``).
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import pytest
 
 from reconstruct.metadata_log.timeline import replay_rows
 from reconstruct.model.metadata_log.image import replay
-from reconstruct.model.metadata_log.values import Kind
+from reconstruct.model.metadata_log.values import BrokerState, ConfigState, Kind, Subject
 from reconstruct.model.versions import KafkaVersion, v
 from tests.support.simulated_quorum import LEVELS, NOBODY, SimulatedQuorum
 
@@ -38,6 +36,16 @@ class Quorum(SimulatedQuorum):
     def unfence_all(self, *brokers: int) -> None:
         for broker in brokers:
             self.unfence(broker)
+
+    def change_partition(self, number: int, **fields: Any) -> None:
+        self.write([("PartitionChangeRecord", {"topicId": "T", "partitionId": number, **fields})])
+
+    def config(self) -> dict[str, str]:
+        """What is set of the topic."""
+        image = replay(row.record for row in self.topic_rows)
+        return {
+            name: value for state in image.values() if isinstance(state, ConfigState) for name, value in state.settings
+        }
 
     def alter_partition(self, number: int, isr: Sequence[int]) -> None:
         self.write_if_any(self.built(number, isr))
@@ -90,6 +98,78 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             verdicts = replay_rows(rows, log).verdicts
             assert [finding.explanation for finding in verdicts.findings] == []
             assert sum(count for (_, verdict), count in verdicts.counts.items() if verdict == "kept") > 0
+
+
+def test_create_topics(release: KafkaVersion) -> None:
+    quorum = Quorum(release, (1, 2, 0), brokers=range(3))
+    of = quorum.partitions[0]
+    assert (of.replicas, of.isr, of.leader, of.leader_epoch, of.partition_epoch) == ((1, 2, 0), (1, 2, 0), 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "is_added", [False, True], ids=["testCreateTopicsISRInvariants", "testCreatePartitionsISRInvariants"]
+)
+def test_a_new_partition_begins_without_those_who_may_not_lead(release: KafkaVersion, is_added: bool) -> None:
+    quorum = Quorum(release, *([(0, 1, 2)] if is_added else []), brokers=range(3), fenced=[] if is_added else [2])
+    if is_added:
+        quorum.fence(2)
+    quorum.shut_down(1)
+    quorum.add([(0, 1, 2)]) if is_added else quorum.create([(1, 0, 2)])
+    assert quorum.stands(int(is_added)) == (0, [0])
+
+
+def test_create_topics_with_configs(release: KafkaVersion) -> None:
+    quorum = Quorum(release)
+    quorum.create([(0, 1, 2)], foo="notNull")
+    assert quorum.config() == {"foo": "notNull"}
+
+
+def test_create_partitions(release: KafkaVersion) -> None:
+    quorum = Quorum(release, (0, 1))
+    quorum.add([(1, 3), (3, 0)])
+    assert [quorum.stands(number) for number in range(3)] == [(0, [0, 1]), (1, [1, 3]), (3, [0, 3])]
+
+
+def test_delete_topics(release: KafkaVersion) -> None:
+    quorum = Quorum(release)
+    quorum.create([(0, 1), (1, 0), (0, 1)], **{"cleanup.policy": "compact"})
+    quorum.delete()
+    assert quorum.partitions == {}
+    assert quorum.config() == {}
+
+
+def test_eligible_leader_replicas_delete_topic(of_elr: KafkaVersion) -> None:
+    quorum = Quorum(of_elr, (0, 1, 2), has_elr=True, min_isr=2)
+    quorum.alter_partition(0, [0])
+    assert quorum.eligible() == ([1, 2], [])
+    quorum.delete()
+    assert quorum.partitions == {}
+
+
+def test_handle_assign_replicas_to_dirs(release: KafkaVersion) -> None:
+    """A replica in a directory that is lost, or not its broker's, leads no more: records of their own follow."""
+    quorum = Quorum(release, (1, 2), (1, 2), (1, 2))
+    for number, directory in enumerate(["dir1b1", "dir2b1", "lost"]):
+        quorum.change_partition(number, directories=[directory, "dir1b2"])
+    quorum.change_partition(2, isr=[2], leader=2)
+    assert [(of.leader, of.isr, of.directories) for of in quorum.partitions.values()] == [
+        (1, (1, 2), ("dir1b1", "dir1b2")),
+        (1, (1, 2), ("dir2b1", "dir1b2")),
+        (2, (2,), ("lost", "dir1b2")),
+    ]
+
+
+def test_handle_directories_offline(release: KafkaVersion) -> None:
+    """Its broker stays, and leads what is in its other directory."""
+    quorum = Quorum(release, (1, 2), (1, 2))
+    quorum.change_partition(0, directories=["dir1b1", "dir1b2"])
+    quorum.change_partition(1, directories=["dir2b1", "dir2b2"])
+    quorum.change_partition(0, isr=[2], leader=2)
+    quorum.write([quorum.change(1, logDirs=["dir2b1"])])
+    assert [quorum.stands(number) for number in range(2)] == [(2, [2]), (1, [1, 2])]
+    broker = replay(row.record for row in quorum.rows)[Subject(Kind.BROKER, "1")]
+    assert isinstance(broker, BrokerState)
+    assert (broker.log_dirs, broker.is_fenced) == (("dir2b1",), False)
 
 
 def test_remove_leaderships(release: KafkaVersion) -> None:

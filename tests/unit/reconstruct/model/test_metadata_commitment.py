@@ -106,3 +106,47 @@ def test_a_log_without_its_beginning_is_applied_from_a_snapshot_on() -> None:
     assert bases_of([(0, 30), (50, 70)], [60]) == [(0, 30), (60, 70)]
     assert bases_of([(0, 30)], [90]) == [(0, 30), (90, 90)]
     assert bases_of([], [90]) == [(90, 90)]
+
+
+def test_update_high_watermark_quorum_size_one() -> None:
+    """Kafka's own cases, here and below (LeaderStateTest, 4.3): the end that is committed is the high watermark."""
+    assert lineage_of([copy(1, (0, 16, 1))], frozenset({1})).committed_end == 16
+
+
+def test_update_high_watermark_quorum_size_two() -> None:
+    leader = copy(1, (0, 10, 1), (10, 13, 3))
+    for follower, committed in ((0, 0), (10, 10), (11, 11), (13, 13)):
+        other = copy(2, (0, min(10, follower), 1), *([(10, follower, 3)] if follower > 10 else []))
+        assert lineage_of([leader, other], frozenset({1, 2})).committed_end == committed
+
+
+def test_update_high_watermark_quorum_size_three() -> None:
+    """A leader counts only what it appended itself: the begin of its epoch proves nothing of the records before it."""
+    begun = [copy(1, (0, 10, 1), (10, 15, 3)), copy(2, (0, 10, 1))]
+    assert lineage_of(begun, VOTERS).committed_end == 0
+    assert lineage_of([*begun, copy(3, (0, 10, 1))], VOTERS).committed_end == 10
+    assert lineage_of([*begun, copy(3, (0, 10, 1), (10, 15, 3))], VOTERS).committed_end == 15
+
+
+def test_high_watermark_does_increase_from_new_voter() -> None:
+    copies = [copy(1, (0, 17, 1)), copy(2, (0, 15, 1)), copy(3, (0, 10, 1))]
+    assert lineage_of(copies, frozenset({1, 2})).committed_end == 15
+    assert lineage_of(copies, VOTERS).committed_end == 15
+    assert lineage_of([*copies[:2], copy(3, (0, 17, 1))], VOTERS).committed_end == 17
+
+
+def test_update_high_watermark_removing_follower_from_voter_states() -> None:
+    copies = [copy(1, (0, 15, 1)), copy(2, (0, 15, 1)), copy(3, (0, 10, 1))]
+    assert lineage_of(copies, VOTERS).committed_end == 15
+    assert lineage_of(copies, frozenset({1, 3})).committed_end == 10
+
+
+def test_what_a_majority_has_may_still_be_truncated_by_the_leader_of_an_epoch_unseen() -> None:
+    """Node 3 led epoch 2, and nobody has its records; node 1, of epoch 3, gave those of epoch 1 to node 2, and died
+    before it had one of its own there: node 3 may win again."""
+    copies = [copy(1, (0, 50, 1), (50, 51, 3)), copy(2, (0, 50, 1))]
+    assert lineage_of(copies, VOTERS).committed_end == 0
+    lineage = lineage_of([*copies, copy(3, (0, 40, 1), (40, 60, 4))], VOTERS)
+    assert lineage.of(45, 1) is Commitment.TRUNCATED
+    # without an epoch between nobody else can have led, and who led had the record
+    assert lineage_of([copy(1, (0, 50, 1), (50, 51, 2)), copy(2, (0, 50, 1))], VOTERS).committed_end == 50

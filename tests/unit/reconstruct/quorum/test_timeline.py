@@ -13,8 +13,8 @@ from reconstruct.quorum.evidence import QuorumFact, QuorumFactKind
 from reconstruct.quorum.timeline import QuorumSpan, quorum_timeline
 from tests.support.metadata_log import NODES, cluster_log
 from tests.support.quorum import OUTAGE, facts_of
+from tests.support.quorum_records import SECOND, leader_change, log_of, record, voters
 
-SECOND = 1_000_000
 NOTHING = ClusterLog("c")
 
 
@@ -25,33 +25,6 @@ def state(at: int, node: int, name: str, epoch: int, **given: Any) -> QuorumFact
 
 def fact(kind: QuorumFactKind, at: float, node: int, source: str = "node_log", **given: Any) -> QuorumFact:
     return QuorumFact(kind, round(at * SECOND), f"{kind}@{at}:{node}", source, node, **given)
-
-
-def record(offset: int, epoch: int, record_type: str, at: int, batch: int | None = None, **fields: Any) -> LogRow:
-    return LogRow(f"{offset}@{epoch}", offset, epoch, record_type, json.dumps(fields), at * SECOND, batch)
-
-
-def leader_change(offset: int, epoch: int, at: int, leader: int, voters: Sequence[int]) -> LogRow:
-    listed = [{"voterId": one} for one in voters]
-    fields = {"leaderId": leader, "voters": listed, "grantingVoters": listed[:2]}
-    return record(offset, epoch, "LeaderChangeMessage", at, offset, **fields)
-
-
-def voters(*ids: int) -> list[dict[str, Any]]:
-    return [{"voterId": one, "voterDirectoryId": f"dir-{one}"} for one in ids]
-
-
-def log_of(*rows: LogRow, start: int = 0, snapshots: Sequence[SnapshotFile] = ()) -> ClusterLog:
-    """The log of three nodes that all have all of it."""
-    epochs = sorted({row.epoch for row in rows if row.snapshot_end is None})
-    firsts = [min(row.offset for row in rows if row.epoch == epoch and row.snapshot_end is None) for epoch in epochs]
-    ends = [*firsts[1:], 1_000]
-    spans = [
-        CopySpan(node, epoch, start if index == 0 else first, end)
-        for node in (1, 2, 3)
-        for index, (epoch, first, end) in enumerate(zip(epochs, firsts, ends, strict=True))
-    ]
-    return ClusterLog("c", tuple(spans), tuple(snapshots), rows)
 
 
 def told(spans: Sequence[QuorumSpan]) -> list[tuple[Any, ...]]:
@@ -210,7 +183,7 @@ def test_voters_come_and_go_by_records() -> None:
         record(60, 1, "VotersRecord", 30, 60, voters=voters(2, 3, 4)),
         leader_change(70, 2, 35, 2, (2, 3, 4)),
     )
-    spans = quorum_timeline([state(31, 1, "Resigned", 1)], log)
+    spans = quorum_timeline([state(31, 1, "Resigned", 1, previous_epoch=1)], log)
     assert told(spans) == [
         (1, 1, "leader_elected", 10, None),
         (1, 1, "voters_changed", 20, None),

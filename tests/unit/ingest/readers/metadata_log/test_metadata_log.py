@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -189,12 +190,46 @@ def test_secrets_do_not_reach_the_lake() -> None:
     assert {shown["salt"], shown["storedKey"], shown["serverKey"]} == {"[hidden]"}
 
 
-def test_a_quorum_state() -> None:
-    text = (FOLDER / "quorum-state").read_bytes()
+def read_quorum_state(text: bytes) -> Kept | Rejected:
     kind = SourceKind.QUORUM_STATE
-    given_ = WorkItem("quorum-state", None, "quorum-state", kind, "c", 1, "f", "f", len(text))
-    (row,) = quorum_state.read(given_, [text])
+    (row,) = quorum_state.read(
+        WorkItem("quorum-state", None, "quorum-state", kind, "c", 1, "f", "f", len(text)), [text]
+    )
+    return row
+
+
+def test_a_quorum_state() -> None:
+    row = read_quorum_state((FOLDER / "quorum-state").read_bytes())
     assert isinstance(row, Kept)
     assert (row.values["leader_id"], row.values["voted_id"], row.values["voter_ids"]) == (1, None, [1])
-    (bad,) = quorum_state.read(given_, [b'{"leaderId":"x","leaderEpoch":1,"votedId":-1,"data_version":0}\n'])
-    assert isinstance(bad, Rejected)
+    assert isinstance(read_quorum_state(b'{"leaderId":"x","leaderEpoch":1,"votedId":-1,"data_version":0}\n'), Rejected)
+
+
+VOTED_DIRECTORY = "HduHWF4V7Orhu5CldM-idw"
+#: Kafka's own cases (FileQuorumStateStoreTest, ElectionStateTest, 4.3): leader, voted id and directory of the file.
+STATES = {
+    "testWriteReadElectedLeader": (1, -1, None),
+    "testWriteReadVotedCandidate testVotedCandidateWithoutVotedDirectoryId": (-1, 2, None),
+    "testVotedCandidateWithVotedDirectoryId": (-1, 2, VOTED_DIRECTORY),
+    "testWriteReadUnknownLeader testVotedCandidateWithoutVotedId": (-1, -1, None),
+    "testInitializeVotedAndLeaderAreDifferent testQuorumStateDataRoundTrip": (1, 2, VOTED_DIRECTORY),
+}
+
+
+@pytest.mark.parametrize(("case", "version"), [(case, version) for case in STATES for version in (0, 1)])
+def test_what_a_node_remembers_of_an_election(case: str, version: int) -> None:
+    """Up to 3.8, and where kraft.version is 0, the file lists the voters and no directories."""
+    leader, voted, directory = STATES[case]
+    of_version: dict[str, Any] = {"votedDirectoryId": directory or "AAAAAAAAAAAAAAAAAAAAAA"}
+    if version == 0:
+        of_version = {"clusterId": "", "appliedOffset": 0, "currentVoters": [{"voterId": one} for one in (3, 1, 2)]}
+    text = {"leaderId": leader, "leaderEpoch": 5, "votedId": voted, **of_version, "data_version": version}
+    row = read_quorum_state(json.dumps(text).encode() + b"\n")
+    assert isinstance(row, Kept)
+    assert {name: row.values[name] for name in ("leader_id", "leader_epoch", "voted_id", "voted_directory_id")} == {
+        "leader_id": None if leader < 0 else leader,
+        "leader_epoch": 5,
+        "voted_id": None if voted < 0 else voted,
+        "voted_directory_id": directory if version else None,
+    }
+    assert row.values["voter_ids"] == (None if version else [1, 2, 3])

@@ -110,20 +110,62 @@ def test_zeros_at_the_end_are_no_record() -> None:
     assert rows(LOGS[0], data + bytes(5000)) == rows(LOGS[0])
 
 
+@pytest.mark.parametrize("file", SNAPSHOTS, ids=lambda file: file.name)
+def test_a_snapshot_that_is_cut_gives_its_whole_batches_and_a_sentence(file: Path) -> None:
+    data = file.read_bytes()
+    ends = [0, *(one.offset + one.length for one in BatchFramer().take(data))]
+    for size in {*ends, *Random(0).sample(range(1, len(data)), 40)}:
+        cut = rows(file, data[:size])
+        whole = max(end for end in ends if end <= size)
+        assert kept(cut) == kept(rows(file, data[:whole]))
+        assert reasons(cut) == ([] if size == whole else ["the batch is cut off: the file ends in it"])
+
+
+@pytest.mark.parametrize("file", [LOGS[0], SNAPSHOTS[0]], ids=lambda file: file.name)
 @given(st.data())
-def test_a_flipped_bit_costs_its_batch_or_what_cannot_be_found_behind_it(data: st.DataObject) -> None:
-    whole = LOGS[0].read_bytes()
+def test_a_flipped_bit_costs_its_batch_or_what_cannot_be_found_behind_it(file: Path, data: st.DataObject) -> None:
+    whole = file.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     bent = bytearray(whole)
     bent[at] ^= 1 << data.draw(st.integers(0, 7))
     batches = BatchFramer().take(whole)
     hit = next(batch for batch in batches if batch.offset <= at < batch.offset + batch.length)
-    found = rows(LOGS[0], bytes(bent))
-    before = kept(rows(LOGS[0], whole[: hit.offset]))
+    found = rows(file, bytes(bent))
+    before = kept(rows(file, whole[: hit.offset]))
     assert kept(found)[: max(0, len(before) - 1)] == before[:-1]  # the last may be NoOps that go on
     is_in_epoch = 12 <= at - hit.offset < 16  # no checksum covers the epoch of the leader
     assert is_in_epoch or len(reasons(found)) >= 1
     assert not bytes(bent[sum(one.place.length for one in found) :]).strip(b"\0")
+
+
+#: Where in a batch, how it is packed, and numbers that none has: its length, its format, how many records it has.
+ABSURD = {
+    "length": (8, ">i", (-(1 << 31), -1, 0, 48, (16 << 20), (1 << 31) - 1)),
+    "format": (16, ">b", (-1, 0, 1, 3, 127)),
+    "count": (57, ">i", (-(1 << 31), -1, 0, 1 << 20, (1 << 31) - 1)),
+    "length of a record": (61, ">5s", (b"\xff\xff\xff\xff\x0f", b"\xfe\xff\xff\xff\x0f", b"\xff\xff\xff\xff\xff")),
+}
+
+
+@pytest.mark.parametrize("what", ABSURD)
+@pytest.mark.parametrize("file", [LOGS[0], SNAPSHOTS[0]], ids=lambda file: file.name)
+def test_absurd_lengths_and_unknown_formats_are_a_sentence_and_the_rest_is_taken(file: Path, what: str) -> None:
+    whole = file.read_bytes()
+    before, hit, *behind = BatchFramer().take(whole)
+    at, form, values = ABSURD[what]
+    for value in values:
+        bent = bytearray(whole)
+        struct.pack_into(form, bent, hit.offset + at, value)
+        end = hit.offset + hit.length
+        struct.pack_into(">I", bent, hit.offset + 17, google_crc32c.value(bytes(bent[hit.offset + 21 : end])))
+        found = rows(file, bytes(bent))
+        assert not bytes(bent[sum(one.place.length for one in found) :]).strip(b"\0")
+        named = [*reasons(found), *(one["problem"] for one in kept(found) if one["problem"])]
+        assert named, value
+        assert kept(found)[: len(kept(rows(file, before.data)))] == kept(rows(file, before.data))
+        if what in ("count", "length of a record"):  # its own length still leads on to the next
+            assert kept(found)[-1] == kept(rows(file))[-1]
+            assert behind
 
 
 @given(st.binary(max_size=300))

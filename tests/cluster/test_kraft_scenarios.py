@@ -28,6 +28,7 @@ from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.quorum.timeline import quorum_timeline
 from tests.cluster.conftest import Player
 from tests.cluster.dump_log import differing_from_kafka
+from tests.cluster.kafka_image import differing_from_image
 from tests.support.captures.text import CaptureText
 from tests.support.kraft_logs import misread
 from tests.support.kraft_partitions import history_of
@@ -78,10 +79,11 @@ def problems(played: Played) -> list[str]:
 
 
 def not_as_kafka_says(played: Played) -> list[str]:
-    """Records of the nodes' own logs that are not read as Kafka's tool prints them, and snapshots that are not what the
-    records made."""
+    """Records of the nodes' own logs that are not read as Kafka's tool prints them, or make another state than in
+    Kafka's own image; and snapshots that are not what the records made."""
     records, _, differing = differing_from_kafka(played.release, nodes_of(played.truth))
-    return differing if records else ["the nodes have no metadata log"]
+    _, others = differing_from_image(played.release, nodes_of(played.truth))
+    return differing + others if records else ["the nodes have no metadata log"]
 
 
 def not_as_copied(played: Played) -> list[str]:

@@ -1,9 +1,10 @@
 """The one way between Spark and a pure fold: evidence in rows, out come rows of tables. Knows nothing of Kafka.
 
-A room gathers its evidence as rows (:func:`select_evidence`), says by what they are grouped and what tables come of
-them, and gives a function from the rows of one group to rows of those tables (:mod:`reconstruct.engine.rows`). Rows of
-several tables travel in one wide shape, told apart by ``table_name``, so that the fold runs once; :func:`rows_of`
-selects those of one.
+A room gathers its evidence as rows (:func:`select_evidence`), in which what a row says is one text: a hundred columns,
+of which each kind of evidence has ten, cost more to plan, to move and to hand to Python. The room says by what the rows
+are grouped and what tables come of them, and gives a function from the rows of one group to rows of those tables
+(:mod:`reconstruct.engine.rows`). Rows of several tables travel in one wide shape, told apart by ``table_name``, so that
+the fold runs once; :func:`rows_of` selects those of one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pyspark.sql import types as T
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.types import arrow_type, spark_type
-from reconstruct.engine.rows import KIND, TABLE, VERDICT_COLUMNS, Row, columns_of
+from reconstruct.engine.rows import KIND, SAYS, TABLE, VERDICT_COLUMNS, Row, columns_of, evidence_row
 
 #: Rows of one Arrow batch that a task hands back.
 _BATCH: Final = 10_000
@@ -35,22 +36,37 @@ def select_evidence(
     /,
     **given: Column | str,
 ) -> DataFrame:
-    """The key and every column of ``columns`` (:func:`evidence_columns`), as ``given``; the others are NULL.
+    """Evidence for :func:`fold`: the key, and beside it those of ``columns`` (:func:`evidence_columns`) that are
+    ``given``, as one text of JSON (:data:`~reconstruct.engine.rows.SAYS`).
 
     A text that is given is an SQL expression. ``of`` is the dataclass of the rows, where there are several: a field of
     it that is not given is the rows' column of its name, if they have one. A text that its column cannot hold, a number
     of more bits for example, is NULL.
     """
+    said = _given_columns(rows, {name: type_ for name, type_ in columns.items() if name not in key}, of, given)
+    return rows.select(*key, F.to_json(F.struct(*said.values())).alias(SAYS))
+
+
+def select_columns(
+    rows: DataFrame, key: Sequence[str], columns: Mapping[str, str], /, **given: Column | str
+) -> DataFrame:
+    """Rows of one shape, of which Spark reads more: the key and every column of ``columns``, as ``given`` (see
+    :func:`select_evidence`); the others are NULL."""
+    wanted = {name: type_ for name, type_ in columns.items() if name not in key}
+    narrow = rows.select(*key, *_given_columns(rows, wanted, None, given).values())
+    # Spark adds the others in one step, which pyspark would tell it of one by one
+    return narrow.to(T.StructType([*narrow.schema.fields[: len(key)], *_schema(wanted).fields]))
+
+
+def _given_columns(
+    rows: DataFrame, columns: Mapping[str, str], of: type | None, given: Mapping[str, Column | str]
+) -> dict[str, Column]:
+    """Those of ``columns`` that are given, by name, in the type of the column."""
     made = {name: F.expr(column) if isinstance(column, str) else column for name, column in given.items()}
     if of is not None:
         own = {name: F.col(name) for name in columns_of(of) if name in rows.columns}
         made = own | made | {KIND: F.lit(of.__name__)}
-    wanted = {name: type_ for name, type_ in columns.items() if name not in key}
-    narrow = rows.select(
-        *key, *(made[name].try_cast(type_).alias(name) for name, type_ in wanted.items() if name in made)
-    )
-    # Spark adds the others in one step, which pyspark would tell it of one by one
-    return narrow.to(T.StructType([*narrow.schema.fields[: len(key)], *_schema(wanted).fields]))
+    return {name: made[name].try_cast(type_).alias(name) for name, type_ in columns.items() if name in made}
 
 
 def evidence_columns(*kinds: type, **beside: str) -> dict[str, str]:
@@ -110,7 +126,7 @@ def fold(
 def _fold_group(
     group: pa.Table, key: Sequence[str], arrow: pa.Schema, function: Callable[[list[dict[str, Any]]], Iterable[Row]]
 ) -> pa.Table:
-    rows = group.to_pylist()
+    rows: list[dict[str, Any]] = [evidence_row(row) for row in group.to_pylist()]
     whose = {name: rows[0][name] for name in key}
     return pa.Table.from_pylist([{**whose, **row} for row in function(rows)], schema=arrow)
 

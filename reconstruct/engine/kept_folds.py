@@ -16,7 +16,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from ingest.lake.delta import Lake, only, side_by_side, without
 from ingest.lake.tables import TableSpec
@@ -231,15 +230,11 @@ def _changed(
 
 
 def _with_hashes(evidence: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Evidence with two hashes of each row, over all its columns but the key. Which columns are NULL is hashed too, and
-    what holds several values as its JSON: Spark's hashes know neither where a NULL is nor where an array ends."""
-    fields = [field for field in evidence.schema.fields if field.name not in key]
-    nested = (T.ArrayType, T.MapType, T.StructType)
-    given = [F.to_json(f.name) if isinstance(f.dataType, nested) else F.col(f.name) for f in fields]
-    absent = [_bits([F.col(f.name).isNull() for f in fields[i : i + 60]]) for i in range(0, len(fields), 60)]
-    return evidence.select(
-        "*", F.xxhash64(*absent, *given).alias(_HASHES[0]), F.hash(*absent, *given).cast("bigint").alias(_HASHES[1])
-    )
+    """Evidence with two hashes of each row, over all its columns but the key. Which of them are NULL is hashed too,
+    since Spark's hashes do not know where a NULL is."""
+    names = [name for name in evidence.columns if name not in key]
+    hashed = (_bits([F.col(name).isNull() for name in names]), *map(F.col, names))
+    return evidence.select("*", F.xxhash64(*hashed).alias(_HASHES[0]), F.hash(*hashed).cast("bigint").alias(_HASHES[1]))
 
 
 def _bits(conditions: Sequence[Column]) -> Column:

@@ -7,6 +7,7 @@ attribute of its name. So a new column is declared in a table and in a dataclass
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from enum import StrEnum
@@ -29,6 +30,8 @@ Value = TypeVar("Value")
 TABLE: Final = "table_name"
 #: Column that says of which kind a row of evidence is, where there are several: the name of its dataclass.
 KIND: Final = "row_kind"
+#: Column of a row of evidence that holds what it says, as a JSON object; what is NULL is left out.
+SAYS: Final = "says"
 #: Pseudo table: how often each rule was kept, broken or could not be judged.
 VERDICTS: Final = "verdicts"
 VERDICT_COLUMNS: Final[Mapping[str, str]] = {"rule": "string", "verdict": "string", "times": "bigint"}
@@ -46,6 +49,25 @@ _TYPES: Final[Mapping[Any, tuple[str, Callable[[Any], Any] | None]]] = {
 #: The attributes of an interval, by the columns that they become.
 _ENDS: Final[Mapping[str, str]] = {"valid_from": "start", "valid_to": "end"}
 _ABSENT: Final = object()
+
+
+class EvidenceRow(dict[str, Any]):
+    """What a row of evidence says, by name; anything else is None."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def evidence_row(row: Row) -> EvidenceRow:
+    """A row as Spark gives it, with what it says beside its other columns."""
+    own = EvidenceRow(row)
+    own.update(json.loads(own.pop(SAYS, None) or "{}"))
+    return own
+
+
+def says(value: object) -> str:
+    """What evidence of several kinds says of a value that is known here."""
+    return json.dumps(row_of(value, **{KIND: type(value).__name__}))
 
 
 def columns_of(*kinds: type, **beside: str) -> dict[str, str]:
@@ -69,7 +91,7 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
     """
     values = {}
     for name, (_, convert, is_none) in _plan(kind).items():
-        if name not in given and name in row:
+        if name not in given and (name in row or isinstance(row, EvidenceRow)):
             value = row[name]
             if value is not None:
                 values[name] = value if convert is None else convert(value)

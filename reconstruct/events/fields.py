@@ -13,9 +13,11 @@ from ingest.shapes.values import fitting
 Partition = tuple[str, int]
 
 
-def fields_of(pairs: Iterable[tuple[str, str | None]] | None) -> dict[str, str]:
-    """The fields of one record from the pairs that Arrow makes of a map; what is NULL is not among them."""
-    return {name: value for name, value in pairs or () if value is not None}
+def fields_of(pairs: Iterable[tuple[str, str | None]] | Mapping[str, str | None] | None) -> dict[str, str]:
+    """The fields of one record from a map, or from the pairs that Arrow makes of one; what is NULL is not among
+    them."""
+    given = pairs.items() if isinstance(pairs, Mapping) else pairs or ()
+    return {name: value for name, value in given if value is not None}
 
 
 def number(text: str | None, bits: int = 63) -> int | None:

@@ -29,7 +29,7 @@ from reconstruct.cluster.spark.log_spans import as_log_spans, log_spans, set_bac
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.cluster.take_overs import TAKE_OVER_EVENTS
 from reconstruct.cluster.view import LiveView, leave_out
-from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.folds import select_columns, union
 from reconstruct.engine.rows import columns_of, value_of
 from reconstruct.events.spark.fields import ints_field, text_field
 from reconstruct.model.states import PartitionState
@@ -172,7 +172,7 @@ def _controller_facts(
         ("started", process_start_lines(replication_events), by_start),
     )
     return union(
-        select_evidence(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=F.lit(kind), **given)
+        select_columns(rows, ("cluster_id",), _CONTROLLER_COLUMNS, kind=F.lit(kind), **given)
         for kind, rows, given in facts
     )
 
@@ -188,7 +188,7 @@ def _broker_facts(controller_events: DataFrame, znodes: DataFrame) -> DataFrame:
         )
     )
     facts = [
-        select_evidence(
+        select_columns(
             registered,
             ("cluster_id",),
             _BROKER_COLUMNS,
@@ -217,7 +217,7 @@ def _told(lines: DataFrame, kind: str, **given: Column | str) -> DataFrame:
         "evidence_id": "record_id",
         "controller_id": "speaker_id",
     }
-    return select_evidence(lines, ("cluster_id",), _BROKER_COLUMNS, kind=F.lit(kind), **by_line, **given)
+    return select_columns(lines, ("cluster_id",), _BROKER_COLUMNS, kind=F.lit(kind), **by_line, **given)
 
 
 def _speaker() -> Column:

@@ -22,7 +22,7 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
 from reconstruct.cluster.spark.controller_lines import controller_acts, is_election, process_start_lines
 from reconstruct.cluster.spark.statements import stated_ids
-from reconstruct.engine.folds import fold, select_evidence, union
+from reconstruct.engine.folds import fold, select_columns, union
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
 from reconstruct.events.spark.fields import int_field, text_field
 from reconstruct.events.spark.step import named_partitions
@@ -221,7 +221,7 @@ def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame,
         ),
     ]
     key, columns = ("cluster_id",), columns_of(GenerationFact)
-    evidence = union(select_evidence(rows, key, columns, **given) for rows, given in facts)
+    evidence = union(select_columns(rows, key, columns, **given) for rows, given in facts)
     # a quorum's controller that writes to ZooKeeper too names ZooKeeper's epochs and its own in one log (KIP-866)
     evidence = (
         evidence.join(F.broadcast(take_overs(znodes)), list(key), "left")

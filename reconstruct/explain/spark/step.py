@@ -23,8 +23,8 @@ from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
 from reconstruct.cluster.spark.step import cluster_histories
-from reconstruct.engine.folds import select_evidence
-from reconstruct.engine.rows import value_of
+from reconstruct.engine.folds import select_columns
+from reconstruct.engine.rows import evidence_row, value_of
 from reconstruct.events.spark.fields import int_field, speaker
 from reconstruct.explain.described import described
 from reconstruct.explain.explain import Span, description_only, explanation, holders
@@ -153,7 +153,7 @@ def _evidence(lake: Lake, question: Question, cluster_id: str, incarnation: str)
         stored_incarnations(lake.read(TOPIC_INCARNATIONS)).where(own),
     )
     chosen = (F.col("partition_id") == question.partition_id) & (F.col("topic_incarnation") == incarnation)
-    return [row.asDict() for row in found.where(chosen).collect()]
+    return [evidence_row(row.asDict()) for row in found.where(chosen).collect()]
 
 
 def _findings(lake: Lake, question: Question, cluster_id: str, incarnation: str) -> list[Finding] | None:
@@ -208,7 +208,7 @@ def _refusals_of_no_partition(lake: Lake, question: Question, cluster_id: str) -
         .orderBy(at, "file_id", "byte_offset")
         .limit(_MOST_REFUSALS)
     )
-    rows = select_evidence(
+    rows = select_columns(
         ignored,
         (),
         EVIDENCE_COLUMNS,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns, union
-from reconstruct.engine.rows import KIND, Row, row_of, table_row, values_of
+from reconstruct.engine.rows import SAYS, Row, says, table_row, values_of
 from reconstruct.engine.staging import Staging
 from reconstruct.incidents.causes import Absence, absences, connected, successors
 from reconstruct.incidents.spark.effects import OUTAGES, unavailable_us, with_causes, with_sessions
@@ -38,9 +38,8 @@ def incidents(found: DataFrame, histories: Sequence[ClusterHistory], stage: Stag
     )
     own_id = F.coalesce("known_id", F.md5(F.concat_ws(" ", "cluster_id", "cause")))
     of_incidents = caused.join(F.broadcast(mapped), ["cluster_id", "cause"], "left").withColumn("incident_id", own_id)
-    columns = {**dict.fromkeys(_KEY, "string"), **_COLUMNS}
-    rows = [tuple(row.get(name) for name in columns) for row in _cause_rows(histories, away, ids)]
-    causes = spark.createDataFrame(rows, ", ".join(f"{name} {type_}" for name, type_ in columns.items()))
+    rows = list(_cause_rows(histories, away, ids))
+    causes = spark.createDataFrame(rows, ", ".join(f"{name} string" for name in (*_KEY, SAYS)))
     evidence = union([causes, _effects(of_incidents), _totals(of_incidents)])
     return fold(evidence, _KEY, table_columns(INCIDENTS, INCIDENT_EVENTS), _rows)
 
@@ -60,17 +59,17 @@ def _incident_ids(caused: DataFrame, away: Mapping[str, Sequence[Absence]]) -> d
 
 def _cause_rows(
     histories: Sequence[ClusterHistory], away: Mapping[str, Sequence[Absence]], ids: Mapping[tuple[str, str], str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[str, str, str]]:
     for history in histories:
         cluster_id = history.cluster_id
         for absence in away[cluster_id]:
-            key = {"cluster_id": cluster_id, "incident_id": ids[cluster_id, absence.key]}
-            yield row_of(absence, **key, **{KIND: Absence.__name__})
+            key = cluster_id, ids[cluster_id, absence.key]
+            yield *key, says(absence)
             for tenure in successors(absence, [span.tenure for span in history.tenures]):
                 new = Successor(
                     absence.broker_id, tenure.controller_id, tenure.controller_epoch, tenure.start, tenure.evidence[:2]
                 )
-                yield row_of(new, **key, **{KIND: Successor.__name__})
+                yield *key, says(new)
 
 
 def _partitions(of: Any = None) -> Any:

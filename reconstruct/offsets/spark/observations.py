@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import SourceKind
-from reconstruct.engine.folds import select_evidence, union
+from reconstruct.engine.folds import select_columns, union
 from reconstruct.model.versions import MODEL_VERSION
 from reconstruct.offsets.evidence import PROBE
 
@@ -80,7 +80,7 @@ def _observed(rows: DataFrame, offset_kind: Column, /, **given: Column | str) ->
     """Observations of one source: those of its rows that have an ``offset_kind``, and their columns as ``given``."""
     own: dict[str, Column | str] = {name: name for name in ("captured_at", "captured_at_upper", "record_id")}
     of_kind = rows.withColumn("offset_kind", offset_kind).where("offset_kind IS NOT NULL")
-    return select_evidence(
+    return select_columns(
         of_kind, _REPLICA, _COLUMNS, **{**own, "offset": "`offset`", **given}, offset_kind="offset_kind"
     )
 

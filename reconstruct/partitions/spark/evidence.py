@@ -31,6 +31,9 @@ INCARNATION_END: Final = "incarnation_end"
 #: Column beside the evidence: whether the topic has no other incarnation.
 IS_ONLY_INCARNATION: Final = "is_only_incarnation"
 
+#: Column of evidence that its topic's incarnation has yet to be found for: its time, µs.
+_PLACED_AT: Final = "placed_at"
+
 #: State-change events that the fold uses; the others stay in silver.state_change_events.
 STATE_CHANGE_KINDS: Final = (
     EventType.PARTITION_STATE_CHANGE,
@@ -92,7 +95,7 @@ def partition_evidence(
     metadata: DataFrame,
     incarnations: DataFrame,
 ) -> DataFrame:
-    """One row per (partition incarnation, fact): the key and :data:`EVIDENCE_COLUMNS`. Given are the typed
+    """Evidence, one row per (partition incarnation, fact): what it says are fields of ``Evidence``. Given are the typed
     events, writes to znodes and changes of the metadata log of the lake, or some of them."""
     logged = [
         _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), SourceKind.STATE_CHANGE_LOG),
@@ -100,11 +103,12 @@ def partition_evidence(
         _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), SourceKind.CONTROLLER_LOG),
     ]
     written = _partitions_in_znodes(znodes).where("partition_id IS NOT NULL")
-    partitions = union([*logged, _from_metadata(metadata), with_incarnation(written, incarnations, F.col("at"))])
+    of_incarnations = with_incarnation(written, incarnations, F.col(_PLACED_AT)).drop(_PLACED_AT)
+    partitions = union([*logged, _from_metadata(metadata), of_incarnations])
     # what concerns a whole topic concerns each of its partitions
     topic = list(PARTITION_KEY[:3])
     of_topics = union([_topics_in_znodes(znodes), _of_topics(controller_events)])
-    of_topic = with_incarnation(of_topics, incarnations, F.col("at"))
+    of_topic = with_incarnation(of_topics, incarnations, F.col(_PLACED_AT)).drop(_PLACED_AT)
     every = partitions.unionByName(of_topic.join(partitions.select(*PARTITION_KEY).distinct(), topic, "inner"))
     ends = incarnations.select(
         *topic,
@@ -157,13 +161,14 @@ def _from_events(events: DataFrame, source_kind: str) -> DataFrame:
 def _of_topics(controller_events: DataFrame) -> DataFrame:
     """What the controller logs of topics, by topic."""
     named = F.split(F.coalesce("topic", text_field("topics")), ",")
+    lines = controller_events.where(F.col("event_type").isin(*TOPIC_KINDS)).withColumn("topic", F.explode(named))
     return select_evidence(
-        controller_events.where(F.col("event_type").isin(*TOPIC_KINDS)).withColumn("topic", F.explode(named)),
-        ("cluster_id", "topic"),
+        lines.withColumn(_PLACED_AT, F.unix_micros("corrected_time")),
+        ("cluster_id", "topic", _PLACED_AT),
         EVIDENCE_COLUMNS,
         evidence_id=F.col("record_id"),
         kind=F.col("event_type"),
-        at=F.unix_micros("corrected_time"),
+        at=F.col(_PLACED_AT),
         file=F.col("file_id"),
         offset=F.col("byte_offset"),
         source_kind=F.lit(SourceKind.CONTROLLER_LOG),
@@ -304,13 +309,14 @@ def _from_metadata(metadata: DataFrame) -> DataFrame:
 def _in_znodes(rows: DataFrame, kind: str, /, **given: Column) -> DataFrame:
     """Evidence of one kind from writes to znodes, by topic and, where the rows have one, by partition."""
     named = {"partition_id": F.col("partition_id").try_cast("int")} if "partition_id" in rows.columns else {}
+    beside = {_PLACED_AT: F.unix_micros("changed_at")} | named
     return select_evidence(
-        rows.withColumns(named) if named else rows,
-        ("cluster_id", "topic", *named),
+        rows.withColumns(beside),
+        ("cluster_id", "topic", *beside),
         EVIDENCE_COLUMNS,
         evidence_id=F.col("evidence")[0],
         kind=F.lit(kind),
-        at=F.unix_micros("changed_at"),
+        at=F.col(_PLACED_AT),
         at_upper=F.unix_micros("changed_at_upper"),
         file=F.lit("znode"),
         offset=F.col("mzxid"),

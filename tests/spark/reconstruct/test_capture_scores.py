@@ -267,6 +267,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     from ingest.lake.tables.gold import DIVERGENCES
     from reconstruct.cluster.spark.incarnations import stored_incarnations
     from reconstruct.cluster.spark.step import cluster_histories
+    from reconstruct.engine.rows import evidence_row
     from reconstruct.partitions.spark.evidence import partition_evidence
     from reconstruct.partitions.spark.step import FOLDED_TABLES, history_of, history_rows
     from reconstruct.rule_book import RULES
@@ -280,7 +281,7 @@ def test_plain_python_folds_the_evidence_to_the_same_rows(measured: Measured) ->
     partitions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in partition_evidence(*read, incarnations).collect():
         key = (row["cluster_id"], row["topic"], row["topic_incarnation"], row["partition_id"])
-        partitions.setdefault(key, []).append(row.asDict())
+        partitions.setdefault(key, []).append(evidence_row(row.asDict()))
     made_of = (*FOLDED_TABLES, DIVERGENCES)
     plain: dict[str, list[dict[str, Any]]] = {spec.full_name: [] for spec in made_of}
     for key, rows in partitions.items():

@@ -19,7 +19,7 @@ from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.kept_folds import rows_of_all_keys
-from reconstruct.engine.rows import value_of
+from reconstruct.engine.rows import evidence_row, value_of
 from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, state_change_events
 from reconstruct.events.spark.znode_transactions import logged_changes
@@ -216,7 +216,7 @@ def test_a_reassignment_is_done_when_the_next_write_lists_it_no_more(
     )
     told: dict[str, list[tuple[int, int]]] = {}
     stood: dict[int, int] = {}
-    for row in evidence.collect():
+    for row in (evidence_row(row.asDict()) for row in evidence.collect()):
         told.setdefault(row["kind"], []).append((row["partition_id"], row["offset"]))
         if row["kind"] == "znode_reassignment":
             assert row["replicas"] == [1, 2]
@@ -242,7 +242,7 @@ def test_spark_folds_as_plain_python_does(spark: Any, records: Any, incarnations
     by_partition: dict[tuple[Any, ...], list[Any]] = {}
     for row in evidence.collect():
         key = (row["topic"], row["topic_incarnation"], row["partition_id"])
-        by_partition.setdefault(key, []).append(value_of(Evidence, row.asDict()))
+        by_partition.setdefault(key, []).append(value_of(Evidence, evidence_row(row.asDict())))
     plain = [
         (key, row["table_name"], str(row.get("state") or row.get("leader") or row.get("rule")))
         for key, rows in by_partition.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ingest.shapes.event_types import EventType
@@ -107,11 +108,14 @@ def judge_isr_is_assigned(case: Case, verdicts: Verdicts) -> None:
     After the last one nothing tells, since a snapshot is not atomic: then the finding leaves that way out and is no
     error.
     """
-    written = {fact.evidence_id for fact in case.facts if fact.kind == ZNODE_STATE}
+    written = {fact.evidence_id: fact.at for fact in case.facts if fact.kind == ZNODE_STATE}
     topics = sorted(
         (fact for fact in case.facts if fact.kind == ZNODE_ASSIGNMENT and fact.replicas), key=lambda fact: fact.at
     )
-    for state in case.decided:
+    for decided in case.decided:
+        # a line by a wrong clock, of a state before, moves its begin; by ZooKeeper's own time it was written then
+        began = min(decided.start, written.get(decided.evidence[0], decided.start))
+        state = replace(decided, start=began)
         overlapping = [a for a in case.assignments if _overlap(a, state)]
         before, after = _topic_writes_about(topics, state)
         versions = [fact.partition_epoch for fact in (*before, *after)]

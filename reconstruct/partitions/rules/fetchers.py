@@ -100,7 +100,7 @@ def _judge_leader(
     logs, of those that it was told of around the line; of each of them it must be known who led. Each incarnation of a
     topic counts its epochs anew, and by its clock alone a line is told to one of them."""
     if span.leader_epoch is not None and span.leader_epoch >= 0 and case.is_only_incarnation:
-        possible = range(span.leader_epoch, span.leader_epoch + 1)
+        possible = [span.leader_epoch]
     else:
         possible = _told_around(case, span, slack, told)
     if not possible or any(epoch not in leaders for epoch in possible):
@@ -126,15 +126,17 @@ def _judge_leader(
         )
 
 
-def _told_around(case: Case, span: Fetching, slack: int, told: _Told) -> range:
-    """The leader epochs that the broker may have been told of last; none where nothing tells up to which."""
+def _told_around(case: Case, span: Fetching, slack: int, told: _Told) -> list[int]:
+    """The leader epochs that the broker may have been told of last, and those that it acted upon just then, lower ones
+    too (R21 tells of them); none where nothing tells up to which."""
     before = [epoch for at, epoch in told.roles if at < span.start - slack]
     near = [epoch for at, epoch in told.roles if abs(at - span.start) <= slack]
     after = [epoch for at, epoch in (*told.roles, *told.received) if at > span.start + slack]
     last = min((epoch for epoch in after if epoch >= max((*before, *near), default=0)), default=None)
     if last is None and near and _is_written_after(case, max(near), span.start + slack):
         last = max(near)
-    return range(max(before, default=0), (-1 if last is None else last) + 1)
+    possible = range(max(before, default=0), (-1 if last is None else last) + 1)
+    return sorted({*possible, *near}) if possible else []
 
 
 def _is_written_after(case: Case, epoch: int, at: int) -> bool:

@@ -423,6 +423,21 @@ def test_an_assignment_that_no_snapshot_shows_is_a_way_out() -> None:
     assert [(f.rule_id, f.severity) for f in fold(closed).verdicts.findings] == [("R04", "error")]
 
 
+def test_a_state_that_a_wrong_clock_begins_late_is_held_against_the_replicas_of_when_it_was_written() -> None:
+    table = """
+    at | kind                | broker | by | cepoch | leader | epoch | isr | version | replicas
+    5  | znode_assignment    |        |    |        |        |       |     | 0       | 1,2,4
+    10 | znode_state         |        |    | 1      | 1      | 3     | 1,4 | 7       |
+    12 | znode_assignment    |        |    |        |        |       |     | 1       | 1,2
+    20 | leader_and_isr_sent | 1      | 1  | 1      | 1      | 2     | 1,4 | 6       |
+    30 | znode_assignment    |        |    |        |        |       |     | 2       | 1
+    """
+    history = fold(table)
+    assert [i.start // 1000 for i in history.decided] == [20, 20]
+    assert history.verdicts.counts["R04", "kept"] == 1
+    assert [f.rule_id for f in history.verdicts.findings if f.rule_id == "R04"] == []
+
+
 def test_an_isr_known_from_a_log_alone_is_not_held_against_znodes() -> None:
     table = znodes("5 | znode_assignment | | | | 0 | | 1,2", "10 | isr_shrunk_by_controller | 1 | 3 | 1,4 | 7 | 1 |")
     assert fold(table).verdicts.counts["R04", "cannot_be_judged"] == 1

@@ -119,6 +119,14 @@ def test_a_fetcher_for_a_broker_that_led_at_no_epoch_around_is_an_error() -> Non
     assert types(judged(*TOLD, *wrong)) == [("fetched_from_wrong_leader", "error")]
 
 
+def test_a_broker_that_acts_on_a_lower_leader_epoch_may_fetch_from_its_leader() -> None:
+    """That it took that epoch is told by others."""
+    lower = (follows(50, 4, 0), line("fetcher_added", 50.1, leader=4, fetch_offset=8))
+    case = judged(*TOLD, *ADDED[:3], *lower)
+    assert types(case) == []
+    assert [f.rule_id for f in case.verdicts.findings if f.severity == "error"] == ["R20"]
+
+
 def test_the_logs_of_a_broker_whose_clock_was_set_back_have_no_order() -> None:
     # its server.log is an hour early: by its times it fetches from the leader of epoch 1 before it is told of any
     early = [replace(fact, at=fact.at - 3600 * SECOND) for fact in ADDED[2:]]

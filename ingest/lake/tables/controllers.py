@@ -148,6 +148,12 @@ CONTROLLER_PROCEDURES: Final = TableSpec(
         col("first_elected_ms", "bigint", "From began_at to its first election; NULL without one."),
         col("median_elected_ms", "bigint", "To the middle one of its elections: each partition waited so long."),
         col("last_elected_ms", "bigint", "To its last one: what they took together."),
+        required(
+            "transitions_count",
+            "int",
+            "Transitions of partitions and replicas that its controller logged until until_at. Each is done again by"
+            " the model where its inputs are known (R13 to R16): what differs is among finding_ids.",
+        ),
         required("requests_count", "int", "Rows of gold.propagation_delays that its controller sent until until_at."),
         required("requests_not_applied_count", "int", "Of these: not received, refused or failed."),
         col("last_acknowledged_at", "timestamp", "The last answer to one of them, UTC."),

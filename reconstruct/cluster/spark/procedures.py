@@ -40,6 +40,7 @@ _EFFECTS: Final = ("election", "failed_election", "request", "answer", "completi
 _COUNTS: Final = (
     "elections_count",
     "unclean_count",
+    "transitions_count",
     "requests_count",
     "requests_not_applied_count",
     "judged_count",
@@ -56,9 +57,10 @@ def controller_procedures(
     requests: DataFrame,
     divergences: DataFrame,
 ) -> list[dict[str, Any]]:
-    """Of the rows of gold of these names, and of the tries that failed among ``silver.state_change_events``."""
-    effects = [_elections(elections, divergences), _failed_tries(state_changes), _requests(requests)]
-    done = effects[0].unionByName(effects[1], True).unionByName(effects[2], True)
+    """Of the rows of gold of these names, and of ``silver.state_change_events``: transitions, and tries that failed."""
+    done = _elections(elections, divergences)
+    for effects in (_failed_tries(state_changes), _transitions(state_changes), _requests(requests)):
+        done = done.unionByName(effects, True)
     at = F.col("at_us")
     windows = _windows(histories, state_changes)
     named = windows.where("w_partition IS NOT NULL").select(
@@ -78,7 +80,7 @@ def controller_procedures(
         & (at < F.col("until_us")),
     )
     is_election, is_request = F.col("effect") == "election", F.col("effect") == "request"
-    partition = F.when(F.col("effect") != "request", F.struct("topic", "partition_id"))
+    partition = F.when(F.col("effect").isin("election", "failed_election"), F.struct("topic", "partition_id"))
     counted = of_procedure.groupBy("cluster_id", "procedure_number").agg(
         F.count_if(is_election).alias("elections_count"),
         F.count_if(F.col("is_unclean")).alias("unclean_count"),
@@ -87,6 +89,7 @@ def controller_procedures(
         F.percentile(F.when(is_election, at), 0.5).cast("bigint").alias("median_us"),
         F.max(F.when(is_election, at)).alias("last_us"),
         F.max(F.when(F.col("effect") == "failed_election", at)).alias("failed_us"),
+        F.count_if(F.col("effect") == "transition").alias("transitions_count"),
         F.count_if(is_request).alias("requests_count"),
         F.count_if(F.col("is_undone")).alias("requests_not_applied_count"),
         F.max(F.when(is_request, at)).alias("sent_us"),
@@ -195,6 +198,20 @@ def _failed_tries(state_changes: DataFrame) -> DataFrame:
         kinds.alias("kind"),
         F.unix_micros("corrected_time").alias("at_us"),
         F.lit("failed_election").alias("effect"),
+        "topic",
+        "partition_id",
+    )
+
+
+def _transitions(state_changes: DataFrame) -> DataFrame:
+    """Each partition or replica that a controller moved."""
+    moves = (EventType.PARTITION_STATE_CHANGE, EventType.REPLICA_STATE_CHANGE)
+    return state_changes.where(F.col("event_type").isin(*moves)).select(
+        "cluster_id",
+        F.coalesce("controller_id", "broker_id").alias("controller_id"),
+        F.lit(_ANY).alias("kind"),
+        F.unix_micros("corrected_time").alias("at_us"),
+        F.lit("transition").alias("effect"),
         "topic",
         "partition_id",
     )

@@ -113,6 +113,7 @@ def test_what_a_controller_did_from_each_trigger_on(ask, offset_lake: OffsetLake
     assert failed.about == "2"
     assert failed.elections > 0
     assert failed.requests > 0
+    assert failed.transitions > failed.elections
     assert 0 <= failed.elections_ms <= failed.took_ms < 5_000
     # each election of a controller is counted once
     elected = offset_lake.lake.spark.table("gold.leader_elections").where(

@@ -64,6 +64,7 @@ def test_real_controllers_sent_what_the_model_sends(name: str, unpacked: Unpacke
     capture = read(unpacked(name))
     counts = {"kept": 0, "broken": 0, "cannot_be_judged": 0}
     reexecuted = required = 0
+    not_done_again = []
     for history in capture.fold().values():
         for verdict in counts:
             counts[verdict] += history.verdicts.counts["R15", verdict]
@@ -71,12 +72,14 @@ def test_real_controllers_sent_what_the_model_sends(name: str, unpacked: Unpacke
             for step in reexecuted_steps(history, log):
                 reexecuted += len(step.reexecuted)
                 required += sum(len(each.required or ()) for each in step.reexecuted)
+                not_done_again += [each.line.evidence_id for each in step.reexecuted if each.required is None]
     assert counts["broken"] == 0
     if name.endswith("-info"):
         assert counts["cannot_be_judged"] > 0  # requests are not logged at this level
     else:
         assert counts["kept"] >= 20 * (counts["cannot_be_judged"] + 1)
         assert reexecuted >= 30
+        assert not_done_again == []
         assert required >= 20
 
 

@@ -132,6 +132,11 @@ def test_faults_are_found_with_the_right_rule_subject_and_severity(found: list[O
     record_property(Figure.FOUND, len(provable) - len(missed))
 
 
+def test_what_other_rules_say_beside_is_known_to_be_true_of_the_lines(found: list[Outcome]) -> None:
+    unknown = [(each.capture, each.fault.kind, each.fault.note, each.not_looked_at) for each in found]
+    assert [said for said in unknown if said[-1]] == []
+
+
 def test_no_other_partition_is_accused(found: list[Outcome]) -> None:
     assert [(each.capture, each.fault.kind, each.fault.note, each.others) for each in found if each.others] == []
 

@@ -99,7 +99,8 @@ def _judge_leader(
     """Only a leader of the leader epoch that the line prints may be meant, or else, by the order of the broker's own
     logs, of those that it was told of around the line; of each of them it must be known who led. Each incarnation of a
     topic counts its epochs anew, and by its clock alone a line is told to one of them."""
-    if span.leader_epoch is not None and span.leader_epoch >= 0 and case.is_only_incarnation:
+    is_printed = span.leader_epoch is not None and span.leader_epoch >= 0 and case.is_only_incarnation
+    if is_printed and span.leader_epoch is not None:
         possible = [span.leader_epoch]
     else:
         possible = _told_around(case, span, slack, told)
@@ -120,7 +121,8 @@ def _judge_leader(
                 f"a fetcher for a leader of leader epochs {possible[0]} to {possible[-1]}",
                 f"a fetcher for broker {span.leader}",
                 f"Broker {span.broker_id} fetched from broker {span.leader} ({utc(span.start)}), which led at none of"
-                f" the leader epochs that it was told of around then (leader epoch: leader: {named}).",
+                f" the leader epochs that {'the line prints' if is_printed else 'it was told of around then'} (leader"
+                f" epoch: leader: {named}).",
                 span.evidence,
             )
         )

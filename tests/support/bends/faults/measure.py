@@ -17,6 +17,7 @@ from typing import Final
 from reconstruct.findings.verdicts import Finding
 from tests.support.bends.decisions import illegal_partition_transition, illegal_replica_transition
 from tests.support.bends.editing import Bend
+from tests.support.bends.faults.beside import TRUE_OF_THE_LINES
 from tests.support.bends.faults.drafts import INFO, Fault, Faults, Site, bent
 from tests.support.bends.faults.elections import ELECTIONS
 from tests.support.bends.faults.episodes import EPISODES
@@ -89,6 +90,11 @@ class Outcome:
     others: tuple[str, ...]
     beside: tuple[str, ...]
 
+    @property
+    def not_looked_at(self) -> list[str]:
+        """Of what is said beside it: what is not known to be true of the lines."""
+        return sorted(set(self.beside) - TRUE_OF_THE_LINES.get(self.fault.kind, frozenset()))
+
 
 Key = tuple[Partition | None, str, str, str, int | None, int | None]
 
@@ -156,15 +162,17 @@ def outcomes(site: Site, places: int, seed: int = SEED, kinds: Sequence[Faults] 
 def table(found: Sequence[Outcome]) -> str:
     """By kind: how many were tried, what was found of them, and the share of those that lines can prove that was found
     with the right rule, subject and severity."""
-    heads = ["kind", "tried", *Result, "share found", "other rules beside", "others accused"]
+    heads = ["kind", "tried", *Result, "share found", "true beside it", "not looked at", "others accused"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for kind in (*dict.fromkeys(each.fault.kind for each in found), None):
         own = [each for each in found if kind in (each.fault.kind, None)]
         counts = Counter(each.result for each in own)
         provable = len(own) - counts[Result.UNPROVABLE]
         share = f"{counts[Result.FOUND] / provable:.1%}" if provable else ""
-        beside, others = sum(bool(each.beside) for each in own), sum(bool(each.others) for each in own)
-        cells = [kind or "**all**", len(own), *(counts[result] or "" for result in Result), share, beside or "", others]
+        unknown = sum(bool(each.not_looked_at) for each in own)
+        known, others = sum(bool(each.beside) for each in own) - unknown, sum(bool(each.others) for each in own)
+        of_kind = [kind or "**all**", len(own), *(counts[result] or "" for result in Result)]
+        cells = [*of_kind, share, known or "", unknown or "", others]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

@@ -150,7 +150,10 @@ def test_the_last_fetcher_is_judged_where_a_znode_shows_its_epoch_later() -> Non
 def test_a_fetcher_is_judged_by_the_leader_epoch_that_its_line_prints() -> None:
     """Nothing else tells of the epochs of the last one."""
     last = [*ADDED[:4], replace(ADDED[4], leader=3, leader_epoch=2)]
-    assert types(judged(*TOLD, *last)) == [("fetched_from_wrong_leader", "error")]
+    case = judged(*TOLD, *last)
+    assert types(case) == [("fetched_from_wrong_leader", "error")]
+    (finding,) = [found for found in case.verdicts.findings if found.rule_id == "R26"]
+    assert "at none of the leader epochs that the line prints (leader epoch: leader: 2: 1)" in finding.explanation
     assert types(judged(*TOLD, *ADDED[:4], replace(last[4], leader=1))) == []
     assert types(judged(*TOLD, *ADDED[:4], replace(last[4], leader_epoch=3))) == [], "of epoch 3 nothing is known"
     again = fold_partition("t", [ASSIGNED, *DECIDED, *TOLD, *last], ClusterView("c", VERSION), is_only=False)

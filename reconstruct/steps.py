@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, OfClusters, side_by_side
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables import bronze as b
 from ingest.lake.tables import silver as s
@@ -350,5 +351,5 @@ def append_metrics(run: Run) -> None:
     ]
     rows += [(run.run_id, row["cluster_id"], "typed_records_ratio", row["source_kind"], row["share"]) for row in typed]
     names = "run_id string, cluster_id string, metric string, subject string, value double"
-    frame = run.lake.spark.createDataFrame(rows, names).withColumn("run_at", F.current_timestamp())
+    frame = local_frame(run.lake.spark, names, rows).withColumn("run_at", F.current_timestamp())
     run.lake.append(frame, RUN_METRICS)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake
 from ingest.lake.direct import write_file
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
 from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
@@ -233,7 +234,7 @@ def _forks_frame(spark: SparkSession, forks: Sequence[Planned]) -> DataFrame:
         (entry.owner.cluster_id, entry.owner.file_id, entry.base_id, entry.owner.file.ingestible_bytes)
         for entry in forks
     ]
-    return spark.createDataFrame(values, "cluster_id string, file_id string, base_id string, end bigint")
+    return local_frame(spark, "cluster_id string, file_id string, base_id string, end bigint", values)
 
 
 def _stale(

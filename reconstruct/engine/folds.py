@@ -21,7 +21,7 @@ from pyspark.sql import types as T
 
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.types import arrow_type, spark_type
+from ingest.lake.tables.types import arrow_schema, spark_schema
 from reconstruct.engine.rows import KIND, SAYS, TABLE, VERDICT_COLUMNS, Row, columns_of, evidence_row
 
 #: Rows of one Arrow batch that a task hands back.
@@ -55,7 +55,7 @@ def select_columns(
     wanted = {name: type_ for name, type_ in columns.items() if name not in key}
     narrow = rows.select(*key, *_given_columns(rows, wanted, None, given).values())
     # Spark adds the others in one step, which pyspark would tell it of one by one
-    return narrow.to(T.StructType([*narrow.schema.fields[: len(key)], *_schema(wanted).fields]))
+    return narrow.to(T.StructType([*narrow.schema.fields[: len(key)], *spark_schema(wanted).fields]))
 
 
 def _given_columns(
@@ -101,12 +101,12 @@ def table_columns(*specs: TableSpec) -> dict[str, str]:
 def local_rows(spark: SparkSession, spec: TableSpec, rows: Iterable[Row]) -> DataFrame:
     """Rows of one table that are known here and few; a column that a row lacks is NULL."""
     columns = {column.name: column.type for column in spec.columns}
-    return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=_arrow_schema(columns)), _schema(columns))
+    return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=arrow_schema(columns)), spark_schema(columns))
 
 
 def rows_of(folded: DataFrame, spec: TableSpec) -> DataFrame:
     """The rows of one table."""
-    return folded.where(F.col(TABLE) == spec.full_name).to(_schema({c.name: c.type for c in spec.columns}))
+    return folded.where(F.col(TABLE) == spec.full_name).to(spark_schema({c.name: c.type for c in spec.columns}))
 
 
 def fold(
@@ -119,8 +119,10 @@ def fold(
 
     Every row is given the key; the order of the evidence is not defined.
     """
-    arrow = _arrow_schema(columns)
-    return evidence.groupBy(*key).applyInArrow(lambda group: _fold_group(group, key, arrow, function), _schema(columns))
+    arrow = arrow_schema(columns)
+    return evidence.groupBy(*key).applyInArrow(
+        lambda group: _fold_group(group, key, arrow, function), spark_schema(columns)
+    )
 
 
 def _fold_group(
@@ -135,19 +137,11 @@ def map_rows(
     rows: DataFrame, columns: Mapping[str, str], function: Callable[[Iterator[dict[str, Any]]], Iterable[Row]]
 ) -> DataFrame:
     """Rows of ``columns``: what ``function`` makes of the rows of each task, one after the other."""
-    arrow = _arrow_schema(columns)
+    arrow = arrow_schema(columns)
 
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         made = iter(function(row for batch in batches for row in batch.to_pylist()))
         while chunk := list(islice(made, _BATCH)):
             yield pa.RecordBatch.from_pylist(chunk, schema=arrow)
 
-    return rows.mapInArrow(apply, _schema(columns))
-
-
-def _schema(columns: Mapping[str, str]) -> T.StructType:
-    return T.StructType([T.StructField(name, spark_type(type_)) for name, type_ in columns.items()])
-
-
-def _arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
-    return pa.schema([(name, arrow_type(type_)) for name, type_ in columns.items()])
+    return rows.mapInArrow(apply, spark_schema(columns))

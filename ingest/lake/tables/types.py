@@ -34,6 +34,11 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
 
 
+def spark_schema(columns: Mapping[str, str]) -> T.StructType:
+    """Spark's schema of columns given by name and type; each may be NULL."""
+    return T.StructType([T.StructField(name, spark_type(kind)) for name, kind in columns.items()])
+
+
 @cache
 def _types(name: str) -> tuple[T.DataType, pa.DataType]:
     if name in _SIMPLE:

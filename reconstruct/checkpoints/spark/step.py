@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.checkpoints.evidence import (
@@ -65,7 +66,7 @@ def _starts(files: DataFrame, contexts: Mapping[str, OffsetContext]) -> DataFram
         for broker_id, starts in sorted(context.view.process_starts.items())
         for at, _ in starts
     ]
-    return files.sparkSession.createDataFrame(rows, "cluster_id string, broker_id int, start_us bigint")
+    return local_frame(files.sparkSession, "cluster_id string, broker_id int, start_us bigint", rows)
 
 
 def _judged_rows(rows: Sequence[Row], contexts: Mapping[str, OffsetContext]) -> Iterator[dict[str, Any]]:

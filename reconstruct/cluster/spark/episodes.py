@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables.controllers import CONTROLLER_EPISODES
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.episodes.tenures import TROUBLE, reigns
@@ -58,7 +59,7 @@ def controller_episodes(
     ]
     names = "w_cluster_id string, w_controller_id int, controller_epoch int, since_us bigint, until_us bigint"
     spark = controller_events.sparkSession
-    tenures = F.broadcast(spark.createDataFrame(windows, names))
+    tenures = F.broadcast(local_frame(spark, names, windows))
     in_charge = [
         (history.cluster_id, tenure.controller_id, tenure.controller_epoch, start, FOREVER_US if end is None else end)
         for history in histories
@@ -66,7 +67,7 @@ def controller_episodes(
     ]
     since = F.unix_micros("valid_from")
     leaderless = unavailable.where("kind = 'offline'").join(
-        F.broadcast(spark.createDataFrame(in_charge, names)),
+        F.broadcast(local_frame(spark, names, in_charge)),
         (F.col("cluster_id") == F.col("w_cluster_id")) & (since >= F.col("since_us")) & (since < F.col("until_us")),
     )
     lines, elected, left, sent = collect_all(
@@ -108,7 +109,7 @@ def _told(histories: Sequence[ClusterHistory], controller_events: DataFrame, ten
             & (at < F.col("until_us")),
         )
         .join(
-            F.broadcast(controller_events.sparkSession.createDataFrame(turns, names)),
+            F.broadcast(local_frame(controller_events.sparkSession, names, turns)),
             (F.col("cluster_id") == F.col("t_cluster_id"))
             & (F.col("w_controller_id") == F.col("t_controller_id"))
             & (at >= F.col("began_us"))

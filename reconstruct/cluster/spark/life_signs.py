@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.local_frames import local_frame
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.brokers import broker_registrations
 from reconstruct.cluster.departures import FAILURES_US, next_process_start, silent_since
@@ -82,9 +83,10 @@ def add_life_signs(
     if not ends:
         return
     windows = F.broadcast(
-        state_changes.sparkSession.createDataFrame(
-            ends,
+        local_frame(
+            state_changes.sparkSession,
             "cluster_id string, broker_id int, begins_us bigint, ends_us bigint, until_us bigint, silent_us bigint",
+            ends,
         )
     )
     # up to 1.0 a process prints its configuration before the line of its start: of which process that is, nothing says

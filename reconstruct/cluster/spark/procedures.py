@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import collect_all
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables.controllers import CONTROLLER_PROCEDURES
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
@@ -131,7 +132,7 @@ def _left_offline(
     names = "w_cluster_id string, procedure_number int, instant_us bigint"
     return (
         offline.join(
-            F.broadcast(offline.sparkSession.createDataFrame(ends, names)),
+            F.broadcast(local_frame(offline.sparkSession, names, ends)),
             (F.col("cluster_id") == F.col("w_cluster_id"))
             & (F.col("at_us") <= F.col("instant_us"))
             & (F.coalesce("end_us", F.lit(FOREVER_US)) > F.col("instant_us")),
@@ -242,7 +243,7 @@ def _windows(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFram
             )
             for one in (*every, *election_windows(found))
         ]
-    return F.broadcast(beside.sparkSession.createDataFrame(rows, _WINDOW))
+    return F.broadcast(local_frame(beside.sparkSession, _WINDOW, rows))
 
 
 def _reigning(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFrame:
@@ -252,7 +253,7 @@ def _reigning(histories: Sequence[ClusterHistory], beside: DataFrame) -> DataFra
         for history in histories
         for number, since, until in reigning_windows(history.tenures, _spans(history.procedures), history.procedures)
     ]
-    return F.broadcast(beside.sparkSession.createDataFrame(rows, _WINDOW))
+    return F.broadcast(local_frame(beside.sparkSession, _WINDOW, rows))
 
 
 def _during(rows: DataFrame, windows: DataFrame) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ingest.lake.local_frames import local_frame
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
 from reconstruct.cluster.spark.step import ClusterHistory
 from reconstruct.engine.folds import evidence_columns, fold, select_evidence, table_columns, union
@@ -33,13 +34,12 @@ def incidents(found: DataFrame, histories: Sequence[ClusterHistory], stage: Stag
     caused = stage.keep(with_sessions(with_causes(found, away)), "effects_with_causes")
     ids = _incident_ids(caused, away)
     spark = caused.sparkSession
-    mapped = spark.createDataFrame(
-        [(*key, incident_id) for key, incident_id in ids.items()], "cluster_id string, cause string, known_id string"
-    )
+    known = ((*key, incident_id) for key, incident_id in ids.items())
+    mapped = local_frame(spark, "cluster_id string, cause string, known_id string", known)
     own_id = F.coalesce("known_id", F.md5(F.concat_ws(" ", "cluster_id", "cause")))
     of_incidents = caused.join(F.broadcast(mapped), ["cluster_id", "cause"], "left").withColumn("incident_id", own_id)
-    rows = list(_cause_rows(histories, away, ids))
-    causes = spark.createDataFrame(rows, ", ".join(f"{name} string" for name in (*_KEY, SAYS)))
+    columns = ", ".join(f"{name} string" for name in (*_KEY, SAYS))
+    causes = local_frame(spark, columns, _cause_rows(histories, away, ids))
     evidence = union([causes, _effects(of_incidents), _totals(of_incidents)])
     return fold(evidence, _KEY, table_columns(INCIDENTS, INCIDENT_EVENTS), _rows)
 

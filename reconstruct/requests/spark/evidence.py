@@ -15,6 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from ingest.lake.local_frames import local_frame
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import int_field, text_field
@@ -81,7 +82,7 @@ def _unordered_logs(spark: SparkSession, clusters: Mapping[str, ClusterView]) ->
         for broker_id in sorted(view.logs)
         if not view.keeps_order(broker_id)
     ]
-    return spark.createDataFrame(rows, UNORDERED_COLUMNS)
+    return local_frame(spark, UNORDERED_COLUMNS, rows)
 
 
 def _marks_of(sent: DataFrame, received: DataFrame) -> DataFrame:
@@ -255,9 +256,8 @@ def _numbered(requests: DataFrame) -> DataFrame:
 
 def _with_accepted_before(received: DataFrame, clusters: Mapping[str, ClusterView]) -> DataFrame:
     """Each request with the highest controller epoch that its broker's process had accepted before."""
-    starts = received.sparkSession.createDataFrame(
-        list(_process_starts(clusters)), "cluster_id string, to_broker_id int, starts array<bigint>"
-    )
+    columns = "cluster_id string, to_broker_id int, starts array<bigint>"
+    starts = local_frame(received.sparkSession, columns, _process_starts(clusters))
     lived = received.join(F.broadcast(starts), ["cluster_id", "to_broker_id"], "left").withColumn(
         "life", F.coalesce(F.size(F.filter("starts", lambda start: start <= F.col("received_at"))), F.lit(0))
     )

@@ -60,6 +60,9 @@ OF_A_RECORD: Final = (
     EventType.BECOME_FOLLOWER_SKIPPED,
 )
 
+#: What only a cluster without ZooKeeper says of a partition.
+OF_QUORUM: Final = (*OF_A_RECORD, EventType.PARTITION_CREATED)
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:

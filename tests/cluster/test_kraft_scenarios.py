@@ -21,6 +21,7 @@ from jobs.lab.machines.kraft import FIRST_CONTROLLER
 from jobs.lab.machines.releases import KRAFT_BETWEEN, KRAFT_RELEASES
 from jobs.lab.play import Played
 from jobs.lab.scenarios.catalogue import SCENARIOS
+from reconstruct.checkpoints.rules import judge_checkpoints
 from reconstruct.metadata_log.timeline import replay_rows
 from reconstruct.model.metadata_log.image import applied, replay
 from reconstruct.model.metadata_log.values import Image, PartitionState
@@ -30,6 +31,9 @@ from tests.cluster.conftest import Player
 from tests.cluster.dump_log import differing_from_kafka
 from tests.cluster.kafka_image import differing_from_image
 from tests.support.captures.text import CaptureText
+from tests.support.evidence.checkpoints import plain_checkpoints
+from tests.support.evidence.offsets import judged
+from tests.support.evidence.partitions import plain_capture
 from tests.support.kraft_logs import misread
 from tests.support.kraft_partitions import history_of
 from tests.support.lakes.kraft import Recorded
@@ -75,6 +79,7 @@ def problems(played: Played) -> list[str]:
         *not_as_decided(played),
         *not_as_kafka_says(played),
         *not_by_logs_alone(played),
+        *accused(played),
     ]
 
 
@@ -192,6 +197,22 @@ def not_by_logs_alone(played: Played) -> list[str]:
     found = misread(CaptureText.read(played.capture), Recorded(played.truth))
     probes = measure(played.capture, bounds_of(read_evidence(played.capture)))
     return found + [f"{probe} is not in [{low:g}, {high:g}]" for probe, low, high in probes.outside]
+
+
+def accused(played: Played) -> list[str]:
+    """Whom logs, copies and answers accuse without the metadata log, but of what the scenario brings about."""
+    plain = plain_capture(played.capture, znodes=False)
+    found = [finding for _, finding in (*plain.findings(), *judged(played.capture))]
+    found += plain.cluster.verdicts.findings
+    for broker in plain_checkpoints(played.capture):
+        found += judge_checkpoints(broker).verdicts.findings
+    return [
+        f"{finding.rule_id} without the metadata log: {finding.explanation}"
+        for finding in found
+        if finding.severity != "info"
+        and finding.rule_id not in played.scenario.explains
+        and (played.scenario.name, finding.rule_id) not in BROUGHT_ABOUT
+    ]
 
 
 def _values(state: PartitionState | LeaderAndIsrState) -> tuple[Any, ...]:

@@ -146,7 +146,7 @@ def _election(
         new.leader,
         new.leader_epoch,
         _allowed(inputs, (new.leader, frozenset(new.isr)), is_exact),
-        False if before is None else _is_unclean(before, after, bool(witness), occasions.is_of_quorum),
+        False if before is None else _is_unclean(before, after, bool(witness), occasions),
         None if before is None else _last_known_isr(before, decided),
         new.isr,
         tuple(dict.fromkeys(evidence)),
@@ -202,12 +202,13 @@ def _allowed(inputs: ElectionInputs | None, observed: Outcome, is_exact: bool) -
 
 
 def _is_unclean(
-    before: Interval[LeaderAndIsrState], after: Interval[LeaderAndIsrState], is_logged: bool, is_of_quorum: bool
+    before: Interval[LeaderAndIsrState], after: Interval[LeaderAndIsrState], is_logged: bool, occasions: Occasions
 ) -> bool | None:
     """Against the ISR just before: certain where the versions follow each other, or the controller says so itself. That
-    of a KRaft quorum always does (KIP-704): the ELR, and replicas that a reassignment adds, may lead cleanly too."""
+    of a KRaft quorum always does (KIP-704): the ELR, and replicas that a reassignment adds, may lead cleanly too. By
+    lines alone it may have done so in one that is missing."""
     old, new = before.value, after.value
-    if is_of_quorum:
+    if occasions.is_of_quorum:
         is_marked = new.leader_recovery_state == 1
         return None if is_marked and old.leader_recovery_state == 1 else is_marked
     if is_logged or (new.leader_recovery_state == 1 and old.leader_recovery_state != 1):
@@ -216,7 +217,9 @@ def _is_unclean(
         return False  # an unclean leader is alone in its ISR
     versions = (old.partition_epoch, new.partition_epoch)
     follows = None not in versions and versions[1] == (versions[0] or 0) + 1
-    return new.leader not in old.isr if follows else None
+    if not follows or (occasions.is_led_by_quorum and new.leader not in old.isr):
+        return None
+    return new.leader not in old.isr
 
 
 def _last_known_isr(

@@ -22,7 +22,7 @@ from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, Brok
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
 from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_ASSIGNMENT, Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
-from reconstruct.partitions.sightings import RANKS, Rank, Sighting, direct_sightings
+from reconstruct.partitions.sightings import OF_QUORUM, RANKS, Rank, Sighting, direct_sightings
 from reconstruct.time.intervals import Interval
 
 _ELECTED: Final[frozenset[str]] = frozenset(ElectionKind)
@@ -60,6 +60,8 @@ class Occasions:
             f.partition_epoch: f for f in known if f.kind == METADATA_PARTITION and f.partition_epoch is not None
         }
         self.is_of_quorum = bool(self.records)
+        #: whether its lines tell so, where its records are not known.
+        self.is_led_by_quorum = any(f.kind in OF_QUORUM for f in known)
         self.moves = [
             f for f in known if f.kind == EventType.PARTITION_STATE_CHANGE and f.to_state == PartitionState.ONLINE
         ]

@@ -39,8 +39,9 @@ Files = dict[tuple[str, str, int], bytes | None]
 def checkpoint_files(broker: Path) -> Files:
     """Every copy of a broker of a capture that says when it was made."""
     return {
-        ("checkpoints", path.parent.name, int(path.name)): path.read_bytes()
-        for path in sorted(broker.glob("checkpoints/*/*"))
+        (str(path.parent.parent.relative_to(broker)), path.parent.name, int(path.name)): path.read_bytes()
+        for path in sorted(broker.glob("checkpoints/**/*"))
+        if path.is_file()
     }
 
 

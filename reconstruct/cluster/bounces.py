@@ -117,7 +117,8 @@ def _judge_order(facts: Iterable[BrokerFact], verdicts: Verdicts) -> None:
 
 def judge_listed_epochs(facts: Iterable[BrokerFact], view: ClusterView, verdicts: Verdicts) -> None:
     """R16: within a tenure no list of the controller's (since 2.2) has a lower broker epoch than the one before: it is
-    the zxid of the registration. A higher one of another broker that stayed shows that ZooKeeper did, too."""
+    the zxid of the registration. A higher one of another broker that stayed shows that ZooKeeper did, too. The lists of
+    a controller whose clock was set back have no order."""
     lists: dict[tuple[int, int, str], dict[int, BrokerFact]] = {}
     for fact in facts:
         if fact.kind == "epoch_listed" and fact.controller_id is not None and fact.czxid is not None:
@@ -125,6 +126,9 @@ def judge_listed_epochs(facts: Iterable[BrokerFact], view: ClusterView, verdicts
     tenure: Tenure | None = None
     newest: dict[int, dict[int, BrokerFact]] = {}
     for (controller_id, at, _), listed in sorted(lists.items(), key=lambda item: item[0]):
+        if controller_id in view.set_back:
+            verdicts.unjudged("R16")
+            continue
         before, tenure = tenure, view.tenure_at(at)
         if tenure is None or tenure != before or tenure.controller_id != controller_id:
             newest = {}

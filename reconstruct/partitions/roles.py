@@ -35,6 +35,8 @@ ROLE_STEPS: Final = (*_TRANSITION_STARTED, *_TRANSITION_DONE, *_TRANSITION_FAILE
 _OF_ONE_REQUEST: Final = frozenset(
     {EventType.LEADER_AND_ISR_RECEIVED, EventType.LEADER_AND_ISR_IGNORED, *_TRANSITION_DONE}
 )
+#: From the receipt of a LeaderAndIsr to the lines that it gives, where they contradict each other, µs.
+_HANDLED_WITHIN_US: Final = 5_000_000
 #: Skipped because the broker held a newer partition epoch (since 3.3): the request changed nothing.
 _SKIPPED_AS_OLDER: Final = frozenset({"SC-PART-11", "SC-PART-16", "SC-KR-01", "SC-KR-03"})
 
@@ -126,9 +128,10 @@ def by_broker(evidence: Iterable[Evidence]) -> dict[int, list[Evidence]]:
 def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int, str]]) -> list[RoleChange]:
     """A completed transition names a request; the request's receipt, before it in the same log, names the epoch.
 
-    Correlation ids begin again with each start of the broker and each controller: a receipt counts once. A transition
-    that failed (the new leader is not alive, the disk is not readable) is logged as completed all the same: the broker
-    goes on as before.
+    Correlation ids begin again with each start of the broker, each controller and each connection: a receipt counts
+    once, and not long after of another role, or of what follows a line of a higher leader epoch. A transition that
+    failed (the new leader is not alive, the disk is not readable) is logged as completed all the same: the broker goes
+    on as before.
     """
     received: dict[_Request, Evidence] = {}
     failed: set[_Request] = set()
@@ -154,6 +157,7 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
         elif fact.kind == EventType.LEADER_EPOCH_STARTED and fact.role in (LEADER, FOLLOWER):
             leader = broker_id if fact.role == LEADER else fact.leader
             acts.append(RoleChange(broker_id, fact, _role_of(fact.role, fact, leader), (fact.evidence_id,)))
+            received = {told: receipt for told, receipt in received.items() if not _is_over(receipt, fact)}
         elif fact.kind in _TRANSITION_DONE:
             done = _done(broker_id, fact, received.get(request))
             acts.append(replace(done, is_failed=request in failed))
@@ -164,9 +168,18 @@ def _acts(broker_id: int, facts: Sequence[Evidence], starts: Sequence[tuple[int,
     return acts
 
 
+def _is_over(receipt: Evidence, fact: Evidence) -> bool:
+    """Whether a line of a higher leader epoch, that long after, is of another request."""
+    told, now = receipt.leader_epoch, fact.leader_epoch
+    return told is not None and now is not None and told < now and fact.at - receipt.at > _HANDLED_WITHIN_US
+
+
 def _done(broker_id: int, fact: Evidence, request: Evidence | None) -> RoleChange:
     """A transition with the state that its request told; correlation ids start again with each controller."""
     role = _TRANSITION_DONE[fact.kind]
+    if request is not None and fact.at - request.at > _HANDLED_WITHIN_US:
+        # the other role is that of another request
+        request = None if (request.leader == broker_id) is (role == FOLLOWER) else request
     if request is None or request.leader is None or fact.controller_epoch not in (None, request.controller_epoch):
         leader = broker_id if role == LEADER else fact.leader
         return RoleChange(broker_id, fact, _role_of(role, fact, leader), (fact.evidence_id,))

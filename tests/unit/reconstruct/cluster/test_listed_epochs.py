@@ -15,7 +15,9 @@ TENURES = (Tenure(1, 1, 0, 100, ()), Tenure(2, 2, 100, None, ()))
 BEFORE = {1: 42, 2: 61, 3: 62}
 
 
-def judged(*lists: tuple[int, int, Mapping[int, int]]) -> tuple[list[str], Mapping[tuple[str, str], int]]:
+def judged(
+    *lists: tuple[int, int, Mapping[int, int]], set_back: Mapping[int, int] | None = None
+) -> tuple[list[str], Mapping[tuple[str, str], int]]:
     """What is found of lists of one controller each: its id, the instant, the epochs."""
     facts = [
         BrokerFact(broker, "epoch_listed", at, f"{controller}@{at}", epoch, controller_id=controller)
@@ -23,7 +25,7 @@ def judged(*lists: tuple[int, int, Mapping[int, int]]) -> tuple[list[str], Mappi
         for broker, epoch in epochs.items()
     ]
     verdicts = Verdicts()
-    judge_listed_epochs(facts, ClusterView("c", tenures=TENURES), verdicts)
+    judge_listed_epochs(facts, ClusterView("c", tenures=TENURES, set_back=set_back or {}), verdicts)
     return [f"{f.severity} {f.divergence_type} {f.broker_id}" for f in verdicts.findings], verdicts.counts
 
 
@@ -31,6 +33,13 @@ def test_an_epoch_that_falls_while_a_higher_one_of_another_broker_stays() -> Non
     lists = [(1, 10, BEFORE), (1, 20, {1: 42, 3: 62})]
     assert judged(*lists, (1, 30, {1: 42, 2: 60, 3: 62}))[0] == ["error registration_out_of_order 2"]
     assert judged(*lists, (1, 30, {1: 42, 2: 96, 3: 62}))[0] == []
+
+
+def test_lists_of_a_controller_whose_clock_was_set_back_have_no_order() -> None:
+    lists = [(1, 10, BEFORE), (1, 30, {1: 42, 2: 60, 3: 62})]
+    assert judged(*lists, set_back={2: 60_000_000})[0] == ["error registration_out_of_order 2"]
+    found, counts = judged(*lists, set_back={1: 60_000_000})
+    assert (found, counts) == ([], {("R16", "cannot_be_judged"): 2})
 
 
 @pytest.mark.parametrize("after", [{1: 12, 2: 13, 3: 14}, {1: 42, 2: 43}, {2: 60, 3: 64}])

@@ -146,6 +146,29 @@ def test_a_receipt_counts_once_and_for_its_controller_epoch() -> None:
     assert [(i.value.role, i.value.leader_epoch) for i in roles] == [("follower", 4), ("leader", None)]
 
 
+def test_a_receipt_is_of_no_transition_of_another_connection() -> None:
+    """Its own receipt is lost, and ids began again: long after it is of the other role, or of a higher epoch."""
+    other_role = """
+        at | kind                      | broker | by | cepoch | corr | leader | epoch | isr | role
+        20 | leader_and_isr_received   | 1      | 3  | 1      | 1    | 1      | 0     | 1,2 |
+        21 | become_leader_skipped     | 1      | 3  | 1      | 1    |        |       |     |
+        9040 | become_follower_completed | 1    | 3  | 1      | 1    | 2      |       |     |
+        """
+    roles = fold_partition("t", facts(other_role), ClusterView("c")).roles[1]
+    assert [(i.value.role, i.value.leader, i.value.leader_epoch) for i in roles] == [
+        ("leader", 1, 0),
+        ("follower", 2, None),
+    ]
+    higher = """
+        at | kind                      | broker | by | cepoch | corr | leader | epoch | isr | role
+        20 | leader_and_isr_received   | 1      | 3  | 1      | 1    | 2      | 0     | 1,2 |
+        9039 | leader_epoch_started      | 1      |    |        |      | 2      | 1     |     | follower
+        9040 | become_follower_completed | 1      | 3  | 1      | 1    | 2      |       |     |
+        """
+    history = fold_partition("t", facts(higher), ClusterView("c"))
+    assert "acted_on_lower_leader_epoch" not in types(history.verdicts.findings)
+
+
 def test_since_2_6_a_stop_is_carried_out_unless_refused() -> None:
     table = """
         at | kind                    | broker | by | cepoch | corr | leader | epoch | isr | role

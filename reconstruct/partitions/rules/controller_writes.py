@@ -17,6 +17,7 @@ from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import NO_LEADER
 from reconstruct.model.versions import CONTROLLER_EPOCH_CHECKED_SINCE, MIGRATION_TO_KRAFT_SINCE
 from reconstruct.partitions.case import Case
+from reconstruct.partitions.evidence import METADATA_PARTITION
 from reconstruct.partitions.rules.decided import states_by_version
 from reconstruct.partitions.sightings import WRITTEN_FOR_LEADER, Rank, Sighting
 from reconstruct.time.instants import utc
@@ -128,7 +129,8 @@ def _is_ruled_by_zookeeper(case: Case, after: Sighting) -> bool:
 
 
 def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
-    """R12: a controller's write carries no lower controller epoch than a write before it, by the znode's own order."""
+    """R12: a controller's write carries no lower controller epoch than a write before it, by the znode's own order. The
+    first record of a quorum that took over from ZooKeeper (KIP-866) is held against none: its epochs are its own."""
     states = states_by_version(case)
     if not states:
         return
@@ -136,6 +138,10 @@ def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
     for before, after, shown in _steps(case):
         epoch, known = _stored_epoch(after), _stored_epoch(highest)
         if epoch is None:
+            continue
+        if _is_record(after) and not _is_record(highest):
+            highest = after
+            verdicts.unjudged("R12")
             continue
         writer = _CONTROLLER if before is None else _writer(before, after, shown)
         is_raised = before is not None and after.leader_epoch > before.leader_epoch
@@ -153,6 +159,10 @@ def judge_controller_epochs_of_writes(case: Case, verdicts: Verdicts) -> None:
             highest = after
 
 
+def _is_record(sighting: Sighting) -> bool:
+    return sighting.fact.kind == METADATA_PARTITION
+
+
 def _stored_epoch(sighting: Sighting) -> int | None:
     """The controller epoch as the znode holds it; None where the sighting does not show it."""
     if sighting.rank is Rank.WRITTEN:
@@ -168,6 +178,9 @@ def _judge_by_time(case: Case, is_raised: bool, after: Sighting, epoch: int, ver
     The two instants come from different clocks: more than a warning they cannot give.
     """
     since = case.cluster.successor_start(epoch)
+    if _is_record(after) and all(t.end is not None and t.end <= after.at for t in case.cluster.tenures):
+        verdicts.unjudged("R12")  # the tenures known are those of ZooKeeper's controllers, which it left
+        return
     if after.rank is not Rank.WRITTEN or not is_raised or since is None or after.at <= since + _SLACK_US:
         verdicts.kept("R12")
         return

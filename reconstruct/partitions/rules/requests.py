@@ -133,10 +133,11 @@ def _may_be_leaving(case: Case, step: Step, line: Evidence, expected: SentReques
     return expected.kind == LEADER_AND_ISR and is_blind and is_soon
 
 
-def _may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
-    """Whether a reassignment may have taken the broker's replica off before the election that ends it: then the replica
-    goes next, before any other is created."""
-    if line.from_state != PartitionState.ONLINE:
+def may_be_removed(coverage: LogCoverage, line: Evidence, broker: int) -> bool:
+    """Whether a reassignment may have taken the broker's replica off before the election that ends it, or before it
+    stops another replica: then the replica goes next, before any other is created."""
+    stops_another = line.to_state == ReplicaState.OFFLINE and line.replica_id != broker
+    if line.from_state != PartitionState.ONLINE and not stops_another:
         return False
     facts, until = coverage.case.facts, line.at + REMOVED_WITHIN_US
     created = [
@@ -207,7 +208,7 @@ def _not_sent(coverage: LogCoverage, step: Step, line: Evidence, expected: SentR
         or not _is_surely_live(coverage, step, line, expected)
         or _may_have_failed(coverage, step, line, expected.broker_id)
         or _may_be_leaving(coverage.case, step, line, expected)
-        or (not is_to_all and _may_be_removed(coverage, line, expected.broker_id))
+        or (not is_to_all and may_be_removed(coverage, line, expected.broker_id))
     )
     if expected.kind == STOP_REPLICA and cluster.version.may_be_before(STOP_REPLICA_PER_PARTITION_SINCE):
         is_silent = is_silent or not coverage.controller_log_covers(log, line.at, end)

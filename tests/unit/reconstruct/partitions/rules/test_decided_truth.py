@@ -276,6 +276,30 @@ def test_a_write_long_after_the_successor_s_election() -> None:
     assert late_write(60_000, v(3, 9, 1)) == [("R12", "stale_controller_wrote", "warning")]
 
 
+def of_quorum_behind_zookeeper(zookeeper_s_end: int | None, epochs: tuple[int, int, int]) -> list[tuple[str, str, str]]:
+    """One write by ZooKeeper, two by the quorum that took over at 50 s; of which the last is by a known epoch."""
+    rows = facts(
+        f"""
+        at    | kind               | leader | epoch | isr | version | stored_cepoch | source
+        2000  | znode_state        | 1      | 0     | 1,2 | 0       | {epochs[0]}   | znode
+        60000 | metadata_partition | 2      | 1     | 2   | 1       | {epochs[1]}   | metadata_log
+        90000 | metadata_partition | 1      | 2     | 1   | 2       | {epochs[2]}   | metadata_log
+        """
+    )
+    tenures = (Tenure(1, 3, 0, 10_000_000, ("a",)), Tenure(2, 4, 10_000_000, zookeeper_s_end, ("b",)))
+    return Subject("t", rows, ClusterView("c", VersionRange.exactly(v(3, 9, 1)), tenures)).types("R12")
+
+
+def test_a_quorum_that_took_over_counts_its_own_controller_epochs() -> None:
+    """KIP-866: by fewer elections than ZooKeeper saw its epochs are lower."""
+    ended = 50_000_000
+    assert of_quorum_behind_zookeeper(ended, (3, 3, 3)) == []
+    assert of_quorum_behind_zookeeper(ended, (4, 3, 3)) == []
+    assert of_quorum_behind_zookeeper(ended, (4, 3, 2)) == [("R12", "stale_controller_wrote", "error")]
+    stale = ("R12", "stale_controller_wrote", "warning")
+    assert of_quorum_behind_zookeeper(None, (3, 3, 3))[-1:] == [stale], "the tenures are the quorum's own"
+
+
 def test_a_leader_s_isr_change_long_after_it_is_legal() -> None:
     rows = facts(
         """

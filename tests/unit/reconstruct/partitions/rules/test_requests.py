@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,10 +22,12 @@ from reconstruct.partitions.reexecution.model_runs import (
     requests_of_replica,
 )
 from reconstruct.partitions.reexecution.reexecution import reexecuted_steps
+from reconstruct.partitions.rules.requests import may_be_removed
 from reconstruct.partitions.timeline import fold_partition
 from reconstruct.time.intervals import Interval
 from tests.support.captures.packed import Unpacker, capture_names
 from tests.support.evidence.partitions import Partition
+from tests.unit.reconstruct.partitions import tables
 from tests.unit.reconstruct.partitions.rules.bent_beliefs import Subject, is_line, read
 from tests.unit.reconstruct.partitions.rules.controllers import (
     CONTROLLERS,
@@ -297,6 +301,22 @@ def test_an_election_must_tell_those_whom_every_occasion_tells() -> None:
     same = Leadership(1, 5, (1, 2, 3))
     assert brokers(requests_of_election(known(3, 9), "OnlinePartition", same, False)) == {1, 2, 3}
     assert requests_of_election(known(3, 9), "OnlinePartition", Leadership(9, 5, (9,)), False) is None
+
+
+def test_a_broker_that_a_reassignment_took_off_before_is_not_told_of_a_replica_that_stops() -> None:
+    """orders-1 went from 2,3 to 1 on 0.11.0.3, where only transitions tell of it: 3 stops when 2 is off already."""
+    rows = tables.facts(
+        """
+        at | kind                 | replica | from           | to
+        10 | replica_state_change | 2       | OnlineReplica  | OfflineReplica
+        20 | replica_state_change | 3       | OnlineReplica  | OfflineReplica
+        30 | replica_state_change | 2       | OfflineReplica | ReplicaDeletionStarted
+        """
+    )
+    coverage: Any = SimpleNamespace(case=SimpleNamespace(facts=rows, assignments=()))
+    first, second, _ = rows
+    assert [may_be_removed(coverage, second, broker) for broker in (1, 2, 3)] == [False, True, False]
+    assert not may_be_removed(coverage, first, 2), "of its own replica it is told"
 
 
 # --- no false accusation ----------------------------------------------------------------------------------------------

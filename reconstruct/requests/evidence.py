@@ -12,6 +12,9 @@ from ingest.shapes.event_types import EventType
 LEADER_AND_ISR: Final = "LEADER_AND_ISR"
 UPDATE_METADATA: Final = "UPDATE_METADATA"
 STOP_REPLICA: Final = "STOP_REPLICA"
+#: From the receipt of a LeaderAndIsr to that of the next request of its connection, which waits for its answer, µs.
+#: What comes later may be of a connection that counts anew.
+NEXT_WITHIN_US: Final = 5_000_000
 #: Kafka's names of the requests, by the names of its protocol.
 REQUEST_KINDS: Final = {
     LEADER_AND_ISR: "LeaderAndIsr",

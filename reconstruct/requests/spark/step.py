@@ -15,7 +15,7 @@ from reconstruct.engine.folds import map_rows, table_columns
 from reconstruct.engine.rows import Row, count_rows, finding_row, table_row, value_of
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
-from reconstruct.requests.evidence import REQUEST_KINDS, Request
+from reconstruct.requests.evidence import LEADER_AND_ISR, NEXT_WITHIN_US, REQUEST_KINDS, Request
 from reconstruct.requests.lossy_logs import PROOFS_APART_US, MissingLines, lossy_brokers, missing_lines
 from reconstruct.requests.rules.book import RULES
 from reconstruct.requests.spark.evidence import REQUEST_COLUMNS
@@ -114,9 +114,10 @@ def lossy_logs(requests: DataFrame, clusters: Mapping[str, ClusterView]) -> dict
 def counted_requests(
     requests: DataFrame, lossy: Mapping[str, Mapping[int, tuple[str, ...]]]
 ) -> dict[str, dict[int, tuple[CountedRequests, ...]]]:
-    """By cluster and broker: the longest stretches of requests whose correlation ids follow each other and whose lines
-    are all there, by their own counts. A log that lacks nothing has one for each tenure, and one more for each request
-    that names no partition; ``lossy`` ones, which would have one for each gap and prove nothing, are left out."""
+    """By cluster and broker: the longest stretches of requests whose correlation ids follow each other (that behind a
+    LeaderAndIsr within :data:`NEXT_WITHIN_US`) and whose lines are all there, by their own counts. A log that lacks
+    nothing has one for each tenure, and one more for each request that names no partition; ``lossy`` ones, which would
+    have one for each gap and prove nothing, are left out."""
     connection = ("cluster_id", "to_broker_id", "controller_id", "controller_epoch")
     order = Window.partitionBy(*connection).orderBy("received_at", "correlation_id")
     left_out = [f"{broker_id} {cluster_id}" for cluster_id, brokers in lossy.items() for broker_id in brokers]
@@ -124,7 +125,10 @@ def counted_requests(
         F.expr("received_at IS NOT NULL AND correlation_id IS NOT NULL AND controller_epoch IS NOT NULL")
         & ~F.concat_ws(" ", "to_broker_id", "cluster_id").isin(left_out)
     ).withColumn("is_sound", F.col("is_counted") & ~F.col("is_refused"))
-    follows = F.lag("is_sound").over(order) & (F.col("correlation_id") == F.lag("correlation_id").over(order) + 1)
+    before = {name: F.lag(name).over(order) for name in ("is_sound", "correlation_id", "api", "received_at")}
+    is_late = F.col("received_at") - before["received_at"] > NEXT_WITHIN_US
+    is_next = (F.col("correlation_id") == before["correlation_id"] + 1) & ~((before["api"] == LEADER_AND_ISR) & is_late)
+    follows = before["is_sound"] & is_next
     stretches = (
         received.withColumn("begins", (~F.coalesce(follows, F.lit(False))).cast("int"))
         .withColumn("stretch", F.sum("begins").over(order))

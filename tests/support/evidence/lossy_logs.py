@@ -8,7 +8,15 @@ from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView, CountedRequests
-from reconstruct.requests.evidence import BROKER_LINES, SENT_LINES, UPDATE_METADATA, Request, Step
+from reconstruct.requests.evidence import (
+    BROKER_LINES,
+    LEADER_AND_ISR,
+    NEXT_WITHIN_US,
+    SENT_LINES,
+    UPDATE_METADATA,
+    Request,
+    Step,
+)
 from reconstruct.requests.lossy_logs import lossy_brokers, missing_lines
 from tests.support.evidence.lines import Line
 
@@ -70,8 +78,8 @@ def _received(lines: Sequence[Line]) -> Iterator[Request]:
 
 def counted_requests(lines: Sequence[Line]) -> Mapping[int, tuple[CountedRequests, ...]]:
     """By broker: what it received of one controller without a gap; ``lines`` stand in the order of their files."""
-    stretches: dict[tuple[int, int, int], list[list[tuple[int, int]]]] = {}
-    for (_, _, controller_id, number), run in groupby(filter(_is_of_request, lines), key=_request_of):
+    stretches: dict[tuple[int, int, int], list[list[tuple[int, int, str]]]] = {}
+    for (_, api, controller_id, number), run in groupby(filter(_is_of_request, lines), key=_request_of):
         own = list(run)
         epochs = {line.fields["controller_epoch"] for line in own if "controller_epoch" in line.fields}
         counts = [_counted(line) for line in own if line.event_type in _BATCHES and "topic" not in line.fields]
@@ -82,15 +90,17 @@ def counted_requests(lines: Sequence[Line]) -> Mapping[int, tuple[CountedRequest
         of_connection = stretches.setdefault((own[0].broker_id, int(controller_id), int(epochs.pop())), [[]])
         if is_refused or counts != [len(named)] or len(set(named)) < len(named):
             of_connection.append([])
-        elif of_connection[-1] and of_connection[-1][-1][1] + 1 == int(number):
-            of_connection[-1].append((own[0].at, int(number)))
-        else:
-            of_connection.append([(own[0].at, int(number))])
+            continue
+        begins_at, before, kind = of_connection[-1][-1] if of_connection[-1] else (0, -2, "")
+        is_late = kind == LEADER_AND_ISR and own[0].at - begins_at > NEXT_WITHIN_US
+        if before + 1 != int(number) or is_late:
+            of_connection.append([])
+        of_connection[-1].append((own[0].at, int(number), api))
     found: dict[int, list[CountedRequests]] = {}
     for (broker_id, controller_id, epoch), of_connection in sorted(stretches.items()):
         for stretch in of_connection:
             if len(stretch) > 1:
-                (start, first_id), (end, last_id) = stretch[0], stretch[-1]
+                (start, first_id, _), (end, last_id, _) = stretch[0], stretch[-1]
                 run_of_them = CountedRequests(controller_id, epoch, first_id, last_id, start, end)
                 found.setdefault(broker_id, []).append(run_of_them)
     return {broker_id: tuple(runs) for broker_id, runs in found.items()}

@@ -178,13 +178,14 @@ def _judge_by_time(case: Case, is_raised: bool, after: Sighting, epoch: int, ver
     The two instants come from different clocks: more than a warning they cannot give.
     """
     since = case.cluster.successor_start(epoch)
-    if _is_record(after) and all(t.end is not None and t.end <= after.at for t in case.cluster.tenures):
+    tenures = case.cluster.tenures
+    if _is_record(after) and tenures and all(t.end is not None and t.end <= after.at for t in tenures):
         verdicts.unjudged("R12")  # the tenures known are those of ZooKeeper's controllers, which it left
         return
     if after.rank is not Rank.WRITTEN or not is_raised or since is None or after.at <= since + _SLACK_US:
         verdicts.kept("R12")
         return
-    later = min(t.controller_epoch for t in case.cluster.tenures if t.controller_epoch > epoch)
+    later = min(t.controller_epoch for t in tenures if t.controller_epoch > epoch)
     when = f"{(after.at - since) / 1e6:.1f} s after controller epoch {later} began ({utc(since)})"
     verdicts.broken(_stale(case, None, after, epoch, later, when))
 

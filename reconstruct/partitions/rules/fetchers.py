@@ -103,7 +103,7 @@ def _judge_leader(
     if is_printed and span.leader_epoch is not None:
         possible = [span.leader_epoch]
     else:
-        possible = _told_around(case, span, slack, told)
+        possible = _told_around(case, span, slack, told, len(leaders))
     if not possible or any(epoch not in leaders for epoch in possible):
         verdicts.unjudged("R26")
     elif any(span.leader in leaders[epoch] for epoch in possible):
@@ -128,9 +128,10 @@ def _judge_leader(
         )
 
 
-def _told_around(case: Case, span: Fetching, slack: int, told: _Told) -> list[int]:
+def _told_around(case: Case, span: Fetching, slack: int, told: _Told, most: int) -> list[int]:
     """The leader epochs that the broker may have been told of last, and those that it acted upon just then, lower ones
-    too (R21 tells of them); none where nothing tells up to which."""
+    too (R21 tells of them); none where nothing tells up to which, or where they are more than the ``most`` of which it
+    is known who led: damaged text may name any number."""
     before = [epoch for at, epoch in told.roles if at < span.start - slack]
     near = [epoch for at, epoch in told.roles if abs(at - span.start) <= slack]
     after = [epoch for at, epoch in (*told.roles, *told.received) if at > span.start + slack]
@@ -138,7 +139,7 @@ def _told_around(case: Case, span: Fetching, slack: int, told: _Told) -> list[in
     if last is None and near and _is_written_after(case, max(near), span.start + slack):
         last = max(near)
     possible = range(max(before, default=0), (-1 if last is None else last) + 1)
-    return sorted({*possible, *near}) if possible else []
+    return sorted({*possible, *near}) if 0 < possible.stop - possible.start <= most else []
 
 
 def _is_written_after(case: Case, epoch: int, at: int) -> bool:

@@ -127,6 +127,12 @@ def test_a_broker_that_acts_on_a_lower_leader_epoch_may_fetch_from_its_leader() 
     assert [f.rule_id for f in case.verdicts.findings if f.severity == "error"] == ["R20"]
 
 
+def test_an_epoch_of_damaged_text_is_not_counted_up_to() -> None:
+    """Between what the broker was told of before and after lie two thousand million epochs, of which none is known."""
+    case = judged(*TOLD[:2], *ADDED[:2], line("fetcher_added", 50, leader=2), follows(100, 1, 2**31 - 1))
+    assert (types(case), r26(case)) == ([], {"kept": 1, "cannot_be_judged": 1})
+
+
 def test_the_logs_of_a_broker_whose_clock_was_set_back_have_no_order() -> None:
     # its server.log is an hour early: by its times it fetches from the leader of epoch 1 before it is told of any
     early = [replace(fact, at=fact.at - 3600 * SECOND) for fact in ADDED[2:]]

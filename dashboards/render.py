@@ -10,7 +10,7 @@ import base64
 import hashlib
 import os
 import re
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -38,30 +38,36 @@ def render(data: ReportData, title: str) -> str:
     """The page; the same data gives the same bytes."""
     style = file_text("assets/report.css")
     script = "\n".join(file_text(f"assets/{name}") for name in _SCRIPTS)
-    environment = _environment(data.limits)
-    return environment.get_template("page.html.j2").render(
-        title=title,
-        data=data,
-        card=partial(_card, environment),
-        style=Markup(style),
-        script=Markup(script),
-        payload=Markup(script_json({"clusters": [cluster_payload(cluster) for cluster in data.clusters]})),
-        policy=policy(script=script, style=style),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            data=data,
+            limits=data.limits,
+            card=partial(_card, data.limits),
+            style=Markup(style),
+            script=Markup(script),
+            payload=Markup(script_json({"clusters": [cluster_payload(cluster) for cluster in data.clusters]})),
+            policy=policy(script=script, style=style),
+        )
     )
 
 
-def _card(environment: Environment, cluster: Cluster, card: str) -> Markup:
+def _card(limits: Limits, cluster: Cluster, card: str) -> Markup:
     """A card's sections of a cluster, rendered."""
-    return Markup("\n").join(Markup(_section(environment, cluster, section)) for section in CARDS[card])
+    return Markup("\n").join(Markup(_section(limits, cluster, section)) for section in CARDS[card])
 
 
-def _section(environment: Environment, cluster: Cluster, section: Section[Any]) -> str:
+def _section(limits: Limits, cluster: Cluster, section: Section[Any]) -> str:
     data = cluster.of(section)
     shown = section.view(cluster, data) if section.view else data
-    return environment.get_template(f"sections/{section.name}.html.j2").render(c=cluster, s=shown)
+    return _environment().get_template(f"sections/{section.name}.html.j2").render(c=cluster, s=shown, limits=limits)
 
 
-def _environment(limits: Limits) -> Environment:
+@cache
+def _environment() -> Environment:
+    """One for all pages: it keeps the templates that it compiled."""
     environment = page_environment()
     environment.filters |= {
         "instant": words.instant,
@@ -75,7 +81,6 @@ def _environment(limits: Limits) -> Environment:
     }
     environment.globals |= {
         "count": words.count,
-        "limits": limits,
         "meanings": meanings(),
         "next_steps": next_steps,
         "inferred_words": words.INFERRED_WORDS,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import resources
 from typing import Final
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from dashboards import overview, words
 from dashboards.gather import ReportData
@@ -34,16 +35,7 @@ _QUESTIONS: Final = (
 
 def postmortem(data: ReportData, title: str) -> str:
     """The draft; the same data gives the same text. Text of logs is text in it: nothing of it is Markdown or HTML."""
-    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "md": words.markdown,
-        "tracked": lambda text: with_links(words.markdown(text), lambda number, of: f"[{number}]({of})"),
-        "instant": words.instant,
-        "duration": words.duration,
-        "named": words.named,
-    }
-    template = resources.files("dashboards.texts").joinpath("postmortem.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(
+    return _template().render(
         data=data,
         title=title,
         count=words.count,
@@ -55,6 +47,20 @@ def postmortem(data: ReportData, title: str) -> str:
         questions_left=_questions_left,
         steps=_steps,
     )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=False, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "md": words.markdown,
+        "tracked": lambda text: with_links(words.markdown(text), lambda number, of: f"[{number}]({of})"),
+        "instant": words.instant,
+        "duration": words.duration,
+        "named": words.named,
+    }
+    text = resources.files("dashboards.texts").joinpath("postmortem.md.j2").read_text(encoding="utf-8")
+    return environment.from_string(text)
 
 
 def _summary(cluster: Cluster) -> Sequence[str]:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,12 @@ from checks.data_docs import make_offline, rewrite
 from checks.expectations import example_table
 from checks.gate import GateError, judge
 from checks.measure import Measurement
-from checks.pipeline import gate_sentence
+from checks.pipeline import gate_sentence, write_data_docs
+from checks.registry import registry
+from checks.results import CheckReport
 from tests.support.browser import Browser
 
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
 HOSTILE = (
     "</script><script>document.title='PWNED'</script><img src=x onerror=\"document.title='PWNED'\">$explanation{{7*7}}"
 )
@@ -55,6 +59,16 @@ def test_the_first_page_of_the_data_docs_lists_the_runs_before(tmp_path: Path) -
     listed = re.findall(r"validations/[^ '\"]*\.html", (tmp_path / "index.html").read_text())
     assert len(set(listed)) == 4
     assert all((tmp_path / page).is_file() for page in listed)
+
+
+def test_the_data_docs_name_every_table_that_is_checked(tmp_path: Path) -> None:
+    """Of a sound lake: whether they say what the report says is asserted as they are written."""
+    found = tuple(Measurement(check, 1, 0) for check in registry().checks)
+    told: list[str] = []
+    page = Path(write_data_docs(CheckReport("r", NOW, "f", (), (), found), str(tmp_path / "docs"), told.append))
+    text = page.read_text()
+    assert {check.table for check in registry().checks if check.table not in text} == set()
+    assert told
 
 
 def test_telemetry_is_off_before_great_expectations_is_there() -> None:

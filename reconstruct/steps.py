@@ -48,6 +48,7 @@ from reconstruct.engine.judgement import Judgement
 from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
 from reconstruct.engine.last_run import LastRun
 from reconstruct.engine.publication import Audit, Publication, Refused
+from reconstruct.engine.rows import TABLE
 from reconstruct.engine.second_look import DATED_TABLES, second_look
 from reconstruct.engine.staging import Staging
 from reconstruct.events.spark.line_order import jumps_of_files
@@ -145,21 +146,13 @@ class Run:
         """Each cluster as it is known by now, by its id."""
         return {history.cluster_id: history.view for history in self.histories}
 
-    def write_and_offer(self, folded: DataFrame, specs: Sequence[TableSpec]) -> None:
-        """Of the rows of several tables those of silver are written, those of gold offered."""
-        self.lake.overwrite_all([(spec, rows_of(folded, spec)) for spec in specs if spec.schema != "gold"])
-        for spec in specs:
-            if spec.schema == "gold":
-                self.gold.offer(spec, rows_of(folded, spec))
-
     def fold(self, step: Fold[Any], evidence: DataFrame, facts: Mapping[str, Any]) -> Folded:
         """Do a fold for the keys that need it; write its tables of silver, offer those of gold, count its verdicts."""
         folded = self.folds.run(step, evidence, facts)
         if folded.is_any_new:
-            side_by_side(folded.write, [spec for spec in step.tables if spec.schema != "gold"])
-            for spec in step.tables:
-                if spec.schema == "gold":
-                    self.gold.offer(spec, folded.rows(spec), by_key=partial(folded.write, spec))
+            gold = [spec for spec in step.tables if spec.schema == "gold"]
+            folded.write([spec for spec in step.tables if spec not in gold])
+            self.gold.offer_together([(spec, folded.rows(spec)) for spec in gold], partial(folded.write, gold))
         if step.judges:
             self.judgement.count(folded.judged)
         return folded
@@ -249,7 +242,7 @@ def judge_requests(run: Run) -> None:
     for history in run.histories:
         history.view = with_logs_known(history.view, lossy, counted)
     judged = run.judgement.keep(judged_requests(requests, run.views), "judged_requests")
-    run.write_and_offer(judged, (PROPAGATION_DELAYS,))
+    run.gold.offer(PROPAGATION_DELAYS, rows_of(judged, PROPAGATION_DELAYS))
 
 
 def fold_each_partition(run: Run) -> None:
@@ -302,8 +295,9 @@ def publish_gold(run: Run) -> None:
     run.gold.offer(FINDING_HISTORY, history, partial(write_history, run=run.last.next_number))
     found = effects(*(run.gold.read(spec) for spec in EFFECT_TABLES))
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
-    for spec in (INCIDENTS, INCIDENT_EVENTS):
-        run.gold.offer(spec, rows_of(happened, spec))
+    specs = (INCIDENTS, INCIDENT_EVENTS)
+    write = partial(run.lake.overwrite_parts, happened, TABLE, specs)
+    run.gold.offer_together([(spec, rows_of(happened, spec)) for spec in specs], write)
     _offer_controllers(run)
     run.refused = run.gold.publish(run.audit, run.views.keys())
 

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.creation import create_table
-from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files
+from ingest.lake.direct import NewFile, commit_files, direct_folder, write_files, write_files_of
 from ingest.lake.pinned import delta_snapshot, is_worth_it, pinned_table
 from ingest.lake.renewal import (
     VERSION_PROPERTY,
@@ -178,6 +178,19 @@ class Lake:
         else:
             commit_files(self.spark, self.path(spec), write_files(rows, folder, spec), replaces_all=True)
 
+    def overwrite_parts(self, rows: DataFrame, column: str, specs: Sequence[TableSpec]) -> None:
+        """Replace every row of several tables, a commit each, by the rows of which ``column`` names the table. On one
+        machine one query writes all of them."""
+        folders = {spec.full_name: direct_folder(self.spark, self.path(spec)) for spec in specs}
+        places = {spec.full_name: (folder, spec) for spec in specs if (folder := folders[spec.full_name]) is not None}
+        if len(places) < max(2, len(specs)):
+            self.overwrite_all([(spec, rows.where(F.col(column) == spec.full_name)) for spec in specs])
+            return
+        files = write_files_of(rows, column, places)
+        side_by_side(
+            lambda spec: commit_files(self.spark, self.path(spec), files[spec.full_name], replaces_all=True), specs
+        )
+
     def overwrite_all(self, tables: Sequence[tuple[TableSpec, DataFrame]]) -> None:
         """Replace every row of several tables, a commit each; side by side, since small commits wait more than work."""
         side_by_side(lambda table: self.overwrite(table[1], table[0]), tables)
@@ -298,6 +311,10 @@ class OfClusters(PinnedLake):
         """Their rows of the table as it is now, and stays."""
         return super().read(spec).where(self._is_theirs(spec))
 
+    def overwrite_parts(self, rows: DataFrame, column: str, specs: Sequence[TableSpec]) -> None:
+        """Replace every row of theirs in several tables: each has others' rows beside them."""
+        self.overwrite_all([(spec, rows.where(F.col(column) == spec.full_name)) for spec in specs])
+
     def others(self, spec: TableSpec) -> DataFrame:
         """The rows of all other clusters."""
         return super().read(spec).where(~self._is_theirs(spec))
@@ -362,8 +379,15 @@ def _of_keys(rows: DataFrame, keys: DataFrame, how: Literal["left_anti", "left_s
 
 
 def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
-    """The rows of several small DataFrames, collected side by side."""
-    return side_by_side(lambda frame: frame.collect(), frames)
+    """The rows of several small DataFrames, of each in its order, collected by one query: to plan and to start another
+    costs more than the rows do."""
+    parts = [frame.select(F.struct("*").alias(f"of_{number}")) for number, frame in enumerate(frames)]
+    found: list[list[Row]] = [[] for _ in frames]
+    for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts).collect():
+        for number, of_frame in enumerate(row):
+            if of_frame is not None:
+                found[number].append(of_frame)
+    return found
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

@@ -13,7 +13,8 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -21,18 +22,22 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ingest.lake.pinned import delta_log, is_worth_it
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.types import arrow_schema
+from ingest.lake.tables.types import arrow_schema, spark_schema
 
 #: Arrow's bytes in one row group.
 _GROUP_BYTES: Final = 64 << 20
 #: The column that names a condition of its table which the row breaks.
 _BROKEN: Final = "_broken"
-_NEW_FILE: Final = arrow_schema({"name": "string", "size": "bigint", "modified_ms": "bigint", "stats": "string"})
+_NEW_FILE_COLUMNS: Final = dict.fromkeys(("table", "name"), "string") | {
+    **dict.fromkeys(("size", "modified_ms"), "bigint"),
+    "stats": "string",
+}
+_NEW_FILE: Final = arrow_schema(_NEW_FILE_COLUMNS)
 #: Of a longer text Delta keeps its beginning only: of a column that has one nothing is said.
 _LONGEST_TEXT: Final = 32
 
@@ -45,6 +50,7 @@ class RowError(Exception):
 class NewFile:
     """A Parquet file in a table's folder that no version of the table has yet; ``stats`` as Delta's log writes them."""
 
+    table: str
     name: str
     size: int
     modified_ms: int
@@ -64,44 +70,69 @@ def direct_folder(spark: SparkSession, path: str) -> str | None:
 
 def write_file(batches: Iterable[pa.RecordBatch], folder: str, spec: TableSpec, at: datetime) -> Iterator[NewFile]:
     """Write the rows into one new file, none where there are none; ``at`` is our clock. Raises :class:`RowError`."""
-    schema = arrow_schema({column.name: column.type for column in spec.columns})
-    name = f"part-{uuid.uuid4()}.zstd.parquet"
-    path = os.path.join(folder, name)
-    summary = _Summary(spec)
-    writer: pq.ParquetWriter | None = None
-    try:
-        for rows in _groups(batches):
-            if _BROKEN in rows.column_names and (names := pc.unique(rows.column(_BROKEN).drop_null()).to_pylist()):
-                raise RowError(f"a row of {spec.full_name} breaks {sorted(names)[0]}: {spec.constraints[names[0]]}")
-            table = _with_clock(rows, schema, at)
-            summary.take(table)
-            writer = writer or pq.ParquetWriter(path, schema, compression="zstd")
-            writer.write_table(table, row_group_size=table.num_rows)
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is not None:
-        found = os.stat(path)
-        yield NewFile(name, found.st_size, found.st_mtime_ns // 10**6, summary.stats())
+    with _OpenFile(folder, spec, at) as file:
+        for batch in batches:
+            file.add(batch)
+    yield from file.written
+
+
+def write_parts(
+    batches: Iterable[pa.RecordBatch], column: str, folders: Mapping[str, tuple[str, TableSpec]], at: datetime
+) -> Iterator[NewFile]:
+    """Write the rows of several tables, which ``column`` names, into a new file of each; those of others go. See
+    :func:`write_file`."""
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_OpenFile(*place, at, len(folders))) for name, place in folders.items()}
+        for batch in batches:
+            names = batch.column(column)
+            for name in pc.unique(names).to_pylist():
+                if name in files:
+                    files[name].add(batch, pc.equal(names, name))
+    for file in files.values():
+        yield from file.written
 
 
 def write_files(rows: DataFrame, folder: str, spec: TableSpec) -> list[NewFile]:
     """Have Spark's tasks write these rows of the table's columns, a file each; rows that Spark's driver has are written
     here. Raises as :func:`write_file` does."""
-    broken = [
-        F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(name))
-        for name, condition in spec.constraints.items()
-    ]
+    broken = _broken(spec)
     at = datetime.now(UTC)
-
-    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for file in write_file(batches, folder, spec, at):
-            yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
-
     checked = rows.select("*", F.coalesce(*broken).alias(_BROKEN)) if broken else rows
     if _is_local(checked):
         return list(write_file(checked.toArrow().to_batches(), folder, spec, at))
-    found = checked.mapInArrow(write, "name string, size bigint, modified_ms bigint, stats string").collect()
+    return _by_tasks(checked, lambda batches: write_file(batches, folder, spec, at))
+
+
+def write_files_of(
+    rows: DataFrame, column: str, folders: Mapping[str, tuple[str, TableSpec]]
+) -> Mapping[str, list[NewFile]]:
+    """Have Spark's tasks write the rows of several tables, in one query; ``column`` names the table of each row. Gives
+    the files of each table."""
+    broken = [
+        F.when(F.col(column) == name, condition) for name, (_, spec) in folders.items() for condition in _broken(spec)
+    ]
+    at = datetime.now(UTC)
+    checked = rows.withColumn(_BROKEN, F.coalesce(*broken)) if broken else rows
+    files: dict[str, list[NewFile]] = {name: [] for name in folders}
+    for file in _by_tasks(checked, lambda batches: write_parts(batches, column, folders, at)):
+        files[file.table].append(file)
+    return files
+
+
+def _broken(spec: TableSpec) -> list[Column]:
+    """Of each of the table's own conditions its name, where the row breaks it."""
+    return [
+        F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(name))
+        for name, condition in spec.constraints.items()
+    ]
+
+
+def _by_tasks(rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Iterable[NewFile]]) -> list[NewFile]:
+    def written(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for file in write(batches):
+            yield pa.RecordBatch.from_pylist([asdict(file)], schema=_NEW_FILE)
+
+    found = rows.mapInArrow(written, spark_schema(_NEW_FILE_COLUMNS)).collect()
     return [NewFile(*row) for row in found]
 
 
@@ -189,17 +220,57 @@ def _add(file: NewFile) -> dict[str, Any]:
     }
 
 
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    gathered: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        gathered.append(batch)
-        size += batch.nbytes
-        if size >= _GROUP_BYTES:
-            yield pa.Table.from_batches(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield pa.Table.from_batches(gathered)
+class _OpenFile:
+    """A new file of a table while its rows come; there is none until there is a row. ``written`` holds it, once it is
+    closed. ``among`` so many are open at once."""
+
+    def __init__(self, folder: str, spec: TableSpec, at: datetime, among: int = 1) -> None:
+        self.written: list[NewFile] = []
+        self._name = f"part-{uuid.uuid4()}.zstd.parquet"
+        self._path = os.path.join(folder, self._name)
+        self._spec, self._at, self._group_bytes = spec, at, _GROUP_BYTES // among
+        self._schema = arrow_schema({column.name: column.type for column in spec.columns})
+        self._wanted = {*spec.column_names, _BROKEN}
+        self._summary = _Summary(spec)
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+
+    def __enter__(self) -> _OpenFile:
+        return self
+
+    def add(self, batch: pa.RecordBatch, is_ours: pa.Array | None = None) -> None:
+        """Its rows, or those that are ours."""
+        own = batch.select([name for name in batch.schema.names if name in self._wanted])
+        self._waiting.append(own if is_ours is None else own.filter(is_ours))
+        self._waiting_bytes += self._waiting[-1].nbytes
+        if self._waiting_bytes >= self._group_bytes:
+            self._write()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None and self._waiting:
+                self._write()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+        if kind is None and self._writer is not None:
+            found = os.stat(self._path)
+            modified_ms = found.st_mtime_ns // 10**6
+            self.written.append(
+                NewFile(self._spec.full_name, self._name, found.st_size, modified_ms, self._summary.stats())
+            )
+
+    def _write(self) -> None:
+        rows = pa.Table.from_batches(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        if _BROKEN in rows.column_names and (names := pc.unique(rows.column(_BROKEN).drop_null()).to_pylist()):
+            condition = self._spec.constraints[names[0]]
+            raise RowError(f"a row of {self._spec.full_name} breaks {names[0]}: {condition}")
+        table = _with_clock(rows, self._schema, self._at)
+        self._summary.take(table)
+        self._writer = self._writer or pq.ParquetWriter(self._path, self._schema, compression="zstd")
+        self._writer.write_table(table, row_group_size=table.num_rows)
 
 
 def _with_clock(rows: pa.Table, schema: pa.Schema, at: datetime) -> pa.Table:

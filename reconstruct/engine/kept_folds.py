@@ -78,12 +78,13 @@ class Folded:
         """All rows of one of the fold's tables."""
         return self._all(spec, rows_of(self.now, spec))
 
-    def write(self, spec: TableSpec) -> None:
-        """Bring one of the fold's tables in line with :meth:`rows`."""
-        if self.redone is None:
-            self._lake.overwrite(rows_of(self.now, spec), spec)
+    def write(self, specs: Sequence[TableSpec]) -> None:
+        """Bring some of the fold's tables in line with :meth:`rows`."""
+        redone = self.redone
+        if redone is None:
+            self._lake.overwrite_parts(self.now, TABLE, specs)
         else:
-            self._lake.replace_keys(rows_of(self.now, spec), self.redone, spec)
+            side_by_side(lambda spec: self._lake.replace_keys(rows_of(self.now, spec), redone, spec), specs)
 
     @property
     def judged(self) -> DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -58,22 +59,28 @@ class Publication:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._rows: dict[str, DataFrame] = {}
-        self._specs: dict[str, TableSpec] = {}
         self._writes: dict[str, Write] = {}
-        self._by_key: dict[str, Callable[[], None]] = {}
+        self._together: list[Callable[[], None]] = []
+        self._one_by_one: set[str] = set()
 
-    def offer(
-        self, spec: TableSpec, rows: DataFrame, write: Write | None = None, by_key: Callable[[], None] | None = None
-    ) -> None:
+    def offer(self, spec: TableSpec, rows: DataFrame, write: Write | None = None) -> None:
         """Rows to replace all those of a table. They are read twice: give what is staged, or small. ``write`` takes the
-        place of :meth:`ingest.lake.delta.Lake.overwrite`; ``by_key`` leads to the same with less than writing all."""
+        place of :meth:`ingest.lake.delta.Lake.overwrite`."""
+        self._offer(spec, rows, write)
+        self._one_by_one.add(spec.full_name)
+
+    def offer_together(self, offered: Sequence[tuple[TableSpec, DataFrame]], write: Callable[[], None]) -> None:
+        """Rows to replace all those of several tables. Where those of every cluster are published, ``write`` leads to
+        the same with less than writing one table after the other."""
+        for spec, rows in offered:
+            self._offer(spec, rows, None)
+        self._together.append(write)
+
+    def _offer(self, spec: TableSpec, rows: DataFrame, write: Write | None) -> None:
         if spec.full_name in self._rows:
             raise ValueError(f"{spec.full_name} is offered already")
-        self._specs[spec.full_name] = spec
         self._rows[spec.full_name] = self._lake.conformed(rows, spec)
         self._writes[spec.full_name] = write or (lambda lake, given: lake.overwrite(given, spec))
-        if by_key is not None:
-            self._by_key[spec.full_name] = by_key
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The rows offered, else the table as it is."""
@@ -87,7 +94,9 @@ class Publication:
         """
         problems = audit(Candidate(self._lake, self._rows))
         if not problems:
-            side_by_side(lambda name: self._write(name, self._by_key.get(name)), self._rows)
+            writes = list(self._together)
+            writes += [partial(self._writes[name], self._lake, self._rows[name]) for name in sorted(self._one_by_one)]
+            side_by_side(lambda write: write(), writes)
             return Refused()
         refused = frozenset(self._broken(audit, sorted(clusters))) or frozenset(clusters)
         sound = frozenset(clusters) - refused
@@ -97,12 +106,6 @@ class Publication:
             lake, of_sound = OfClusters(self._lake, sound), self._of(sound)
             side_by_side(lambda name: self._writes[name](lake, of_sound[name]), of_sound)
         return Refused(problems, refused)
-
-    def _write(self, name: str, by_key: Callable[[], None] | None) -> None:
-        if by_key is not None:
-            by_key()
-        else:
-            self._writes[name](self._lake, self._rows[name])
 
     def _broken(self, audit: Audit, clusters: Sequence[str]) -> list[str]:
         """Those of the clusters that the audit finds something in, by halves: no check compares clusters."""

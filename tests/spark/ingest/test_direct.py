@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
+from ingest.lake import delta
 from ingest.lake.delta import Lake
 from ingest.lake.direct import commit_files, direct_folder, write_files
 from ingest.lake.tables import TABLES, TableSpec
+from reconstruct.engine.folds import union
 
 SPECS = [TABLES[name] for name in ("bronze.log_records", "silver.leader_and_isr_timeline", "gold.divergences")]
 VALUES = {
@@ -60,3 +63,34 @@ def test_rows_added_meanwhile_are_replaced_as_well(spark: Any, lake: Lake) -> No
     lake.append(rows(spark, spec, 4), spec)
     commit_files(spark, lake.path(spec), written, replaces_all=True)
     assert lake.read(spec).count() == 2
+
+
+def test_rows_of_several_tables_are_written_by_one_query(
+    spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As each by itself, where tasks write and where Spark does."""
+    specs = [TABLES[name] for name in ("silver.assignment_timeline", "gold.leadership_overlaps", "gold.isr_flapping")]
+    wide = union([rows(spark, spec, 2).withColumn("of", F.lit(spec.full_name)) for spec in specs])
+    wide = wide.where(F.col("of") != specs[2].full_name)
+    lake.append(rows(spark, specs[2], 3), specs[2])
+    found = []
+    for folder_of in (delta.direct_folder, lambda *_: None):
+        monkeypatch.setattr(delta, "direct_folder", folder_of)
+        lake.overwrite_parts(wide, "of", specs)
+        found.append([sorted(lake.read(spec).collect(), key=str) for spec in specs])
+    assert found[0] == found[1]
+    assert list(map(len, found[0])) == [3, 3, 0]
+
+
+def test_a_row_that_breaks_a_condition_of_its_table_is_refused_and_nothing_is_written(spark: Any, lake: Lake) -> None:
+    timeline, findings = TABLES["silver.assignment_timeline"], TABLES["gold.divergences"]
+    backwards = rows(spark, timeline, 1).withColumn("valid_to", F.expr("valid_from - INTERVAL 1 SECOND"))
+    wide = union(
+        [
+            each.withColumn("of", F.lit(spec.full_name))
+            for spec, each in ((timeline, backwards), (findings, rows(spark, findings, 1)))
+        ]
+    )
+    with pytest.raises(PythonException, match=r"a row of silver\.assignment_timeline breaks interval_order"):
+        lake.overwrite_parts(wide, "of", [timeline, findings])
+    assert (lake.newest_version(timeline), lake.newest_version(findings)) == (0, 0)

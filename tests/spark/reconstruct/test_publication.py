@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from checks.pipeline import audit_gold
 from checks.registry import Registry, registry
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADERSHIP_OVERLAPS
+from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADER_ELECTIONS, LEADERSHIP_OVERLAPS
 from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from jobs import maintain_job
 from jobs.reconstruct_job import refusals
@@ -122,7 +122,8 @@ def test_a_cluster_that_is_refused_keeps_no_other_from_being_published(spark, la
     bent = after.withColumn("evidence", F.when(broken, F.array().cast("array<string>")).otherwise(F.col("evidence")))
     gold.offer(AVAILABILITY_INTERVALS, bent)
     overlaps = lake.read(LEADERSHIP_OVERLAPS)
-    gold.offer(LEADERSHIP_OVERLAPS, overlaps, lambda given, _: own.append(given), by_key=lambda: own.append("by key"))
+    gold.offer(LEADERSHIP_OVERLAPS, overlaps, lambda given, _: own.append(given))
+    gold.offer_together([(LEADER_ELECTIONS, lake.read(LEADER_ELECTIONS))], lambda: own.append("all together"))
     refused = gold.publish(lambda candidate: audit_gold(candidate, lambda _: None), names)
     assert refused.clusters == {"c1", "c4"}
     (sentence,) = refused.problems

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from ingest.lake import delta
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
 from tests.table_hashes import rows_of_tables, table_hashes
@@ -57,17 +58,17 @@ def cut_off_after(monkeypatch: pytest.MonkeyPatch, commits: int) -> Iterator[Non
     """What is written in here ends after so many commits, wherever that is."""
     left = [commits]
     with monkeypatch.context() as patched:
-        for name in ("overwrite", "append", "replace_keys"):
-            patched.setattr(Lake, name, _counted(getattr(Lake, name), left))
+        patched.setattr(delta, "commit_files", _counted(delta.commit_files, left))
+        patched.setattr(Lake, "replace_keys", _counted(Lake.replace_keys, left))
         yield
 
 
 def _counted(write: Any, left: list[int]) -> Any:
-    def counted(*given: Any) -> None:
+    def counted(*given: Any, **named: Any) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise Cut
-        write(*given)
+        write(*given, **named)
 
     return counted
 

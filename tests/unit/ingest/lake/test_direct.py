@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.lake import direct
-from ingest.lake.direct import NewFile, RowError, write_file
+from ingest.lake.direct import NewFile, RowError, write_file, write_parts
 from ingest.lake.tables.spec import TableSpec, col, required
 from ingest.lake.tables.types import arrow_schema
 
@@ -84,6 +85,27 @@ def test_of_a_text_that_the_log_would_cut_it_is_told_nothing(tmp_path: Path) -> 
 def test_what_the_table_must_not_hold_is_refused(row: tuple[Any, ...], words: str, tmp_path: Path) -> None:
     with pytest.raises(RowError, match=words):
         written(tmp_path, rows(row))
+
+
+def test_rows_of_several_tables_come_to_the_files_of_each(tmp_path: Path) -> None:
+    others = replace(SPEC, name="others")
+    folders = {"lines": (str(tmp_path / "lines"), SPEC), "others": (str(tmp_path / "others"), others)}
+    for folder, _ in folders.values():
+        Path(folder).mkdir()
+    mixed = rows(("a", "c", at(1), "INFO"), ("b", "c", at(2), None), ("x", "c", at(3), None), ("y", "d", None, "WARN"))
+    of = pa.array(["others", "lines", "no table of ours", "others"])
+    batches = [
+        mixed.append_column("table_name", of),
+        mixed.slice(1, 1).append_column("table_name", pa.array(["lines"])),
+    ]
+    found = {file.table: file for file in write_parts(batches, "table_name", folders, NOW)}
+    assert set(found) == {"bronze.lines", "bronze.others"}
+    ids = {
+        name: pq.read_table(Path(folder) / found[f"bronze.{name}"].name).column("record_id").to_pylist()
+        for name, (folder, _) in folders.items()
+    }
+    assert ids == {"lines": ["b", "b"], "others": ["a", "y"]}
+    assert json.loads(found["bronze.others"].stats)["maxValues"]["cluster_id"] == "d"
 
 
 def test_no_rows_give_no_file(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from jobs import ingest_job, run_job
 from jobs.command.execution import main
 from jobs.command.job import PROGRAM, Common, Job, RunReport, ShowProgress, output_folder
 from jobs.session.progress import silent
-from jobs.session.short_runs import TINY_RUN_CONFIG
+from jobs.session.run_configs import TINY_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

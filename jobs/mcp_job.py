@@ -51,8 +51,8 @@ class _Session:
         self._spark: SparkSession | None = None
 
     def __call__(self) -> SparkSession:
+        from jobs.session.run_configs import config_for
         from jobs.session.session import build_session, default_log_file
-        from jobs.session.short_runs import config_for
         from jobs.sql.read_only import reading_only
 
         with self._lock:

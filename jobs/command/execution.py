@@ -43,8 +43,8 @@ from jobs.session.java_ended import how_it_ended
 from jobs.session.pinned_jars import JarsMissing
 from jobs.session.printable import printable
 from jobs.session.progress import Progress
+from jobs.session.run_configs import config_for
 from jobs.session.session import MEMORY_VARIABLE, SessionError, build_session, default_log_file
-from jobs.session.short_runs import config_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from jobs.command.execution import main
 from jobs.command.job import DONE, FAILED, PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, local_path
 from jobs.lab.machines.releases import BY_NAME, NEWEST
 from jobs.session.progress import silent
-from jobs.session.short_runs import SHORT_RUN_CONFIG
+from jobs.session.run_configs import SHORT_RUN_CONFIG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

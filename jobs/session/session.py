@@ -26,7 +26,7 @@ from jobs.session.java_ended import say_it_once
 from jobs.session.local_files import use_own_local_files
 from jobs.session.pinned_jars import DELTA_JARS, DELTA_PACKAGES, JarsMissing, delta_jars
 from jobs.session.planning import PLANNED_ONCE, is_local
-from jobs.session.short_runs import JAVA_OPTIONS
+from jobs.session.run_configs import JAVA_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,8 @@ import pytest
 from ingest.run.pipeline import IngestReport
 from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
-from jobs.session import java, java_ended, short_runs
+from jobs.session import java, java_ended, run_configs
 from jobs.session.pinned_jars import JarsMissing
-from jobs.session.planning import PLANNED_WITH_CARE
 
 
 def fake_job(run):
@@ -237,42 +236,42 @@ def test_an_error_that_quotes_others_controls_no_terminal(capsys, verbose):
 class TestShortRuns:
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(short_runs, "MOST_BYTES", 100)
-        monkeypatch.setattr(short_runs, "MOST_FILES", 5)
+        monkeypatch.setattr(run_configs, "MOST_BYTES", 100)
+        monkeypatch.setattr(run_configs, "MOST_FILES", 5)
         (tmp_path / "logs").mkdir()
         return tmp_path / "logs"
 
     def test_little_is_read_in_a_short_run(self, folder):
         (folder / "server.log").write_bytes(b"x" * 100)
-        assert short_runs.is_short([str(folder)], 100)
-        assert short_runs.is_short([str(folder / "server.log"), str(folder / "none yet")], 100)
+        assert run_configs.is_short([str(folder)], 100)
+        assert run_configs.is_short([str(folder / "server.log"), str(folder / "none yet")], 100)
 
     def test_much_is_not(self, folder):
         (folder / "a").write_bytes(b"x" * 60)
         (folder / "b").write_bytes(b"x" * 60)
-        assert not short_runs.is_short([str(folder)], 100)
-        assert not short_runs.is_short([str(folder / "a"), str(folder / "b")], 100)
+        assert not run_configs.is_short([str(folder)], 100)
+        assert not run_configs.is_short([str(folder / "a"), str(folder / "b")], 100)
 
     def test_an_archive_holds_more_than_its_size(self, folder):
         (folder / "logs.tar.gz").write_bytes(b"x" * 11)
-        assert not short_runs.is_short([str(folder)], 100)
+        assert not run_configs.is_short([str(folder)], 100)
 
     def test_many_files_take_long_however_small(self, folder):
         for number in range(8):
             (folder / str(number)).touch()
-        assert not short_runs.is_short([str(folder)], 100)
+        assert not run_configs.is_short([str(folder)], 100)
 
     def test_who_knows_what_lies_elsewhere(self):
-        assert not short_runs.is_short(["s3a://bucket/logs"], 100)
+        assert not run_configs.is_short(["s3a://bucket/logs"], 100)
 
     def test_the_session_of_a_job_is_made_for_what_it_reads(self, folder, monkeypatch):
         _, common, params = cli.parse(["run", str(folder), "--lake", str(folder / "lake")])
-        assert execution._config_of(run_job.JOB, common, params) == short_runs.TINY_RUN_CONFIG
-        monkeypatch.setattr(short_runs, "TINY_BYTES", 10)
+        assert execution._config_of(run_job.JOB, common, params) == run_configs.TINY_RUN_CONFIG
+        monkeypatch.setattr(run_configs, "TINY_BYTES", 10)
         (folder / "server.log").write_bytes(b"x" * 11)
-        assert execution._config_of(run_job.JOB, common, params) == short_runs.SHORT_RUN_CONFIG
+        assert execution._config_of(run_job.JOB, common, params) == run_configs.SHORT_RUN_CONFIG
         (folder / "server.log").write_bytes(b"x" * 101)
-        assert execution._config_of(run_job.JOB, common, params) == PLANNED_WITH_CARE
+        assert execution._config_of(run_job.JOB, common, params) == run_configs.LONG_RUN_CONFIG
         _, common, params = cli.parse(["ingest", str(folder), "--follow", "--lake", str(folder / "lake")])
         assert execution._config_of(ingest_job.JOB, common, params) == {}
 
@@ -281,9 +280,9 @@ class TestShortRuns:
             (folder / schema).mkdir()
             (folder / schema / "part.parquet").write_bytes(b"x" * size)
         _, common, params = cli.parse(["reconstruct", "--lake", str(folder)])
-        assert execution._config_of(reconstruct_job.JOB, common, params) == short_runs.TINY_RUN_CONFIG
+        assert execution._config_of(reconstruct_job.JOB, common, params) == run_configs.TINY_RUN_CONFIG
         (folder / "bronze" / "more.parquet").write_bytes(b"x")
-        assert execution._config_of(reconstruct_job.JOB, common, params) == PLANNED_WITH_CARE
+        assert execution._config_of(reconstruct_job.JOB, common, params) == run_configs.LONG_RUN_CONFIG
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -1,4 +1,4 @@
-"""Counting what breaks the checks, in Spark: one job per stage, and one more per broken check for its examples."""
+"""Counting what breaks the checks, in Spark: one query per stage, and one more for examples of what is broken."""
 
 from __future__ import annotations
 
@@ -83,22 +83,22 @@ STAGE_TITLES: Final[Mapping[str, str]] = {"across": "that nothing was lost and a
 
 
 def measure_passes(lake: Lake, passes: Sequence[Pass], tables: Mapping[str, Table]) -> list[Measurement]:
-    """The passes' checks, counted in one job; examples of those that are broken in one small job each."""
+    """The passes' checks, counted by one query; examples of those that are broken by another."""
     asked = {each.name: [c for c in each.checks if not _is_enforced(c, tables)] for each in passes}
     counts = {each.name: [0] * (1 + 2 * len(asked[each.name])) for each in passes}
     queries = [counts_sql(each, asked[each.name]) for each in passes if not _has_no_cases(each, tables)]
     if queries:
         rows = run_query(lake, " UNION ALL ".join(queries), tables).collect()  # one row per pass
         counts |= {row["pass"]: row["counts"] for row in rows}
-    found = []
+    counted: list[tuple[Pass, Check, int, int]] = []
     for each in passes:
         cases, *answers = counts[each.name]
         of_check = dict(zip(asked[each.name], zip(answers[::2], answers[1::2], strict=True), strict=True))
-        for check in each.checks:
-            checked, broken = of_check.get(check, (cases, 0))
-            examples = _examples(lake, each, check, tables) if broken else ()
-            found.append(Measurement(check, checked, broken, examples))
-    return found
+        counted += [(each, check, *of_check.get(check, (cases, 0))) for check in each.checks]
+    examples = _examples(lake, [(each, check) for each, check, _, broken in counted if broken], tables)
+    return [
+        Measurement(check, checked, broken, tuple(examples.get(check, ()))) for _, check, checked, broken in counted
+    ]
 
 
 def counts_sql(each: Pass, checks: Sequence[Check]) -> str:
@@ -173,9 +173,17 @@ def _has_no_cases(each: Pass, tables: Mapping[str, Table]) -> bool:
     return each.name in tables and tables[each.name].is_empty
 
 
-def _examples(lake: Lake, each: Pass, check: Check, tables: Mapping[str, Table]) -> tuple[str, ...]:
-    rows = run_query(lake, examples_sql(each, check), tables).collect()  # at most EXAMPLES_COUNT
-    return tuple(row["example"] for row in rows)
+def _examples(lake: Lake, broken: Sequence[tuple[Pass, Check]], tables: Mapping[str, Table]) -> dict[Check, list[str]]:
+    """At most :data:`EXAMPLES_COUNT` of each, in their order."""
+    examples: dict[Check, list[str]] = {}
+    queries = [
+        f"SELECT {number} AS number, example FROM ({examples_sql(each, check)})"
+        for number, (each, check) in enumerate(broken)
+    ]
+    if queries:
+        for row in run_query(lake, " UNION ALL ".join(queries), tables).collect():
+            examples.setdefault(broken[row["number"]][1], []).append(row["example"])
+    return examples
 
 
 def run_query(lake: Lake, query: str, tables: Mapping[str, Table]) -> DataFrame:

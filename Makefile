@@ -17,40 +17,46 @@ PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
 # of it. So in make test two run beside each other first: the demo, which leaves an archive of Java's classes to whatever
-# starts a Java later, and mypy, the tests with brokers and some units; and then three: what reads a lake that tests share
-# (marked so by tests/conftest.py; in one process, or it would be made twice), all other tests with Spark, and those without.
+# starts a Java later, and mypy, the tests with brokers and some units; and then two: what reads a lake that tests share
+# (marked so by tests/conftest.py; in one process, or it would be made twice), and all other tests with Spark. Those
+# without take from the begin what these leave of the processors.
 # In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_FIRST := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
 TEST_BESIDE := tests/cluster tests/unit/ingest
 TEST_SPARKLESS := tests/unit tests/bends
-# What $(1), $(2) and $(3) print: that of the others when all have ended, and then $(4). Fails if any does, but 5 (nothing
+# What $(1) and $(2) print: that of the other when both have ended, and then $(3). Fails if any does, but 5 (nothing
 # collected).
 define BESIDE_EACH_OTHER
-mkdir -p .cache; \
-{ $(2); } >.cache/second.txt 2>&1 & second=$$!; { $(or $(3),exit 5); } >.cache/third.txt 2>&1 & third=$$!; \
-trap 'kill $$second $$third 2>/dev/null || true' INT TERM; \
+mkdir -p .cache; told=.cache/beside-$$BASHPID.txt; \
+{ $(2); } >$$told 2>&1 & other=$$!; \
+trap 'kill $$other 2>/dev/null || true' INT TERM; \
 codes=; code=0; { $(1); } || code=$$?; codes+=$$code; \
-for other in $$second $$third; do code=0; wait $$other || code=$$?; codes+=$$code; done; \
-cat .cache/second.txt .cache/third.txt; \
-$(if $(4),$(4);) \
-case $$codes in 555) echo "no such test"; exit 5;; *[!05]*) exit 1;; esac
+code=0; wait $$other || code=$$?; codes+=$$code; \
+cat $$told; rm $$told; \
+$(if $(3),$(3);) \
+case $$codes in 55) echo "no such test"; exit 5;; *[!05]*) exit 1;; esac
 endef
 # Those of make test and make test-hard; each tells of its tests in a file below .cache, which the figures are summed from.
 told_in = --junitxml=.cache/lanes/$(1).xml $(PYTEST_ARGS)
 but = $(addprefix --ignore=,$(1))
-define LANES
-rm -rf .cache/lanes; first=0; last=0; \
+define WITH_SPARK
+first=0; last=0; \
 ( $(call BESIDE_EACH_OTHER,\
 	$(call chosen) $(TEST_FIRST) $(call told_in,commands),\
 	$(BIN)/mypy && $(call chosen) $(TEST_BESIDE) $(call told_in,brokers)) ) || first=$$?; \
 case $$first in 0|5) ;; *) exit 1;; esac; \
 ( $(call BESIDE_EACH_OTHER,\
 	$(call chosen, and not shared) $(call but,$(TEST_FIRST) $(TEST_BESIDE) $(TEST_SPARKLESS)) $(call told_in,spark),\
-	$(call chosen, and shared) tests/spark $(call told_in,shared),\
-	$(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
-	$(BIN)/python -m tests.figures .cache/lanes/*.xml) ) || last=$$?; \
+	$(call chosen, and shared) tests/spark $(call told_in,shared)) ) || last=$$?; \
 case $$last in 5) exit $$first;; *) exit $$last;; esac
+endef
+define LANES
+rm -rf .cache/lanes; \
+$(call BESIDE_EACH_OTHER,\
+	( $(WITH_SPARK) ),\
+	nice -n 10 $(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
+	$(BIN)/python -m tests.figures .cache/lanes/*.xml)
 endef
 
 # pytest's exit code 5, nothing collected, is no failure of a target that selects by marker.

@@ -19,12 +19,13 @@ STAMP := $(VENV)/.made-from-lock
 # of it. So in make test two run beside each other first: the demo, which leaves an archive of Java's classes to whatever
 # starts a Java later, and mypy, the tests with brokers and some units; and then two: what reads a lake that tests share
 # (marked so by tests/conftest.py; in one process, or it would be made twice), and all other tests with Spark. Those
-# without take from the begin what these leave of the processors.
-# In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
+# without take from the begin what these leave of the processors; in make test-hard, where each process is bounded, a
+# share alike. In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_FIRST := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
 TEST_BESIDE := tests/cluster tests/unit/ingest
 TEST_SPARKLESS := tests/unit tests/bends
+BEHIND_OTHERS := nice -n 10
 # What $(1) and $(2) print: that of the other when both have ended, and then $(3). Fails if any does, but 5 (nothing
 # collected).
 define BESIDE_EACH_OTHER
@@ -55,7 +56,7 @@ define LANES
 rm -rf .cache/lanes; \
 $(call BESIDE_EACH_OTHER,\
 	( $(WITH_SPARK) ),\
-	nice -n 10 $(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
+	$(BEHIND_OTHERS) $(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
 	$(BIN)/python -m tests.figures .cache/lanes/*.xml)
 endef
 
@@ -128,6 +129,7 @@ test-cluster: env .cache/airflow/made .cache/superset/made .cache/moto/made ## e
 # No test takes longer than its timeout (15 minutes unless it says so), and no lane begins another after these seconds.
 test-hard: export HYPOTHESIS_PROFILE := hard
 test-hard: BOUND := --session-timeout=5400
+test-hard: BEHIND_OTHERS :=
 test-hard: env ## everything but clusters and benchmarks, with more kills, meetings, damage, losses and examples (at most about 90 minutes)
 	@$(LANES)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ingest.lake import delta
 from ingest.lake.creation import create_table
 from ingest.lake.delta import Lake, LakeError
 from ingest.lake.pinned import delta_snapshot
@@ -41,6 +42,20 @@ def made_as(lake: Lake, spec: TableSpec, rows: list[dict[str, Any]]) -> None:
     lake.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     create_table(lake.spark, lake.path(spec), spec, {VERSION_PROPERTY: str(spec.version)})
     append(lake, spec, rows)
+
+
+def test_a_table_s_log_is_summed_up_after_as_many_commits_as_it_says_and_not_before(lake, monkeypatch):
+    monkeypatch.setattr(delta, "COMMITS_PER_CHECKPOINT", 3)
+    shutil.rmtree(lake.path(LEADER_ELECTIONS))
+    lake.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    lake.ensure([LEADER_ELECTIONS])
+    summed_up = []
+    for number in range(4):
+        append(lake, LEADER_ELECTIONS, [{"topic": f"t{number}", "evidence": ["r"]}])
+        checkpoints = Path(lake.path(LEADER_ELECTIONS), "_delta_log").glob("*.checkpoint*.parquet")
+        summed_up.append(sorted(int(path.name.partition(".")[0]) for path in checkpoints))
+    assert summed_up == [[], [], [3], [3]]
+    assert {row.topic for row in lake.read(LEADER_ELECTIONS).collect()} == {"t0", "t1", "t2", "t3"}
 
 
 def is_as_declared(lake: Lake, spec: TableSpec) -> bool:

@@ -104,9 +104,9 @@ def build_session(
     """
     from pyspark.sql import SparkSession
 
-    from jobs.session.java_names import look_up_once
+    from jobs.session.java_calls import call_less
 
-    look_up_once()
+    call_less()
     # pyspark prints each SQL error as JSON on standard error; the error is raised all the same.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     existing = SparkSession.getActiveSession()

@@ -14,6 +14,7 @@ from functools import partial
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
+from pyspark.sql.classic import column
 
 from jobs.session.local_files import use_own_local_files
 from jobs.session.planning import LEFT_OUT
@@ -63,6 +64,17 @@ def test_what_a_name_of_java_means_is_asked_once(spark):
     assert view.java.lang.Math.abs is view.java.lang.Math.abs
     assert view.java.lang.Math.abs(-1) == 1
     assert view.java.lang.Integer.MAX_VALUE == 2**31 - 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, 11, 25])
+def test_a_sequence_of_any_length_comes_to_java_whole_and_in_order(spark, count):
+    names = [f"c{number}" for number in range(count)]
+    frame = spark.range(1).select("id", *(F.lit(name).alias(name) for name in names))
+    assert frame.select(*names).columns == names
+    wanted = [*names, None, "id"]
+    assert frame.select(F.array(*map(F.lit, wanted)).alias("all")).first().all == wanted
+    seq = column._to_seq(spark.sparkContext, wanted)
+    assert [seq.apply(number) for number in range(seq.size())] == wanted
 
 
 def test_json_that_is_nested_without_end_or_names_no_number_is_null(spark):

@@ -8,11 +8,13 @@ import os
 import stat
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.java_gateway import JavaObject
+from py4j.protocol import GATEWAY_SERVER_OBJECT_ID, Py4JJavaError
 from pyspark.sql import functions as F
 from pyspark.sql.classic import column
 
@@ -75,6 +77,19 @@ def test_a_sequence_of_any_length_comes_to_java_whole_and_in_order(spark, count)
     assert frame.select(F.array(*map(F.lit, wanted)).alias("all")).first().all == wanted
     seq = column._to_seq(spark.sparkContext, wanted)
     assert [seq.apply(number) for number in range(seq.size())] == wanted
+
+
+def test_java_lets_go_of_what_python_needs_no_more_and_of_nothing_else(spark):
+    held = F.lit("held")
+    gone = [F.lit(number)._jc._get_object_id() for number in range(1000)]
+    kept = JavaObject(GATEWAY_SERVER_OBJECT_ID, spark.sparkContext._gateway._gateway_client).getGateway().getBindings()
+    waited_until = time.monotonic() + 30
+    while any(kept.containsKey(object_id) for object_id in gone[:-200]):
+        assert time.monotonic() < waited_until
+        gc.collect()
+        time.sleep(0.1)
+    assert kept.containsKey(held._jc._get_object_id())
+    assert spark.range(1).select(held).first()[0] == "held"
 
 
 def test_json_that_is_nested_without_end_or_names_no_number_is_null(spark):

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, Final
 
 from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, FinalizerWorker
 from py4j.java_gateway import JavaClass, JavaMember, JavaObject, JavaPackage, JVMView
-from py4j.protocol import GATEWAY_SERVER_OBJECT_ID
+from py4j.protocol import ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID
 from pyspark.sql.classic import column, dataframe
 
 #: ``java.util.List.of`` takes no more but as an array.
@@ -23,6 +22,8 @@ _AT_ONCE: Final = 10
 #: Objects are let go of when there are so many, looked at so often.
 _LET_GO: Final = 200
 _SECONDS: Final = 0.1
+#: Never let go of: Python has them by these names.
+_OF_PY4J: Final = frozenset({ENTRY_POINT_OBJECT_ID, GATEWAY_SERVER_OBJECT_ID})
 
 
 def call_less() -> None:
@@ -65,8 +66,7 @@ def _to_seq(sc: Any, cols: Iterable[Any], converter: Callable[[Any], Any] | None
 
 
 def _let_go_in_lots(worker: Any) -> None:
-    """What py4j's thread does that tells Java of objects that Python needs no more. What is left when Java ends is told
-    to nobody."""
+    """What py4j's thread does that tells Java of objects that Python needs no more. The last ones are not told of."""
     waiting: list[str] = []
     while True:
         try:
@@ -77,10 +77,14 @@ def _let_go_in_lots(worker: Any) -> None:
         if task == SHUTDOWN_FINALIZER_WORKER:
             return
         client, object_id = task
-        waiting.append(object_id)
+        if object_id not in _OF_PY4J:
+            waiting.append(object_id)
         if len(waiting) >= _LET_GO:
-            with suppress(Exception):  # as py4j: a Java that is gone needs to be told nothing
+            try:
                 _let_go(client, waiting)
+            except Exception:  # such as a Java that is gone: py4j's own way asks what it can, and raises nothing
+                for each in waiting:
+                    client.garbage_collect_object(each, False)
             waiting.clear()
 
 

@@ -202,7 +202,7 @@ class Lake:
         """Replace the rows of some keys, in one commit: those of ``gone``, whose columns are the key, go, and ``rows``
         come. Of a table of more than :attr:`REWRITTEN_BYTES` the files that hold none of them stay."""
         key = gone.columns
-        if self._bytes(spec) <= self.REWRITTEN_BYTES:
+        if self.size_bytes(spec) <= self.REWRITTEN_BYTES:
             self.overwrite(without(self.read(spec), gone).unionByName(self.conformed(rows, spec)), spec)
             return
         come = self.conformed(rows, spec).select("*", *(F.lit(None).alias(f"gone_{name}") for name in key))
@@ -217,8 +217,11 @@ class Lake:
         merge = DeltaTable.forPath(self.spark, self.path(spec)).alias("held").merge(changes.alias("change"), matches)
         merge.whenMatchedDelete().whenNotMatchedInsert("NOT change.is_gone", values).execute()
 
-    def _bytes(self, spec: TableSpec) -> int:
+    def size_bytes(self, spec: TableSpec) -> int:
+        """How large the files are that hold the table's rows; of a table that is not there none are."""
         snapshot = delta_snapshot(self.spark, self.path(spec))
+        if snapshot.version() < 0:
+            return 0
         checksum = snapshot.checksumOpt()
         # where no checksum file says it, Delta goes through its whole log, two jobs of Spark's
         return int(checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes())
@@ -324,7 +327,7 @@ class OfClusters(PinnedLake):
 
     def overwrite(self, rows: DataFrame, spec: TableSpec) -> None:
         """Replace every row of theirs, in one commit."""
-        if self._bytes(spec) <= self.REWRITTEN_BYTES:
+        if self.size_bytes(spec) <= self.REWRITTEN_BYTES:
             super().overwrite(self.others(spec).unionByName(self.conformed(rows, spec)), spec)
         else:
             named = ", ".join(f"'{_quoted(cluster_id)}'" for cluster_id in sorted(self.cluster_ids))

@@ -1,8 +1,10 @@
-"""Intermediate rows of one run, kept as files beside the lake's tables while the run lasts.
+"""Intermediate rows of one run, kept as files beside the lake's tables while the run lasts; of a small lake on one
+machine in its memory.
 
-What several steps use is written once and read back. A cached DataFrame would be as fast to read, but carries the plan
+What several steps use is made once and read back. A cached DataFrame would be as fast to read, but carries the plan
 that made it into the plan of everything made of it: those grow with every step until the driver does little but plan,
-and its memory holds little else. Files are there for every executor, however many are lost.
+and its memory holds little else. Files are there for every executor, however many are lost. Of next to nothing to write
+and to read them costs more than the rows do.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ from pyspark.sql import DataFrame
 
 from ingest.lake.delta import Lake
 from ingest.lake.file_system import file_system_of
+from ingest.lake.pinned import is_worth_it
+from ingest.lake.tables import TABLES
 
 #: No table's place: schemas have other names.
 FOLDER: Final = "_staging"
 #: What a run that was killed left is removed by the first run that begins this much later.
 ABANDONED_AFTER_S: Final = 86_400
+#: Of no more bytes of bronze on one machine, some 20 MB of logs, memory holds whatever is made of them.
+IN_MEMORY_BYTES: Final = 2 << 20
 
 
 class Staging:
@@ -31,12 +37,19 @@ class Staging:
         self._all = f"{lake.root}/{FOLDER}"
         self._folder = f"{self._all}/{run_id}"
         self._names: set[str] = set()
+        bronze = (lake.size_bytes(spec) for spec in TABLES.values() if spec.schema == "bronze")
+        self._is_in_memory = is_worth_it(lake.spark) and sum(bronze) <= IN_MEMORY_BYTES
+        self._in_memory: list[DataFrame] = []
 
     def keep(self, rows: DataFrame, name: str) -> DataFrame:
-        """The same rows, made now, once, and read from their file by all that is made of them."""
+        """The same rows, made now, once, and read from where they are kept by all that is made of them."""
         if name in self._names:
             raise ValueError(f"{name} is kept already")
         self._names.add(name)
+        if self._is_in_memory:
+            # what it makes of them keeps no plan, unlike a cached one
+            self._in_memory.append(rows.localCheckpoint(eager=True))
+            return self._in_memory[-1]
         place = f"{self._folder}/{name}"
         rows.write.parquet(place)
         return self._spark.read.schema(rows.schema).parquet(place)
@@ -53,6 +66,8 @@ class Staging:
 
     def remove(self) -> None:
         """Remove all that was kept, and the place of all runs where no other run is in it."""
+        for rows in self._in_memory:
+            rows._jdf.queryExecution().logical().rdd().unpersist(False)
         files, folder = file_system_of(self._spark, self._folder)
         files.delete(folder, True)
         above = folder.getParent()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,8 +10,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 
+from ingest.lake import pinned
 from ingest.lake.delta import Lake, PinnedLake
-from ingest.lake.pinned import MOST_FILES, pinned_table
+from ingest.lake.pinned import MOST_FILES, delta_snapshot, pinned_table
 from ingest.lake.tables.quality import RUN_METRICS
 from jobs.sql.names import LakeNames
 
@@ -60,6 +62,30 @@ def test_it_is_read_as_it_was_whatever_is_written_later(spark: Any, lake: Lake) 
     assert subjects(pinned.read(RUN_METRICS)) == ["after"]
     lake.delete(RUN_METRICS, "subject = 'after'")
     assert subjects(pinned.read(RUN_METRICS)) == []
+
+
+def test_the_newest_version_of_a_long_log_is_known_without_listing_it(
+    spark: Any, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pinned, "LISTED_VERSIONS", 1)
+    folder = Path(lake.path(RUN_METRICS))
+    log = folder / "_delta_log"
+    lake.append(rows(spark, "a"), RUN_METRICS)
+    first = delta_snapshot(spark, str(folder))
+    assert first.version() == 1
+    assert delta_snapshot(spark, str(folder)).equals(first)
+    # as another process commits
+    shutil.copy(log / f"{1:020d}.json", log / f"{2:020d}.json")
+    assert delta_snapshot(spark, str(folder)).version() == 2
+    # and as one deletes the table and makes it anew
+    shutil.rmtree(folder)
+    assert delta_snapshot(spark, str(folder)).version() == -1
+    lake.ensure([RUN_METRICS])
+    for subject in ("b", "c"):
+        lake.append(rows(spark, subject), RUN_METRICS)
+    again = delta_snapshot(spark, str(folder))
+    assert again.version() == 2
+    assert subjects(PinnedLake(lake).read(RUN_METRICS)) == ["b", "c"]
 
 
 @pytest.mark.parametrize("written", [[], [["a"]], [["a", "b"], ["c"]]], ids=["no row", "a file", "two files"])

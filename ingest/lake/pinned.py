@@ -24,7 +24,7 @@ MOST_FILES: Final = 32
 #: Parquet of some ten times as much text.
 TINY_BYTES: Final = 512 << 10
 #: Whether there is a later version Delta finds by listing the log. From so many versions on to ask for two files takes
-#: less: of a month of hourly runs there are 2,900 files, some 40 ms each of the two hundred times that a run asks.
+#: less, however long the log is: each commit leaves four files there for a month, and a run asks two hundred times.
 LISTED_VERSIONS: Final = 30
 #: What Delta calls its files where nothing about the table is special; and what Spark takes for a pattern in a path.
 _PLAIN_NAME: Final = re.compile(r"[\w.-]+")

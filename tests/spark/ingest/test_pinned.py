@@ -73,18 +73,22 @@ def test_the_newest_version_of_a_long_log_is_known_without_listing_it(
     lake.append(rows(spark, "a"), RUN_METRICS)
     first = delta_snapshot(spark, str(folder))
     assert first.version() == 1
-    assert delta_snapshot(spark, str(folder)).equals(first)
+    assert pinned._is_newest(spark, str(folder), first)
     # as another process commits
     shutil.copy(log / f"{1:020d}.json", log / f"{2:020d}.json")
-    assert delta_snapshot(spark, str(folder)).version() == 2
+    assert not pinned._is_newest(spark, str(folder), first)
+    second = delta_snapshot(spark, str(folder))
+    assert second.version() == 2
+    assert pinned._is_newest(spark, str(folder), second)
     # and as one deletes the table and makes it anew
     shutil.rmtree(folder)
+    assert not pinned._is_newest(spark, str(folder), second)
     assert delta_snapshot(spark, str(folder)).version() == -1
     lake.ensure([RUN_METRICS])
     for subject in ("b", "c"):
         lake.append(rows(spark, subject), RUN_METRICS)
-    again = delta_snapshot(spark, str(folder))
-    assert again.version() == 2
+    assert not pinned._is_newest(spark, str(folder), second)
+    assert delta_snapshot(spark, str(folder)).version() == 2
     assert subjects(PinnedLake(lake).read(RUN_METRICS)) == ["b", "c"]
 
 

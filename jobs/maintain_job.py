@@ -45,7 +45,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
     from ingest.lake.maintenance import maintain
-    from reconstruct.engine.last_run import hours_to_keep
+    from reconstruct.kept.last_run import hours_to_keep
 
     lake = lake_of(spark, params.lake)
     done = maintain(lake, max(params.keep_days * _HOURS_A_DAY, hours_to_keep(lake)), progress)

@@ -13,9 +13,9 @@ from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS, RECORDS_AT_RISK
 from ingest.lake.tables.kept import KEPT_TABLES
 from reconstruct import steps
-from reconstruct.engine.last_run import LastRun, bronze_versions, last_run, note
 from reconstruct.engine.publication import Audit, no_audit
 from reconstruct.engine.staging import staging
+from reconstruct.kept.last_run import LastRun, bronze_versions, last_run, note
 from reconstruct.offsets.spark.step import OFFSET_TABLES
 from reconstruct.partitions.spark.step import FOLDED_TABLES
 from reconstruct.steps import Run

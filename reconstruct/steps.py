@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,21 +32,41 @@ from ingest.lake.tables.gold import (
     PROPAGATION_DELAYS,
 )
 from ingest.lake.tables.incidents import INCIDENT_EVENTS, INCIDENTS
+from ingest.lake.tables.kept import (
+    CLOCK_MARKS,
+    CLOCKS,
+    CONTROLLER_MINUTES,
+    FILE_JUMPS,
+    GENERATIONS,
+    OFFSET_STATEMENTS,
+    TOPIC_NAMINGS,
+)
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, RUN_METRICS, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.quorum import QUORUM_TIMELINE
 from reconstruct.checkpoints.spark.step import checkpoint_findings
-from reconstruct.clocks.spark.step import as_printed, clocks_of, is_any_corrected, with_corrected_time
+from reconstruct.clocks.spark.step import (
+    as_printed,
+    clocks_of,
+    correcting,
+    is_any_corrected,
+    marks_of,
+    with_corrected_time,
+)
 from reconstruct.cluster.spark.episodes import controller_episodes
-from reconstruct.cluster.spark.incarnations import incarnation_rows, topic_incarnations
+from reconstruct.cluster.spark.incarnations import (
+    acted_minutes,
+    are_placed_alike,
+    cluster_generations,
+    incarnation_rows,
+    topic_incarnations,
+    topic_namings,
+)
 from reconstruct.cluster.spark.procedures import controller_procedures
 from reconstruct.cluster.spark.step import ClusterHistory, cluster_histories, cluster_rows
 from reconstruct.cluster.view import ClusterView
 from reconstruct.coverage.spark.step import evidence_coverage
-from reconstruct.engine.finding_history import finding_history, write_history
 from reconstruct.engine.folds import local_rows, rows_of
 from reconstruct.engine.judgement import Judgement
-from reconstruct.engine.kept_folds import Fold, Folded, KeptFolds
-from reconstruct.engine.last_run import LastRun
 from reconstruct.engine.publication import Audit, Publication, Refused
 from reconstruct.engine.rows import TABLE
 from reconstruct.engine.second_look import DATED_TABLES, second_look
@@ -58,16 +78,22 @@ from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
 from reconstruct.incidents.spark.effects import EFFECT_TABLES, effects
 from reconstruct.incidents.spark.step import incidents
+from reconstruct.kept.finding_history import finding_history, write_history
+from reconstruct.kept.folds import Fold, Folded, KeptFolds, Sources
+from reconstruct.kept.last_run import LastRun
+from reconstruct.kept.record_rows import RecordRows
 from reconstruct.metadata_log.evidence import ClusterLog
 from reconstruct.metadata_log.migration import Migration
 from reconstruct.metadata_log.spark.migration import before_take_over, migrated_topics, migrations
 from reconstruct.metadata_log.spark.step import metadata_histories, other_changes, topic_changes
 from reconstruct.offsets.spark.context import OffsetContext, offset_contexts
+from reconstruct.offsets.spark.evidence import evidence_sources as offset_sources
 from reconstruct.offsets.spark.evidence import offset_evidence
 from reconstruct.offsets.spark.messages import offset_statements
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.offsets.spark.records_at_risk import RISK_FOLD, risk_evidence
 from reconstruct.offsets.spark.step import OFFSET_FOLD, with_losses
+from reconstruct.partitions.spark.evidence import evidence_sources as partition_sources
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD
 from reconstruct.quorum.spark.evidence import quorum_evidence
@@ -81,25 +107,50 @@ from reconstruct.rule_book import RULES
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """``records``: ``bronze.log_records`` with ``corrected_time``; ``jumps``: the logs whose times jump back;
-    ``statements``: what the records say of offsets."""
+    ``statements``: what the records say of offsets; ``minutes``: in which controllers acted. ``are_clocks_the_same``:
+    times were corrected so at the last run."""
 
     clocks: DataFrame
     records: DataFrame
     jumps: DataFrame
     incarnations: DataFrame
     statements: DataFrame
+    minutes: DataFrame
+    are_clocks_the_same: bool
 
 
-def shared_inputs(lake: Lake, stage: Staging, of_clusters: Mapping[str, Migration] | None = None) -> Inputs:
+def shared_inputs(
+    lake: Lake, stage: Staging, rows: RecordRows, of_clusters: Mapping[str, Migration] | None = None
+) -> Inputs:
     """The inputs of a run, once ``silver.znode_changes`` and ``silver.metadata_changes`` are written; ``of_clusters``
     are those that left ZooKeeper."""
     printed, znodes, metadata = lake.read(b.LOG_RECORDS), lake.read(ZNODE_CHANGES), lake.read(METADATA_CHANGES)
-    clocks = stage.keep(clocks_of(printed, before_take_over(znodes, of_clusters or {}), metadata), "clocks")
+    marks = rows.keep(CLOCK_MARKS, marks_of, printed, is_read_once=True)
+    solved = clocks_of(marks, printed, before_take_over(znodes, of_clusters or {}), metadata)
+    clocks = stage.keep(solved, "clocks")
+    are_clocks_the_same = rows.is_the_same(CLOCKS, clocks, correcting)
     records = with_corrected_time(printed, clocks) if is_any_corrected(clocks) else as_printed(printed)
-    made = (jumps_of_files(records), "jumps_of_files"), (offset_statements(records), "offset_statements")
-    jumps, statements = side_by_side(lambda rows: stage.keep(*rows), made)
-    incarnations = topic_incarnations(records, znodes, metadata, lake.read(b.INGESTED_FILES), jumps)
-    return Inputs(clocks, records, jumps, stage.keep(incarnations, "incarnations"), statements)
+
+    def made(spec: TableSpec, make: Callable[[DataFrame], DataFrame], is_read_once: bool) -> DataFrame:
+        return rows.keep(spec, make, records, are_others_the_same=are_clocks_the_same, is_read_once=is_read_once)
+
+    of_records = (
+        (FILE_JUMPS, jumps_of_files, False),
+        (OFFSET_STATEMENTS, offset_statements, False),
+        (CONTROLLER_MINUTES, acted_minutes, True),
+    )
+    jumps, statements, minutes = side_by_side(lambda each: made(*each), of_records)
+    generations = cluster_generations(records, minutes, znodes, lake.read(b.INGESTED_FILES), jumps)
+    generations = stage.keep(generations, "generations") if rows.is_kept else generations
+    namings = rows.keep(
+        TOPIC_NAMINGS,
+        lambda some: topic_namings(some, generations),
+        records,
+        are_others_the_same=rows.is_the_same(GENERATIONS, generations) and are_clocks_the_same,
+        is_read_once=True,
+    )
+    incarnations = stage.keep(topic_incarnations(namings, znodes, metadata), "incarnations")
+    return Inputs(clocks, records, jumps, incarnations, statements, minutes, are_clocks_the_same)
 
 
 class Run:
@@ -111,7 +162,8 @@ class Run:
     observations: DataFrame
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
-    losses: DataFrame
+    partitions: Folded
+    offsets: Folded
 
     def __init__(
         self,
@@ -130,6 +182,7 @@ class Run:
         self.is_kept = last.is_kept and is_any_known and not full
         self._unchanged = {name for name, version in evidence.items() if version == last.evidence.get(name)}
         self.folds = KeptFolds(lake, stage, self.is_kept)
+        self.record_rows = RecordRows(lake, stage, last.evidence if self.is_kept else None)
         self.judgement, self.gold = Judgement(lake, stage), Publication(lake)
         self.refused = Refused()
 
@@ -146,9 +199,9 @@ class Run:
         """Each cluster as it is known by now, by its id."""
         return {history.cluster_id: history.view for history in self.histories}
 
-    def fold(self, step: Fold[Any], evidence: DataFrame, facts: Mapping[str, Any]) -> Folded:
+    def fold(self, step: Fold[Any], sources: Sources, facts: Mapping[str, Any]) -> Folded:
         """Do a fold for the keys that need it; write its tables of silver, offer those of gold, count its verdicts."""
-        folded = self.folds.run(step, evidence, facts)
+        folded = self.folds.run(step, sources, facts)
         if folded.is_any_new:
             gold = [spec for spec in step.tables if spec.schema == "gold"]
             folded.write([spec for spec in step.tables if spec not in gold])
@@ -193,7 +246,7 @@ def _judge_migrations(run: Run) -> None:
 
 def share_inputs(run: Run) -> None:
     """Clocks, corrected records and incarnations: made once, for all steps."""
-    run.inputs = shared_inputs(run.lake, run.stage, run.migrations)
+    run.inputs = shared_inputs(run.lake, run.stage, run.record_rows, run.migrations)
 
 
 def write_events(run: Run) -> None:
@@ -204,20 +257,34 @@ def write_events(run: Run) -> None:
     )
     made = offset_observations(checkpoints, lineages, segments, incarnations, run.inputs.statements, probes)
     run.observations = run.stage.keep(made, "offset_observations")
-    run.lake.overwrite_all(
-        [
-            (s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)),
-            (STATE_CHANGE_EVENTS, state_change_events(records, incarnations)),
-            (CONTROLLER_EVENTS, controller_events(records, incarnations)),
-            (REPLICATION_EVENTS, replication_events(records, incarnations)),
-            (OFFSET_OBSERVATIONS, run.observations.select(*OFFSET_OBSERVATIONS.column_names)),
-        ]
+    typed = (
+        (STATE_CHANGE_EVENTS, state_change_events),
+        (CONTROLLER_EVENTS, controller_events),
+        (REPLICATION_EVENTS, replication_events),
     )
+    are_the_same = (
+        run.record_rows.is_any_kept
+        and run.inputs.are_clocks_the_same
+        and are_placed_alike(run.read(*(spec for spec, _ in typed)), incarnations, *run.read(s.TOPIC_INCARNATIONS))
+    )
+
+    def write_typed(spec: TableSpec, events: Callable[[DataFrame, DataFrame], DataFrame]) -> None:
+        def make(rows: DataFrame) -> DataFrame:
+            return events(rows, incarnations)
+
+        run.record_rows.write(spec, make, records, are_others_the_same=are_the_same)
+
+    others = (
+        (s.TOPIC_INCARNATIONS, incarnation_rows(incarnations)),
+        (OFFSET_OBSERVATIONS, run.observations.select(*OFFSET_OBSERVATIONS.column_names)),
+    )
+    writes = [partial(write_typed, *each) for each in typed]
+    side_by_side(lambda write: write(), [*writes, *(partial(run.lake.overwrite, rows, spec) for spec, rows in others)])
 
 
 def write_cluster_timelines(run: Run) -> None:
     """Controllers and brokers of each cluster, and the view of it that every partition is given."""
-    run.histories = cluster_histories(run.lake)
+    run.histories = cluster_histories(run.lake, run.inputs.minutes)
     run.lake.overwrite_all(cluster_rows(run.lake.spark, run.histories))
     run.judgement.add({history.cluster_id: history.verdicts for history in run.histories})
 
@@ -251,8 +318,9 @@ def fold_each_partition(run: Run) -> None:
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES, METADATA_CHANGES
     )
     znodes = before_take_over(znodes, run.migrations)
-    evidence = partition_evidence(changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
-    run.fold(PARTITION_FOLD, evidence, run.views)
+    given = (changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
+    sources = Sources(partial(partition_evidence, *given), partial(partition_sources, *given))
+    run.partitions = run.fold(PARTITION_FOLD, sources, run.views)
 
 
 def bound_offsets(run: Run) -> None:
@@ -260,11 +328,9 @@ def bound_offsets(run: Run) -> None:
     events, snapshots = run.read(REPLICATION_EVENTS, b.ZNODE_SNAPSHOTS)
     run.contexts = offset_contexts(run.views, events, snapshots, run.inputs.clocks)
     files, decided, segments = run.read(b.INGESTED_FILES, s.LEADER_AND_ISR_TIMELINE, b.LOG_SEGMENTS)
-    inputs = run.inputs
-    evidence = offset_evidence(
-        run.observations, files, inputs.statements, inputs.incarnations, decided, events, segments
-    )
-    run.losses = run.fold(OFFSET_FOLD, evidence, run.contexts).judged
+    given = (run.observations, files, run.inputs.statements, run.inputs.incarnations, events, segments)
+    sources = Sources(partial(offset_evidence, *given, decided), partial(offset_sources, *given), [run.partitions])
+    run.offsets = run.fold(OFFSET_FOLD, sources, run.contexts)
 
 
 def judge_checkpoints(run: Run) -> None:
@@ -280,13 +346,14 @@ def judge_checkpoints(run: Run) -> None:
 def weigh_risks(run: Run) -> None:
     """What the death of each leader would cost."""
     offsets, decided, assigned = run.read(s.REPLICA_OFFSET_TIMELINE, s.LEADER_AND_ISR_TIMELINE, s.ASSIGNMENT_TIMELINE)
-    run.fold(RISK_FOLD, risk_evidence(offsets, decided, assigned), run.views)
+    evidence = partial(risk_evidence, offsets, decided, assigned)
+    run.fold(RISK_FOLD, Sources(evidence, folds=[run.partitions, run.offsets]), run.views)
 
 
 def publish_gold(run: Run) -> None:
     """All findings of all steps, and gold as a whole, if its audit finds nothing."""
     found = run.judgement.findings({rule.rule_id: rule.source for rule in RULES.values()})
-    found = with_losses(found, run.losses)
+    found = with_losses(found, run.offsets.judged)
     dated = run.read(*DATED_TABLES)
     others = run.read(b.INGESTED_FILES, REPLICATION_EVENTS, ZNODE_CHANGES, b.ZNODE_TRANSACTIONS)
     divergences = run.stage.keep(second_look(found, dated, *others), "findings")
@@ -318,6 +385,7 @@ def keep_folds(run: Run) -> None:
     """What is kept of each key, and what was judged of it. Where gold was refused, the next run makes all anew."""
     if not run.refused.problems:
         run.folds.write()
+        run.record_rows.forget()
 
 
 def write_coverage(run: Run) -> None:

@@ -135,6 +135,10 @@ class Lake:
         reader = self.spark.read.format("delta")
         return (reader if version is None else reader.option("versionAsOf", version)).load(self.path(spec))
 
+    def read_at(self, spec: TableSpec, version: int) -> DataFrame:
+        """The table as it was at a version, which Delta may have no longer: then it raises when rows are asked for."""
+        return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(spec))
+
     def version_read(self, spec: TableSpec) -> int | None:
         """The version of a table to be read; None where nothing says which, or there is no table."""
         noted = self.versions.get(spec.full_name)
@@ -316,6 +320,10 @@ class OfClusters(PinnedLake):
     def read(self, spec: TableSpec) -> DataFrame:
         """Their rows of the table as it is now, and stays."""
         return super().read(spec).where(self._is_theirs(spec))
+
+    def read_at(self, spec: TableSpec, version: int) -> DataFrame:
+        """Their rows of the table as it was at a version."""
+        return super().read_at(spec, version).where(self._is_theirs(spec))
 
     def overwrite_parts(self, rows: DataFrame, column: str, specs: Sequence[TableSpec]) -> None:
         """Replace every row of theirs in several tables: each has others' rows beside them."""

@@ -210,7 +210,7 @@ def suit_session_to(lake: Any) -> None:
 
 def ready_lake_of(spark: SparkSession, root: str) -> Any:
     """The lake with every table there and of this version, as the last run left it: for jobs that only read."""
-    from reconstruct.engine.last_run import published
+    from reconstruct.kept.last_run import published
 
     lake = lake_of(spark, root)
     lake.ensure()

@@ -19,7 +19,7 @@ from dashboards.views import (
 from ingest.lake.delta import Lake
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from jobs.command.job import PROGRAM, UsageError
-from reconstruct.engine.last_run import published
+from reconstruct.kept.last_run import published
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

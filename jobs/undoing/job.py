@@ -36,7 +36,7 @@ def to_params(options: argparse.Namespace, common: Common) -> Params:
 
 
 def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) -> RunReport:
-    from reconstruct.engine.undoing import undo
+    from reconstruct.kept.undoing import undo
 
     undone = undo(lake_of(spark, params.lake), progress, bronze=params.bronze)
     facts = dataclasses.asdict(undone) | {"ended_at": undone.ended_at.isoformat()}
@@ -44,7 +44,7 @@ def run(spark: SparkSession, params: Params, progress: ShowProgress = silent) ->
 
 
 def summary_of(undone: Any) -> tuple[str, ...]:
-    """Lines that tell of a ``reconstruct.engine.undoing.Undone``."""
+    """Lines that tell of a ``reconstruct.kept.undoing.Undone``."""
     left = f"silver and gold are as run {undone.number} left them ({undone.ended_at:%Y-%m-%d %H:%M:%S} UTC)"
     told = [f"{left}; tables brought back: {undone.tables}"]
     if undone.files:

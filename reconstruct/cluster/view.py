@@ -16,8 +16,8 @@ from reconstruct.cluster.settings import (
     lag_time_us,
     unclean_election,
 )
-from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.findings.log_files import RECREATION_US
+from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
 from reconstruct.time.intervals import Interval
 from reconstruct.time.line_order import JUMP_BACK_US
@@ -163,7 +163,7 @@ def _noted(
 class ClusterView:
     """The cluster-wide timelines, each in its order; instants are microseconds since the epoch, UTC.
 
-    Given to a fold, it notes what that asks (:mod:`reconstruct.engine.asking`).
+    Given to a fold, it notes what that asks (:mod:`reconstruct.kept.asking`).
     """
 
     cluster_id: str

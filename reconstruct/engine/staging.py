@@ -38,7 +38,7 @@ class Staging:
         self._folder = f"{self._all}/{run_id}"
         self._names: set[str] = set()
         bronze = (lake.size_bytes(spec) for spec in TABLES.values() if spec.schema == "bronze")
-        self._is_in_memory = is_worth_it(lake.spark) and sum(bronze) <= IN_MEMORY_BYTES
+        self.is_in_memory = is_worth_it(lake.spark) and sum(bronze) <= IN_MEMORY_BYTES
         self._in_memory: list[DataFrame] = []
 
     def keep(self, rows: DataFrame, name: str) -> DataFrame:
@@ -46,7 +46,7 @@ class Staging:
         if name in self._names:
             raise ValueError(f"{name} is kept already")
         self._names.add(name)
-        if self._is_in_memory:
+        if self.is_in_memory:
             # what it makes of them keeps no plan, unlike a cached one
             self._in_memory.append(rows.localCheckpoint(eager=True))
             return self._in_memory[-1]

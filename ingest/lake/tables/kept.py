@@ -70,4 +70,158 @@ JUDGED_ROWS: Final = TableSpec(
     ),
 )
 
-KEPT_TABLES: Final = (RUNS, FOLDED_KEYS, JUDGED_ROWS)
+TOPIC_HASHES: Final = TableSpec(
+    "kept",
+    "topic_hashes",
+    "one row per (step, topic) of a lake that is not small: by which it is known whether any evidence of it is another",
+    ("step", "cluster_id", "topic"),
+    (
+        STEP,
+        required("cluster_id", "string", "Cluster."),
+        required("topic", "string", "Topic."),
+        required("rows_count", "bigint", "Rows that its evidence is made of."),
+        required("rows_hash", "array<bigint>", "Hashes of all of them, whatever their order."),
+    ),
+)
+
+_OF_FILE: Final = (
+    required("cluster_id", "string", "Cluster."),
+    required("file_id", "string", "File of the record, bronze.ingested_files."),
+)
+
+CLOCKS: Final = TableSpec(
+    "kept",
+    "clocks",
+    "one row per (cluster, broker, segment of its clock): by which the times of its records were corrected",
+    ("cluster_id", "broker_id", "sequence"),
+    (
+        required("cluster_id", "string", "Cluster."),
+        required("broker_id", "bigint", "Broker."),
+        required("sequence", "bigint", "Number of the segment, from 0."),
+        col("from_us", "bigint", "Begin in printed time, µs; NULL is open."),
+        col("to_us", "bigint", "End in printed time, µs; NULL is open."),
+        col("correction_us", "bigint", "To be subtracted from what was printed, µs; NULL where nothing is proven."),
+    ),
+)
+
+_MARK: Final = "struct<at_us:bigint,evidence_id:string>"
+CLOCK_MARKS: Final = TableSpec(
+    "kept",
+    "clock_marks",
+    "of each (log file, side of a possible causal pair, clock) the marks that its records leave, in one row or more",
+    (),
+    (
+        *_OF_FILE,
+        required("rule", "string", "Rule of the pair."),
+        required("key", "string", "What ties the two sides."),
+        required("is_earlier", "boolean", "Whether it is the side that comes first."),
+        required("clock", "bigint", "Whose clock it shows."),
+        required("marks", "bigint", "How many records left such a mark."),
+        required("first", _MARK, "The first of them, by what it prints, µs."),
+        required("last", _MARK, "The last of them."),
+    ),
+)
+
+FILE_JUMPS: Final = TableSpec(
+    "kept",
+    "file_jumps",
+    "one row per log file any of whose times jump back",
+    ("cluster_id", "file_id"),
+    (
+        *_OF_FILE,
+        required("jumps_back", "bigint", "How often."),
+        required("far_jumps_back", "bigint", "How often far."),
+        col(
+            "set_back",
+            "array<bigint>",
+            "Of the first and the last far jump: times jumped to and from, µs.",
+        ),
+    ),
+)
+
+OFFSET_STATEMENTS: Final = TableSpec(
+    "kept",
+    "offset_statements",
+    "one row per observation of an offset, or act of a replica, that a record of a log tells of",
+    (),
+    (
+        *_OF_FILE,
+        col("topic", "string", "Topic."),
+        col("partition_id", "int", "Partition."),
+        col("replica_id", "int", "Replica."),
+        col("offset_kind", "string", "Of an observation: of what."),
+        col("kind", "string", "Of an act: which."),
+        col("offset", "bigint", "Offset."),
+        col("leader", "int", "Leader."),
+        col("leader_epoch", "int", "Leader epoch."),
+        col("cause", "string", "Why it was done."),
+        col("previous_epoch", "int", "Leader epoch before."),
+        col("at_us", "bigint", "Corrected time of the record, µs."),
+        col("source", "string", "Kind of the log."),
+        required("record_id", "string", "The record."),
+        required("ordinal", "int", "Counts the observations, and the acts, of one record."),
+    ),
+)
+
+GENERATIONS: Final = TableSpec(
+    "kept",
+    "generations",
+    "one row per (cluster, time it was created): in whose span topics were named",
+    ("cluster_id", "begins_us"),
+    (
+        required("cluster_id", "string", "Cluster."),
+        required("begins_us", "bigint", "Begin of its span, µs."),
+        required("ends_us", "bigint", "End of its span, µs."),
+    ),
+)
+
+TOPIC_NAMINGS: Final = TableSpec(
+    "kept",
+    "topic_namings",
+    "one row per (log file, partition that a record names, time the cluster was created)",
+    (),
+    (
+        *_OF_FILE,
+        col("topic", "string", "Topic."),
+        col("partition_id", "int", "Partition; NULL where a record names none."),
+        col("since", "bigint", "When the cluster was created again, µs; NULL for the first time."),
+        col("at", "bigint", "Corrected time of the first record that names it, µs."),
+        col(
+            "first",
+            "struct<corrected_time:timestamp,byte_offset:bigint,record_id:string>",
+            "The first record that names it.",
+        ),
+        col("new", "array<struct<at:bigint,name:string>>", "Records by which it became New."),
+        col("ids", "array<struct<id:string,at:bigint,record_id:string>>", "Records that print the topic's id."),
+    ),
+)
+
+CONTROLLER_MINUTES: Final = TableSpec(
+    "kept",
+    "controller_minutes",
+    "one row per (file of a state-change log, controller, epoch, minute) in which the controller did something itself",
+    (),
+    (
+        *_OF_FILE,
+        required("source_file", "string", "Name of the file."),
+        required("controller_id", "int", "Controller."),
+        required("epoch", "int", "Its epoch."),
+        col("minute", "bigint", "Minute since 1970."),
+        col("at", "bigint", "Corrected time of its first line, µs."),
+        col("byte_offset", "bigint", "Place of that line."),
+        col("evidence_id", "string", "That line."),
+        col("lowest", "bigint", "Place of the lowest level among the levels."),
+    ),
+)
+
+#: What is made of log records and kept: empty of a small lake.
+RECORD_ROWS_TABLES: Final = (
+    CLOCKS,
+    CLOCK_MARKS,
+    FILE_JUMPS,
+    OFFSET_STATEMENTS,
+    GENERATIONS,
+    TOPIC_NAMINGS,
+    CONTROLLER_MINUTES,
+)
+KEPT_TABLES: Final = (RUNS, FOLDED_KEYS, JUDGED_ROWS, TOPIC_HASHES, *RECORD_ROWS_TABLES)

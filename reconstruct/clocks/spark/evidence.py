@@ -6,13 +6,15 @@ What is kept of the pairs grows with the clocks and not with the logs: of each t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import SourceKind
+from ingest.lake.tables.kept import CLOCK_MARKS
 from ingest.shapes.event_types import EventType
 from reconstruct.clocks.evidence import (
     ANNOUNCES_REGISTRATION,
@@ -29,7 +31,7 @@ from reconstruct.clocks.evidence import (
 )
 from reconstruct.clocks.timeline import CausalPair
 from reconstruct.engine.folds import map_rows
-from reconstruct.engine.rows import Row, Value, columns_of, row_of, value_of
+from reconstruct.engine.rows import Row, Value, columns_of, value_of
 from reconstruct.events.spark.fields import text_field
 from reconstruct.model.znode_paths import BROKER_PATTERN, CONTROLLER_EPOCH_PATH, PARTITION_STATE_PATTERN
 
@@ -39,31 +41,37 @@ TIGHTEST: Final = 3
 _SHORTEST_BUCKET_US: Final = 60_000_000
 
 PAIR_COLUMNS: Final = {"cluster_id": "string", **columns_of(CausalPair)}
-_MARK_COLUMNS: Final = {"cluster_id": "string", **columns_of(Mark)}
+_SIDE_COLUMNS: Final = {column.name: column.type for column in CLOCK_MARKS.columns}
+#: So many sides a task counts the marks of before it hands them on: memory stays bounded.
+_SIDES_AT_A_TIME: Final = 100_000
 
 
 def causal_pairs(
-    state_changes: DataFrame,
-    controller_events: DataFrame,
-    replication_events: DataFrame,
-    znode_changes: DataFrame,
-    metadata_changes: DataFrame | None = None,
+    marks_of_logs: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame | None = None
 ) -> DataFrame:
-    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from ``silver``'s events, ``silver.znode_changes`` and
-    ``silver.metadata_changes``."""
+    """The pairs that bound clocks, :data:`PAIR_COLUMNS`, from what :func:`logged_marks` gives, ``silver.znode_changes``
+    and ``silver.metadata_changes``."""
+    sides = marks_of_logs.unionByName(_marked(_writes(znode_changes), ZnodeFact, znode_marks))
+    if metadata_changes is not None:
+        sides = sides.unionByName(_marked(_records(metadata_changes), RecordFact, record_marks))
+    return _tightest(_paired(sides))
+
+
+def logged_marks(state_changes: DataFrame, controller_events: DataFrame, replication_events: DataFrame) -> DataFrame:
+    """The marks of ``silver``'s events, or of records with an ``event_id``, file by file: rows of
+    ``kept.clock_marks``."""
     logged = _facts(state_changes, SourceKind.STATE_CHANGE_LOG).unionByName(
         _facts(controller_events, SourceKind.CONTROLLER_LOG)
     )
     logged = logged.unionByName(_announced(_facts(replication_events, SourceKind.SERVER_LOG)))
     # the parts of a union are as many tasks, each with a Python of its own: no more of them than a shuffle would make
     tasks = int(logged.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    marks = map_rows(logged.coalesce(tasks), _MARK_COLUMNS, lambda rows: _marks(rows, LogFact, log_marks))
-    writes = map_rows(_writes(znode_changes), _MARK_COLUMNS, lambda rows: _marks(rows, ZnodeFact, znode_marks))
-    marks = marks.unionByName(writes)
-    if metadata_changes is not None:
-        records = _records(metadata_changes)
-        marks = marks.unionByName(map_rows(records, _MARK_COLUMNS, lambda rows: _marks(rows, RecordFact, record_marks)))
-    return _tightest(_paired(marks))
+    return _marked(logged.coalesce(tasks), LogFact, log_marks)
+
+
+def _marked(rows: DataFrame, kind: type[Value], marks_of: Callable[[Value], Iterable[Mark]]) -> DataFrame:
+    """The marks that rows of facts leave, by side: rows of ``kept.clock_marks``, a side in any number of them."""
+    return map_rows(rows, _SIDE_COLUMNS, lambda facts: _sides(facts, kind, marks_of))
 
 
 def _facts(events: DataFrame, source_kind: str) -> DataFrame:
@@ -148,20 +156,48 @@ def _records(metadata_changes: DataFrame) -> DataFrame:
     ).where("record_type IS NOT NULL AND state IS NOT NULL")
 
 
-def _marks(
+def _sides(
     rows: Iterable[Row], kind: type[Value], marks_of: Callable[[Value], Iterable[Mark]]
 ) -> Iterator[dict[str, Any]]:
+    sides: dict[tuple[Any, ...], _Side] = {}
     for row in rows:
+        of_file = row["cluster_id"], row.get("file_id")
         for mark in marks_of(value_of(kind, row)):
-            yield row_of(mark, cluster_id=row["cluster_id"])
+            whose = (*of_file, mark.rule, mark.key, mark.is_earlier, mark.clock)
+            place = mark.at_us, mark.evidence_id
+            side = sides.get(whose)
+            if side is None:
+                sides[whose] = _Side(1, place, place)
+            else:
+                side.marks += 1
+                side.first, side.last = min(side.first, place), max(side.last, place)
+        if len(sides) >= _SIDES_AT_A_TIME:
+            yield from _side_rows(sides)
+            sides.clear()
+    yield from _side_rows(sides)
+
+
+@dataclass(slots=True)
+class _Side:
+    """How many marks there are, the first and the last of them."""
+
+    marks: int
+    first: tuple[int, str]
+    last: tuple[int, str]
+
+
+def _side_rows(sides: Mapping[tuple[Any, ...], _Side]) -> Iterator[dict[str, Any]]:
+    names = ("cluster_id", "file_id", "rule", "key", "is_earlier", "clock")
+    for whose, side in sides.items():
+        first, last = (dict(zip(("at_us", "evidence_id"), place, strict=True)) for place in (side.first, side.last))
+        yield dict(zip(names, whose, strict=True)) | {"marks": side.marks, "first": first, "last": last}
 
 
 def _paired(marks: DataFrame) -> DataFrame:
     """Of the marks of each key: the last cause, and of each other clock the first effect."""
     key = ["cluster_id", "rule", "key"]
-    in_order = F.struct("at_us", "evidence_id")
     sides = marks.groupBy(*key, "is_earlier", "clock").agg(
-        F.count("*").alias("marks"), F.min(in_order).alias("first"), F.max(in_order).alias("last")
+        F.sum("marks").alias("marks"), F.min("first").alias("first"), F.max("last").alias("last")
     )
     many_earlier = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_earlier))
     many_later = F.col("rule").isin(*(rule.name for rule in RULES.values() if rule.many_later))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import LOG_KINDS
-from reconstruct.clocks.spark.evidence import causal_pairs
+from reconstruct.clocks.spark.evidence import causal_pairs, logged_marks
 from reconstruct.clocks.timeline import CausalPair, ClockSegment, correction_us, solve_clocks
 from reconstruct.engine.folds import fold, union
 from reconstruct.engine.rows import Row, columns_of, row_of, value_of
@@ -41,18 +41,28 @@ def _solve(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         yield row_of(segment, correction_us=correction_us(segment))
 
 
-def clocks_of(records: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame) -> DataFrame:
-    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from ``bronze.log_records``, ``silver.znode_changes``
-    and ``silver.metadata_changes``."""
+def marks_of(records: DataFrame) -> DataFrame:
+    """What ``bronze.log_records`` leave of marks, file by file: rows of ``kept.clock_marks``."""
     matched = records.where("shape_id IS NOT NULL").withColumn("event_id", F.concat("record_id", F.lit(":0")))
-    logs = [matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS]
-    pairs = causal_pairs(logs[0], logs[1], logs[2], znode_changes, metadata_changes)
+    return logged_marks(*(matched.where(F.col("source_kind") == kind) for kind in LOG_KINDS))
+
+
+def clocks_of(marks: DataFrame, records: DataFrame, znode_changes: DataFrame, metadata_changes: DataFrame) -> DataFrame:
+    """Segments of every broker's clock, :data:`SEGMENT_COLUMNS`, from the ``marks`` (:func:`marks_of`) of
+    ``bronze.log_records``, ``silver.znode_changes`` and ``silver.metadata_changes``."""
+    pairs = causal_pairs(marks, znode_changes, metadata_changes)
     return clock_segments(pairs, records.select("cluster_id", "broker_id"))
 
 
 def is_any_corrected(segments: DataFrame) -> bool:
     """Whether any broker's times are to be corrected: most clusters' are not, and need no pass over their records."""
     return not segments.where("correction_us <> 0").isEmpty()
+
+
+def correcting(segments: DataFrame) -> DataFrame:
+    """The segments of brokers of which a time is corrected: those of all others are taken as they are printed."""
+    brokers = ["cluster_id", "broker_id"]
+    return segments.join(segments.where("correction_us <> 0").select(*brokers).distinct(), brokers, "left_semi")
 
 
 def as_printed(records: DataFrame) -> DataFrame:

@@ -39,37 +39,42 @@ def _level_at(place: Column) -> Column:
     return F.try_element_at(_levels(), place.cast("int"))
 
 
-def controller_acts(state_changes: DataFrame) -> DataFrame:
-    """What controllers did themselves, not what a broker heard from them: a broker's line names the broker.
-
-    Grain: one row per (cluster, controller, epoch, file of a state-change log, hour), with its first line; and one for
-    each minute whose first line follows a minute of another epoch in that file, as where a cluster began again within
-    the hour.
-    """
+def controller_minutes(state_changes: DataFrame) -> DataFrame:
+    """What controllers did themselves, not what a broker heard from them: a broker's line names the broker. File by
+    file, as rows of ``kept.controller_minutes``."""
     at = F.unix_micros("corrected_time")
     controller_id, epoch = int_field("controller_id"), int_field("controller_epoch")
-    place = F.struct("corrected_time", "file_id", "byte_offset")
-    minutes = (
+    first = F.min(F.struct(at.alias("at"), "byte_offset", F.col("record_id").alias("evidence_id")))
+    return (
         state_changes.where(controller_id.isNotNull() & epoch.isNotNull() & text_field("broker_id").isNull())
         .groupBy(
             "cluster_id",
+            "file_id",
+            "source_file",
             controller_id.alias("controller_id"),
             epoch.alias("epoch"),
-            "source_file",
             F.floor(at / _MINUTE_US).alias("minute"),
         )
-        .agg(
-            F.min(at).alias("at"),
-            F.min_by("record_id", place).alias("evidence_id"),
-            _lowest().alias("lowest"),
-        )
+        .agg(first.alias("first"), _lowest().alias("lowest"))
+        .select("*", "first.*")
+        .drop("first")
     )
-    of_hour = Window.partitionBy(
-        "cluster_id", "controller_id", "epoch", "source_file", F.floor(F.col("minute") / _MINUTES_OF_HOUR)
+
+
+def controller_acts(minutes: DataFrame) -> DataFrame:
+    """Of what :func:`controller_minutes` gives: one row per (cluster, controller, epoch, name of a state-change log,
+    hour), with its first line; and one for each minute whose first line follows a minute of another epoch in that log,
+    as where a cluster began again within the hour.
+    """
+    log = ("cluster_id", "controller_id", "epoch", "source_file")
+    place = F.struct("at", "file_id", "byte_offset")
+    of_logs = minutes.groupBy(*log, "minute").agg(
+        F.min("at").alias("at"), F.min_by("evidence_id", place).alias("evidence_id"), F.min("lowest").alias("lowest")
     )
+    of_hour = Window.partitionBy(*log, F.floor(F.col("minute") / _MINUTES_OF_HOUR))
     in_file = Window.partitionBy("cluster_id", "source_file").orderBy("at", "evidence_id")
     return (
-        minutes.withColumns(
+        of_logs.withColumns(
             {
                 "level_floor": _level_at(F.min("lowest").over(of_hour)),
                 "is_first": F.row_number().over(of_hour.orderBy("at", "evidence_id")) == 1,

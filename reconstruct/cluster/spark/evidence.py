@@ -66,8 +66,10 @@ def gather(
     znodes: DataFrame,
     configs: DataFrame,
     files: DataFrame,
+    minutes: DataFrame,
 ) -> dict[str, ClusterFacts]:
-    """By cluster id; every cluster that any table names has an entry."""
+    """By cluster id; every cluster that any table names has an entry. ``minutes`` are those of
+    :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes`."""
     facts: dict[str, ClusterFacts] = {}
 
     def of(row: Row) -> ClusterFacts:
@@ -77,7 +79,7 @@ def gather(
         [
             files.select("cluster_id", "kafka_version").distinct(),
             state_changes.where("shape_id IS NOT NULL").select("cluster_id", "shape_id").distinct(),
-            _controller_facts(state_changes, controller_events, replication_events, files, znodes),
+            _controller_facts(minutes, controller_events, replication_events, files, znodes),
             _broker_facts(controller_events, znodes),
             _live_lists(controller_events),
             _start_lines(replication_events),
@@ -145,7 +147,7 @@ def _at(column: str) -> Column:
 
 
 def _controller_facts(
-    state_changes: DataFrame,
+    minutes: DataFrame,
     controller_events: DataFrame,
     replication_events: DataFrame,
     files: DataFrame,
@@ -167,7 +169,7 @@ def _controller_facts(
         ("znode_controller", written.where(F.col("path") == CONTROLLER_PATH), by_znode | {"controller_id": named}),
         ("resigned", resigned, by_speaker),
         ("elected", controller_events.where(is_election()), by_speaker | of_file | {"epoch": "controller_epoch"}),
-        ("acted", controller_acts(state_changes), by_act),
+        ("acted", controller_acts(minutes), by_act),
         ("cluster_id", stated_ids(replication_events, files), by_statement),
         ("started", process_start_lines(replication_events), by_start),
     )

@@ -20,11 +20,17 @@ from pyspark.sql import functions as F
 from ingest.lake.tables.bronze import SourceKind
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.generations import GenerationFact, generation_starts
-from reconstruct.cluster.spark.controller_lines import controller_acts, is_election, process_start_lines
+from reconstruct.cluster.spark.controller_lines import (
+    controller_acts,
+    controller_minutes,
+    is_election,
+    process_start_lines,
+)
 from reconstruct.cluster.spark.statements import stated_ids
 from reconstruct.engine.folds import fold, select_columns, union
 from reconstruct.engine.rows import Row, columns_of, numbered, value_of
 from reconstruct.events.spark.fields import int_field, text_field
+from reconstruct.events.spark.placing import with_incarnation
 from reconstruct.events.spark.step import named_partitions
 from reconstruct.events.spark.znode_transactions import UNKNOWN_CZXID
 from reconstruct.metadata_log.spark.migration import take_overs
@@ -96,11 +102,9 @@ def incarnations_of(
     return [(start.name, start.at if index else _FAR_PAST) for index, start in enumerate(starts)]
 
 
-def topic_incarnations(
-    records: DataFrame, znodes: DataFrame, metadata: DataFrame, files: DataFrame, jumps: DataFrame
-) -> DataFrame:
-    """``bronze.log_records``, ``silver.znode_changes``, ``silver.metadata_changes``, ``bronze.ingested_files`` and
-    :func:`reconstruct.events.spark.line_order.jumps_of_files` to the incarnations of topics.
+def topic_incarnations(namings: DataFrame, znodes: DataFrame, metadata: DataFrame) -> DataFrame:
+    """What logs name (:func:`topic_namings`), ``silver.znode_changes`` and ``silver.metadata_changes`` to the
+    incarnations of topics.
 
     Grain: one row per (cluster, topic, incarnation), with the half-open span of instants that belongs to it. That of
     the first begins with time: brokers' clocks may be behind. ``created_at`` is when the metadata log has it created.
@@ -131,9 +135,11 @@ def topic_incarnations(
             "cluster_id",
         )
     )
-    logged = _logged_facts(named_partitions(records), cluster_generations(records, znodes, files, jumps))
     facts = fold(
-        union([created, _metadata_creations(metadata), logged]), ("cluster_id", "topic"), _COLUMNS, incarnation_spans
+        union([created, _metadata_creations(metadata), _logged_facts(namings)]),
+        ("cluster_id", "topic"),
+        _COLUMNS,
+        incarnation_spans,
     )
     return facts.select(
         "cluster_id",
@@ -193,9 +199,36 @@ def stored_incarnations(rows: DataFrame) -> DataFrame:
     )
 
 
-def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame, jumps: DataFrame) -> DataFrame:
+def are_placed_alike(events: Sequence[DataFrame], incarnations: DataFrame, before: DataFrame) -> bool:
+    """Whether typed events that were placed when ``silver.topic_incarnations`` was ``before`` are of the same
+    incarnations by those that are known now."""
+    columns = ("cluster_id", "topic", "topic_incarnation", "valid_from", "valid_to")
+    then, now = (rows.select(*columns) for rows in (before, incarnation_rows(incarnations)))
+    topics = then.exceptAll(now).unionByName(now.exceptAll(then)).select("cluster_id", "topic").distinct()
+    of_topics = [
+        rows.select("cluster_id", "topic", "corrected_time", F.col("topic_incarnation").alias("placed_in")).join(
+            F.broadcast(topics), ["cluster_id", "topic"], "left_semi"
+        )
+        for rows in events
+    ]
+    placed = with_incarnation(union(of_topics), incarnations, F.unix_micros("corrected_time"), "left")
+    return placed.where("NOT placed_in <=> topic_incarnation").isEmpty()
+
+
+def acted_minutes(records: DataFrame) -> DataFrame:
+    """Rows of ``kept.controller_minutes`` from ``bronze.log_records`` with ``corrected_time``."""
+    return controller_minutes(records.where(_of(SourceKind.STATE_CHANGE_LOG)))
+
+
+def cluster_generations(
+    records: DataFrame, minutes: DataFrame, znodes: DataFrame, files: DataFrame, jumps: DataFrame
+) -> DataFrame:
     """Grain: one row per (cluster, time it was created), with its half-open span in microseconds; no row for a
-    cluster of which no controller, no start and no id is known."""
+    cluster of which no controller, no start and no id is known.
+
+    ``records`` are ``bronze.log_records`` with ``corrected_time``, ``minutes`` those that
+    :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes` gives, ``files`` ``bronze.ingested_files``,
+    ``jumps`` :func:`reconstruct.events.spark.line_order.jumps_of_files`."""
     epochs = znodes.where((F.col("path") == CONTROLLER_EPOCH_PATH) & (F.col("change") == "written"))
     by_lines: dict[str, Column | str] = {"at": F.unix_micros("corrected_time"), "evidence_id": "record_id"}
     by_znodes: dict[str, Column | str] = {"at": F.unix_micros("changed_at"), "evidence_id": "evidence[0]"}
@@ -205,7 +238,7 @@ def cluster_generations(records: DataFrame, znodes: DataFrame, files: DataFrame,
     by_act = of_file | {"at": "at", "evidence_id": "evidence_id", "broker_id": "controller_id", "is_act": "true"}
     facts: list[tuple[DataFrame, Mapping[str, Column | str]]] = [
         (records.where(_of(SourceKind.CONTROLLER_LOG) & is_election()), by_election),
-        (controller_acts(records.where(_of(SourceKind.STATE_CHANGE_LOG))), by_act | {"controller_epoch": "epoch"}),
+        (controller_acts(minutes), by_act | {"controller_epoch": "epoch"}),
         (epochs, by_znodes | {"controller_epoch": F.col("data").try_cast("int")}),
         (
             process_start_lines(records.where(_of(SourceKind.SERVER_LOG))),
@@ -242,14 +275,9 @@ def _generations(rows: Sequence[Row]) -> Iterator[dict[str, int]]:
         yield {"begins_us": start, "ends_us": end}
 
 
-def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
-    """What logs tell of the creations of topics, from the records that name them, which are gone through once.
-
-    ``first`` and ``again``: the first record that names a topic each time that its cluster was created; ``since`` is
-    NULL for the first. ``new:PARTITION``: the n-th time that a partition becomes New begins the n-th incarnation of its
-    topic; the first time goes unlogged where the partition is named before, at ``named_at``. ``id:ID``: a replica began
-    to lead or to follow in a topic of this id, for the first or the last time.
-    """
+def topic_namings(records: DataFrame, generations: DataFrame) -> DataFrame:
+    """Which partitions records name, each time that the cluster was created, file by file: rows of
+    ``kept.topic_namings``."""
     at = F.unix_micros("corrected_time")
     spans = generations.withColumnRenamed("cluster_id", "g_cluster_id")
     inside = (F.col("cluster_id") == F.col("g_cluster_id")) & (at >= F.col("begins_us")) & (at < F.col("ends_us"))
@@ -257,18 +285,34 @@ def _logged_facts(named: DataFrame, generations: DataFrame) -> DataFrame:
     is_new = (F.col("event_type") == EventType.PARTITION_STATE_CHANGE) & (text_field("to_state") == "NewPartition")
     topic_id = text_field("topic_id")
     has_id = (F.col("event_type") == EventType.LEADER_EPOCH_STARTED) & topic_id.isNotNull()
-    place = F.struct("corrected_time", "file_id", "byte_offset", "record_id")
-    of_partitions = (
-        named.join(F.broadcast(spans), inside, "left")
-        .groupBy("cluster_id", "topic", "partition_id", since.alias("since"))
+    new = F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))
+    ids = F.when(has_id, F.struct(topic_id.alias("id"), at.alias("at"), F.col("record_id")))
+    return (
+        named_partitions(records)
+        .join(F.broadcast(spans), inside, "left")
+        .groupBy("cluster_id", "file_id", "topic", "partition_id", since.alias("since"))
         .agg(
             F.min(at).alias("at"),
-            F.min(place).alias("first"),
-            F.collect_list(F.when(is_new, F.struct(at.alias("at"), F.col("record_id").alias("name")))).alias("new"),
-            F.collect_list(F.when(has_id, F.struct(topic_id.alias("id"), at.alias("at"), F.col("record_id")))).alias(
-                "ids"
-            ),
+            F.min(F.struct("corrected_time", "byte_offset", "record_id")).alias("first"),
+            F.collect_list(new).alias("new"),
+            F.collect_list(ids).alias("ids"),
         )
+    )
+
+
+def _logged_facts(namings: DataFrame) -> DataFrame:
+    """What logs tell of the creations of topics.
+
+    ``first`` and ``again``: the first record that names a topic each time that its cluster was created; ``since`` is
+    NULL for the first. ``new:PARTITION``: the n-th time that a partition becomes New begins the n-th incarnation of its
+    topic; the first time goes unlogged where the partition is named before, at ``named_at``. ``id:ID``: a replica began
+    to lead or to follow in a topic of this id, for the first or the last time.
+    """
+    place = F.struct("first.corrected_time", "file_id", "first.byte_offset", "first.record_id")
+    of_partitions = namings.groupBy("cluster_id", "topic", "partition_id", "since").agg(
+        F.min("at").alias("at"),
+        F.min(place).alias("first"),
+        *(F.flatten(F.collect_list(name)).alias(name) for name in ("new", "ids")),
     )
     of_topic = Window.partitionBy("cluster_id", "topic", "since")
     of_partition = Window.partitionBy("cluster_id", "topic", "partition_id")

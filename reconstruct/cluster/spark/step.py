@@ -26,6 +26,7 @@ from reconstruct.cluster.episodes.procedures import procedures
 from reconstruct.cluster.episodes.tenures import episodes
 from reconstruct.cluster.evidence import ClusterFacts, ProcedureLine
 from reconstruct.cluster.rules import RULES, ClusterCase
+from reconstruct.cluster.spark.controller_lines import controller_minutes
 from reconstruct.cluster.spark.evidence import gather
 from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.spark.metadata_log import add_metadata_facts
@@ -127,8 +128,10 @@ def cluster_rows(spark: SparkSession, histories: Sequence[ClusterHistory]) -> li
     ]
 
 
-def cluster_histories(lake: Lake) -> list[ClusterHistory]:
-    """Every cluster's own timelines and view, from the typed events, znodes and metadata changes of the lake."""
+def cluster_histories(lake: Lake, minutes: DataFrame | None = None) -> list[ClusterHistory]:
+    """Every cluster's own timelines and view, from the typed events, znodes and metadata changes of the lake;
+    ``minutes``: what :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes` makes of them, where that
+    is known."""
     state_changes, controller_events, replication_events, znodes = (
         lake.read(table) for table in (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES)
     )
@@ -139,6 +142,7 @@ def cluster_histories(lake: Lake) -> list[ClusterHistory]:
         znodes,
         lake.read(BROKER_CONFIGS),
         lake.read(INGESTED_FILES),
+        controller_minutes(state_changes) if minutes is None else minutes,
     )
     add_metadata_facts(facts, lake.read(METADATA_CHANGES), lake.read(METADATA_RECORDS))
     add_life_signs(facts, state_changes, controller_events, replication_events, znodes)

@@ -32,3 +32,11 @@ def with_incarnation(
         & (at_us < F.col("i_ends_us"))
     )
     return rows.join(spans, inside, how).drop("i_cluster_id", "i_topic", "i_starts_us", "i_ends_us")
+
+
+def placed_events(events: DataFrame) -> DataFrame:
+    """Of typed events what tells one from another: which record it is of and whose, and where it was placed. What a
+    record says stays as long as it is the same record."""
+    return events.select(
+        "cluster_id", "topic", "event_id", "file_id", "broker_id", "corrected_time", "topic_incarnation"
+    )

@@ -16,7 +16,7 @@ from ingest.lake.delta import collect_all
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.settings import checkpoint_interval_us, session_timeout_us
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.asking import ALWAYS, Asked, NotedMap, of_field
+from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, of_field
 from reconstruct.model.znode_paths import BROKER_PATTERN
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.clocks import OffsetClocks, remaining_us

@@ -12,13 +12,14 @@ from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import evidence_columns, select_evidence, union
 from reconstruct.events.spark.fields import text_field
-from reconstruct.events.spark.placing import with_incarnation
+from reconstruct.events.spark.placing import placed_events, with_incarnation
+from reconstruct.kept.topics import ALL_TOPICS, Topics
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.messages import LOG_RECORD
 from reconstruct.offsets.rules.case import IsrMove, IsrMoveKind
 from reconstruct.offsets.spark.observations import placed
 from reconstruct.segments.evidence import SegmentFiles
-from reconstruct.segments.lines import SegmentLine
+from reconstruct.segments.lines import SEGMENT_ACTS, SegmentLine
 from reconstruct.segments.spark.evidence import files_evidence, lines_evidence, segment_files
 
 #: The fields of the kinds of evidence on a partition's offsets, and which kind a row is.
@@ -37,9 +38,10 @@ def offset_evidence(
     files: DataFrame,
     statements: DataFrame,
     incarnations: DataFrame,
-    leader_and_isr: DataFrame,
     replication_events: DataFrame,
     segments: DataFrame,
+    leader_and_isr: DataFrame,
+    topics: Topics = ALL_TOPICS,
 ) -> DataFrame:
     """Grain: one row per (partition incarnation, sighting, act of a replica, decided state, move of a replica, segment
     of a copy, or line about segments).
@@ -50,29 +52,60 @@ def offset_evidence(
     ISR that leaders asked for and what tells of segments, ``segments`` is ``bronze.log_segments``. Instants in
     microseconds.
     """
-    rows = _sightings(sightings, files).unionByName(_events(statements, incarnations))
+    events = topics.of(replication_events)
+    rows = _sightings(topics.of(_bounded(sightings, files)))
+    rows = rows.unionByName(_events(topics.of(statements), incarnations))
     known = rows.select(*PARTITION_KEY).distinct()
     # a partition of which nothing but decisions is known has no offsets to bound
-    decided = _decided(leader_and_isr).join(known, list(PARTITION_KEY), "left_semi")
-    files = files_evidence(placed(segment_files(segments), incarnations), OFFSET_COLUMNS)
-    return union([rows, decided, _moves(replication_events), files, lines_evidence(replication_events, OFFSET_COLUMNS)])
+    decided = _decided(topics.of(leader_and_isr)).join(known, list(PARTITION_KEY), "left_semi")
+    files = files_evidence(placed(segment_files(topics.of(segments)), incarnations), OFFSET_COLUMNS)
+    return union([rows, decided, _moves(events), files, lines_evidence(events, OFFSET_COLUMNS)])
 
 
-def _sightings(sightings: DataFrame, files: DataFrame) -> DataFrame:
-    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), SourceKind.LOG_SEGMENT, oe.PROBE)
-    at, upper = F.unix_micros("observed_at"), F.unix_micros("observed_at_upper")
+def evidence_sources(
+    sightings: DataFrame,
+    files: DataFrame,
+    statements: DataFrame,
+    incarnations: DataFrame,
+    replication_events: DataFrame,
+    segments: DataFrame,
+) -> list[DataFrame]:
+    """Rows by topic from which the evidence follows, beside what is decided of partitions: of a record what places it,
+    since what it says stays."""
+    return [
+        _bounded(sightings, files).drop("evidence", "inferred_from", "model_version"),
+        statements.where("kind IS NOT NULL").select(
+            "cluster_id", "topic", "record_id", "ordinal", "replica_id", "at_us"
+        ),
+        placed_events(replication_events.where(F.col("event_type").isin(_SHRINK, _EXPAND, _WRITTEN, *SEGMENT_ACTS))),
+        segments,
+        incarnations,
+    ]
+
+
+def _bounded(sightings: DataFrame, files: DataFrame) -> DataFrame:
+    """Sightings of replicas between two instants (``at_us`` and ``upper_us``), and of epochs; of those in a copied file
+    also ``written_after``."""
+    at = F.unix_micros("observed_at")
     is_epoch = F.col("offset_kind") == oe.EPOCH_START
     # a copy of which nothing says by when it was made proves of no instant what its file contained then
-    bounded = sightings.join(F.broadcast(_longest_rounds(sightings)), ["cluster_id", "replica_id"], "left")
-    upper = F.coalesce(upper, at + F.col("longest_us"))
-    named = bounded.where(F.col("replica_id").isNotNull() & ((at.isNotNull() & upper.isNotNull()) | is_epoch))
+    longest = sightings.join(F.broadcast(_longest_rounds(sightings)), ["cluster_id", "replica_id"], "left")
+    upper = F.coalesce(F.unix_micros("observed_at_upper"), at + F.col("longest_us"))
+    bounded = longest.withColumns({"at_us": at, "upper_us": upper})
+    named = bounded.where(F.col("replica_id").isNotNull() & (F.expr("at_us + upper_us IS NOT NULL") | is_epoch))
+    return named.join(_written_after(files), ["cluster_id", "file_id"], "left")
+
+
+def _sightings(bounded: DataFrame) -> DataFrame:
+    is_line = ~F.col("source").isin(*sorted(oe.FILE_SOURCES), SourceKind.LOG_SEGMENT, oe.PROBE)
+    is_epoch = F.col("offset_kind") == oe.EPOCH_START
     return select_evidence(
-        named.join(_written_after(files), ["cluster_id", "file_id"], "left"),
+        bounded,
         PARTITION_KEY,
         OFFSET_COLUMNS,
         oe.OffsetObservation,
-        observed_at=F.coalesce(at, F.lit(0)),
-        observed_at_upper=F.when(~is_line, upper),
+        observed_at=F.coalesce("at_us", F.lit(0)),
+        observed_at_upper=F.when(~is_line, F.col("upper_us")),
         source=F.when(is_line, LOG_RECORD).otherwise(F.col("source")),
         evidence_id="evidence[0]",
         copy=F.coalesce(F.when(is_epoch, F.col("file_id")), F.lit("")),

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import SourceKind
+from ingest.lake.tables.kept import OFFSET_STATEMENTS
 from reconstruct.engine.folds import map_rows
 from reconstruct.engine.rows import Row, row_of
 from reconstruct.events.fields import fields_of
@@ -16,29 +17,13 @@ from reconstruct.events.spark.fields import speaker
 from reconstruct.offsets.messages import PRINTED_OFFSETS, REPLICA_EVENTS, logged_replica_events, printed_offsets
 
 _LOGS: Final = (SourceKind.SERVER_LOG, SourceKind.STATE_CHANGE_LOG)
-_COLUMNS: Final = {
-    "cluster_id": "string",
-    "topic": "string",
-    "partition_id": "int",
-    "replica_id": "int",
-    "offset_kind": "string",
-    "kind": "string",
-    "offset": "bigint",
-    "leader": "int",
-    "leader_epoch": "int",
-    "cause": "string",
-    "previous_epoch": "int",
-    "at_us": "bigint",
-    "source": "string",
-    "record_id": "string",
-    "ordinal": "int",
-}
+_COLUMNS: Final = {column.name: column.type for column in OFFSET_STATEMENTS.columns}
 _WIDEST: Final = {"int": (1 << 31) - 1, "bigint": (1 << 63) - 1}
 
 
 def offset_statements(records: DataFrame) -> DataFrame:
-    """Grain: one row per observation of an offset (with ``offset_kind``) or act of a replica (with ``kind``) that a
-    record of server.log or state-change.log tells of.
+    """Rows of ``kept.offset_statements``, file by file. Grain: one row per observation of an offset (with
+    ``offset_kind``) or act of a replica (with ``kind``) that a record of server.log or state-change.log tells of.
 
     ``records`` are ``bronze.log_records`` with ``corrected_time``, which ``at_us`` is. ``ordinal`` counts the
     observations and the acts of one record. Records of no known broker say nothing of a replica.
@@ -51,6 +36,7 @@ def offset_statements(records: DataFrame) -> DataFrame:
     )
     lines = wanted.select(
         "cluster_id",
+        "file_id",
         "record_id",
         "source_kind",
         "event_type",
@@ -75,7 +61,7 @@ def statements_of(record: Row) -> Iterator[dict[str, Any]]:
 def _statements_of(record: Row) -> Iterator[dict[str, Any]]:
     of_record = (record["speaker"], record["at_us"], record["record_id"], record["event_type"])
     fields = fields_of(record["fields"])
-    given = {name: record[name] for name in ("cluster_id", "at_us", "record_id")}
+    given = {name: record[name] for name in ("cluster_id", "file_id", "at_us", "record_id")}
     for statements in (printed_offsets(*of_record, fields), logged_replica_events(*of_record, fields)):
         for ordinal, ((topic, partition_id), statement) in enumerate(statements):
             place = {"topic": topic, "partition_id": partition_id, "ordinal": ordinal, "source": record["source_kind"]}

@@ -12,8 +12,9 @@ from ingest.lake.tables.gold import RECORDS_AT_RISK
 from ingest.lake.tables.shared import PARTITION_KEY
 from reconstruct.cluster.view import ClusterView
 from reconstruct.engine.folds import evidence_columns, select_evidence, union
-from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import Row, rows_of_kind, table_row, values_of
+from reconstruct.kept.folds import Fold
+from reconstruct.kept.topics import ALL_TOPICS, Topics
 from reconstruct.offsets.evidence import DecidedState, OffsetBounds
 from reconstruct.offsets.records_at_risk import AssignedReplicas, records_at_risk
 
@@ -21,9 +22,12 @@ INFERRED: Final = "replication_rules"
 _COLUMNS: Final = evidence_columns(OffsetBounds, DecidedState, AssignedReplicas)
 
 
-def risk_evidence(offset_timeline: DataFrame, leader_and_isr: DataFrame, assignments: DataFrame) -> DataFrame:
+def risk_evidence(
+    offset_timeline: DataFrame, leader_and_isr: DataFrame, assignments: DataFrame, topics: Topics = ALL_TOPICS
+) -> DataFrame:
     """What :data:`RISK_FOLD` judges from: the silver timelines ``replica_offset_timeline``,
     ``leader_and_isr_timeline`` and ``assignment_timeline`` of every partition of which offsets are bounded."""
+    offset_timeline, leader_and_isr, assignments = map(topics.of, (offset_timeline, leader_and_isr, assignments))
     known = offset_timeline.select(*PARTITION_KEY).distinct()
     decided = union([_given(leader_and_isr, DecidedState), _given(assignments, AssignedReplicas, "start", "end")])
     return union([_given(offset_timeline, OffsetBounds), decided.join(known, list(PARTITION_KEY), "left_semi")])

@@ -16,11 +16,11 @@ from ingest.lake.tables.gold import DATA_LOSS_BOUNDS, TRUNCATIONS
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import LOG_SEGMENT_TIMELINE, REPLICA_OFFSET_TIMELINE
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import TABLE, Row, numbered, rows_of_kind, table_row, values_of, verdict_rows
 from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
+from reconstruct.kept.folds import Fold
 from reconstruct.offsets.bound_steps import EVER_AFTER
 from reconstruct.offsets.evidence import (
     LOG_END_OFFSET,

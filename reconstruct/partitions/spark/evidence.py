@@ -13,7 +13,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.engine.folds import select_evidence, union
 from reconstruct.engine.rows import columns_of
 from reconstruct.events.spark.fields import boolean_field, int_field, ints_field, speaker, text_field
-from reconstruct.events.spark.placing import with_incarnation
+from reconstruct.events.spark.placing import placed_events, with_incarnation
+from reconstruct.kept.topics import ALL_TOPICS, Topics
 from reconstruct.model.znode_paths import (
     DELETE_TOPIC_PATTERN,
     PARTITION_STATE_PATTERN,
@@ -94,20 +95,18 @@ def partition_evidence(
     znodes: DataFrame,
     metadata: DataFrame,
     incarnations: DataFrame,
+    topics: Topics = ALL_TOPICS,
 ) -> DataFrame:
     """Evidence, one row per (partition incarnation, fact): what it says are fields of ``Evidence``. Given are the typed
     events, writes to znodes and changes of the metadata log of the lake, or some of them."""
-    logged = [
-        _from_events(state_changes.where(F.col("event_type").isin(*STATE_CHANGE_KINDS)), SourceKind.STATE_CHANGE_LOG),
-        _from_events(replication_events.where(F.col("event_type").isin(*REPLICATION_KINDS)), SourceKind.SERVER_LOG),
-        _from_events(controller_events.where(F.col("event_type").isin(*CONTROLLER_KINDS)), SourceKind.CONTROLLER_LOG),
-    ]
-    written = _partitions_in_znodes(znodes).where("partition_id IS NOT NULL")
+    used = _of_kinds(state_changes, replication_events, controller_events)
+    logged = [_from_events(topics.of(events), source_kind) for source_kind, events in used.items()]
+    written = topics.of(_partitions_in_znodes(znodes)).where("partition_id IS NOT NULL")
     of_incarnations = with_incarnation(written, incarnations, F.col(_PLACED_AT)).drop(_PLACED_AT)
-    partitions = union([*logged, _from_metadata(metadata), of_incarnations])
+    partitions = union([*logged, _from_metadata(topics.of(metadata)), of_incarnations])
     # what concerns a whole topic concerns each of its partitions
     topic = list(PARTITION_KEY[:3])
-    of_topics = union([_topics_in_znodes(znodes), _of_topics(controller_events)])
+    of_topics = topics.of(union([_topics_in_znodes(znodes), _of_topics(controller_events)]))
     of_topic = with_incarnation(of_topics, incarnations, F.col(_PLACED_AT)).drop(_PLACED_AT)
     every = partitions.unionByName(of_topic.join(partitions.select(*PARTITION_KEY).distinct(), topic, "inner"))
     ends = incarnations.select(
@@ -116,6 +115,35 @@ def partition_evidence(
         (F.count("*").over(Window.partitionBy("cluster_id", "topic")) == 1).alias(IS_ONLY_INCARNATION),
     )
     return every.join(F.broadcast(ends), topic, "left")
+
+
+def evidence_sources(
+    state_changes: DataFrame,
+    replication_events: DataFrame,
+    controller_events: DataFrame,
+    znodes: DataFrame,
+    metadata: DataFrame,
+    incarnations: DataFrame,
+) -> list[DataFrame]:
+    """Rows by topic from which the evidence follows: of a record what places it, since what it says stays; of znodes
+    and metadata, which are few, evidence itself."""
+    logged = [
+        placed_events(events) for events in _of_kinds(state_changes, replication_events, controller_events).values()
+    ]
+    written = (_partitions_in_znodes(znodes), _topics_in_znodes(znodes), _of_topics(controller_events))
+    return [*logged, *written, _from_metadata(metadata), incarnations]
+
+
+def _of_kinds(
+    state_changes: DataFrame, replication_events: DataFrame, controller_events: DataFrame
+) -> dict[str, DataFrame]:
+    """Of typed events those that the fold uses, by the kind of their log."""
+    used = {
+        SourceKind.STATE_CHANGE_LOG: (state_changes, STATE_CHANGE_KINDS),
+        SourceKind.SERVER_LOG: (replication_events, REPLICATION_KINDS),
+        SourceKind.CONTROLLER_LOG: (controller_events, CONTROLLER_KINDS),
+    }
+    return {log: events.where(F.col("event_type").isin(*kinds_of_log)) for log, (events, kinds_of_log) in used.items()}
 
 
 def _from_events(events: DataFrame, source_kind: str) -> DataFrame:

@@ -21,8 +21,8 @@ from ingest.lake.tables.silver import (
     REPLICA_STATE_TIMELINE,
 )
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.kept_folds import Fold
 from reconstruct.engine.rows import Row, numbered, table_row, table_rows, value_of, verdict_rows
+from reconstruct.kept.folds import Fold
 from reconstruct.partitions.case import Case
 from reconstruct.partitions.elections.controller_view import BrokerStatus
 from reconstruct.partitions.elections.judging import JudgedElection

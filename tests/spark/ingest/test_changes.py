@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from ingest.lake.changes import changed_clusters
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables.quality import CHECK_RESULTS, RUN_METRICS
-from reconstruct.engine.last_run import versions
+from reconstruct.kept.last_run import versions
 
 #: A name is whatever a user gives.
 ODD = "it's \\ here"

@@ -24,7 +24,7 @@ from ingest.lake.tables.quality import RUN_METRICS
 from ingest.run.pipeline import IngestOptions, IngestReport, ingest_paths
 from jobs import cli
 from kafka_state_replay import open_lake
-from reconstruct.engine.last_run import WRITTEN, published
+from reconstruct.kept.last_run import WRITTEN, published
 from reconstruct.pipeline import reconstruct
 from tests import ROOT
 from tests.figures import Figure

@@ -22,7 +22,7 @@ from ingest.lake.tables.kept import KEPT_TABLES
 from ingest.lake.tables.quality import RUN_METRICS
 from ingest.lake.tables.spec import col
 from jobs import cli
-from reconstruct.engine.last_run import bronze_versions, note
+from reconstruct.kept.last_run import bronze_versions, note
 from tests.support.lakes.rows import append
 
 

@@ -30,6 +30,7 @@ from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
 from reconstruct.engine.staging import staging
 from reconstruct.findings.verdicts import BROKEN, KEPT, Finding
+from reconstruct.kept.record_rows import RecordRows
 from reconstruct.offsets.spark.context import offset_contexts
 from reconstruct.offsets.spark.observations import offset_observations
 from reconstruct.steps import shared_inputs
@@ -55,7 +56,7 @@ def made(spark: Any, offset_lake: OffsetLake) -> dict[str, Any]:
     lake = OfClusters(offset_lake.lake, [offset_lake.ids[name] for name in CLUSTERS])
     views = {history.cluster_id: history.view for history in cluster_histories(lake)}
     with staging(lake, "test") as stage:
-        inputs = shared_inputs(lake, stage)
+        inputs = shared_inputs(lake, stage, RecordRows(lake, stage))
         files = lake.read(INGESTED_FILES)
         sightings = offset_observations(
             lake.read(OFFSET_CHECKPOINTS),

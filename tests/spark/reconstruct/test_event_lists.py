@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
-from reconstruct.cluster.spark.incarnations import topic_incarnations
-from reconstruct.events.spark.line_order import jumps_of_files
+from ingest.lake.tables.bronze import LOG_RECORDS
 from reconstruct.events.spark.step import controller_events
+from tests.support.incarnations import logged_incarnations
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
@@ -51,12 +49,7 @@ def rows(spark: Any) -> list[Any]:
         [record(1, "leader_cache_listed", cache), record(2, "partition_addition_skipped", skipped)],
         LOG_RECORDS.struct,
     ).withColumn("corrected_time", F.col("event_time"))
-    incarnations = topic_incarnations(
-        records,
-        *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)),
-        jumps_of_files(records),
-    )
-    return controller_events(records, incarnations).orderBy("event_id").collect()
+    return controller_events(records, logged_incarnations(records)).orderBy("event_id").collect()
 
 
 def test_each_row_has_the_values_of_its_partition_and_no_list(rows: list[Any]) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.gold import DIVERGENCES, FINDING_HISTORY
-from reconstruct.engine.finding_history import finding_history
 from reconstruct.engine.folds import local_rows
-from reconstruct.engine.last_run import LastRun
 from reconstruct.engine.staging import staging
+from reconstruct.kept.finding_history import finding_history
+from reconstruct.kept.last_run import LastRun
 from tests.support.lakes.rows import at
 
 FINDING = {

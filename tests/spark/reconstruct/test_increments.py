@@ -13,14 +13,14 @@ from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
 from ingest.run.pipeline import IngestOptions, ingest_paths
-from reconstruct.engine.last_run import published, versions
+from reconstruct.kept.last_run import published, versions
 from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.figures import Figure
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import table_row_texts
 from tests.support.captures.packed import TRUTH, unpack
 from tests.support.lakes.shared import REORDERED, SharedLake
-from tests.support.lakes.slices import Cut, cut_off_after, hashes, slices
+from tests.support.lakes.slices import Cut, as_of_a_large_lake, cut_off_after, hashes, slices
 from tests.support.lakes.two_runs import COMMITS, SLICED, TwoRuns
 
 #: (capture, seed): the slices, their order and where a run is cut off follow from them. One of each era: a case takes
@@ -93,7 +93,7 @@ if IS_HARD:
         source = unpack(capture, tmp_path / "whole", without=() if seed % 2 else TRUTH)
         cut_in = random.Random(seed).randrange(SLICES)
         if seed % 2:
-            monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
+            as_of_a_large_lake(monkeypatch)
         told = []
         for number, folder in enumerate(slices(source, tmp_path / "fed", SLICES, seed)):
             ingest_paths(lake, [str(folder)], IngestOptions(), silent)

@@ -11,14 +11,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
-from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.lake.tables.gold import DIVERGENCES, PROPAGATION_DELAYS
 from ingest.shapes import match
-from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.view import ClusterView, CountedRequests, LogSpan, Registration, Tenure
 from reconstruct.engine.folds import rows_of
 from reconstruct.engine.rows import VERDICTS
-from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, replication_events, state_change_events
 from reconstruct.model.versions import VersionRange, v
 from reconstruct.requests.spark.connections import failed_connections
@@ -27,6 +24,7 @@ from reconstruct.requests.spark.step import counted_requests, judged_requests, l
 from reconstruct.time.instants import to_micros
 from reconstruct.time.intervals import Interval
 from tests.support.files.request_story import Said, at_info, batch_0_8, batch_1_1, batch_3_9, bent, later, without
+from tests.support.incarnations import logged_incarnations
 
 BEGIN: Final = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 BEGIN_US: Final = to_micros(BEGIN)
@@ -196,11 +194,7 @@ class Judged:
 @pytest.fixture(scope="module")
 def judged(spark: Any) -> Judged:
     logged, files = records(spark)
-    incarnations = topic_incarnations(
-        logged,
-        *(spark.createDataFrame([], s.struct) for s in (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)),
-        jumps_of_files(logged),
-    )
+    incarnations = logged_incarnations(logged)
     views = {name: view(name) for name in STORIES}
     failed = failed_connections(controller_events(logged, incarnations), replication_events(logged, incarnations))
     changes = state_change_events(logged, incarnations)

@@ -9,25 +9,24 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
+from ingest.lake.tables.bronze import LOG_RECORDS, ZNODE_SNAPSHOTS, ZNODE_TRANSACTIONS
 from ingest.lake.tables.events import METADATA_CHANGES, ZNODE_CHANGES
 from ingest.shapes.broker_settings import BrokerSetting
 from reconstruct.clocks.spark.step import as_printed
 from reconstruct.cluster.evidence import BrokerFact, ClusterFacts
 from reconstruct.cluster.settings import OwnSettings
-from reconstruct.cluster.spark.incarnations import topic_incarnations
 from reconstruct.cluster.spark.life_signs import add_life_signs
 from reconstruct.cluster.view import ClusterView
-from reconstruct.engine.kept_folds import rows_of_all_keys
 from reconstruct.engine.rows import evidence_row, value_of
-from reconstruct.events.spark.line_order import jumps_of_files
 from reconstruct.events.spark.step import controller_events, state_change_events
 from reconstruct.events.spark.znode_transactions import logged_changes
 from reconstruct.events.spark.znodes import znode_changes
+from reconstruct.kept.folds import rows_of_all_keys
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.spark.evidence import partition_evidence
 from reconstruct.partitions.spark.step import PARTITION_FOLD, history_rows
 from reconstruct.time.instants import to_micros
+from tests.support.incarnations import logged_incarnations
 from tests.support.lakes.rows import row_of
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
@@ -160,9 +159,8 @@ def records(spark: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def incarnations(spark: Any, records: Any) -> Any:
-    given = (ZNODE_CHANGES, METADATA_CHANGES, INGESTED_FILES)
-    return topic_incarnations(records, *(spark.createDataFrame([], s.struct) for s in given), jumps_of_files(records))
+def incarnations(records: Any) -> Any:
+    return logged_incarnations(records)
 
 
 def test_events_are_typed_and_every_record_keeps_one(records: Any, incarnations: Any) -> None:

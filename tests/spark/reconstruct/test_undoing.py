@@ -16,8 +16,8 @@ from ingest.lake.tables.bronze import BRONZE_TABLES
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.undoing import job as undo_job
 from reconstruct.engine import undoing
-from reconstruct.engine.last_run import WRITTEN, published
-from reconstruct.engine.undoing import Undone, undo
+from reconstruct.kept.last_run import WRITTEN, published
+from reconstruct.kept.undoing import Undone, undo
 from reconstruct.pipeline import reconstruct
 from tests.support.budget import IS_HARD
 from tests.support.lakes.two_runs import SLICED, TwoRuns

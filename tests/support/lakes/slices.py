@@ -13,6 +13,7 @@ import pytest
 from ingest.lake import delta
 from ingest.lake.delta import Lake
 from ingest.lake.tables import TABLES
+from reconstruct.engine import staging
 from tests.table_hashes import rows_of_tables, table_hashes
 
 #: Such files are written on: a part of one is what it was some time before.
@@ -51,6 +52,12 @@ def _copy(source: Path, target: Path, size: int | None) -> None:
     if (is_there and target.stat().st_size < len(content)) or (not is_there and (content or size is None)):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+
+
+def as_of_a_large_lake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept from run to run, and how rows are replaced, is as in a lake of gigabytes."""
+    monkeypatch.setattr(staging, "IN_MEMORY_BYTES", -1)
+    monkeypatch.setattr(Lake, "REWRITTEN_BYTES", 0)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.support.captures.lake import lay_out
 from tests.support.captures.packed import unpack
 from tests.support.lakes.shared import REORDERED
-from tests.support.lakes.slices import Cut, cut_off_after, slices
+from tests.support.lakes.slices import Cut, as_of_a_large_lake, cut_off_after, slices
 
 #: The capture that comes in slices to every run of the tests, the truth too.
 SLICED: Final = "quiet-3.9.1"
@@ -58,12 +58,12 @@ def two_runs(spark: Any, empty_lake_dir: Path, tmp_path_factory: pytest.TempPath
     fed = slices(unpack(SLICED, folder / "whole"), folder / "fed", 2, seed=1)
     ingest_paths(lake, [str(next(fed))], IngestOptions(cluster_id=SLICED), silent)
     with pytest.MonkeyPatch.context() as patched:
+        as_of_a_large_lake(patched)
         with cut_off_after(patched, random.Random(1).randrange(COMMITS)), pytest.raises(Cut):
             reconstruct(lake, progress=silent)
         ingest_paths(lake, paths, IngestOptions(), silent)
         first = reconstruct(lake, progress=silent)
         behind_one = shutil.copytree(lake.root, folder / "behind-one")
-        patched.setattr(Lake, "REWRITTEN_BYTES", 0)
         sliced = next(fed)
         ingest_paths(lake, [str(sliced)], IngestOptions(cluster_id=SLICED), silent)
         second = reconstruct(lake, progress=silent)

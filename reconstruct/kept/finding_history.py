@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables.bronze import INGESTED_FILES
 from ingest.lake.tables.gold import FINDING_HISTORY
-from reconstruct.engine.last_run import LastRun
 from reconstruct.engine.staging import Staging
+from reconstruct.kept.last_run import LastRun
 
 _KEY: Final = ("cluster_id", "divergence_id")
 #: What a finding is about: of the same subject the same rule may find something else.

@@ -17,7 +17,7 @@ from ingest.lake.going_back import bring_back, files_missing
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.lake.tables.kept import RUNS
-from reconstruct.engine.last_run import WRITTEN, as_map, hold_the_same, versions
+from reconstruct.kept.last_run import WRITTEN, as_map, hold_the_same, versions
 
 #: So many of the files that came since are named.
 NAMED: Final = 5

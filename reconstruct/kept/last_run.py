@@ -14,13 +14,19 @@ from ingest.lake.delta import UPKEEP, Lake, PinnedLake, operations_since, side_b
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import BRONZE_TABLES, INGESTED_FILES
 from ingest.lake.tables.gold import GOLD_TABLES
-from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, RUNS
+from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from ingest.lake.tables.quality import EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES
 from ingest.lake.tables.silver import SILVER_TABLES
-from reconstruct.engine.program import program
+from reconstruct.kept.program import program
 
 #: What a run writes, and nothing else does.
-WRITTEN: Final = (*SILVER_TABLES, *GOLD_TABLES, EVIDENCE_COVERAGE, UNRECOGNISED_TEMPLATES, FOLDED_KEYS, JUDGED_ROWS)
+WRITTEN: Final = (
+    *SILVER_TABLES,
+    *GOLD_TABLES,
+    EVIDENCE_COVERAGE,
+    UNRECOGNISED_TEMPLATES,
+    *(spec for spec in KEPT_TABLES if spec is not RUNS),
+)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 A step declares a :class:`Fold` and hands it evidence; :class:`KeptFolds` decides what of it is to be done. Of every key
 is kept a hash over its evidence in any order, what its fold asked of the facts it was given
-(:mod:`reconstruct.engine.asking`), and a hash of the answers. Where all three are the same again, the rows that the
+(:mod:`reconstruct.kept.asking`), and a hash of the answers. Where all three are the same again, the rows that the
 tables hold of the key are those that the fold would give.
+
+Of a lake that is not small, evidence is made only of the topics of which anything may be another
+(:mod:`reconstruct.kept.topics`).
 """
 
 from __future__ import annotations
@@ -12,25 +15,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ingest.lake.delta import Lake, only, side_by_side, without
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.gold import DIVERGENCES
-from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY
-from reconstruct.engine.asking import Answers, Asked, Facts
+from ingest.lake.tables.kept import FOLDED_KEYS, JUDGED_ROWS, OF_KEY, TOPIC_HASHES
 from reconstruct.engine.folds import fold, map_rows, rows_of, table_columns, union
 from reconstruct.engine.rows import TABLE, VERDICTS, Row
 from reconstruct.engine.staging import Staging
+from reconstruct.kept.asking import Answers, Asked, Facts
+from reconstruct.kept.hashes import counted_and_hashed, hash_of, with_hashes
+from reconstruct.kept.topics import ALL_TOPICS, TOPIC_KEY, Topics, changed_topics, topic_hashes
 
 F_ = TypeVar("F_", bound=Facts)
-#: Columns beside the evidence: two hashes of the row.
-_HASHES: Final = ("evidence_hash_1", "evidence_hash_2")
-#: Of the first, so many bits are left out of a sum of many, that it may not overflow: 2^25 rows of one key.
-_LEFT_OUT: Final = 26
 
 
 @dataclass(frozen=True)
@@ -121,19 +122,34 @@ class Folded:
         return without(before, self.redone).select(*now.columns).unionByName(now)
 
 
+@dataclass(frozen=True)
+class Sources:
+    """What a fold's evidence is made of: ``evidence`` makes it, of all topics or some; ``rows`` are those that it
+    follows from, by topic (:func:`reconstruct.kept.topics.topic_hashes`); ``folds`` those of which it reads the
+    tables."""
+
+    evidence: Callable[[Topics], DataFrame]
+    rows: Callable[[], Sequence[DataFrame]] | None = None
+    folds: Sequence[Folded] = ()
+
+
 class KeptFolds:
     """The folds of one run. ``is_kept`` says that the lake holds what the last run left of them, and nothing else has
     written its tables; False also where it knew none of the clusters."""
 
     def __init__(self, lake: Lake, stage: Staging, is_kept: bool) -> None:
         self._lake, self._stage, self._is_kept = lake, stage, is_kept
+        # of a small one to make all evidence costs less than to know of which topics it is another
+        self._is_by_topic = not stage.is_in_memory
         self._folded: list[Folded] = []
+        self._hashed_topics: list[DataFrame] = []
 
-    def run(self, step: Fold[F_], evidence: DataFrame, facts: Mapping[str, F_]) -> Folded:
+    def run(self, step: Fold[F_], sources: Sources, facts: Mapping[str, F_]) -> Folded:
         """The rows of a fold; ``facts`` by cluster. Each is staged: it is made once."""
         known = dict(facts)
-        hashed = _with_hashes(evidence, step.key)
-        redone = self._redone(step, hashed, known) if self._is_kept else None
+        topics = self._topics(step, sources, known)
+        hashed = with_hashes(sources.evidence(topics), step.key)
+        redone = self._redone(step, hashed, topics, known) if self._is_kept else None
         count = 0 if redone is None else redone.count()
         wanted = hashed if redone is None else only(hashed, redone)
         made = _fold(step, wanted, known)
@@ -143,10 +159,32 @@ class KeptFolds:
         self._folded.append(folded)
         return folded
 
-    def _redone(self, step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
+    def _topics(self, step: Fold[F_], sources: Sources, facts: Mapping[str, F_]) -> Topics:
+        """Those of which a key may be another than before: by its sources, by a fold before it, or by an answer."""
+        if not self._is_by_topic:
+            return ALL_TOPICS
+        changed = []
+        if sources.rows is not None:
+            of_step = F.lit(step.name).alias("step")
+            hashed = topic_hashes(sources.rows()).select(of_step, "*")
+            self._hashed_topics.append(self._stage.keep(hashed, f"{step.name}_topics"))
+            changed.append(changed_topics(self._hashed_topics[-1], self._kept(TOPIC_HASHES, step)))
+        redone = [each.redone for each in sources.folds if each.redone is not None]
+        if not self._is_kept or len(redone) < len(sources.folds):
+            return ALL_TOPICS
+        changed += [keys.select(*TOPIC_KEY) for keys in redone]
+        unknown, kept = step.unknown, self._kept(FOLDED_KEYS, step).select(*TOPIC_KEY, "asked", "answers")
+        names = dict.fromkeys(TOPIC_KEY, "string")
+        changed.append(map_rows(kept, names, lambda rows: _answered_anew(rows, TOPIC_KEY, facts, unknown)))
+        return Topics(self._stage.keep(union(changed).distinct(), f"{step.name}_changed_topics"))
+
+    def _kept(self, spec: TableSpec, step: Fold[F_]) -> DataFrame:
+        return self._lake.read(spec).where(F.col("step") == step.name)
+
+    def _redone(self, step: Fold[F_], hashed: DataFrame, topics: Topics, facts: Mapping[str, F_]) -> DataFrame:
         """The keys that are new, gone, or of which anything is another than before."""
-        now = hashed.groupBy(*step.key).agg(*_summed())
-        kept = self._lake.read(FOLDED_KEYS).where(F.col("step") == step.name)
+        now = hashed.groupBy(*step.key).agg(*counted_and_hashed("count_now", "hash_now"))
+        kept = topics.of(self._kept(FOLDED_KEYS, step))
         names = {name: f"before_{name}" for name in step.key}
         before = kept.select(*(F.col(n).alias(b) for n, b in names.items()), *(c.name for c in OF_KEY))
         is_same = reduce(and_, (F.col(name).eqNullSafe(F.col(kept_as)) for name, kept_as in names.items()))
@@ -162,6 +200,11 @@ class KeptFolds:
         judging = [folded for folded in done if folded.fold.judges]
         kept = [(FOLDED_KEYS, [(f, f.keys_now) for f in done]), (JUDGED_ROWS, [(f, f.judged_now) for f in judging])]
         side_by_side(lambda each: self._write(*each), [(spec, parts) for spec, parts in kept if parts])
+        if self._hashed_topics:
+            self._lake.overwrite(union(self._hashed_topics), TOPIC_HASHES)
+        elif self._lake.rows_count(TOPIC_HASHES):
+            # they are of an earlier run than the keys
+            self._lake.overwrite(self._lake.read(TOPIC_HASHES).where("false"), TOPIC_HASHES)
 
     def _write(self, spec: TableSpec, parts: Sequence[tuple[Folded, DataFrame]]) -> None:
         rows = union([part for _, part in parts])
@@ -179,7 +222,7 @@ class KeptFolds:
 
 def rows_of_all_keys(step: Fold[F_], evidence: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
     """The rows of a fold of which nothing is kept."""
-    return _fold(step, _with_hashes(evidence, step.key), dict(facts))
+    return _fold(step, with_hashes(evidence, step.key), dict(facts))
 
 
 def _fold(step: Fold[F_], hashed: DataFrame, facts: Mapping[str, F_]) -> DataFrame:
@@ -204,7 +247,7 @@ def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[list[dict[str,
         yield {
             TABLE: FOLDED_KEYS.full_name,
             "evidence_count": len(rows),
-            "evidence_hash": _hash_of(rows),
+            "evidence_hash": hash_of(rows),
             "asked": questions,
             "answers": answers.setdefault(cluster_id, Answers(given)).fingerprint(questions),
         }
@@ -215,45 +258,37 @@ def _noting(step: Fold[F_], facts: Mapping[str, F_]) -> Callable[[list[dict[str,
 def _changed(
     rows: Iterable[Row], key: Sequence[str], facts: Mapping[str, F_], unknown: Callable[[str], F_]
 ) -> Iterator[Row]:
-    answers: dict[str, Answers] = {}
+    """The keys of which the evidence or an answer is another."""
+    answers = _AnswersNow(facts, unknown)
     for row in rows:
-        cluster_id = row["cluster_id"]
-        known = answers.get(cluster_id)
-        if known is None:
-            known = answers[cluster_id] = Answers(facts.get(cluster_id) or unknown(cluster_id))
-        is_same = (
-            row["count_now"] == row["evidence_count"]
-            and row["hash_now"] == row["evidence_hash"]
-            and known.fingerprint(row["asked"]) == row["answers"]
-        )
-        if not is_same:
+        is_evidence = row["count_now"] == row["evidence_count"] and row["hash_now"] == row["evidence_hash"]
+        if not (is_evidence and answers.are_the_same(row)):
             yield {name: row[name] for name in key}
 
 
-def _with_hashes(evidence: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Evidence with two hashes of each row, over all its columns but the key. Which of them are NULL is hashed too,
-    since Spark's hashes do not know where a NULL is."""
-    names = [name for name in evidence.columns if name not in key]
-    hashed = (_bits([F.col(name).isNull() for name in names]), *map(F.col, names))
-    return evidence.select("*", F.xxhash64(*hashed).alias(_HASHES[0]), F.hash(*hashed).cast("bigint").alias(_HASHES[1]))
+def _answered_anew(
+    rows: Iterable[Row], key: Sequence[str], facts: Mapping[str, F_], unknown: Callable[[str], F_]
+) -> Iterator[Row]:
+    """The keys of which an answer is another."""
+    answers = _AnswersNow(facts, unknown)
+    return ({name: row[name] for name in key} for row in rows if not answers.are_the_same(row))
 
 
-def _bits(conditions: Sequence[Column]) -> Column:
-    ones = (F.when(condition, F.lit(1 << i)).otherwise(F.lit(0)) for i, condition in enumerate(conditions))
-    bits = (one.cast("bigint") for one in ones)
-    return reduce(lambda one, other: one.bitwiseOR(other), bits)
+class _AnswersNow:
+    """What the clusters' facts answer now to what was asked."""
 
+    def __init__(self, facts: Mapping[str, F_], unknown: Callable[[str], F_]) -> None:
+        self._facts, self._unknown = facts, unknown
+        self._of_clusters: dict[str, Answers] = {}
 
-def _summed() -> list[Column]:
-    """Of all rows of a key, as :func:`_hash_of` counts them."""
-    first, second = map(F.col, _HASHES)
-    hashes = (F.bit_xor(first), F.sum(F.shiftright(first, _LEFT_OUT)), F.sum(second))
-    return [F.count("*").alias("count_now"), F.array(*hashes).alias("hash_now")]
-
-
-def _hash_of(rows: Sequence[Row]) -> list[int]:
-    first, second = ([row[name] for row in rows] for name in _HASHES)
-    return [reduce(lambda one, other: one ^ other, first), sum(one >> _LEFT_OUT for one in first), sum(second)]
+    def are_the_same(self, row: Row) -> bool:
+        """Whether they are those that were kept, ``row`` of :data:`FOLDED_KEYS`."""
+        cluster_id = row["cluster_id"]
+        known = self._of_clusters.get(cluster_id)
+        if known is None:
+            known = Answers(self._facts.get(cluster_id) or self._unknown(cluster_id))
+            self._of_clusters[cluster_id] = known
+        return bool(known.fingerprint(row["asked"]) == row["answers"])
 
 
 def _types(step: Fold[Any], evidence: DataFrame) -> dict[str, str]:

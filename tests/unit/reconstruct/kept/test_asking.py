@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reconstruct.cluster import view as cluster_view
 from reconstruct.cluster.view import ClusterView, LiveView, LogSpan, Tenure
-from reconstruct.engine.asking import ALWAYS, Answers, Asked, plain
+from reconstruct.kept.asking import ALWAYS, Answers, Asked, plain
 from reconstruct.offsets.clocks import OffsetClocks
 from reconstruct.offsets.spark import context as offset_context
 from reconstruct.offsets.spark.context import OffsetContext

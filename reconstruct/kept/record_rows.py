@@ -1,0 +1,130 @@
+"""Rows that are made of log records file by file: those of files that are what they were at the last run stay.
+
+Which files are new, gone or others the rows of ``bronze.ingested_files`` say. What else the rows depend on (clocks,
+incarnations) whoever makes them has to know; where that is another, all are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables import TableSpec
+from ingest.lake.tables.bronze import INGESTED_FILES
+from ingest.lake.tables.kept import CLOCKS, RECORD_ROWS_TABLES
+from reconstruct.engine.staging import Staging
+
+#: So many files are named to whoever reads their records, that it may pass over all others.
+_MOST_NAMED: Final = 200
+_FILE: Final = ("cluster_id", "file_id")
+
+
+@dataclass(frozen=True)
+class ChangedFiles:
+    """The files of which records are new, gone or others: each once in ``keys``. ``names`` are their ids, None where
+    they are many; ``is_any_known``: some of them had rows before."""
+
+    keys: DataFrame
+    names: tuple[str, ...] | None
+    is_any_known: bool
+
+    def of(self, records: DataFrame) -> DataFrame:
+        """The records of these files."""
+        named = records if self.names is None else records.where(F.col("file_id").isin(*self.names))
+        return named.join(F.broadcast(self.keys), list(_FILE), "left_semi")
+
+
+class RecordRows:
+    """The tables of a run whose rows are made of records; ``evidence`` has the versions of bronze at the last run, None
+    where nothing is kept of it."""
+
+    def __init__(self, lake: Lake, stage: Staging, evidence: Mapping[str, int] | None = None) -> None:
+        self._lake, self._stage = lake, stage
+        # of a small one to make all rows costs less than to keep them
+        self.is_kept = not stage.is_in_memory
+        is_known = self.is_kept and evidence is not None and self._lake.rows_count(CLOCKS) > 0
+        self._changed = self._changed_since(evidence[INGESTED_FILES.full_name]) if is_known and evidence else None
+
+    def _changed_since(self, version: int) -> ChangedFiles | None:
+        """None where Delta has no such version any more."""
+        of_file = F.struct("status", "broker_id", "size_bytes", "ingested_bytes", "ingested_at")
+        try:
+            then = self._lake.read_at(INGESTED_FILES, version).select(*_FILE, of_file.alias("then"))
+            now = self._lake.read(INGESTED_FILES).select(*_FILE, of_file.alias("now"))
+            changed = now.join(then, list(_FILE), "full_outer").where("NOT now <=> then")
+            keys = self._stage.keep(changed.select(*_FILE, F.expr("then IS NOT NULL AS is_known")), "changed_files")
+        except (Py4JJavaError, PySparkException):
+            return None
+        named = [row["file_id"] for row in keys.select("file_id").limit(_MOST_NAMED + 1).collect()]
+        is_any_known = not keys.where("is_known").isEmpty()
+        return ChangedFiles(keys.select(*_FILE), tuple(named) if len(named) <= _MOST_NAMED else None, is_any_known)
+
+    @property
+    def is_any_kept(self) -> bool:
+        """Whether it is known which files changed, and what the last run made of the others is kept."""
+        return self._changed is not None
+
+    def keep(
+        self,
+        spec: TableSpec,
+        make: Callable[[DataFrame], DataFrame],
+        records: DataFrame,
+        *,
+        are_others_the_same: bool = True,
+        is_read_once: bool = False,
+    ) -> DataFrame:
+        """What ``make`` gives of the records, file by file, in the columns of ``spec``: kept for the next run; of a
+        small lake for this one alone, if at all. ``are_others_the_same``: of files that did not change it gives what
+        it gave."""
+        if self.is_kept:
+            self.write(spec, make, records, are_others_the_same=are_others_the_same)
+            return self._lake.read(spec)
+        return make(records) if is_read_once else self._stage.keep(make(records), spec.name)
+
+    def write(
+        self,
+        spec: TableSpec,
+        make: Callable[[DataFrame], DataFrame],
+        records: DataFrame,
+        *,
+        are_others_the_same: bool = True,
+    ) -> None:
+        """Bring a table in line with what :meth:`keep` says."""
+        changed = self._changed
+        if changed is None or not are_others_the_same:
+            self._lake.overwrite(make(records), spec)
+            return
+        rows = make(changed.of(records))
+        if changed.is_any_known:
+            self._lake.replace_keys(rows, changed.keys, spec)
+        else:
+            self._lake.append(rows, spec)
+
+    def is_the_same(
+        self, spec: TableSpec, rows: DataFrame, what_counts: Callable[[DataFrame], DataFrame] = lambda rows: rows
+    ) -> bool:
+        """Whether few rows, on which those of records depend, are as at the last run, or what counts of them is; they
+        are kept for the next."""
+        if not self.is_kept:
+            return False
+        now = rows.select(*spec.column_names)
+        is_same = self.is_any_kept and _hold_the_same(what_counts(self._lake.read(spec)), what_counts(now))
+        self._lake.overwrite(now, spec)
+        return is_same
+
+    def forget(self) -> None:
+        """Keep nothing of a small lake: what an earlier run kept is of other files."""
+        for spec in RECORD_ROWS_TABLES:
+            if not self.is_kept and self._lake.rows_count(spec):
+                self._lake.overwrite(self._lake.read(spec).where("false"), spec)
+
+
+def _hold_the_same(one: DataFrame, other: DataFrame) -> bool:
+    return one.exceptAll(other).unionByName(other.exceptAll(one)).isEmpty()

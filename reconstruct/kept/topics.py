@@ -1,0 +1,53 @@
+"""Of which topics evidence may be another than at the last run, so that it is made of these alone.
+
+To make a partition's evidence costs most of what an increment does, and nearly all of it is what it was. What it is
+made from is looked at instead: of each row of a source the few columns from which the others follow, hashed by topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from reconstruct.kept.hashes import counted_and_hashed, with_hashes
+
+#: What each source has beside what is hashed of it.
+TOPIC_KEY: Final = ("cluster_id", "topic")
+
+
+@dataclass(frozen=True)
+class Topics:
+    """All topics, or those of ``keys`` (:data:`TOPIC_KEY`, each once)."""
+
+    keys: DataFrame | None = None
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """The rows of these topics; ``rows`` have :data:`TOPIC_KEY`."""
+        return rows if self.keys is None else rows.join(F.broadcast(self.keys), list(TOPIC_KEY), "left_semi")
+
+
+ALL_TOPICS: Final = Topics()
+
+
+def topic_hashes(sources: Sequence[DataFrame]) -> DataFrame:
+    """Grain: one row per topic that a source names: ``rows_count`` and ``rows_hash`` of all its rows in all of them."""
+    hashed = None
+    for number, rows in enumerate(sources):
+        named = rows.where("topic IS NOT NULL").withColumn("source_number", F.lit(number))
+        narrow = with_hashes(named, TOPIC_KEY).select(*TOPIC_KEY, "evidence_hash_1", "evidence_hash_2")
+        hashed = narrow if hashed is None else hashed.unionByName(narrow)
+    assert hashed is not None
+    return hashed.groupBy(*TOPIC_KEY).agg(*counted_and_hashed("rows_count", "rows_hash"))
+
+
+def changed_topics(now: DataFrame, before: DataFrame) -> DataFrame:
+    """The topics that are new, gone, or of which the hash is another: :data:`TOPIC_KEY`."""
+    then = before.select(*TOPIC_KEY, F.struct("rows_count", "rows_hash").alias("then"))
+    both = now.select(*TOPIC_KEY, F.struct("rows_count", "rows_hash").alias("now")).join(
+        then, list(TOPIC_KEY), "full_outer"
+    )
+    return both.where("NOT now <=> then").select(*TOPIC_KEY)

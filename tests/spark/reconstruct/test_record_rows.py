@@ -1,0 +1,114 @@
+"""Rows made of records stay where nothing of their file, and nothing else that they depend on, is another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ingest.lake.delta import Lake
+from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS
+from ingest.lake.tables.kept import CLOCKS, FILE_JUMPS, KEPT_TABLES
+from reconstruct.clocks.spark.step import correcting
+from reconstruct.engine import staging as staging_
+from reconstruct.engine.staging import staging
+from reconstruct.kept import record_rows
+from reconstruct.kept.last_run import versions
+from reconstruct.kept.record_rows import RecordRows
+from tests.support.lakes.rows import append, at
+
+LOG: Final = {"cluster_id": "c", "source_kind": "state_change_log"}
+
+
+@pytest.fixture(autouse=True)
+def _as_of_a_large_lake(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.ensure(KEPT_TABLES)
+    monkeypatch.setattr(staging_, "IN_MEMORY_BYTES", -1)
+
+
+def write(lake: Lake, file_id: str, records: int, ingested: float) -> None:
+    """A file, as it was ingested then."""
+    given = LOG | {"file_id": file_id}
+    append(lake, INGESTED_FILES, [given | {"status": "ingested", "ingested_at": at(ingested)}])
+    append(lake, LOG_RECORDS, [given | {"record_id": f"{file_id}{n}", "byte_offset": n} for n in range(records)])
+
+
+def take_out(lake: Lake, file_id: str) -> None:
+    for spec in (INGESTED_FILES, LOG_RECORDS):
+        lake.delete(spec, f"file_id = '{file_id}'")
+
+
+def counted(run: int) -> Callable[[DataFrame], DataFrame]:
+    """How many records each file has, and which run counted them, in the columns of ``kept.file_jumps``."""
+
+    def count(records: DataFrame) -> DataFrame:
+        return records.groupBy("cluster_id", "file_id").agg(
+            F.count("*").alias("jumps_back"),
+            F.lit(run).cast("bigint").alias("far_jumps_back"),
+            F.lit(None).cast("array<bigint>").alias("set_back"),
+        )
+
+    return count
+
+
+@contextmanager
+def a_run(
+    lake: Lake, evidence: dict[str, int] | None, clocks: list[tuple[Any, ...]]
+) -> Iterator[tuple[RecordRows, bool]]:
+    """One run's rows, and whether its clocks are those of the last."""
+    names = "cluster_id string, broker_id bigint, sequence bigint, from_us bigint, to_us bigint, correction_us bigint"
+    with staging(lake, "run") as stage:
+        rows = RecordRows(lake, stage, evidence)
+        yield rows, rows.is_the_same(CLOCKS, lake.spark.createDataFrame(clocks, names), correcting)
+
+
+def test_rows_of_files_that_are_new_gone_or_others_are_made_anew(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, wrong = ("c", 1, 0, None, None, None), ("c", 2, 0, None, None, 7)
+    for file_id in "abd":
+        write(lake, file_id, 2, ingested=1)
+
+    def kept(run: int, evidence: dict[str, int] | None, *clocks: tuple[Any, ...]) -> dict[str, tuple[int, int]]:
+        """Of each file its records, and the run that counted them."""
+        with a_run(lake, evidence, list(clocks)) as (rows, are_clocks_the_same):
+            records = lake.read(LOG_RECORDS)
+            found = rows.keep(FILE_JUMPS, counted(run), records, are_others_the_same=are_clocks_the_same).collect()
+        return {row["file_id"]: (row["jumps_back"], row["far_jumps_back"]) for row in found}
+
+    assert kept(1, None, right) == {"a": (2, 1), "b": (2, 1), "d": (2, 1)}
+    first = versions(lake, (INGESTED_FILES,))
+    # b grows, c is new, d is gone; another broker's clock is known, and right
+    take_out(lake, "b")
+    take_out(lake, "d")
+    write(lake, "b", 3, ingested=2)
+    write(lake, "c", 1, ingested=2)
+    second = versions(lake, (INGESTED_FILES,))
+    assert kept(2, first, right, ("c", 9, 0, None, None, 0)) == {"a": (2, 1), "b": (3, 2), "c": (1, 2)}
+    # one more file, of which nothing was known, where more files than these are not named
+    write(lake, "e", 4, ingested=3)
+    monkeypatch.setattr(record_rows, "_MOST_NAMED", 0)
+    assert kept(3, second, right) == {"a": (2, 1), "b": (3, 2), "c": (1, 2), "e": (4, 3)}
+    third = versions(lake, (INGESTED_FILES,))
+    # times are corrected by another clock; and Delta has no such version any more
+    assert {run for _, run in kept(4, third, right, wrong).values()} == {4}
+    assert {run for _, run in kept(5, {INGESTED_FILES.full_name: 99}, right, wrong).values()} == {5}
+
+
+def test_of_a_small_lake_nothing_is_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(lake, "a", 2, ingested=1)
+    clock = ("c", 1, 0, None, None, None)
+    with a_run(lake, None, [clock]) as (rows, _):
+        rows.keep(FILE_JUMPS, counted(1), lake.read(LOG_RECORDS))
+        rows.forget()
+    assert (lake.rows_count(CLOCKS), lake.rows_count(FILE_JUMPS)) == (1, 1)
+    monkeypatch.setattr(staging_, "IN_MEMORY_BYTES", 1 << 30)
+    evidence = versions(lake, (INGESTED_FILES,))
+    with a_run(lake, evidence, [clock]) as (rows, are_clocks_the_same):
+        made = rows.keep(FILE_JUMPS, counted(2), lake.read(LOG_RECORDS))
+        assert [row["far_jumps_back"] for row in made.collect()] == [2]
+        assert (rows.is_any_kept, are_clocks_the_same) == (False, False)
+        rows.forget()
+    assert (lake.rows_count(CLOCKS), lake.rows_count(FILE_JUMPS)) == (0, 0)

@@ -149,6 +149,9 @@ class KeptFolds:
         known = dict(facts)
         topics = self._topics(step, sources, known)
         hashed = with_hashes(sources.evidence(topics), step.key)
+        if topics is not ALL_TOPICS:
+            # it is read twice, and to make it goes through the rows of all topics
+            hashed = self._stage.keep(hashed, f"{step.name}_evidence")
         redone = self._redone(step, hashed, topics, known) if self._is_kept else None
         count = 0 if redone is None else redone.count()
         wanted = hashed if redone is None else only(hashed, redone)

@@ -250,6 +250,7 @@ def test_a_number_that_kafka_cannot_have_says_nothing() -> None:
         fields = [("topic", "t"), ("partition_id", "0"), ("offset", offset)]
         record = {
             "cluster_id": "c",
+            "file_id": "f",
             "record_id": "r",
             "source_kind": "server_log",
             "event_type": "log_truncated",

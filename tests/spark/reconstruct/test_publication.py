@@ -12,9 +12,9 @@ from ingest.lake.tables.gold import AVAILABILITY_INTERVALS, LEADER_ELECTIONS, LE
 from ingest.lake.tables.kept import KEPT_TABLES, RUNS
 from jobs import maintain_job
 from jobs.reconstruct_job import refusals
-from reconstruct.engine import last_run
 from reconstruct.engine.folds import union
 from reconstruct.engine.publication import REFUSED, Publication, Refused, no_audit
+from reconstruct.kept import last_run
 from reconstruct.pipeline import ReconstructReport
 from tests.support.lakes.rows import at
 from tests.support.lakes.story import Story

@@ -15,7 +15,7 @@ from ingest.lake.tables import TABLES
 from ingest.lake.tables.bronze import BRONZE_TABLES
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.undoing import job as undo_job
-from reconstruct.engine import undoing
+from reconstruct.kept import undoing
 from reconstruct.kept.last_run import WRITTEN, published
 from reconstruct.kept.undoing import Undone, undo
 from reconstruct.pipeline import reconstruct

@@ -69,6 +69,7 @@ def test_no_shape_s_numbers_are_wider_than_64_bits(shape: Shape) -> None:
         list(printed_offsets(1, 0, "e", found.event_type, fields))
         record = {
             "cluster_id": "c",
+            "file_id": "f",
             "record_id": "r",
             "source_kind": shape.source_kind,
             "event_type": found.event_type,

@@ -15,7 +15,13 @@ from ingest.lake.delta import Lake
 from ingest.lake.direct import write_file
 from ingest.lake.local_frames import local_frame
 from ingest.lake.tables import TableSpec
-from ingest.lake.tables.bronze import INGESTED_FILES, LOG_RECORDS, REJECTED_RECORDS, ZNODE_TRANSACTIONS
+from ingest.lake.tables.bronze import (
+    INGESTED_FILES,
+    LOG_RECORDS,
+    METADATA_RECORDS,
+    REJECTED_RECORDS,
+    ZNODE_TRANSACTIONS,
+)
 from ingest.readers.sources import KEPT_TABLES, SOURCE_OF_KIND
 from ingest.readers.work import WorkItem
 from ingest.run import reading
@@ -35,6 +41,8 @@ from ingest.run.work_items import work_items
 _WRITERS: Final = 3
 _NOTHING: Final = Written()
 _TABLES: Final = (*KEPT_TABLES, REJECTED_RECORDS)
+#: Tables of which a file that grows gets whole transactions, or whole batches: no record of it goes on.
+_WRITTEN_WHOLE: Final = frozenset(spec.name for spec in (ZNODE_TRANSACTIONS, METADATA_RECORDS))
 _Place = tuple[int, int]  # byte offset, line
 
 
@@ -141,7 +149,7 @@ class Writer:
         sources = [SOURCE_OF_KIND[entry.owner.file.kind] for entry in entries]
         tables = {source.table.name: source.table for source in sources}
         last_record = F.struct("byte_offset", "source_line")
-        # a transaction is written whole: reading goes on behind it
+        # a transaction, or a batch of the metadata log, is written whole: reading goes on behind its last record
         behind = F.struct(
             (F.col("byte_offset") + F.col("byte_length")).alias("byte_offset"),
             (F.col("source_line") + 1).alias("source_line"),
@@ -150,7 +158,7 @@ class Writer:
             self._lake.read(spec)
             .where(F.col("byte_length") > 0)
             .join(grown, ["cluster_id", "file_id"], "left_semi")
-            .select("cluster_id", "file_id", (behind if spec is ZNODE_TRANSACTIONS else last_record).alias("place"))
+            .select("cluster_id", "file_id", (behind if spec.name in _WRITTEN_WHOLE else last_record).alias("place"))
             for spec in (*tables.values(), REJECTED_RECORDS)
         ]
         last = reduce(DataFrame.unionAll, places).groupBy("cluster_id", "file_id").agg(F.max("place").alias("place"))

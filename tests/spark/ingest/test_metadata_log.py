@@ -14,6 +14,8 @@ from ingest.lake.tables.bronze import (
     QUORUM_STATES,
     REJECTED_RECORDS,
 )
+from ingest.readers.metadata_log.framing import BatchFramer
+from ingest.readers.metadata_log.records import records_of
 from ingest.run.pipeline import IngestOptions, ingest_paths
 from jobs.session.progress import silent
 from tests import ROOT
@@ -46,6 +48,30 @@ def test_a_metadata_log_is_taken_as_it_grows(lake: Lake, tmp_path: Path) -> None
     assert lake.read(REJECTED_RECORDS).count() == 0
     files = {row["source_kind"]: row["status"] for row in lake.read(INGESTED_FILES).collect()}
     assert files["metadata_log"] == files["quorum_state"] == files["meta_properties"] == "ingested"
+
+
+def test_a_copy_that_ended_behind_or_within_a_batch_of_several_records_goes_on_as_one_that_was_whole(
+    lake: Lake, tmp_path: Path
+) -> None:
+    """A record is not where a batch begins: of a copy that holds one more, reading goes on behind the whole batch."""
+    folder = tmp_path / "broker-1"
+    shutil.copytree(PLAYED, folder)
+    whole = (PLAYED / SEGMENT).read_bytes()
+    ends = several_records(whole)
+    for size in (ends[0], ends[len(ends) // 2] + 10, len(whole)):
+        (folder / SEGMENT).write_bytes(whole[:size])
+        ingest_paths(lake, [str(folder)], IngestOptions(), silent)
+    rows = lake.read(METADATA_RECORDS).orderBy("offset").collect()
+    assert [row["offset"] for row in rows[1:]] == [row["last_offset"] + 1 for row in rows[:-1]]
+    assert (rows[0]["offset"], rows[-1]["last_offset"]) == (0, 107)
+    assert lake.read(REJECTED_RECORDS).count() == 0
+
+
+def several_records(content: bytes) -> list[int]:
+    """Where each batch ends that holds more than one record."""
+    framer = BatchFramer(0, 1)
+    batches = [*framer.take(content), *framer.finish()]
+    return [batch.offset + batch.length for batch in batches if len(list(records_of(batch.data))) > 1]
 
 
 def test_a_quorum_with_the_id_of_one_that_the_lake_has_is_another_cluster_in_every_run(

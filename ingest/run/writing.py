@@ -41,8 +41,6 @@ from ingest.run.work_items import work_items
 _WRITERS: Final = 3
 _NOTHING: Final = Written()
 _TABLES: Final = (*KEPT_TABLES, REJECTED_RECORDS)
-#: Tables of which a file that grows gets whole transactions, or whole batches: no record of it goes on.
-_WRITTEN_WHOLE: Final = frozenset(spec.name for spec in (ZNODE_TRANSACTIONS, METADATA_RECORDS))
 _Place = tuple[int, int]  # byte offset, line
 
 
@@ -149,16 +147,22 @@ class Writer:
         sources = [SOURCE_OF_KIND[entry.owner.file.kind] for entry in entries]
         tables = {source.table.name: source.table for source in sources}
         last_record = F.struct("byte_offset", "source_line")
-        # a transaction, or a batch of the metadata log, is written whole: reading goes on behind its last record
+        # a transaction is written whole: reading goes on behind it. So is a batch of the metadata log, of whose records
+        # reading can begin at the first alone; where that is the last row's, it may be of a run of NoOps that goes on
         behind = F.struct(
             (F.col("byte_offset") + F.col("byte_length")).alias("byte_offset"),
             (F.col("source_line") + 1).alias("source_line"),
         )
+        begins_batch = F.col("offset") == F.col("batch_offset")
+        place_of = {
+            ZNODE_TRANSACTIONS.name: behind,
+            METADATA_RECORDS.name: F.when(begins_batch, last_record).otherwise(behind),
+        }
         places = [
             self._lake.read(spec)
             .where(F.col("byte_length") > 0)
             .join(grown, ["cluster_id", "file_id"], "left_semi")
-            .select("cluster_id", "file_id", (behind if spec.name in _WRITTEN_WHOLE else last_record).alias("place"))
+            .select("cluster_id", "file_id", place_of.get(spec.name, last_record).alias("place"))
             for spec in (*tables.values(), REJECTED_RECORDS)
         ]
         last = reduce(DataFrame.unionAll, places).groupBy("cluster_id", "file_id").agg(F.max("place").alias("place"))

@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+from pyspark.sql import functions as F
+
 from ingest.lake.delta import Lake
 from ingest.lake.tables.bronze import (
     INGESTED_FILES,
@@ -50,28 +52,30 @@ def test_a_metadata_log_is_taken_as_it_grows(lake: Lake, tmp_path: Path) -> None
     assert files["metadata_log"] == files["quorum_state"] == files["meta_properties"] == "ingested"
 
 
-def test_a_copy_that_ended_behind_or_within_a_batch_of_several_records_goes_on_as_one_that_was_whole(
-    lake: Lake, tmp_path: Path
-) -> None:
-    """A record is not where a batch begins: of a copy that holds one more, reading goes on behind the whole batch."""
-    folder = tmp_path / "broker-1"
-    shutil.copytree(PLAYED, folder)
+def test_copies_that_ended_anywhere_give_the_rows_of_the_whole_log(lake: Lake, tmp_path: Path) -> None:
+    """Reading goes on at a run of NoOps, which may go on, or behind a batch of several records: none of them but the
+    first is where a batch begins."""
     whole = (PLAYED / SEGMENT).read_bytes()
-    ends = several_records(whole)
-    for size in (ends[0], ends[len(ends) // 2] + 10, len(whole)):
-        (folder / SEGMENT).write_bytes(whole[:size])
-        ingest_paths(lake, [str(folder)], IngestOptions(), silent)
-    rows = lake.read(METADATA_RECORDS).orderBy("offset").collect()
-    assert [row["offset"] for row in rows[1:]] == [row["last_offset"] + 1 for row in rows[:-1]]
-    assert (rows[0]["offset"], rows[-1]["last_offset"]) == (0, 107)
-    assert lake.read(REJECTED_RECORDS).count() == 0
-
-
-def several_records(content: bytes) -> list[int]:
-    """Where each batch ends that holds more than one record."""
     framer = BatchFramer(0, 1)
-    batches = [*framer.take(content), *framer.finish()]
-    return [batch.offset + batch.length for batch in batches if len(list(records_of(batch.data))) > 1]
+    batches = [*framer.take(whole), *framer.finish()]
+    several = [batch.offset + batch.length for batch in batches if len(list(records_of(batch.data))) > 1]
+    within_a_run = batches[41].offset
+    for name, sizes in (("at once", []), ("grown", [several[0], within_a_run + 10, several[-1]])):
+        log = tmp_path / name / SEGMENT
+        log.parent.mkdir(parents=True)
+        for size in (*sizes, len(whole)):
+            log.write_bytes(whole[:size])
+            ingest_paths(lake, [str(tmp_path / name)], IngestOptions(cluster_id=name), silent)
+    columns = ("offset", "last_offset", "record_type", "byte_offset", "byte_length", "source_line", "fields")
+    rows = lake.read(METADATA_RECORDS).orderBy("offset")
+    at_once, grown = (
+        rows.where(F.col("cluster_id") == name).select(*columns).collect() for name in ("at once", "grown")
+    )
+    assert at_once == grown
+    assert (at_once[0]["offset"], at_once[-1]["last_offset"]) == (0, 107)
+    (run,) = (row for row in at_once if row["byte_offset"] < within_a_run < row["byte_offset"] + row["byte_length"])
+    assert run["record_type"] == "NoOpRecord"
+    assert lake.read(REJECTED_RECORDS).count() == 0
 
 
 def test_a_quorum_with_the_id_of_one_that_the_lake_has_is_another_cluster_in_every_run(

@@ -32,6 +32,7 @@ from ingest.lake.renewal import (
     standing_of,
     what_to_do,
 )
+from ingest.lake.rewriting import RowsOf, rewrite
 from ingest.lake.tables import SCHEMAS, TABLES, TableSpec
 from ingest.lake.tables.kept import RUNS
 from ingest.lake.tables.spec import literals
@@ -205,11 +206,15 @@ class Lake:
     def replace_keys(self, rows: DataFrame, gone: DataFrame, spec: TableSpec) -> None:
         """Replace the rows of some keys, in one commit: those of ``gone``, whose columns are the key, go, and ``rows``
         come. Of a table of more than :attr:`REWRITTEN_BYTES` the files that hold none of them stay."""
-        key = gone.columns
+        rows = self.conformed(rows, spec)
         if self.size_bytes(spec) <= self.REWRITTEN_BYTES:
-            self.overwrite(without(self.read(spec), gone).unionByName(self.conformed(rows, spec)), spec)
-            return
-        come = self.conformed(rows, spec).select("*", *(F.lit(None).alias(f"gone_{name}") for name in key))
+            self.overwrite(without(self.read(spec), gone).unionByName(rows), spec)
+        elif not self._rewrite(rows, spec, lambda held: only(held, gone), lambda held: without(held, gone)):
+            self._merge(rows, gone, spec)
+
+    def _merge(self, rows: DataFrame, gone: DataFrame, spec: TableSpec) -> None:
+        key = gone.columns
+        come = rows.select("*", *(F.lit(None).alias(f"gone_{name}") for name in key))
         go = (
             gone.select(*(F.col(name).alias(f"gone_{name}") for name in key))
             .distinct()
@@ -220,6 +225,9 @@ class Lake:
         values: dict[str, str | SparkColumn] = {f"`{name}`": F.col(f"change.`{name}`") for name in spec.column_names}
         merge = DeltaTable.forPath(self.spark, self.path(spec)).alias("held").merge(changes.alias("change"), matches)
         merge.whenMatchedDelete().whenNotMatchedInsert("NOT change.is_gone", values).execute()
+
+    def _rewrite(self, rows: DataFrame | None, spec: TableSpec, gone: RowsOf, stay: RowsOf) -> bool:
+        return rewrite(self.spark, self.path(spec), spec, rows, gone, stay)
 
     def size_bytes(self, spec: TableSpec) -> int:
         """How large the files are that hold the table's rows; of a table that is not there none are."""
@@ -232,12 +240,15 @@ class Lake:
 
     def replace_where(self, rows: DataFrame, spec: TableSpec, predicate: str) -> None:
         """Replace the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
-        writer = self.conformed(rows, spec).write.format("delta").mode("overwrite")
-        writer.option("replaceWhere", predicate).save(self.path(spec))
+        rows = self.conformed(rows, spec)
+        if not self._rewrite(rows, spec, *_by(predicate)):
+            writer = rows.write.format("delta").mode("overwrite")
+            writer.option("replaceWhere", predicate).save(self.path(spec))
 
     def delete(self, spec: TableSpec, predicate: str) -> None:
         """Delete the rows that satisfy ``predicate`` (SQL over the table's columns), in one commit."""
-        DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
+        if not self._rewrite(None, spec, *_by(predicate)):
+            DeltaTable.forPath(self.spark, self.path(spec)).delete(predicate)
 
     def register(self, specs: Iterable[TableSpec] = tuple(TABLES.values()), *, stays: bool = False) -> None:
         """Name these tables of the lake ``schema.table`` in this session, for SQL. ``stays``: small ones on one machine
@@ -402,6 +413,11 @@ def collect_all(frames: Sequence[DataFrame]) -> list[list[Row]]:
             if of_frame is not None:
                 found[number].append(of_frame)
     return found
+
+
+def _by(predicate: str) -> tuple[RowsOf, RowsOf]:
+    """Of a table's rows those that satisfy a condition, and all others."""
+    return lambda rows: rows.where(predicate), lambda rows: rows.where(f"NOT coalesce({predicate}, false)")
 
 
 def _cast(spec: TableSpec, name: str) -> SparkColumn:

@@ -161,7 +161,7 @@ def commit_files(
         transaction.readWholeTable()  # who adds rows meanwhile is told so, instead of losing them
         gone = files_of(transaction)
     if files or gone or metadata:
-        commit(spark, transaction, [_add(file) for file in files], gone, replaces=replaces_all)
+        commit(spark, transaction, map(add_action, files), gone, replaces=replaces_all)
 
 
 def begin(spark: SparkSession, path: str, metadata: Mapping[str, Any] | None = None) -> Any:
@@ -209,7 +209,8 @@ def _action(spark: SparkSession, action: Mapping[str, Any]) -> Any:
     return getattr(getattr(jvm.org.apache.spark.sql.delta.actions, "Action$"), "MODULE$").fromJson(json.dumps(action))
 
 
-def _add(file: NewFile) -> dict[str, Any]:
+def add_action(file: NewFile) -> dict[str, Any]:
+    """The file as Delta's log adds it."""
     return {
         "path": file.name,
         "partitionValues": {},

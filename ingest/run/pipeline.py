@@ -188,13 +188,13 @@ def _attributed(
 
 def _stored(lake: Lake, owners: Sequence[Attributed]) -> list[StoredFile]:
     """What the lake holds of these files: by their ids, those they may have had before, and their names."""
-    table = lake.read(INGESTED_FILES)
-    if not table.inputFiles():
+    if not lake.size_bytes(INGESTED_FILES):
         return []
     keys = {*file_ids(owners), *(key for earlier in earlier_ids(owners).values() for key in earlier)}
     names = {owner.file.source_file for owner in owners}
     length = F.when(F.col("status") == "ingested", F.col("ingested_bytes")).otherwise(F.col("size_bytes"))
     columns = ("cluster_id", "file_id", "broker_id", "source_kind", "source_file", "status", length, "content_hash")
+    table = lake.read(INGESTED_FILES)
     by_key = table.join(keys_frame(lake.spark, sorted(keys)), ["cluster_id", "file_id"], "left_semi").select(*columns)
     named = text_frame(lake.spark, ["source_file"], [[name] for name in sorted(names)])
     by_name = table.join(named, "source_file", "left_semi").select(*columns)

@@ -136,7 +136,7 @@ class Writer:
         return [spec for spec in _TABLES if self._holds_rows(spec)]
 
     def _holds_rows(self, spec: TableSpec) -> bool:
-        return bool(self._lake.read(spec).inputFiles())
+        return self._lake.size_bytes(spec) > 0
 
     def _resume(self, entries: Sequence[Planned]) -> dict[FileKey, _Place]:
         """Where reading goes on in files that have grown: at the last record, which may go on itself."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -117,20 +117,21 @@ def fold(
 ) -> DataFrame:
     """Rows of ``columns`` (:func:`table_columns`): what ``function`` makes of all evidence of each key.
 
-    Every row is given the key; the order of the evidence is not defined.
+    Every row is given the key; the order of the evidence is not defined. Each task goes through the keys of its own one
+    after the other: to hand them to Python one by one (``applyInArrow``) takes 1.4 ms for each, as long as 200 rows.
     """
-    arrow = arrow_schema(columns)
-    return evidence.groupBy(*key).applyInArrow(
-        lambda group: _fold_group(group, key, arrow, function), spark_schema(columns)
-    )
+    in_order = evidence.repartition(*key).sortWithinPartitions(*key)
+    return map_rows(in_order, columns, lambda rows: _fold_groups(rows, key, function))
 
 
-def _fold_group(
-    group: pa.Table, key: Sequence[str], arrow: pa.Schema, function: Callable[[list[dict[str, Any]]], Iterable[Row]]
-) -> pa.Table:
-    rows: list[dict[str, Any]] = [evidence_row(row) for row in group.to_pylist()]
-    whose = {name: rows[0][name] for name in key}
-    return pa.Table.from_pylist([{**whose, **row} for row in function(rows)], schema=arrow)
+def _fold_groups(
+    rows: Iterable[Row], key: Sequence[str], function: Callable[[list[dict[str, Any]]], Iterable[Row]]
+) -> Iterator[Row]:
+    for _, group in groupby(rows, lambda row: [row[name] for name in key]):
+        evidence: list[dict[str, Any]] = list(map(evidence_row, group))
+        whose = {name: evidence[0][name] for name in key}
+        for row in function(evidence):
+            yield {**whose, **row}
 
 
 def map_rows(

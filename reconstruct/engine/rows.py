@@ -89,15 +89,17 @@ def value_of(kind: Callable[..., Value], row: Row, /, **given: Any) -> Value:
 
     NULL is None, but for a field that cannot be None and has a default: then it is that.
     """
-    values = {}
-    for name, (_, convert, is_none) in _plan(kind).items():
-        if name not in given and (name in row or isinstance(row, EvidenceRow)):
-            value = row[name]
+    plan = _plan(kind)
+    # most kinds have far more fields than a row of evidence gives
+    values: dict[str, Any] = dict.fromkeys(_never_left_out(kind)) if isinstance(row, EvidenceRow) else {}
+    for name, value in row.items():
+        if name in plan and name not in given:
+            _, convert, is_none = plan[name]
             if value is not None:
                 values[name] = value if convert is None else convert(value)
             elif is_none:
                 values[name] = None
-    return kind(**values, **given)
+    return kind(**(values | given))
 
 
 def row_of(value: object, /, **given: Any) -> dict[str, Any]:
@@ -188,6 +190,13 @@ def _attribute(values: Sequence[object], name: str) -> Any:
                 if found is not _ABSENT:
                     return found
     return _ABSENT
+
+
+@cache
+def _never_left_out(kind: Any) -> tuple[str, ...]:
+    """The fields that may be None and are not None by default."""
+    defaults = {field.name: field.default for field in fields(kind)}
+    return tuple(name for name, (_, _, is_none) in _plan(kind).items() if is_none and defaults[name] is not None)
 
 
 @cache

@@ -9,7 +9,16 @@ import pytest
 
 from ingest.lake.tables.shared import PARTITION_KEY
 from ingest.lake.tables.silver import REPLICA_ROLE_TIMELINE
-from reconstruct.engine.rows import columns_of, numbered, row_of, table_row, table_rows, value_of, values_of
+from reconstruct.engine.rows import (
+    EvidenceRow,
+    columns_of,
+    numbered,
+    row_of,
+    table_row,
+    table_rows,
+    value_of,
+    values_of,
+)
 from reconstruct.partitions.roles import Role
 from reconstruct.time.instants import to_datetime
 from reconstruct.time.intervals import Interval
@@ -49,6 +58,18 @@ def test_a_row_becomes_a_value() -> None:
     assert fact == Fact(Kind.UP, 5, (1, 2), "", (("t", 0),))
     assert isinstance(fact.kind, Kind)
     assert value_of(Fact, row | {"isr": None}).isr is None
+
+
+def test_what_a_row_of_evidence_leaves_out_is_none_and_of_other_rows_the_default() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Limited:
+        at: int | None
+        limit: int | None = 5
+        name: str = "x"
+
+    assert value_of(Limited, EvidenceRow(name="y")) == Limited(None, None, "y")
+    assert value_of(Limited, EvidenceRow(name=None), at=1) == Limited(1, None, "x")
+    assert value_of(Limited, {"at": 1}) == Limited(1, 5, "x")
 
 
 def test_a_value_becomes_its_row_again() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from ingest.lake.delta import Lake, PinnedLake
+from ingest.lake.delta import Lake, PinnedLake, side_by_side
 from ingest.lake.tables import TableSpec
 from ingest.lake.tables.bronze import SourceKind
 from ingest.lake.tables.events import (
@@ -87,14 +87,20 @@ def explain(lake: Lake, question: Question) -> str:
     answers, missed = described_of(lake, cluster_id, question.topic, question.partition_id, span.start, span.end)
     own = [answer for answer in answers if question.broker_id in (None, answer.broker_id)]
     description = described(span.start, span.end, own, missed)
-    rows = _evidence(lake, question, cluster_id, _incarnation(incarnations, question)) if incarnations else ()
-    if rows:
-        views = {history.cluster_id: history.view for history in cluster_histories(_OneCluster(lake, cluster_id))}
-        refused = _refusals_of_no_partition(lake, question, cluster_id)
-        found = _findings(lake, question, cluster_id, _incarnation(incarnations, question))
-        history = history_of(rows, views)
-        _require_replica(history, question, {fact.broker_id for fact in refused})
-        return explanation(heading, history, span, refused, description, found, question.broker_id)
+    if incarnations:
+        incarnation = _incarnation(incarnations, question)
+        # to plan each takes a second or two, on one processor
+        queries: tuple[Callable[[], Any], ...] = (
+            lambda: _evidence(lake, question, cluster_id, incarnation),
+            lambda: cluster_histories(_OneCluster(lake, cluster_id)),
+            lambda: _refusals_of_no_partition(lake, question, cluster_id),
+            lambda: _findings(lake, question, cluster_id, incarnation),
+        )
+        rows, histories, refused, found = side_by_side(lambda query: query(), queries)
+        if rows:
+            history = history_of(rows, {one.cluster_id: one.view for one in histories})
+            _require_replica(history, question, {fact.broker_id for fact in refused})
+            return explanation(heading, history, span, refused, description, found, question.broker_id)
     if description is None or not own:
         raise NothingKnown(_no_partition(lake, question, cluster_id))
     return description_only(heading, description)

@@ -17,15 +17,15 @@ PYTEST_ARGS ?=
 STAMP := $(VENV)/.made-from-lock
 # One process leaves a processor idle: Spark for a third of its time, Python always, a command that a test waits for most
 # of it. So in make test two run beside each other first: the demo, which leaves an archive of Java's classes to whatever
-# starts a Java later, and mypy, the tests with brokers and some units; and then two: what reads a lake that tests share
-# (marked so by tests/conftest.py; in one process, or it would be made twice), and all other tests with Spark. Those
-# without take from the begin what these leave of the processors; in make test-hard, where each process is bounded, a
-# share alike. In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
+# starts a Java later, and mypy and the tests with brokers; and then two: what reads a lake that tests share (marked so by
+# tests/conftest.py; in one process, or it would be made twice), and all other tests with Spark. Two more without Spark
+# take from the begin what these leave of the processors, and both processors in the end; in make test-hard, where each
+# process is bounded, a share alike. In make test-quick two, UNIT_FIRST beside ruff, mypy and the other units.
 UNIT_FIRST := tests/unit/reconstruct tests/unit/ingest/readers
 TEST_FIRST := tests/spark/jobs/test_cli_demo.py tests/spark/jobs/test_cli_submit.py
-TEST_BESIDE := tests/cluster tests/unit/ingest
+TEST_BESIDE := tests/cluster
 TEST_SPARKLESS := tests/unit tests/bends
-BEHIND_OTHERS := nice -n 10
+BEHIND_OTHERS := nice -n 15
 # What $(1) and $(2) print: that of the other when both have ended, and then $(3). Fails if any does, but 5 (nothing
 # collected).
 define BESIDE_EACH_OTHER
@@ -52,11 +52,16 @@ case $$first in 0|5) ;; *) exit 1;; esac; \
 	$(call chosen, and shared) tests/spark $(call told_in,shared)) ) || last=$$?; \
 case $$last in 5) exit $$first;; *) exit $$last;; esac
 endef
+define WITHOUT_SPARK
+$(call BESIDE_EACH_OTHER,\
+	$(BEHIND_OTHERS) $(call chosen) tests/unit $(call told_in,units),\
+	$(BEHIND_OTHERS) $(call chosen) tests/bends $(call told_in,bends))
+endef
 define LANES
 rm -rf .cache/lanes; \
 $(call BESIDE_EACH_OTHER,\
 	( $(WITH_SPARK) ),\
-	$(BEHIND_OTHERS) $(call chosen) $(TEST_SPARKLESS) $(call but,$(TEST_BESIDE)) $(call told_in,sparkless),\
+	( $(WITHOUT_SPARK) ),\
 	$(BIN)/python -m tests.figures .cache/lanes/*.xml)
 endef
 

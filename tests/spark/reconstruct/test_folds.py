@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from reconstruct.engine.folds import fold, select_evidence
 from reconstruct.engine.rows import Row
+from tests.support.lakes.parts import in_parts
 
 KEY: Final = ("cluster_id", "partition_id")
 COLUMNS: Final = {"cluster_id": "string", "partition_id": "int", "rows": "bigint", "total": "bigint"}
@@ -37,14 +38,10 @@ def evidence(spark: Any) -> Any:
 
 def test_a_key_is_folded_once_with_all_that_is_of_it(spark: Any, evidence: Any) -> None:
     expected = {("c", key or None, ROWS, sum(range(key, KEYS * ROWS, KEYS))) for key in range(KEYS)}
-    parts = spark.conf.get("spark.sql.shuffle.partitions")
-    try:
-        for count in ("1", "2"):
-            spark.conf.set("spark.sql.shuffle.partitions", count)
+    for count in (1, 2):
+        with in_parts(spark, count):
             found = [tuple(row) for row in fold(evidence, KEY, COLUMNS, totals).collect()]
-            assert (len(found), set(found)) == (KEYS, expected)
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", parts)
+        assert (len(found), set(found)) == (KEYS, expected)
 
 
 def test_all_that_a_fold_gives_is_given_its_key(evidence: Any) -> None:

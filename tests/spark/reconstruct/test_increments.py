@@ -19,6 +19,7 @@ from tests.figures import Figure
 from tests.support.budget import IS_HARD
 from tests.support.captures.lake import table_row_texts
 from tests.support.captures.packed import TRUTH, unpack
+from tests.support.lakes.parts import in_parts
 from tests.support.lakes.shared import REORDERED, SharedLake
 from tests.support.lakes.slices import Cut, as_of_a_large_lake, cut_off_after, hashes, slices
 from tests.support.lakes.two_runs import COMMITS, SLICED, TwoRuns
@@ -42,7 +43,8 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
     reordered: SharedLake, two_runs: TwoRuns, spark: Any, tmp_path: Path
 ) -> None:
     """Captures with their files renamed and shuffled, held against them as they were; one in slices before and after
-    them, the first run cut off, held against ``--full``: a copy's upper bound is that of when it was ingested."""
+    them, the first run cut off, held against ``--full``, in more parts: a copy's upper bound is that of when it was
+    ingested."""
     lake, told = two_runs.copied(spark, 2, tmp_path), two_runs.told
     assert [re.sub(": .*;", ";", one.how) for one in told] == [
         "everything was made anew",
@@ -62,7 +64,8 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
     assert runs.pop(SLICED, set()) <= {(1, 2, None), (2, 2, None), (1, 1, 2)}
     assert set().union(*runs.values()) == {(1, 2, None)}, "nothing new was of these clusters"
     increments = hashes(lake)
-    full = made(lake, full=True)
+    with in_parts(spark, 3):
+        full = made(lake, full=True)
     assert (full, full.how) == (told[-1], "everything was made anew")
     assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
 

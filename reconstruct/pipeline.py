@@ -23,18 +23,18 @@ from reconstruct.steps import Run
 #: What a run does, in this order; each step reads of the lake what those before it wrote. Those of one line need
 #: nothing of each other and run side by side.
 STEPS: Final[tuple[tuple[str, tuple[Callable[[Run], None], ...]], ...]] = (
-    ("writes to znodes", (steps.write_znode_changes,)),
+    ("writes to znodes; unknown messages", (steps.write_znode_changes, steps.write_unrecognised_templates)),
     ("the metadata log", (steps.write_metadata_changes,)),
     ("clocks of the brokers, topics and their incarnations", (steps.share_inputs,)),
-    ("typed events", (steps.write_events,)),
-    ("controllers and brokers; quorums", (steps.write_cluster_timelines, steps.write_quorum_timelines)),
+    ("typed events; coverage", (steps.write_events, steps.write_coverage)),
+    (
+        "controllers and brokers; quorums; evidence of each partition",
+        (steps.write_cluster_timelines, steps.write_quorum_timelines, steps.gather_partition_evidence),
+    ),
     ("requests of the controllers", (steps.judge_requests,)),
     ("timelines and findings of each partition", (steps.fold_each_partition,)),
     ("offsets of each replica", (steps.bound_offsets,)),
-    (
-        "checkpoint files of each broker; records at risk; coverage",
-        (steps.judge_checkpoints, steps.weigh_risks, steps.write_coverage),
-    ),
+    ("checkpoint files of each broker; records at risk", (steps.judge_checkpoints, steps.weigh_risks)),
     ("audit and publication", (steps.publish_gold,)),
     ("what the next run goes on from; metrics of the run", (steps.keep_folds, steps.append_metrics)),
 )

@@ -160,6 +160,7 @@ class Run:
     metadata_logs: dict[str, ClusterLog]
     migrations: dict[str, Migration]
     observations: DataFrame
+    partition_sources: Sources
     histories: Sequence[ClusterHistory]
     contexts: dict[str, OffsetContext]
     partitions: Folded
@@ -218,6 +219,11 @@ def write_znode_changes(run: Run) -> None:
     snapshots, transactions = run.read(b.ZNODE_SNAPSHOTS, b.ZNODE_TRANSACTIONS)
     logged = run.stage.keep(logged_changes(transactions, snapshots), "logged_changes")
     run.lake.overwrite(znode_changes(snapshots, transactions, logged), ZNODE_CHANGES)
+
+
+def write_unrecognised_templates(run: Run) -> None:
+    """The messages that no shape knows."""
+    run.lake.overwrite(unrecognised_templates(*run.read(b.LOG_RECORDS, b.INGESTED_FILES)), UNRECOGNISED_TEMPLATES)
 
 
 def write_metadata_changes(run: Run) -> None:
@@ -282,6 +288,12 @@ def write_events(run: Run) -> None:
     side_by_side(lambda write: write(), [*writes, *(partial(run.lake.overwrite, rows, spec) for spec, rows in others)])
 
 
+def write_coverage(run: Run) -> None:
+    """What the evidence covers."""
+    files, missed = run.read(b.INGESTED_FILES, b.CAPTURE_GAPS)
+    run.lake.overwrite(evidence_coverage(files, run.inputs.clocks, run.inputs.jumps, missed), EVIDENCE_COVERAGE)
+
+
 def write_cluster_timelines(run: Run) -> None:
     """Controllers and brokers of each cluster, and the view of it that every partition is given."""
     run.histories = cluster_histories(run.lake, run.inputs.minutes)
@@ -312,15 +324,20 @@ def judge_requests(run: Run) -> None:
     run.gold.offer(PROPAGATION_DELAYS, rows_of(judged, PROPAGATION_DELAYS))
 
 
-def fold_each_partition(run: Run) -> None:
-    """The timelines of every partition, its elections, and what the rules say of them."""
+def gather_partition_evidence(run: Run) -> None:
+    """What all that is known of each partition is made of."""
     changes, replication, controllers, znodes, metadata = run.read(
         STATE_CHANGE_EVENTS, REPLICATION_EVENTS, CONTROLLER_EVENTS, ZNODE_CHANGES, METADATA_CHANGES
     )
     znodes = before_take_over(znodes, run.migrations)
     given = (changes, replication, controllers, znodes, metadata, run.inputs.incarnations)
     sources = Sources(partial(partition_evidence, *given), partial(partition_sources, *given))
-    run.partitions = run.fold(PARTITION_FOLD, sources, run.views)
+    run.partition_sources = run.folds.planned(sources)
+
+
+def fold_each_partition(run: Run) -> None:
+    """The timelines of every partition, its elections, and what the rules say of them."""
+    run.partitions = run.fold(PARTITION_FOLD, run.partition_sources, run.views)
 
 
 def bound_offsets(run: Run) -> None:
@@ -360,13 +377,17 @@ def publish_gold(run: Run) -> None:
     run.gold.offer(DIVERGENCES, divergences)
     history = finding_history(run.lake, run.stage, divergences, run.last)
     run.gold.offer(FINDING_HISTORY, history, partial(write_history, run=run.last.next_number))
+    side_by_side(lambda offer: offer(run), (_offer_incidents, _offer_controllers))
+    run.refused = run.gold.publish(run.audit, run.views.keys())
+
+
+def _offer_incidents(run: Run) -> None:
+    """Each absence of a broker and what followed from it."""
     found = effects(*(run.gold.read(spec) for spec in EFFECT_TABLES))
     happened = run.stage.keep(incidents(found, run.histories, run.stage), "incidents")
     specs = (INCIDENTS, INCIDENT_EVENTS)
     write = partial(run.lake.overwrite_parts, happened, TABLE, specs)
     run.gold.offer_together([(spec, rows_of(happened, spec)) for spec in specs], write)
-    _offer_controllers(run)
-    run.refused = run.gold.publish(run.audit, run.views.keys())
 
 
 def _offer_controllers(run: Run) -> None:
@@ -386,15 +407,6 @@ def keep_folds(run: Run) -> None:
     if not run.refused.problems:
         run.folds.write()
         run.record_rows.forget()
-
-
-def write_coverage(run: Run) -> None:
-    """What the evidence covers, and the messages that no shape knows."""
-    records, files, missed = run.read(b.LOG_RECORDS, b.INGESTED_FILES, b.CAPTURE_GAPS)
-    covered = evidence_coverage(files, run.inputs.clocks, run.inputs.jumps, missed)
-    run.lake.overwrite_all(
-        [(EVIDENCE_COVERAGE, covered), (UNRECOGNISED_TEMPLATES, unrecognised_templates(records, files))]
-    )
 
 
 def append_metrics(run: Run) -> None:

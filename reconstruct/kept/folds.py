@@ -12,7 +12,7 @@ Of a lake that is not small, evidence is made only of the topics of which anythi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 from typing import Any, Generic, TypeVar
@@ -161,6 +161,13 @@ class KeptFolds:
         folded = Folded(step, now, redone, count, self._lake)
         self._folded.append(folded)
         return folded
+
+    def planned(self, sources: Sources) -> Sources:
+        """The same, with the plan of all evidence made, where it will be of all topics."""
+        if self._is_by_topic:
+            return sources
+        evidence = sources.evidence(ALL_TOPICS)
+        return replace(sources, evidence=lambda topics: topics.of(evidence))
 
     def _topics(self, step: Fold[F_], sources: Sources, facts: Mapping[str, F_]) -> Topics:
         """Those of which a key may be another than before: by its sources, by a fold before it, or by an answer."""

@@ -139,11 +139,14 @@ def _report_of(job: Job[P], common: Common, params: P, progress: Progress) -> Ru
             logging.basicConfig(filename=log_file)  # what libraries have to say: py4j each connection that broke
             if common.verbose:
                 print(f"{PROGRAM}: Spark's log is {log_file}", file=sys.stderr)
-            # its modules import each other in a circle: of two threads that begin, one may see a module half made
-            importlib.import_module("pyspark.sql")
-            threading.Thread(target=_import_all, args=(job.modules,), daemon=True).start()
+            # packages import what is in them: of two threads that begin with one, one may see it half made. So this one
+            # has what starts Java before the other begins, and then waits
+            importlib.import_module("jobs.session.java_calls")
+            importing = threading.Thread(target=_import_all, args=(job.modules,), daemon=True)
+            importing.start()
             spark, ours = _session(job, common, log_file, params)
             try:
+                importing.join()
                 progress.watch(spark)
                 progress("opening the lake")
                 with _only_writer(spark, job, common, params, progress):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -34,6 +36,22 @@ def test_results_go_to_standard_output_and_problems_to_standard_error(capsys):
     captured = capsys.readouterr()
     assert captured.out == "a line\n"
     assert "kafka-state-replay: gate failed: it did\n" in captured.err
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_job_begins_when_all_of_its_modules_are_read(monkeypatch, tmp_path):
+    """Read by two threads at once, a package may be gone from under one of them (``KeyError``)."""
+    (tmp_path / "read_slowly.py").write_text("import time\ntime.sleep(0.3)\nIS_WHOLE = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = []
+
+    def run(*_):
+        found.append(getattr(sys.modules.get("read_slowly"), "IS_WHOLE", False))
+        return job.RunReport()
+
+    reading = dataclasses.replace(fake_job(run), modules=("is_not_there", "read_slowly"))
+    assert execution.execute(reading, job.Common("lake", quiet=True), None) == job.DONE
+    assert found == [True]
 
 
 @pytest.mark.usefixtures("no_spark")

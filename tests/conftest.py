@@ -64,17 +64,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark():
-    """The one local session of this test process. It shuffles in one part, which takes the least of the processors;
-    :func:`tests.support.lakes.parts.in_parts` is for tests of what several make."""
+def spark(request: pytest.FixtureRequest):
+    """The one local session of this test process. Where the shared lake is made and asked it shuffles in two parts, so
+    that nothing passes by the order that one part gives; else in one, which takes less of the processors."""
     from jobs.session.session import build_session
 
+    is_shared = any("shared_lake" in getattr(item, "fixturenames", ()) for item in request.session.items)
     session = build_session(
         "kafka-state-replay-tests",
         master="local[2]",
         writes=True,
         config={
-            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.shuffle.partitions": "2" if is_shared else "1",
             "spark.driver.memory": "3g",
             # Java's second compiler takes half of the processors' time in a run of a minute; in one of a quarter of an
             # hour, if it is given only what is used eight times as often as by default, it saves an eighth; large pages

@@ -107,7 +107,7 @@ def refusal(spark: SparkSession, statement: str) -> str | None:
     spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # type: ignore[union-attr]
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
     judge = _Judge(spark)
-    refused = next(filter(None, (judge.refused(node, names) for node, names in judge.nodes(plan))), None)
+    refused = next(filter(None, (judge.refused(*found) for found in judge.nodes(plan))), None)
     return None if refused is None else _sentence(refused)
 
 
@@ -129,58 +129,57 @@ class _Judge:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._gateway = spark.sparkContext._gateway
-        self._kinds: dict[str, str] = {}
+        self._classes: dict[str, tuple[str, str]] = {}
 
-    def nodes(self, plan: Any) -> Iterator[tuple[Any, frozenset[str]]]:
-        """Every node that any field of any node holds, and the names that WITH gives where it stands."""
+    def nodes(self, plan: Any) -> Iterator[tuple[Any, str, frozenset[str]]]:
+        """Every node that any field of any node holds, the name of its class, and the names that WITH gives where it
+        stands."""
         waiting: list[tuple[Any, frozenset[str]]] = [(plan, frozenset())]
         while waiting:
             each, names = waiting.pop()
             if not hasattr(each, "getClass"):
                 continue
-            kind = self._kind(each)
+            class_name = str(each.getClass().getName())
+            kind, simple_name = self._class(class_name, each)
             if kind == "node":
-                yield each, names
-                if _name(each) == "UnresolvedWith":
+                yield each, class_name, names
+                if simple_name == "UnresolvedWith":
                     for relation in _scala(each.cteRelations()):
                         own = names | {str(relation._1()).lower()}
                         waiting.append((relation._2(), own if each.allowRecursion() else names))
                         names = own
                     waiting.append((each.child(), names))
                     continue
-            if kind == "other" or (kind == "node" and _name(each) in _LEAVES):
+            if kind == "other" or (kind == "node" and simple_name in _LEAVES):
                 continue
-            held = each.iterator() if kind == "many" else each.productIterator()
-            waiting += [(one, names) for one in _iterated(held)]
+            waiting += [(one, names) for one in (_scala(each) if kind == "many" else _fields(each))]
 
-    def _kind(self, each: Any) -> str:
-        """Whether it is a node of the plan, many of something, a case class that may hold nodes, or something else."""
+    def _class(self, name: str, each: Any) -> tuple[str, str]:
+        """Whether what is of this class is a node of the plan, many of something, a case class that may hold nodes, or
+        something else; and the simple name."""
         from py4j.java_gateway import is_instance_of
 
-        name = str(each.getClass().getName())
-        if name not in self._kinds:
+        if name not in self._classes:
             kinds = (("node", _NODE), ("many", "scala.collection.Iterable"), ("product", "scala.Product"))
-            self._kinds[name] = next(
-                (kind for kind, of in kinds if is_instance_of(self._gateway, each, of)),
-                "other",
-            )
-        return self._kinds[name]
+            kind = next((kind for kind, of in kinds if is_instance_of(self._gateway, each, of)), "other")
+            self._classes[name] = kind, str(each.getClass().getSimpleName())
+        return self._classes[name]
 
-    def refused(self, node: Any, names: frozenset[str]) -> str | None:
+    def refused(self, node: Any, class_name: str, names: frozenset[str]) -> str | None:
         """What of the node is not allowed, in words; None where all is."""
-        name = _name(node)
+        _, name = self._class(class_name, node)
         if name in _RELATIONS:
             return _refused_relation(node, name, names)
         if name in _CALLS:
             return self._refused_function(getattr(node, _CALLS[name])())
-        if name in _COMBINING or name in _TELLING or _EXPRESSIONS.fullmatch(str(node.getClass().getName())):
+        if name in _COMBINING or name in _TELLING or _EXPRESSIONS.fullmatch(class_name):
             return None
         return f"what Spark calls {name}"
 
     def _refused_function(self, named: Any) -> str | None:
         parts = (
             [str(part) for part in _scala(named)]
-            if self._kind(named) == "many"
+            if self._class(str(named.getClass().getName()), named)[0] == "many"
             else [*(str(each) for each in _scala(named.database())), str(named.funcName())]
         )
         shown = f"the function {'.'.join(parts)}"
@@ -221,16 +220,13 @@ def _meant(name: str) -> str:
 
 
 def _scala(several: Any) -> Iterator[Any]:
-    return _iterated(several.iterator())
+    """The elements, with a call of Java each."""
+    elements = several.iterator().toIndexedSeq()
+    return (elements.apply(index) for index in range(elements.length()))
 
 
-def _iterated(iterator: Any) -> Iterator[Any]:
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
+def _fields(product: Any) -> Iterator[Any]:
+    return (product.productElement(index) for index in range(product.productArity()))
 
 
 def _sentence(refused: str) -> str:

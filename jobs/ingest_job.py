@@ -21,6 +21,7 @@ from jobs.command.job import (
     ShowProgress,
     UsageError,
     lake_of,
+    last_run_at,
     local_path,
     require_folder,
     stopped_by_signals,
@@ -221,6 +222,7 @@ JOB: Final = Job(
     to_params,
     run,
     reads=paths_read,
+    known_until=lambda params: last_run_at(params.lake),
     # files that are followed: each batch by itself
     writes_lake=lambda params: params.interval_seconds is None,
     modules=("ingest.run.pipeline",),

@@ -76,6 +76,7 @@ JOB: Final = Job(
     add_arguments,
     to_params,
     run,
+    known_until=lambda params: None,
     writes_lake=lambda params: True,
 )
 

@@ -18,6 +18,7 @@ from jobs.command.job import (
     RunReport,
     ShowProgress,
     lake_of,
+    last_run_at,
     require_lake,
     suit_session_to,
 )
@@ -104,6 +105,7 @@ JOB: Final = Job(
     add_arguments,
     to_params,
     run,
+    known_until=lambda params: None if params.full else last_run_at(params.lake),
     writes_lake=lambda params: True,
     modules=("reconstruct.pipeline", "checks.pipeline"),
     loads_all_classes=True,

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 from jobs import check_job, ingest_job, reconstruct_job, report_job
 from jobs.command.execution import main
-from jobs.command.job import DONE, GATE_FAILED, Common, Job, RunReport, ShowProgress, lake_of, output_folder
+from jobs.command.job import (
+    DONE,
+    GATE_FAILED,
+    Common,
+    Job,
+    RunReport,
+    ShowProgress,
+    lake_of,
+    last_run_at,
+    output_folder,
+)
 from jobs.session.progress import silent
 
 if TYPE_CHECKING:
@@ -80,6 +90,7 @@ JOB: Final = Job(
     to_params,
     run,
     reads=lambda params: ingest_job.paths_read(params.ingest),
+    known_until=lambda params: last_run_at(params.ingest.lake),
     writes_lake=lambda params: True,
     modules=MODULES,
     loads_all_classes=True,

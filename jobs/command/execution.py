@@ -228,7 +228,7 @@ def installed_version(name: str) -> str | None:
 def _config_of(job: Job[P], common: Common, params: P) -> Mapping[str, str]:
     """The settings of the session, by how much is read on this machine."""
     paths = job.reads(params) if common.is_on_this_machine else None
-    return {**({} if paths is None else config_for(paths)), **job.config}
+    return {**({} if paths is None else config_for(paths, job.known_until(params))), **job.config}
 
 
 def _import_all(modules: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import glob
+import math
 import os
 import re
 import signal
@@ -87,6 +89,9 @@ class Job(Generic[P]):
     config: Mapping[str, str] = field(default_factory=dict)
     #: The paths that it reads, of which it depends how long it runs; None where it runs long, or ``config`` says all.
     reads: Callable[[P], Sequence[str] | None] = lambda params: (text_of(params.lake),)  # type: ignore[attr-defined]
+    #: Since when, in seconds of the epoch, what it reads is new to it: it looks into the rest, or goes on from what is
+    #: kept of that. None where it goes through all.
+    known_until: Callable[[P], float | None] = lambda params: math.inf
     #: Whether it writes the lake for as long as it runs, of which one job at a time may; None of one that never does.
     writes_lake: Callable[[P], bool] | None = None
     #: The modules that ``run`` will import: they are read while Java starts.
@@ -166,6 +171,13 @@ def text_of(lake: str) -> str:
     """The folder of a lake that tells how much text it is made of. The other tables, with what upkeep has yet to remove
     of them, are several times as much."""
     return f"{lake}/bronze"
+
+
+def last_run_at(lake: str) -> float | None:
+    """When a reconstruction of the lake last ended well, by the files of this machine, in seconds of the epoch; None
+    where none is known to have."""
+    notes = glob.glob(f"{glob.escape(lake)}/kept/runs/_delta_log/*.json")  # the first is the empty table
+    return max(map(os.path.getmtime, notes)) if len(notes) > 1 else None
 
 
 def require_lake(common: Common) -> None:

@@ -78,6 +78,7 @@ JOB: Final = Job(
     add_arguments,
     to_params,
     run,
+    known_until=lambda params: None,
 )
 
 

@@ -140,6 +140,7 @@ JOB: Final = Job(
     to_params,
     run,
     config=_CONFIG,
+    known_until=lambda params: None,  # it runs for long
 )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,7 @@ from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
 from jobs.session import java, java_ended, run_configs
 from jobs.session.pinned_jars import JarsMissing
+from jobs.session.planning import PLANNED_WITH_CARE
 
 
 def fake_job(run):
@@ -301,6 +304,45 @@ class TestShortRuns:
         assert execution._config_of(reconstruct_job.JOB, common, params) == run_configs.TINY_RUN_CONFIG
         (folder / "bronze" / "more.parquet").write_bytes(b"x")
         assert execution._config_of(reconstruct_job.JOB, common, params) == run_configs.LONG_RUN_CONFIG
+
+    def test_what_the_last_run_knew_counts_an_eighth(self, folder):
+        def config(*command: str) -> Mapping[str, str]:
+            ran, common, params = cli.parse([*command, "--lake", str(folder)])
+            return execution._config_of(ran, common, params)
+
+        def is_first_compiler_alone(*command: str) -> bool:
+            chosen = config(*command)
+            options = "spark.driver.extraJavaOptions"
+            assert PLANNED_WITH_CARE.items() <= chosen.items(), "as for so much text"
+            assert chosen[options] in (run_configs.SHORT_RUN_CONFIG[options], run_configs.LONG_RUN_CONFIG[options])
+            return chosen[options] == run_configs.SHORT_RUN_CONFIG[options]
+
+        notes = folder / "kept" / "runs" / "_delta_log"
+        for made in (folder / "bronze", notes):
+            made.mkdir(parents=True)
+        (folder / "bronze" / "part.parquet").write_bytes(b"x" * 80)
+        (notes / "00000000000000000000.json").touch()  # the table, and no run yet
+        assert not is_first_compiler_alone("reconstruct")
+        assert not is_first_compiler_alone("ingest", str(folder / "kept"))
+        assert is_first_compiler_alone("report"), "it looks into what is there"
+        assert not is_first_compiler_alone("maintain")
+
+        note = notes / "00000000000000000001.json"
+        note.touch()
+        later = note.stat().st_mtime + 10
+        os.utime(note, (later, later))
+        for command in (["reconstruct"], ["ingest", str(folder / "kept")], ["run", str(folder / "kept")]):
+            assert is_first_compiler_alone(*command), command
+        assert not is_first_compiler_alone("reconstruct", "--full")
+        earlier = note.stat().st_mtime - 20
+        os.utime(note, (earlier, earlier))
+        os.utime(folder / "bronze" / "part.parquet", (earlier - 1, earlier - 1))
+        assert not is_first_compiler_alone("reconstruct"), "as old as it says it is, and new here"
+        assert not is_first_compiler_alone("run", str(folder / "kept"))
+        assert is_first_compiler_alone("check")
+
+        (folder / "bronze" / "part.parquet").write_bytes(b"x" * 81)
+        assert not is_first_compiler_alone("report")
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -17,7 +17,7 @@ _BEGIN: Final = re.compile(r"^\[\d{4}-\d\d-\d\d ")
 _FIRST_DAY: Final = "2026-11-21"
 #: By then the capture's last controller is elected: what was before, once more, would be of a cluster created again.
 _LAST_ELECTED: Final = f"[{_FIRST_DAY} 03:31:37"
-#: So much later what follows begins when the first logs have just ended: no log has a gap.
+#: So much later what follows begins when the logs before it have just ended: no log has a gap.
 _LATER: Final = timedelta(seconds=75)
 
 
@@ -32,17 +32,23 @@ def first_day(folder: Path, copies: int) -> Path:
     return target
 
 
-def next_logs(folder: Path, copies: Iterable[int]) -> None:
-    """More topics: their lines alone, as far as they are of the last controller's time, in the logs that follow."""
+def next_logs(folder: Path, copies: Iterable[int], number: int = 1) -> None:
+    """More topics: their lines alone, as far as they are of the last controller's time, in the logs that follow, the
+    first time or a later one."""
     source, target = folder / "once" / CAPTURE, folder / "cluster"
+    hour = datetime.fromisoformat(f"{_FIRST_DAY} 03:00") + timedelta(hours=number)
     for log in _logs(source):
-        lines = (_moved(line) for line in _copied(log, copies) if line >= _LAST_ELECTED and _TOPIC.search(line))
+        lines = (
+            _moved(line, number * _LATER)
+            for line in _copied(log, copies)
+            if line >= _LAST_ELECTED and _TOPIC.search(line)
+        )
         place = target / log.relative_to(source)
-        _write(place.with_name(f"{place.name}.{_FIRST_DAY}-04"), lines)
+        _write(place.with_name(f"{place.name}.{hour:%Y-%m-%d-%H}"), lines)
 
 
-def _moved(record: str) -> str:
-    at = datetime.strptime(record[1:24], "%Y-%m-%d %H:%M:%S,%f") + _LATER
+def _moved(record: str, later: timedelta) -> str:
+    at = datetime.strptime(record[1:24], "%Y-%m-%d %H:%M:%S,%f") + later
     return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}{record[24:]}"
 
 

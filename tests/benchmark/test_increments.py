@@ -20,6 +20,9 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3600)]
 
 #: 100 copies are about 100 MB.
 COPIES: Final = int(os.environ.get("BENCHMARK_COPIES", "100"))
+#: Of a lake that grows for so many hours, and copies that come in each.
+HOURS: Final = int(os.environ.get("BENCHMARK_HOURS", "30"))
+HOURLY_COPIES: Final = int(os.environ.get("BENCHMARK_HOURLY_COPIES", "2"))
 
 
 def program(lake: Path, *command: str) -> tuple[Cost, dict[str, Any]]:
@@ -61,6 +64,24 @@ def test_each_capture_more_costs_about_what_it_would_alone(tmp_path: Path, capsy
     told = [costs[name][1]["reconstruct"] for name in (capture_names()[-1], "--full")]
     assert told[0]["how"].endswith(f"; clusters left as they were: {len(capture_names()) - 1}")
     assert told[0]["rows"] == told[1]["rows"]
+
+
+def test_the_thirtieth_run_beside_the_third(tmp_path: Path, capsys: Any) -> None:
+    """A lake to which each hour brings as much as it began with, scheduled: ``ingest``, then ``reconstruct``."""
+    folder = first_day(tmp_path, HOURLY_COPIES)
+    lake = tmp_path / "lake"
+    costs: dict[str, tuple[Cost, dict[str, Any]]] = {}
+    for hour in range(HOURS):
+        if hour:
+            next_logs(tmp_path, range(hour * HOURLY_COPIES, (hour + 1) * HOURLY_COPIES), hour)
+        costs[f"ingest {hour + 1}"] = program(lake, "ingest", str(folder))
+        costs[f"reconstruct {hour + 1}"] = program(lake, "reconstruct")
+    costs["--full"] = program(lake, "reconstruct", "--full")
+    size = sum(path.stat().st_size for path in folder.rglob("*.log.*"))
+    show(capsys, f"{size / 1e6:.0f} MB of logs in {HOURS} hours", costs)
+    assert costs[f"reconstruct {HOURS}"][1]["reconstruct"]["how"].startswith("folds made again: ")
+    rows = [costs[name][1]["reconstruct"]["rows"] for name in (f"reconstruct {HOURS}", "--full")]
+    assert rows[0] == rows[1]
 
 
 def show(capsys: Any, title: str, costs: dict[str, tuple[Cost, dict[str, Any]]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from jobs.command.execution import main
-from jobs.command.job import PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, require_lake
+from jobs.command.job import PROGRAM, Common, Job, RunReport, ShowProgress, UsageError, require_lake, text_of
 from jobs.session.printable import printable
 from jobs.session.progress import silent
 
@@ -58,7 +59,9 @@ class _Session:
         with self._lock:
             if self._spark is None:
                 self._spark = build_session(
-                    master=self._params.master, log_file=default_log_file(), config=config_for((self._params.lake,))
+                    master=self._params.master,
+                    log_file=default_log_file(),
+                    config=config_for((text_of(self._params.lake),), math.inf),
                 )
                 self._stack.callback(self._spark.stop)
                 self._stack.enter_context(reading_only(self._spark))

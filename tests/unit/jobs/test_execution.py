@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ingest.lake.tables.kept import RUNS
 from ingest.run.pipeline import IngestReport
 from jobs import cli, ingest_job, reconstruct_job, run_job
 from jobs.command import execution, job
@@ -317,7 +318,7 @@ class TestShortRuns:
             assert chosen[options] in (run_configs.SHORT_RUN_CONFIG[options], run_configs.LONG_RUN_CONFIG[options])
             return chosen[options] == run_configs.SHORT_RUN_CONFIG[options]
 
-        notes = folder / "kept" / "runs" / "_delta_log"
+        notes = folder / RUNS.schema / RUNS.name / "_delta_log"
         for made in (folder / "bronze", notes):
             made.mkdir(parents=True)
         (folder / "bronze" / "part.parquet").write_bytes(b"x" * 80)

@@ -90,7 +90,7 @@ def reconstruct(lake: Lake, *, progress: Progress, audit: Audit = no_audit, full
         versions=_versions_left(run) | {cluster_id: str(view.version) for cluster_id, view in run.views.items()},
         refused=run.refused.problems,
         clusters_refused=tuple(sorted(run.refused.clusters)),
-        how=_how(run.folds.told, len(_versions_left(run))),
+        how=_how(run),
     )
     if len(run.refused.clusters) < max(1, len(run.views)):
         note(lake, last.next_number, evidence, _as_kept(report))
@@ -115,7 +115,10 @@ def _as_kept(report: ReconstructReport) -> dict[str, Any]:
     return {field.name: getattr(report, field.name) for field in fields(report) if field.compare}
 
 
-def _how(redone: Mapping[str, int], clusters_left: int) -> str:
-    counts = ", ".join(f"{count} of {name.replace('_', ' ')}" for name, count in redone.items())
+def _how(run: Run) -> str:
+    counts = ", ".join(f"{count} of {name.replace('_', ' ')}" for name, count in run.folds.told.items())
+    clusters_left = len(_versions_left(run))
     left = f"; clusters left as they were: {clusters_left}" if clusters_left else ""
-    return f"folds made again: {counts}{left}" if redone else f"everything was made anew{left}"
+    if not run.is_kept:
+        return f"everything was made anew{left}"
+    return f"folds made again: {counts or 'all'}{left}"

@@ -135,11 +135,12 @@ class Sources:
 
 class KeptFolds:
     """The folds of one run. ``is_kept`` says that the lake holds what the last run left of them, and nothing else has
-    written its tables; False also where it knew none of the clusters."""
+    written its tables; False also where it knew none of the clusters. In a small lake all are done again."""
 
     def __init__(self, lake: Lake, stage: Staging, is_kept: bool) -> None:
-        self._lake, self._stage, self._is_kept = lake, stage, is_kept
-        # of a small one to make all evidence costs less than to know of which topics it is another
+        self._lake, self._stage = lake, stage
+        # of a small one to fold all keys costs less than to know which are others, and of which topics evidence is
+        self._is_kept = is_kept and not stage.is_in_memory
         self._is_by_topic = not stage.is_in_memory
         self._folded: list[Folded] = []
         self._hashed_topics: list[DataFrame] = []

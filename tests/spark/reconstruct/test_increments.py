@@ -13,7 +13,9 @@ from ingest.lake.delta import Lake, OfClusters
 from ingest.lake.tables import TABLES
 from ingest.lake.tables.gold import FINDING_HISTORY, LEADER_ELECTIONS
 from ingest.run.pipeline import IngestOptions, ingest_paths
+from reconstruct.engine import staging
 from reconstruct.kept.last_run import published, versions
+from reconstruct.kept.undoing import undo
 from reconstruct.pipeline import ReconstructReport, reconstruct
 from tests.figures import Figure
 from tests.support.budget import IS_HARD
@@ -70,6 +72,23 @@ def test_what_comes_in_parts_in_another_order_and_under_other_names_gives_the_ro
     assert {name: found for name, found in hashes(lake).items() if found != increments[name]} == {}
 
 
+def test_in_a_small_lake_all_folds_are_made_again(
+    two_runs: TwoRuns, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of two runs once more, behind the first: the lake is a small one by then."""
+    lake = two_runs.copied(spark, 2, tmp_path)
+    second = hashes(lake)
+    undo(lake, silent, bronze=False)
+    assert {name for name, found in hashes(lake).items() if found != second[name]} > {"silver.leader_and_isr_timeline"}
+    monkeypatch.setattr(staging, "IN_MEMORY_BYTES", 1 << 40)
+    again = made(lake)
+    assert (again, again.how) == (
+        two_runs.told[1],
+        f"folds made again: all; clusters left as they were: {len(REORDERED)}",
+    )
+    assert {name: found for name, found in hashes(lake).items() if found != second[name]} == {}
+
+
 def rows_of(lake: OfClusters) -> dict[str, list[str]]:
     """Every row of silver and gold, by table, as text: without names of files and numbers of runs."""
     frames = {spec.full_name: lake.read(spec) for spec in TABLES.values() if spec.schema in ("silver", "gold")}
@@ -95,7 +114,7 @@ if IS_HARD:
     ) -> None:
         source = unpack(capture, tmp_path / "whole", without=() if seed % 2 else TRUTH)
         cut_in = random.Random(seed).randrange(SLICES)
-        if seed % 2:
+        if seed:
             as_of_a_large_lake(monkeypatch)
         told = []
         for number, folder in enumerate(slices(source, tmp_path / "fed", SLICES, seed)):
@@ -116,7 +135,10 @@ if IS_HARD:
         assert told[-1] == full
         record_property(Figure.CUTS, 1)
 
-    def test_a_late_file_is_a_matter_of_the_folds_that_it_concerns(lake: Lake, tmp_path: Path) -> None:
+    def test_a_late_file_is_a_matter_of_the_folds_that_it_concerns(
+        lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        as_of_a_large_lake(monkeypatch)
         source = unpack("failover-1.1.1", tmp_path, without=TRUTH)
         late = source / "broker-2" / "logs" / "server.log"
         content = late.read_bytes()

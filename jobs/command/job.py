@@ -16,7 +16,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -176,8 +176,10 @@ def text_of(lake: str) -> str:
 def last_run_at(lake: str) -> float | None:
     """When a reconstruction of the lake last ended well, by the files of this machine, in seconds of the epoch; None
     where none is known to have."""
-    notes = glob.glob(f"{glob.escape(lake)}/kept/runs/_delta_log/*.json")  # the first is the empty table
-    return max(map(os.path.getmtime, notes)) if len(notes) > 1 else None
+    notes = glob.glob(f"{glob.escape(lake)}/kept/runs/_delta_log/*[1-9]*.json")  # version 0 is the empty table
+    with suppress(OSError):  # Delta removes old ones
+        return max(map(os.path.getmtime, notes), default=None)
+    return None
 
 
 def require_lake(common: Common) -> None:

@@ -25,7 +25,7 @@ from ingest.lake.tables import TABLES
 FOLDER: Final = "_staging"
 #: What a run that was killed left is removed by the first run that begins this much later.
 ABANDONED_AFTER_S: Final = 86_400
-#: Of no more bytes of bronze on one machine, some 20 MB of logs, memory holds whatever is made of them.
+#: Of no more bytes of bronze on one machine, 8 to 20 MB of logs, memory holds whatever is made of them.
 IN_MEMORY_BYTES: Final = 2 << 20
 
 

@@ -8,7 +8,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation
+# Python compiles what is imported when it first is, a tenth of what there is: to compile all takes as long as to install.
+COMPILE := --no-compile
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(COMPILE)
 PYTEST := $(BIN)/python -m pytest
 # $(1): which of these tests, by their markers.
 chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10 $(BOUND)
@@ -85,9 +87,14 @@ $(STAMP): pyproject.toml requirements.lock
 	  "$$python" -m venv --clear $(VENV) || { echo "$$python cannot make an environment: install its venv module, e.g. apt-get install python3-venv" >&2; exit 1; }; \
 	fi
 	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
-	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day.
-	@$(PIP) --require-hashes --requirement <(awk '/^[^ #]/ { builds = /^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/ } builds' requirements.lock)
-	@$(PIP) --require-hashes --requirement requirements.lock
+	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day. The others are installed
+	@# in two halves beside each other, since pip unpacks on one processor.
+	@builds='^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)=='; \
+	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" '/^[^ #]/ { is_wanted = $$0 ~ b } is_wanted' requirements.lock); \
+	half='/^[^ #]/ { is_wanted = $$0 !~ b && n++ % 2 == k } is_wanted'; \
+	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" -v k=0 "$$half" requirements.lock) & other=$$!; code=0; \
+	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" -v k=1 "$$half" requirements.lock) || code=$$?; \
+	wait $$other || code=$$?; exit $$code
 	@$(PIP) --editable .
 	@touch $@
 

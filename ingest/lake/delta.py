@@ -149,6 +149,13 @@ class Lake:
         operations = operations_since(self, spec, noted, newest)
         return newest if operations <= UPKEEP or RESTORED in operations else noted
 
+    def state_read(self, spec: TableSpec) -> tuple[int, int]:
+        """The version that :meth:`read` reads now, and when the newest was committed (ms): a table that was deleted and
+        made anew may have come as far. No Spark job is needed."""
+        version, snapshot = self.version_read(spec), self._snapshot(spec)
+        newest = int(snapshot.version())
+        return newest if version is None else version, int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+
     def newest_version(self, spec: TableSpec) -> int:
         """As Delta counts them; -1 where there is no table. No Spark job is needed."""
         return int(self._snapshot(spec).version())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -36,6 +36,18 @@ from reconstruct.engine.folds import local_rows
 from reconstruct.engine.rows import Value, numbered, table_row
 from reconstruct.findings.rule import judge
 from reconstruct.findings.verdicts import Verdicts
+
+#: What :func:`cluster_histories` reads.
+HISTORY_TABLES: Final = (
+    STATE_CHANGE_EVENTS,
+    CONTROLLER_EVENTS,
+    REPLICATION_EVENTS,
+    ZNODE_CHANGES,
+    BROKER_CONFIGS,
+    INGESTED_FILES,
+    METADATA_CHANGES,
+    METADATA_RECORDS,
+)
 
 
 class ClusterHistory:
@@ -132,18 +144,18 @@ def cluster_histories(lake: Lake, minutes: DataFrame | None = None) -> list[Clus
     """Every cluster's own timelines and view, from the typed events, znodes and metadata changes of the lake;
     ``minutes``: what :func:`~reconstruct.cluster.spark.controller_lines.controller_minutes` makes of them, where that
     is known."""
-    state_changes, controller_events, replication_events, znodes = (
-        lake.read(table) for table in (STATE_CHANGE_EVENTS, CONTROLLER_EVENTS, REPLICATION_EVENTS, ZNODE_CHANGES)
+    state_changes, controller_events, replication_events, znodes, configs, files, changes, records = map(
+        lake.read, HISTORY_TABLES
     )
     facts = gather(
         state_changes,
         controller_events,
         replication_events,
         znodes,
-        lake.read(BROKER_CONFIGS),
-        lake.read(INGESTED_FILES),
+        configs,
+        files,
         controller_minutes(state_changes) if minutes is None else minutes,
     )
-    add_metadata_facts(facts, lake.read(METADATA_CHANGES), lake.read(METADATA_RECORDS))
+    add_metadata_facts(facts, changes, records)
     add_life_signs(facts, state_changes, controller_events, replication_events, znodes)
     return [ClusterHistory(cluster_id, facts[cluster_id]) for cluster_id in sorted(facts)]

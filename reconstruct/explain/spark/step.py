@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -22,7 +23,7 @@ from ingest.lake.tables.events import (
 from ingest.lake.tables.gold import DIVERGENCES
 from ingest.lake.tables.silver import TOPIC_INCARNATIONS
 from reconstruct.cluster.spark.incarnations import stored_incarnations
-from reconstruct.cluster.spark.step import cluster_histories
+from reconstruct.cluster.spark.step import HISTORY_TABLES, ClusterHistory, cluster_histories
 from reconstruct.engine.folds import select_columns
 from reconstruct.engine.rows import evidence_row, value_of
 from reconstruct.events.spark.fields import int_field, speaker
@@ -72,6 +73,28 @@ class _OneCluster(PinnedLake):
         return super().read(spec).where(F.col("cluster_id") == self._cluster_id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """A cluster of a lake at one moment: equal to another of which no table has become another since."""
+
+    lake: _OneCluster = field(compare=False)
+    root: str
+    cluster_id: str
+    states: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, lake: Lake, cluster_id: str) -> _Cluster:
+        """As it is now."""
+        states = side_by_side(lake.state_read, HISTORY_TABLES)
+        return cls(_OneCluster(lake, cluster_id), lake.root, cluster_id, tuple(states))
+
+
+@lru_cache(maxsize=4)
+def _histories(cluster: _Cluster) -> Sequence[ClusterHistory]:
+    """To make it takes most of an explanation, and who asks for one mostly asks for more."""
+    return cluster_histories(cluster.lake)
+
+
 def explain(lake: Lake, question: Question) -> str:
     """The explanation as text. Raises :class:`NothingKnown`."""
     lake = PinnedLake(lake)
@@ -92,7 +115,7 @@ def explain(lake: Lake, question: Question) -> str:
         # to plan each takes a second or two, on one processor
         queries: tuple[Callable[[], Any], ...] = (
             lambda: _evidence(lake, question, cluster_id, incarnation),
-            lambda: cluster_histories(_OneCluster(lake, cluster_id)),
+            lambda: _histories(_Cluster.of(lake, cluster_id)),
             lambda: _refusals_of_no_partition(lake, question, cluster_id),
             lambda: _findings(lake, question, cluster_id, incarnation),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +63,21 @@ def test_it_is_read_as_it_was_whatever_is_written_later(spark: Any, lake: Lake) 
     assert subjects(pinned.read(RUN_METRICS)) == ["after"]
     lake.delete(RUN_METRICS, "subject = 'after'")
     assert subjects(pinned.read(RUN_METRICS)) == []
+
+
+def test_its_state_is_another_when_anything_was_written_or_it_was_made_anew(spark: Any, lake: Lake) -> None:
+    states = [lake.state_read(RUN_METRICS)]
+    assert lake.state_read(RUN_METRICS) == states[0]
+    lake.append(rows(spark, "one"), RUN_METRICS)
+    states.append(lake.state_read(RUN_METRICS))
+    assert PinnedLake(lake).state_read(RUN_METRICS) == states[1]
+    shutil.rmtree(lake.path(RUN_METRICS))
+    time.sleep(0.01)  # a commit is told from another by its file's milliseconds
+    lake.ensure([RUN_METRICS])
+    lake.append(rows(spark, "another"), RUN_METRICS)
+    states.append(lake.state_read(RUN_METRICS))
+    assert [version for version, _ in states] == [0, 1, 1]
+    assert len(set(states)) == len(states)
 
 
 def test_the_newest_version_of_a_long_log_is_known_without_listing_it(

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,8 @@ from ingest.lake.file_system import file_system_of
 MOST_FILES: Final = 32
 #: Parquet of some ten times as much text.
 TINY_BYTES: Final = 512 << 10
+#: The logs of the tables of two lakes: those that this module need not ask Delta for.
+_MOST_LOGS: Final = 128
 #: Whether there is a later version Delta finds by listing the log. From so many versions on to ask for two files takes
 #: less, however long the log is: each commit leaves four files there for a month, and a run asks two hundred times.
 LISTED_VERSIONS: Final = 30
@@ -110,9 +113,15 @@ def _is_newest(spark: SparkSession, path: str, snapshot: Any) -> bool:
 def delta_log(spark: SparkSession, path: str) -> Any:
     """Delta's log of the table at ``path``, for this thread: what it reads of a checkpoint it asks the thread's own
     session for, and a thread of ours has none. A table that was restored has one."""
-    jvm = spark._jvm
-    assert jvm is not None
+    jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    return _known_log(spark, path)
+
+
+@lru_cache(maxsize=_MOST_LOGS)
+def _known_log(spark: SparkSession, path: str) -> Any:
+    """Delta looks for it among those that it knows by a file system, for which it copies all of Hadoop's settings."""
+    jvm: Any = spark._jvm
     return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
 
 

@@ -68,6 +68,15 @@ def test_what_a_name_of_java_means_is_asked_once(spark):
     assert view.java.lang.Integer.MAX_VALUE == 2**31 - 1
 
 
+def test_a_column_is_asked_for_once_and_no_other_is_taken_for_it(spark):
+    assert F.col("id")._jc is F.col("id")._jc
+    assert F.lit("same")._jc is F.lit("same")._jc
+    given = (1, True, "1", 1.0, 0, False, 0.0, -0.0, "", None, 1 << 40, dt.date(2026, 11, 21), "id")
+    for _ in range(2):
+        row = spark.range(1).select(*map(F.lit, given), F.col("id")).first()
+        assert [(type(one), str(one)) for one in row] == [(type(one), str(one)) for one in (*given, 0)]
+
+
 @pytest.mark.parametrize("count", [0, 1, 10, 11, 25])
 def test_a_sequence_of_any_length_comes_to_java_whole_and_in_order(spark, count):
     names = [f"c{number}" for number in range(count)]
@@ -82,7 +91,7 @@ def test_a_sequence_of_any_length_comes_to_java_whole_and_in_order(spark, count)
 def test_java_lets_go_of_what_python_needs_no_more_and_of_nothing_else(spark):
     held = F.lit("held")
     for _ in range(3):
-        gone = [F.lit(number)._jc._get_object_id() for number in range(1000)]
+        gone = [F.lit(number + 0.5)._jc._get_object_id() for number in range(1000)]
         client = spark.sparkContext._gateway._gateway_client
         kept = JavaObject(GATEWAY_SERVER_OBJECT_ID, client).getGateway().getBindings()
         waited_until = time.monotonic() + 30

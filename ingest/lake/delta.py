@@ -319,8 +319,18 @@ class PinnedLake(Lake):
 
     def read(self, spec: TableSpec) -> DataFrame:
         """The table as it is now, and stays."""
-        pinned = pinned_table(self.spark, self.path(spec), self.version_read(spec)) if self._pins else None
-        return super().read(spec) if pinned is None else pinned.frame(self.spark)
+        rows = self._pinned_rows(spec, self.version_read(spec))
+        return super().read(spec) if rows is None else rows
+
+    def read_at(self, spec: TableSpec, version: int) -> DataFrame:
+        """The table as it was at a version, which Delta may have no longer: then it raises, at once or when rows are
+        asked for."""
+        rows = self._pinned_rows(spec, version)
+        return super().read_at(spec, version) if rows is None else rows
+
+    def _pinned_rows(self, spec: TableSpec, version: int | None) -> DataFrame | None:
+        pinned = pinned_table(self.spark, self.path(spec), version) if self._pins else None
+        return None if pinned is None else pinned.frame(self.spark)
 
 
 class OfClusters(PinnedLake):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -131,16 +132,17 @@ def is_worth_it(spark: SparkSession) -> bool:
 
 
 def pinned_table(spark: SparkSession, path: str, version: int | None = None) -> PinnedTable | None:
-    """The newest version of the table at ``path``; None where its files are many, or not to be read as they are, or it
-    is not ``version``."""
+    """The table at ``path``, at its newest version or another; None where its files are many, or not to be read as they
+    are, or Delta's log goes no longer so far back."""
     snapshot = delta_snapshot(spark, path)
+    if version not in (None, snapshot.version()):
+        none = spark._jvm.scala.Option.empty()  # type: ignore[union-attr]
+        try:
+            snapshot = delta_log(spark, path).getSnapshotAt(version, none, none, False)
+        except Py4JJavaError:
+            return None
     checksum = snapshot.checksumOpt()
-    if (
-        snapshot.version() < 0
-        or version not in (None, snapshot.version())
-        or checksum.isEmpty()
-        or checksum.get().allFiles().isEmpty()
-    ):
+    if snapshot.version() < 0 or checksum.isEmpty() or checksum.get().allFiles().isEmpty():
         return None
     files = checksum.get().allFiles().get()
     count = files.size()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from delta.tables import DeltaTable
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from ingest.lake import pinned
 from ingest.lake.delta import Lake, PinnedLake
@@ -63,6 +63,25 @@ def test_it_is_read_as_it_was_whatever_is_written_later(spark: Any, lake: Lake) 
     assert subjects(pinned.read(RUN_METRICS)) == ["after"]
     lake.delete(RUN_METRICS, "subject = 'after'")
     assert subjects(pinned.read(RUN_METRICS)) == []
+
+
+def test_an_earlier_version_is_read_from_its_files_where_delta_still_lists_them(spark: Any, lake: Lake) -> None:
+    path, of_files = lake.path(RUN_METRICS), PinnedLake(lake)
+    lake.append(rows(spark, "a"), RUN_METRICS)
+    lake.append(rows(spark, "b"), RUN_METRICS)
+    lake.overwrite(rows(spark, "c"), RUN_METRICS)
+    for version, found in enumerate(([], ["a"], ["a", "b"], ["c"])):
+        listed = pinned_table(spark, path, version)
+        assert listed is not None
+        assert listed.rows_count == len(found)
+        assert subjects(of_files.read_at(RUN_METRICS, version)) == found
+        assert subjects(lake.read_at(RUN_METRICS, version)) == found
+    (Path(path) / "_delta_log" / f"{1:020d}.crc").unlink()
+    assert pinned_table(spark, path, 1) is None
+    assert subjects(of_files.read_at(RUN_METRICS, 1)) == ["a"]
+    assert pinned_table(spark, path, 9) is None
+    with pytest.raises(PySparkException):
+        of_files.read_at(RUN_METRICS, 9).collect()
 
 
 def test_its_state_is_another_when_anything_was_written_or_it_was_made_anew(spark: Any, lake: Lake) -> None:

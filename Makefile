@@ -8,9 +8,11 @@ export PYTHONDONTWRITEBYTECODE :=
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Python compiles what is imported when it first is, a tenth of what there is: to compile all takes as long as to install.
-COMPILE := --no-compile
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation $(COMPILE)
+# What pip installs one after the other is compiled behind it, on all processors, and without the libraries' own tests.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-compile
+# Those requirements of the lock of which awk's condition $(1) holds.
+install = $(PIP) --require-hashes --requirement <(awk '/^[^ \#]/ { is_wanted = $(1) } is_wanted' requirements.lock)
+BUILDS := /^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)==/
 PYTEST := $(BIN)/python -m pytest
 # $(1): which of these tests, by their markers.
 chosen = $(PYTEST) -m "not cluster and not benchmark$(1)" -rs --durations=10 $(BOUND)
@@ -88,14 +90,11 @@ $(STAMP): pyproject.toml requirements.lock
 	fi
 	@echo "installing into $(VENV) what requirements.lock names; the first time that is some 600 MB to download"
 	@# Without isolation builds use the locked setuptools and hatchling, not the newest of the day. The others are installed
-	@# in two halves beside each other, since pip unpacks on one processor.
-	@builds='^(setuptools|hatchling|editables|packaging|pathspec|pluggy|trove-classifiers)=='; \
-	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" '/^[^ #]/ { is_wanted = $$0 ~ b } is_wanted' requirements.lock); \
-	half='/^[^ #]/ { is_wanted = $$0 !~ b && n++ % 2 == k } is_wanted'; \
-	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" -v k=0 "$$half" requirements.lock) & other=$$!; code=0; \
-	$(PIP) --require-hashes --requirement <(awk -v b="$$builds" -v k=1 "$$half" requirements.lock) || code=$$?; \
-	wait $$other || code=$$?; exit $$code
+	@# in two halves, since pip unpacks on one processor.
+	@$(call install,$(BUILDS))
+	@$(call BESIDE_EACH_OTHER,$(call install,!$(BUILDS) && n++ % 2),$(call install,!$(BUILDS) && n++ % 2 == 0))
 	@$(PIP) --editable .
+	@$(BIN)/python -m compileall -q -j 0 -x /tests/ $(VENV)/lib || true
 	@touch $@
 
 demo: env ## the whole pipeline on the real capture that ships here; ends with a summary and the report's place

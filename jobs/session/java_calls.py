@@ -69,7 +69,7 @@ def _called_once(function: Callable[..., Any]) -> Callable[..., Any]:
     known = lru_cache(maxsize=_MOST_KEPT, typed=True)(lambda *given: function(*given))
 
     def called_once(*given: Any) -> Any:
-        is_plain = all(isinstance(each, (str, int, bool)) for each in given)
+        is_plain = all(isinstance(each, (str, int)) for each in given)
         return known(*given) if is_plain else function(*given)
 
     return called_once

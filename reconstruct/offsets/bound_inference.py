@@ -122,7 +122,9 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                 if member not in log_ends:
                     log_ends[member] = facts.upper_of((member, oe.LOG_END_OFFSET))
                 log_end = log_ends[member]
-                for instant in {min(s.end, until) - 1 for s in log_end if s.start < until and s.end > start}:
+                first = bisect_right(log_end, start, key=lambda step: step.end)
+                last = bisect_left(log_end, until, key=lambda step: step.start)
+                for instant in {min(step.end, until) - 1 for step in log_end[first:last]}:
                     known, limit = known_at(instant), interval_at(log_end, instant)
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit

@@ -141,7 +141,8 @@ def intervals_over(intervals: Sequence[AnyInterval], first: int, last: int) -> l
     """Those that hold at an instant from ``first`` to ``last``, both inclusive; none where there is a gap."""
     result: list[AnyInterval] = []
     reached = first
-    for interval in intervals[bisect_right(intervals, first, key=lambda interval: interval.end) :]:
+    for index in range(bisect_right(intervals, first, key=lambda interval: interval.end), len(intervals)):
+        interval = intervals[index]
         if reached > last or interval.start > reached:
             break
         if interval.end > interval.start:

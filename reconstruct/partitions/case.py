@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
+from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
@@ -54,7 +57,7 @@ class Case:
     partition_id: int | None = None
     verdicts: Verdicts = field(default_factory=Verdicts)
 
-    @property
+    @cached_property
     def elections(self) -> list[JudgedElection]:
         """The changes of leader, and the choice of the first, in their order."""
         return [election for election in self.all_elections if election.observed_leader != election.previous_leader]
@@ -103,6 +106,18 @@ class Case:
         )
 
     @cached_property
+    def _highest_epochs(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The instants of the facts, and the two highest leader epochs that facts name until each."""
+        epochs = (fact.leader_epoch or 0 for fact in self.facts)
+        return [fact.at for fact in self.facts], list(accumulate(epochs, _two_highest, initial=(_NO_EPOCH, _NO_EPOCH)))
+
+    def names_epoch(self, at_least: int, until: int, but: Evidence) -> bool:
+        """Whether another fact than ``but``, of ``until`` at the latest, names a leader epoch as high."""
+        instants, highest = self._highest_epochs
+        is_its_own = but.at <= until and (but.leader_epoch or 0) >= at_least
+        return highest[bisect_right(instants, until)][is_its_own] >= at_least
+
+    @cached_property
     def deletion_hint(self) -> int | None:
         """The first instant at which something tells that the topic is being deleted; None where nothing does."""
         is_moving = bool(self.reassigning) or any(fact.kind.startswith("reassignment_") for fact in self.facts)
@@ -114,6 +129,15 @@ class Case:
         znode is not."""
         is_certain = bool(sightings) and all(sighting.rank is Rank.WRITTEN for sighting in sightings)
         return "error" if self.is_only_incarnation or is_certain else "warning"
+
+
+#: Lower than any that text can name.
+_NO_EPOCH: Final = -(1 << 64)
+
+
+def _two_highest(before: tuple[int, int], epoch: int) -> tuple[int, int]:
+    highest, second = before
+    return max(highest, epoch), max(second, min(highest, epoch))
 
 
 def _shows_deletion(fact: Evidence, is_moving: bool) -> bool:

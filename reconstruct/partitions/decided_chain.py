@@ -7,8 +7,9 @@ in the order of the log that they are from.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 from ingest.shapes.event_types import EventType
@@ -21,34 +22,89 @@ from reconstruct.partitions.sightings import Rank, Sighting
 _CLOCK_SLACK_US: Final = 1_000_000
 
 
-@dataclass(slots=True)
 class DecidedEntry:
-    """A state under construction: all sightings that show it."""
+    """A state under construction: all sightings that show it, which are of one ISR."""
 
-    sightings: list[Sighting] = field(default_factory=list)
+    __slots__ = ("_earliest", "_versioned", "_written", "best", "members", "sightings")
 
-    @property
-    def best(self) -> Sighting:
-        return min(self.sightings, key=Sighting.strength)
+    def __init__(self, sighting: Sighting) -> None:
+        self.sightings: list[Sighting] = []
+        self.best = sighting
+        self.members = sighting.members
+        self._earliest = sighting.at
+        self._written: int | None = None
+        self._versioned: Sighting | None = None
+        self.add(sighting)
 
-    @property
-    def members(self) -> frozenset[int]:
-        return self.best.members
+    def add(self, sighting: Sighting) -> None:
+        """One more that shows it."""
+        self.sightings.append(sighting)
+        self._earliest = min(self._earliest, sighting.at)
+        if sighting.rank is Rank.WRITTEN:
+            self._written = sighting.at if self._written is None else min(self._written, sighting.at)
+        if sighting.strength() < self.best.strength():
+            self.best = sighting
+        if sighting.partition_epoch is not None and (
+            self._versioned is None or sighting.strength() < self._versioned.strength()
+        ):
+            self._versioned = sighting
 
     @property
     def partition_epoch(self) -> int | None:
-        known = [s for s in self.sightings if s.partition_epoch is not None]
-        return min(known, key=Sighting.strength).partition_epoch if known else None
+        return None if self._versioned is None else self._versioned.partition_epoch
 
     @property
     def at(self) -> int:
         """The write's own time where a znode shows it, else the earliest sighting."""
-        written = [s.at for s in self.sightings if s.rank is Rank.WRITTEN]
-        return min(written) if written else min(s.at for s in self.sightings)
+        return self._earliest if self._written is None else self._written
 
     @property
     def rank(self) -> Rank:
         return self.best.rank
+
+
+class _Chain:
+    """Entries in their order, in which places are found by time without going through all of them."""
+
+    def __init__(self, entries: list[DecidedEntry]) -> None:
+        self.entries = entries
+        self._times = sorted(entry.at for entry in entries)
+        #: of each entry the earliest time of it and of all behind it: versions, not clocks, order the chain.
+        self._not_before = list(accumulate((entry.at for entry in reversed(entries)), min))[::-1]
+
+    def behind(self, at: int) -> int:
+        """Behind the last entry that is not later."""
+        return bisect_right(self._not_before, at)
+
+    def count_until(self, at: int) -> int:
+        """How many entries are not later."""
+        return bisect_right(self._times, at)
+
+    def add(self, index: int, sighting: Sighting) -> None:
+        """One more sighting of an entry."""
+        entry = self.entries[index]
+        before = entry.at
+        entry.add(sighting)
+        if entry.at != before:
+            del self._times[bisect_left(self._times, before)]
+            insort(self._times, entry.at)
+            self._bring_up_to_date(index)
+
+    def insert(self, position: int, sighting: Sighting) -> None:
+        """An entry of its own."""
+        self.entries.insert(position, DecidedEntry(sighting))
+        insort(self._times, sighting.at)
+        self._not_before.insert(position, sighting.at)
+        self._not_before[position] = self._least_from(position)
+        self._bring_up_to_date(position - 1)
+
+    def _least_from(self, index: int) -> int:
+        return min([self.entries[index].at, *self._not_before[index + 1 : index + 2]])
+
+    def _bring_up_to_date(self, index: int) -> None:
+        while index >= 0 and self._not_before[index] != (least := self._least_from(index)):
+            self._not_before[index] = least
+            index -= 1
 
 
 def states_of_epoch(
@@ -64,7 +120,7 @@ def states_of_epoch(
             believed.append(sighting)
         else:
             discarded.append((sighting, "another leader is decided for this leader epoch"))
-    chain = _versioned_chain([s for s in believed if s.partition_epoch is not None], discarded)
+    chain = _Chain(_versioned_chain([s for s in believed if s.partition_epoch is not None], discarded))
     unversioned = [s for s in believed if s.partition_epoch is None]
     for sighting in (s for s in unversioned if s.rank <= Rank.PROPOSED):
         if sighting.rank is Rank.PROPOSED and closed_at is not None and sighting.at >= closed_at:
@@ -73,10 +129,10 @@ def states_of_epoch(
             )
         else:
             _insert_by_time(chain, sighting)
-    chain = _join_equal_neighbours(chain)
+    chain = _Chain(_join_equal_neighbours(chain.entries))
     for stream in _streams(s for s in unversioned if s.rank >= Rank.SENT):
         _align(chain, stream, closed_at, discarded)
-    return _join_equal_neighbours(chain)
+    return _join_equal_neighbours(chain.entries)
 
 
 def _versioned_chain(sightings: Sequence[Sighting], discarded: list[tuple[Sighting, str]]) -> list[DecidedEntry]:
@@ -84,26 +140,24 @@ def _versioned_chain(sightings: Sequence[Sighting], discarded: list[tuple[Sighti
     entries: dict[int, DecidedEntry] = {}
     for sighting in sorted(sightings, key=Sighting.strength):
         assert sighting.partition_epoch is not None
-        entry = entries.setdefault(sighting.partition_epoch, DecidedEntry())
-        if entry.sightings and entry.members != sighting.members:
+        entry = entries.get(sighting.partition_epoch)
+        if entry is None:
+            entries[sighting.partition_epoch] = DecidedEntry(sighting)
+        elif entry.members != sighting.members:
             discarded.append((sighting, "another ISR is known for this partition epoch"))
         else:
-            entry.sightings.append(sighting)
+            entry.add(sighting)
     return [entries[epoch] for epoch in sorted(entries)]
 
 
-def _insert_by_time(chain: list[DecidedEntry], sighting: Sighting) -> None:
+def _insert_by_time(chain: _Chain, sighting: Sighting) -> None:
     """Into the entry beside it in time that shows the same ISR, else as one of its own."""
-    position = 0
-    for index in range(len(chain)):
-        # an entry is not later than any entry behind it: versions, not clocks, order the chain
-        if min(entry.at for entry in chain[index:]) <= sighting.at:
-            position = index + 1
+    position = chain.behind(sighting.at)
     for neighbour in (position, position - 1):
-        if 0 <= neighbour < len(chain) and chain[neighbour].members == sighting.members:
-            chain[neighbour].sightings.append(sighting)
+        if 0 <= neighbour < len(chain.entries) and chain.entries[neighbour].members == sighting.members:
+            chain.add(neighbour, sighting)
             return
-    chain.insert(position, DecidedEntry([sighting]))
+    chain.insert(position, sighting)
 
 
 def _streams(sightings: Iterable[Sighting]) -> list[list[Sighting]]:
@@ -120,31 +174,39 @@ def _streams(sightings: Iterable[Sighting]) -> list[list[Sighting]]:
 
 
 def _align(
-    chain: list[DecidedEntry],
+    chain: _Chain,
     stream: Sequence[Sighting],
     closed_at: int | None,
     discarded: list[tuple[Sighting, str]],
 ) -> None:
-    """Match a stream to the chain in order; what the chain lacks is put where the stream saw it."""
+    """Match a stream to the chain in order; what the chain lacks is put where the stream saw it.
+
+    A restatement shows the same ISR and is not older than the write, but for what two clocks may differ by.
+    """
     pointer = 0
+    left: set[frozenset[int]] = set()  # the ISRs of the entries before the pointer
     for sighting in stream:
-        match = next((i for i in range(pointer, len(chain)) if _may_restate(sighting, chain[i])), None)
-        if match is not None:
-            chain[match].sightings.append(sighting)
-            pointer = match
-        elif chain and closed_at is not None and sighting.at >= closed_at:
+        until = sighting.at + _CLOCK_SLACK_US
+        candidates = range(pointer, chain.behind(until))
+        found = (i for i in candidates if _restates(sighting, chain.entries[i], until))
+        position = next(found, None)
+        if position is not None:
+            chain.add(position, sighting)
+        elif chain.entries and closed_at is not None and sighting.at >= closed_at:
             discarded.append((sighting, "a later leader epoch had been decided: a stale restatement"))
-        elif any(entry.members == sighting.members for entry in chain[:pointer]):
+            continue
+        elif sighting.members in left:
             discarded.append((sighting, "restates an ISR that had been left"))
+            continue
         else:
-            position = max(pointer, sum(1 for entry in chain if entry.at <= sighting.at))
-            chain.insert(position, DecidedEntry([sighting]))
-            pointer = position
+            position = max(pointer, chain.count_until(sighting.at))
+            chain.insert(position, sighting)
+        left.update(entry.members for entry in chain.entries[pointer:position])
+        pointer = position
 
 
-def _may_restate(sighting: Sighting, entry: DecidedEntry) -> bool:
-    """A restatement shows the same ISR and is not older than the write, but for what two clocks may differ by."""
-    return entry.members == sighting.members and entry.at <= sighting.at + _CLOCK_SLACK_US
+def _restates(sighting: Sighting, entry: DecidedEntry, until: int) -> bool:
+    return entry.members == sighting.members and entry.at <= until
 
 
 def _join_equal_neighbours(chain: Sequence[DecidedEntry]) -> list[DecidedEntry]:
@@ -155,7 +217,8 @@ def _join_equal_neighbours(chain: Sequence[DecidedEntry]) -> list[DecidedEntry]:
         if previous is not None and previous.members == entry.members:
             versions = {previous.partition_epoch, entry.partition_epoch} - {None}
             if len(versions) < 2:
-                previous.sightings.extend(entry.sightings)
+                for sighting in entry.sightings:
+                    previous.add(sighting)
                 continue
         joined.append(entry)
     return joined
@@ -169,6 +232,8 @@ def add_implied_removals(chain: list[DecidedEntry], facts: Sequence[Evidence], v
     """
     if version.may_be_before(TOPIC_DELETION_SINCE):
         return
+    by_time = _Chain(chain)
+    sighted = {entry.best.leader_epoch for entry in chain}
     for fact in facts:
         if (
             fact.kind != EventType.REPLICA_STATE_CHANGE
@@ -176,11 +241,11 @@ def add_implied_removals(chain: list[DecidedEntry], facts: Sequence[Evidence], v
             or fact.replica_id is None
         ):
             continue
-        position = max((index for index, entry in enumerate(chain) if entry.at <= fact.at), default=None)
-        if position is None:
+        position = by_time.behind(fact.at)
+        if position == 0:
             continue
-        state = chain[position].best
-        is_sighted = any(entry.best.leader_epoch == state.leader_epoch + 1 for entry in chain)
+        state = chain[position - 1].best
+        is_sighted = state.leader_epoch + 1 in sighted
         if is_sighted or fact.replica_id not in state.isr or state.leader == NO_LEADER:
             continue
         remaining = tuple(replica for replica in state.isr if replica != fact.replica_id)
@@ -190,5 +255,5 @@ def add_implied_removals(chain: list[DecidedEntry], facts: Sequence[Evidence], v
             remaining = state.isr
         leader = NO_LEADER if state.leader == fact.replica_id else state.leader
         implied = Sighting(fact, Rank.IMPLIED, leader, state.leader_epoch + 1, remaining)
-        after = sum(1 for entry in chain if entry.best.leader_epoch <= state.leader_epoch)
-        chain.insert(after, DecidedEntry([implied]))
+        by_time.insert(bisect_right(chain, state.leader_epoch, key=lambda entry: entry.best.leader_epoch), implied)
+        sighted.add(implied.leader_epoch)

@@ -77,18 +77,23 @@ def reconstruct_leader_and_isr(evidence: Iterable[Evidence], version: VersionRan
     epochs: dict[int, list[Sighting]] = {}
     for sighting in sightings:
         epochs.setdefault(sighting.leader_epoch, []).append(sighting)
-    starts = _epoch_starts(epochs)
+    closed_at = _closed_at(epochs)
     chain: list[DecidedEntry] = []
     for leader_epoch in sorted(epochs):
-        closed_at = min((at for epoch, at in starts.items() if epoch > leader_epoch), default=None)
-        chain += states_of_epoch(epochs[leader_epoch], closed_at, discarded)
+        chain += states_of_epoch(epochs[leader_epoch], closed_at[leader_epoch], discarded)
     add_implied_removals(chain, facts, version)
     return LeaderAndIsrHistory(tuple(_changes(chain, version)), tuple(sightings), tuple(discarded))
 
 
-def _epoch_starts(epochs: dict[int, list[Sighting]]) -> dict[int, int]:
-    """The earliest instant each leader epoch is seen at."""
-    return {epoch: min(s.at for s in sightings) for epoch, sightings in epochs.items()}
+def _closed_at(epochs: dict[int, list[Sighting]]) -> dict[int, int | None]:
+    """By leader epoch the earliest instant at which a later one is seen."""
+    found: dict[int, int | None] = {}
+    earliest: int | None = None
+    for epoch in sorted(epochs, reverse=True):
+        found[epoch] = earliest
+        began = min(s.at for s in epochs[epoch])
+        earliest = began if earliest is None else min(earliest, began)
+    return found
 
 
 def _changes(chain: Sequence[DecidedEntry], version: VersionRange) -> list[Change[LeaderAndIsrState]]:

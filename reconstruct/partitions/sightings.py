@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import accumulate
 from typing import Final
 
 from ingest.shapes.event_types import EventType
@@ -156,23 +158,20 @@ def leader_side_sightings(
         is_isr_line = RANKS.get(fact.kind) in LEADER_SIDE or fact.kind == EventType.ISR_UPDATE_FAILED
         if is_isr_line and fact.broker_id is not None:
             by_broker.setdefault(fact.broker_id, []).append(fact)
+    versioned = _Versioned(known)
     result: list[Sighting] = []
     for broker_id, lines in sorted(by_broker.items()):
-        led = _led_epochs(broker_id, facts, known)
+        led = _LedEpochs(_led_epochs(broker_id, facts, known))
         commits_are_logged = version.is_since(ISR_COMMIT_LOGGED_AT_INFO_SINCE) or any(
             line.kind == EventType.ISR_UPDATE_COMMITTED for line in lines
         )
-        epochs = [_epoch_of(line, led, known) for line in lines]
-        for index, (line, epoch) in enumerate(zip(lines, epochs, strict=True)):
+        epochs = [_epoch_of(line, led, versioned) for line in lines]
+        for line, epoch, following in zip(lines, epochs, _following_in_epoch(lines, epochs), strict=True):
             if line.kind == EventType.ISR_UPDATE_FAILED or line.isr is None or epoch is None:
                 continue
             sighting = Sighting(line, RANKS[line.kind], broker_id, epoch, line.isr)
             reason = None
             if sighting.rank is Rank.PROPOSED:
-                following = next(
-                    (other for other, at in zip(lines[index + 1 :], epochs[index + 1 :], strict=True) if at == epoch),
-                    None,
-                )
                 reason = _why_not_committed(line, following, commits_are_logged)
             if reason is None:
                 result.append(sighting)
@@ -181,14 +180,55 @@ def leader_side_sightings(
     return result
 
 
-def _epoch_of(line: Evidence, led: dict[int, int], known: Sequence[Sighting]) -> int | None:
+def _following_in_epoch(lines: Sequence[Evidence], epochs: Sequence[int | None]) -> list[Evidence | None]:
+    """Of each line the next one of its leader epoch."""
+    following: list[Evidence | None] = []
+    next_of: dict[int | None, Evidence] = {}
+    for line, epoch in zip(reversed(lines), reversed(epochs), strict=True):
+        following.append(next_of.get(epoch))
+        next_of[epoch] = line
+    return following[::-1]
+
+
+class _Versioned:
+    """Sightings by their partition epochs."""
+
+    def __init__(self, known: Sequence[Sighting]) -> None:
+        strongest: dict[int, Sighting] = {}
+        for sighting in known:
+            epoch = sighting.partition_epoch
+            if epoch is not None and (epoch not in strongest or sighting.rank < strongest[epoch].rank):
+                strongest[epoch] = sighting
+        self._epochs = sorted(strongest)
+        self._strongest = strongest
+
+    def nearest(self, partition_epoch: int) -> Sighting | None:
+        """Of that partition epoch, else of the last before it that is known."""
+        index = bisect_right(self._epochs, partition_epoch)
+        return self._strongest[self._epochs[index - 1]] if index else None
+
+
+class _LedEpochs:
+    """The leader epochs at which a broker led, by when."""
+
+    def __init__(self, led: Mapping[int, int]) -> None:
+        began = sorted((at, epoch) for epoch, at in led.items())
+        self._instants = [at for at, _ in began]
+        self._latest = list(accumulate((epoch for _, epoch in began), max))
+
+    def last_until(self, at: int) -> int | None:
+        """The highest that had begun."""
+        index = bisect_right(self._instants, at)
+        return self._latest[index - 1] if index else None
+
+
+def _epoch_of(line: Evidence, led: _LedEpochs, versioned: _Versioned) -> int | None:
     """The leader epoch a line belongs to: by its version where it has one, else the last that its broker led at."""
     if line.partition_epoch is not None:
-        before = [s for s in known if s.partition_epoch is not None and s.partition_epoch <= line.partition_epoch]
-        nearest = max(before, key=lambda s: (s.partition_epoch or 0, -s.rank), default=None)
+        nearest = versioned.nearest(line.partition_epoch)
         if nearest is not None and nearest.leader == line.broker_id:
             return nearest.leader_epoch
-    return max((epoch for epoch, at in led.items() if at <= line.at), default=None)
+    return led.last_until(line.at)
 
 
 def _led_epochs(broker_id: int, facts: Sequence[Evidence], known: Sequence[Sighting]) -> dict[int, int]:

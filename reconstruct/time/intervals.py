@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -55,9 +57,10 @@ def close_intervals(changes: Iterable[Change[Value]]) -> list[Interval[Value]]:
 
 
 def as_of(intervals: Sequence[Interval[Value]], instant: int) -> Interval[Value] | None:
-    """The interval that holds at ``instant``; the last of them where zero-length ones share it; None outside all."""
-    found = None
-    for interval in intervals:
-        if interval.holds_at(instant):
-            found = interval
-    return found
+    """The interval that holds at ``instant``; None outside all. They are in order and do not overlap, as
+    :func:`close_intervals` makes them."""
+    for index in range(bisect_right(intervals, instant, key=attrgetter("start")) - 1, -1, -1):
+        found = intervals[index]
+        if found.start != found.end:  # one of no length never holds
+            return found if found.holds_at(instant) else None
+    return None

@@ -51,7 +51,7 @@ def judge_followers(case: OffsetCase, verdicts: Verdicts) -> None:
 def judge_isr_members(case: OffsetCase, verdicts: Verdicts) -> None:
     """R33: a member of the ISR has every record below the leader's high watermark."""
     curves = case.curves
-    states = sorted(case.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
+    states = case.decided_in_order
     slack = case.clocks.slack_us(DECISIONS)
     begins = [state.valid_from + slack for state in states]
     for replica_id in case.judged_with(oe.LOG_END_OFFSET):
@@ -88,11 +88,7 @@ def _is_member(case: OffsetCase, state: DecidedState, replica_id: int, value: Ti
         return False
     slack = LINE_TO_ACT_US + case.clocks.between_us(state.leader, DECISIONS)
     since, until = state.valid_from - slack, value.latest + slack
-    left = any(
-        (move.leader, move.member, move.kind) == (state.leader, replica_id, IsrMoveKind.LEFT)
-        and since <= move.at <= until
-        for move in case.isr_moves
-    )
+    left = case.has_moved(IsrMoveKind.LEFT, state.leader, replica_id, since, until)
     later = case.events_of(state.leader, ReplicaEventKind.LEADS)
     return not left and not any(
         since <= event.at <= until and event.leader_epoch is not None and event.leader_epoch > state.leader_epoch

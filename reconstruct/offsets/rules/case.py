@@ -11,6 +11,7 @@ times of their lines, and compared with anything of another clock within the sla
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,7 +21,7 @@ from reconstruct.cluster.view import ClusterView
 from reconstruct.model.versions import HIGH_WATERMARK_KEPT_IN_LOG_SINCE, VersionRange
 from reconstruct.offsets.bound_steps import EVER_BEFORE, Drop, Fact, Step, intervals_over, lower_steps, upper_steps
 from reconstruct.offsets.clocks import CAPTURER, OffsetClocks
-from reconstruct.offsets.evidence import OffsetEvidence, OffsetObservation, ReplicaEvent, ReplicaEventKind
+from reconstruct.offsets.evidence import DecidedState, OffsetEvidence, OffsetObservation, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.losses import OffsetLoss
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
@@ -104,9 +105,49 @@ class OffsetCase:
                 line[observation.offset_kind] = observation
         return lines
 
-    def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> list[ReplicaEvent]:
+    def events_of(self, replica_id: int, *kinds: ReplicaEventKind) -> Sequence[ReplicaEvent]:
         """What a replica did, in the order of time; of all ``kinds`` where none is given."""
-        return sorted(self.evidence.events_of(replica_id, *kinds), key=lambda e: (e.at, e.kind, e.evidence_id))
+        found = self._events.get((replica_id, kinds))
+        if found is None:
+            own = self.evidence.events_of(replica_id, *kinds)
+            found = self._events[replica_id, kinds] = sorted(own, key=lambda e: (e.at, e.kind, e.evidence_id))
+        return found
+
+    @cached_property
+    def _events(self) -> dict[tuple[int, tuple[ReplicaEventKind, ...]], list[ReplicaEvent]]:
+        return {}
+
+    def moves_of(self, kind: IsrMoveKind) -> Sequence[IsrMove]:
+        """The moves of a kind, in the order of time."""
+        return self._moves.get(kind, ())
+
+    @cached_property
+    def _moves(self) -> dict[IsrMoveKind, list[IsrMove]]:
+        found: dict[IsrMoveKind, list[IsrMove]] = {}
+        for move in sorted(self.isr_moves, key=lambda m: (m.at, m.evidence_id, m.member)):
+            found.setdefault(move.kind, []).append(move)
+        return found
+
+    def has_moved(self, kind: IsrMoveKind, leader: int, member: int, since: int, until: int) -> bool:
+        """Whether a leader's lines show such a move of a member in [since, until]."""
+        instants = self._instants_of_moves.get((kind, leader, member), ())
+        return bisect_left(instants, since) < bisect_right(instants, until)
+
+    @cached_property
+    def _instants_of_moves(self) -> dict[tuple[IsrMoveKind, int, int], list[int]]:
+        found: dict[tuple[IsrMoveKind, int, int], list[int]] = {}
+        for move in sorted(self.isr_moves, key=lambda m: m.at):
+            found.setdefault((move.kind, move.leader, move.member), []).append(move.at)
+        return found
+
+    @cached_property
+    def decided_in_order(self) -> list[DecidedState]:
+        """The decided states in the order of time."""
+        return sorted(self.evidence.decided, key=lambda state: (state.valid_from, state.leader_epoch))
+
+    @cached_property
+    def _largest_isr(self) -> int:
+        return max((len(state.isr) for state in self.evidence.decided), default=0)
 
     @property
     def clocks(self) -> OffsetClocks:
@@ -127,8 +168,7 @@ class OffsetCase:
         counts only where it is known that the topic set none.
         """
         required = self.view.min_isr(self.topic, leader, start, end)
-        largest = max((len(state.isr) for state in self.evidence.decided), default=0)
-        return required if required is not None and required <= largest else None
+        return required if required is not None and required <= self._largest_isr else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
@@ -24,9 +26,8 @@ def judge_flaps(case: OffsetCase, verdicts: Verdicts) -> None:
     if case.version.may_be_before(HIGH_WATERMARK_NEEDS_MIN_ISR_SINCE):
         return
     departures: dict[tuple[int, int], list[IsrMove]] = {}
-    for move in sorted(case.isr_moves, key=lambda m: (m.at, m.evidence_id)):
-        if move.kind is IsrMoveKind.LEFT:
-            departures.setdefault((move.leader, move.member), []).append(move)
+    for move in case.moves_of(IsrMoveKind.LEFT):
+        departures.setdefault((move.leader, move.member), []).append(move)
     for (leader, member), moves in sorted(departures.items()):
         for first, last in zip(moves, moves[_TIMES - 1 :], strict=False):
             if last.at - first.at <= _WITHIN_US and _is_under_min_isr(case, leader, first.at, last.at):
@@ -37,9 +38,14 @@ def judge_flaps(case: OffsetCase, verdicts: Verdicts) -> None:
 def _is_under_min_isr(case: OffsetCase, leader: int, start: int, end: int) -> bool:
     """Whether the ISR was too small in every state from ``start`` to ``end``, with the replica and without."""
     required = case.min_insync_replicas(leader, start, end)
+    if required is None:
+        return False
     slack = case.clocks.between_us(leader, DECISIONS)
-    states = [s for s in case.evidence.decided if s.valid_from <= end + slack and earlier(s.end, -slack) >= start]
-    return required is not None and bool(states) and all(len(state.isr) < required for state in states)
+    begun = bisect_right(case.decided_in_order, end + slack, key=lambda state: state.valid_from)
+    # one after the other: those that were over by then come first
+    after = takewhile(lambda state: earlier(state.end, -slack) >= start, reversed(case.decided_in_order[:begun]))
+    sizes = [len(state.isr) for state in after]
+    return bool(sizes) and max(sizes) < required
 
 
 def _finding(case: OffsetCase, member: int, moves: Sequence[IsrMove]) -> Finding:

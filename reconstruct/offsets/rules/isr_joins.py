@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
+from operator import attrgetter
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
@@ -15,11 +17,12 @@ from reconstruct.offsets.bound_steps import EVER_BEFORE
 from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import LINE_TO_VALUE_US, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
-from reconstruct.offsets.rules.isr_moves import broken_by, last_election, moves_of, printed_log_end
+from reconstruct.offsets.rules.isr_moves import broken_by, last_election, printed_log_end
 from reconstruct.time.instants import utc
 
 #: A leader's line of a join and the write of it lie within this.
 _SAME_JOIN_US: Final = 5_000_000
+_at: Final = attrgetter("at")
 #: A leader waits no longer than this for what it needs to answer a fetch (request timeouts), µs.
 _STARTED_US: Final = 30_000_000
 #: What may make another ISR of a leader's than its last line has.
@@ -30,7 +33,7 @@ def judge_joins(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38, of every replica that a leader took into the ISR: it has the leader's committed records, and since 2.0.1 all
     up to the begin of the leader's epoch."""
     curves = case.curves
-    told = [*moves_of(case, IsrMoveKind.JOINED), *_written_joins(case)]
+    told = [*case.moves_of(IsrMoveKind.JOINED), *_written_joins(case)]
     joins = [(move, move.leader) for move in told] + [(move, DECISIONS) for move in _decided_joins(case, told)]
     for move, clock in joins:
         slack = case.clocks.slack_us(clock)
@@ -72,14 +75,14 @@ def _written_joins(case: OffsetCase) -> list[IsrMove]:
     covers, however long it took.
     """
     lines: dict[tuple[int, str, int], set[int]] = {}
-    for move in moves_of(case, IsrMoveKind.WRITTEN):
+    for move in case.moves_of(IsrMoveKind.WRITTEN):
         lines.setdefault((move.at, move.evidence_id, move.leader), set()).add(move.member)
-    asked = moves_of(case, IsrMoveKind.JOINED)
     result: list[IsrMove] = []
     before: dict[int, tuple[int, set[int]]] = {}
     for (at, evidence_id, leader), isr in lines.items():
         since, known = before.get(leader, (EVER_BEFORE, None))
-        began = [e for e in case.events_of(leader, *_ROLE_CHANGES) if since < e.at <= at]
+        changes = case.events_of(leader, *_ROLE_CHANGES)
+        began = changes[bisect_right(changes, since, key=_at) : bisect_right(changes, at, key=_at)]
         if began:
             since, known = began[-1].at, _first_isr(case, began)
         before[leader] = at, isr
@@ -87,7 +90,7 @@ def _written_joins(case: OffsetCase) -> list[IsrMove]:
             result += [
                 IsrMove(leader, member, IsrMoveKind.JOINED, at, evidence_id=evidence_id)
                 for member in sorted(isr - known - {leader})
-                if not any(_is_of(one, leader, member) and _is_near(one, at) for one in asked)
+                if not case.has_moved(IsrMoveKind.JOINED, leader, member, at - _SAME_JOIN_US, at + _SAME_JOIN_US)
             ]
     return result
 
@@ -101,20 +104,20 @@ def _first_isr(case: OffsetCase, began: Sequence[ReplicaEvent]) -> set[int] | No
     return set(min(own, key=lambda state: state.valid_from).isr) if own else None
 
 
-def _is_of(move: IsrMove, leader: int, member: int) -> bool:
-    return (move.leader, move.member) == (leader, member)
-
-
-def _is_near(move: IsrMove, at: int, slack: int = 0) -> bool:
-    return abs(move.at - at) <= _SAME_JOIN_US + slack
-
-
 def _decided_joins(case: OffsetCase, told: Sequence[IsrMove]) -> list[IsrMove]:
     """Those that only a decided state shows, since the controller writes the ISR for the leader (2.7, KIP-497), and
     none of those that its leader's lines have ``told``."""
     if case.version.may_be_before(ALTER_ISR_SINCE):
         return []
-    slack = case.clocks.slack_us(DECISIONS)
+    near = _SAME_JOIN_US + case.clocks.slack_us(DECISIONS)
+    instants: dict[tuple[int, int], list[int]] = {}
+    for move in sorted(told, key=_at):
+        instants.setdefault((move.leader, move.member), []).append(move.at)
+
+    def is_told(leader: int, member: int, at: int) -> bool:
+        known = instants.get((leader, member), ())
+        return bisect_left(known, at - near) < bisect_right(known, at + near)
+
     decided = sorted(case.evidence.decided, key=lambda state: (state.leader_epoch, state.valid_from))
     return [
         IsrMove(after.leader, member, IsrMoveKind.JOINED, after.valid_from, evidence_id=evidence[0] if evidence else "")
@@ -122,7 +125,7 @@ def _decided_joins(case: OffsetCase, told: Sequence[IsrMove]) -> list[IsrMove]:
         if (before.leader, before.leader_epoch) == (after.leader, after.leader_epoch)
         for evidence in [case.decided_evidence.get((after.valid_from, after.leader_epoch), ())]
         for member in sorted(set(after.isr) - set(before.isr) - {after.leader})
-        if not any(_is_of(one, after.leader, member) and _is_near(one, after.valid_from, slack) for one in told)
+        if not is_told(after.leader, member, after.valid_from)
     ]
 
 

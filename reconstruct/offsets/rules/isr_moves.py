@@ -30,7 +30,7 @@ _FETCH_US: Final = 1_500_000
 
 def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
     """R38 and R34, of every replica that a leader took out of the ISR."""
-    for move in moves_of(case, IsrMoveKind.LEFT):
+    for move in case.moves_of(IsrMoveKind.LEFT):
         if not _judge_printed_lag(case, move, verdicts):
             _judge_lag_time(case, move, verdicts)
         _judge_lag_messages(case, move, verdicts)
@@ -41,10 +41,6 @@ def judge_leaves(case: OffsetCase, verdicts: Verdicts) -> None:
             continue
         _judge_lag(case, move, move.end_offset, log_end.offset, verdicts)
         _judge_committed(case, move, move.end_offset, high_watermark.offset, verdicts)
-
-
-def moves_of(case: OffsetCase, kind: IsrMoveKind) -> list[IsrMove]:
-    return sorted((m for m in case.isr_moves if m.kind is kind), key=lambda m: (m.at, m.evidence_id, m.member))
 
 
 def broken_by(move: IsrMove, divergence_type: DivergenceType, *, is_proven: bool) -> Divergence:
@@ -130,10 +126,7 @@ def _judge_lag_time(case: OffsetCase, move: IsrMove, verdicts: Verdicts) -> None
     if move.end_offset is None and case.version.may_be_since(LEADER_DROPS_REMOVED_REPLICAS_SINCE):
         verdicts.unjudged("R38")
         return
-    joined_since = any(
-        (other.leader, other.member) == (move.leader, move.member) and elected.at <= other.at < move.at
-        for other in moves_of(case, IsrMoveKind.JOINED)
-    )
+    joined_since = case.has_moved(IsrMoveKind.JOINED, move.leader, move.member, elected.at, move.at - 1)
     if joined_since or move.at - elected.at >= limit:
         verdicts.kept("R38")
         return

@@ -68,7 +68,7 @@ def _evidence(case: OffsetCase, span: _Span) -> tuple[str, ...]:
 def _spans_under_min_isr(case: OffsetCase) -> Iterator[_Span]:
     run: list[DecidedState] = []
     min_isr = 0
-    for state in sorted(case.evidence.decided, key=lambda s: (s.valid_from, s.leader_epoch)):
+    for state in case.decided_in_order:
         required = (
             case.min_insync_replicas(state.leader, state.valid_from, state.valid_to)
             if state.leader != NO_LEADER

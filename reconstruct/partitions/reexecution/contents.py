@@ -28,7 +28,7 @@ from reconstruct.partitions.reexecution.controller_log import (
 from reconstruct.partitions.reexecution.log_coverage import LogCoverage
 from reconstruct.partitions.reexecution.model_runs import Leadership
 from reconstruct.partitions.reexecution.steps import Step, decided_by, leadership_of, shrunk
-from reconstruct.partitions.sightings import LEADER_SIDE, Rank
+from reconstruct.partitions.sightings import LEADER_SIDE, Rank, Sighting
 from reconstruct.time.instants import utc
 
 _WITH_STATE = (LEADER_AND_ISR, UPDATE_METADATA)
@@ -49,6 +49,18 @@ class Contents:
         #: Leader: the ISRs that it asked for; at which epoch, its lines do not say.
         self.asked_for: dict[int, set[frozenset[int]]] = {}
         self.decided: dict[int, Evidence] = {}
+        #: what was written or decided: by the znode's version; by leader epoch, as a whole (None) and by version.
+        self._decided_at: dict[int, list[Sighting]] = {}
+        self._decisions: dict[tuple[int, int | None], list[Sighting]] = {}
+        for sighting in (s for s in case.sightings if s.rank <= Rank.DECIDED):
+            if sighting.partition_epoch is not None:
+                self._decided_at.setdefault(sighting.partition_epoch, []).append(sighting)
+            for version in {sighting.partition_epoch, None}:
+                self._decisions.setdefault((sighting.leader_epoch, version), []).append(sighting)
+        #: by leader epoch and leader: the lines that name both.
+        self._naming: dict[tuple[int | None, int | None], list[Evidence]] = {}
+        for fact in case.facts:
+            self._naming.setdefault((fact.leader_epoch, fact.leader), []).append(fact)
         for sighting in (*case.sightings, *(s for s, _ in case.discarded)):
             leader = NO_LEADER if sighting.leader is None else sighting.leader
             if sighting.rank in LEADER_SIDE:
@@ -135,16 +147,10 @@ class Contents:
     def _is_decided_twice(self, line: Evidence, requested: Leadership, last: Evidence) -> bool:
         """Whether the request says what was decided, too, at the epoch of the last decision, or at its version: of
         that R02 and R03 tell."""
-        state = (requested.leader, requested.leader_epoch, frozenset(requested.isr))
         return last.leader_epoch == requested.leader_epoch and any(
-            (s.leader, s.leader_epoch, s.members) == state
-            and (
-                s.partition_epoch == line.partition_epoch
-                if line.partition_epoch is not None
-                else requested.leader != last.leader
-            )
-            for s in self.coverage.case.sightings
-            if s.rank <= Rank.DECIDED
+            (s.leader, s.members) == (requested.leader, frozenset(requested.isr))
+            for s in self._decisions.get((requested.leader_epoch, line.partition_epoch), ())
+            if line.partition_epoch is not None or requested.leader != last.leader
         )
 
     def _is_known(self, requested: Leadership) -> bool:
@@ -170,37 +176,21 @@ class Contents:
             state = leadership_of(other)
             if state is not None and state.leader_epoch < requested.leader_epoch - lag:
                 return other
-        return next(
-            (
-                s.fact
-                for s in self.coverage.case.sightings
-                if s.rank <= Rank.DECIDED
-                and line.partition_epoch is not None
-                and s.partition_epoch == line.partition_epoch
-                and s.leader_epoch != requested.leader_epoch
-            ),
-            None,
-        )
+        same = self._decided_at.get(line.partition_epoch, ()) if line.partition_epoch is not None else ()
+        return next((s.fact for s in same if s.leader_epoch != requested.leader_epoch), None)
 
     def _is_logged_elsewhere(self, line: Evidence, requested: Leadership) -> bool:
         """Whether any line but the request and its receipts names the same leader at the same epoch."""
         return any(
-            (fact.leader_epoch, fact.leader) == (requested.leader_epoch, requested.leader)
-            and fact is not line
-            and fact.broker_id not in (line.to_broker_ids or ())
-            for fact in self.coverage.case.facts
+            fact is not line and fact.broker_id not in (line.to_broker_ids or ())
+            for fact in self._naming.get((requested.leader_epoch, requested.leader), ())
         )
 
     def _versioned(self, line: Evidence, requested: Leadership) -> Evidence | None:
         """Another ISR is written or decided at the very version that the request names."""
         if line.partition_epoch is None:
             return None
-        same = [
-            s.fact
-            for s in self.coverage.case.sightings
-            if s.rank <= Rank.DECIDED
-            and (s.leader_epoch, s.partition_epoch) == (requested.leader_epoch, line.partition_epoch)
-        ]
+        same = [s.fact for s in self._decisions.get((requested.leader_epoch, line.partition_epoch), ())]
         if not same or any(set(fact.isr or ()) == set(requested.isr) for fact in same):
             return None
         return same[0]

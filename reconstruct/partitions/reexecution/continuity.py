@@ -97,28 +97,47 @@ def has_holes(logs: Sequence[ControllerLog], cluster: ClusterView, facts: Sequen
     """The controller epochs whose log is proven to lack lines of this partition: by a transition's ``from``, or by a
     broker that received what the log does not say was sent."""
     holes = {log.controller_epoch for log in logs if gaps(log, cluster)}
-    sent: dict[int, list[Evidence]] = {}
     senders = {log.controller_epoch: log.controller_id for log in logs}
-    for log in logs:
-        sent.setdefault(log.controller_epoch, []).extend(line for line in log.lines if line.to_broker_ids)
+    sent = _Sent(logs)
     # every controller logs each LeaderAndIsr at TRACE, not so the others
-    logged = {(epoch, line.kind) for epoch, lines in sent.items() for line in lines}
-    logged |= {(epoch, LEADER_AND_ISR) for epoch in sent}
+    logged = sent.kinds | {(epoch, LEADER_AND_ISR) for epoch in senders}
     for fact in facts:
         kind, epoch = _RECEIPTS.get(fact.kind), fact.controller_epoch
         if kind is None or epoch is None or (epoch, kind) not in logged or fact.broker_id is None:
             continue
-        is_logged = any(line.kind == kind and _may_be_of(fact, line) for line in sent[epoch])
-        if not is_logged and cluster.logs_all(senders[epoch], fact.at, fact.at):
+        if not sent.may_be(fact, kind) and cluster.logs_all(senders[epoch], fact.at, fact.at):
             holes.add(epoch)
     return frozenset(holes)
 
 
-def _may_be_of(receipt: Evidence, line: Evidence) -> bool:
-    """Whether the broker may have received this request; where the line of either does not print the leader epoch or
-    the correlation id (the controller's does up to 0.8.2), any."""
-    return (
-        receipt.broker_id in (line.to_broker_ids or ())
-        and receipt.leader_epoch in (None, line.leader_epoch)
-        and (line.correlation_id is None or receipt.correlation_id in (None, line.correlation_id))
-    )
+class _Sent:
+    """The requests of controllers' logs, by what a broker's line says of the one that it received.
+
+    Where the line of either does not print the leader epoch or the correlation id (the controller's does up to 0.8.2),
+    any may be meant.
+    """
+
+    def __init__(self, logs: Sequence[ControllerLog]) -> None:
+        #: (controller epoch, kind) of all.
+        self.kinds: set[tuple[int | None, str]] = set()
+        self._known: set[tuple[object, ...]] = set()
+        for log in logs:
+            for line in log.lines:
+                if not line.to_broker_ids:
+                    continue
+                self.kinds.add((log.controller_epoch, line.kind))
+                ids = (_ANY_ID,) if line.correlation_id is None else (line.correlation_id, None)
+                self._known.update(
+                    (log.controller_epoch, line.kind, broker_id, leader_epoch, correlation_id)
+                    for broker_id in line.to_broker_ids
+                    for leader_epoch in (line.leader_epoch, None)
+                    for correlation_id in ids
+                )
+
+    def may_be(self, receipt: Evidence, kind: str) -> bool:
+        """Whether one of them may be what a broker received."""
+        asked = (receipt.controller_epoch, kind, receipt.broker_id, receipt.leader_epoch)
+        return any((*asked, correlation_id) in self._known for correlation_id in (receipt.correlation_id, _ANY_ID))
+
+
+_ANY_ID: Final = "any"

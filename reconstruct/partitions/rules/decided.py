@@ -65,10 +65,12 @@ def judge_leader_epochs(case: Case, verdicts: Verdicts) -> None:
 
 def judge_one_leader_per_epoch(case: Case, verdicts: Verdicts) -> None:
     """R02: among what was written and decided; a request that names another leader is a milder finding."""
-    sightings = all_sightings(case)
-    for epoch in sorted({s.leader_epoch for s in sightings}):
-        strong = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank <= Rank.DECIDED)
-        sent = _first_by_leader(s for s in sightings if s.leader_epoch == epoch and s.rank is Rank.SENT)
+    of_epoch: dict[int, list[Sighting]] = {}
+    for sighting in all_sightings(case):
+        of_epoch.setdefault(sighting.leader_epoch, []).append(sighting)
+    for epoch, sightings in sorted(of_epoch.items()):
+        strong = _first_by_leader(s for s in sightings if s.rank <= Rank.DECIDED)
+        sent = _first_by_leader(s for s in sightings if s.rank is Rank.SENT)
         if len(strong) > 1:
             first, second = list(strong.values())[:2]
             verdicts.broken(_two_leaders(epoch, first, second, case.severity(first, second), "was decided"))

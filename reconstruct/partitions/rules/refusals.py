@@ -239,11 +239,7 @@ def _refuted_by_order(
         and line.controller_epoch in (sighting.fact.controller_epoch, sighting.fact.state_controller_epoch)
         and sighting.at <= line.at
     ]
-    if (
-        not decided
-        or epoch >= known
-        or any((f.leader_epoch or 0) >= known for f in case.facts if _may_precede(f, line))
-    ):
+    if not decided or epoch >= known or case.names_epoch(known, line.at + VIEW_SLACK_US, line):
         return None
     if _may_be_raised_unseen(case) or not _is_of_this_incarnation(case, broker_id, line, last):
         return None
@@ -253,10 +249,6 @@ def _refuted_by_order(
         f"that controller decided leader epoch {epoch} itself ({utc(decided[-1].at)}), its requests come in order, and"
         f" no leader epoch {known} had been decided by then"
     )
-
-
-def _may_precede(fact: Evidence, line: Evidence) -> bool:
-    return fact is not line and fact.at <= line.at + VIEW_SLACK_US
 
 
 def _may_be_raised_unseen(case: Case) -> bool:
@@ -304,7 +296,7 @@ def _is_justified(case: Case, line: Evidence, last: AcceptedEpoch | None) -> boo
     known = line.known_leader_epoch
     if line.leader_epoch is None or known is None:
         return False
-    return any((fact.leader_epoch or 0) >= known for fact in case.facts if _may_precede(fact, line))
+    return case.names_epoch(known, line.at + VIEW_SLACK_US, line)
 
 
 def _without_reason(case: Case, broker_id: int, line: Evidence, reason: str, last: AcceptedEpoch | None) -> Finding:

@@ -6,11 +6,23 @@ Five rules, explained in :mod:`reconstruct.offsets.timeline`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import attrgetter
+from typing import Final
 
 from reconstruct.offsets import evidence as oe
-from reconstruct.offsets.bound_steps import EVER_AFTER, Drop, Fact, Step, interval_at, lower_steps, upper_steps
+from reconstruct.offsets.bound_steps import (
+    EVER_AFTER,
+    EVER_BEFORE,
+    Drop,
+    Fact,
+    Step,
+    interval_at,
+    lower_steps,
+    upper_steps,
+)
 from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, OffsetEvidence, ReplicaEventKind
 from reconstruct.offsets.role_spans import RoleSpan
@@ -19,23 +31,37 @@ from reconstruct.offsets.timed_offsets import Key
 
 @dataclass(slots=True)
 class Facts:
-    """Facts by (replica, quantity), and the drops they stop at."""
+    """Facts by (replica, quantity), each once and in the order of time, and the drops they stop at."""
 
-    lower: dict[Key, set[Fact]] = field(default_factory=dict)
-    upper: dict[Key, set[Fact]] = field(default_factory=dict)
+    lower: dict[Key, list[Fact]] = field(default_factory=dict)
+    upper: dict[Key, list[Fact]] = field(default_factory=dict)
     drops: dict[Key, list[Drop]] = field(default_factory=dict)
 
     def at_least(self, key: Key, fact: Fact) -> None:
-        self.lower.setdefault(key, set()).add(fact)
+        _put(self.lower.setdefault(key, []), fact)
 
     def at_most(self, key: Key, fact: Fact) -> None:
-        self.upper.setdefault(key, set()).add(fact)
+        _put(self.upper.setdefault(key, []), fact)
 
     def lower_of(self, key: Key) -> list[Step]:
         return lower_steps(self.lower.get(key, ()), self.drops.get(key, ()))
 
     def upper_of(self, key: Key) -> list[Step]:
         return upper_steps(self.upper.get(key, ()), self.drops.get(key, ()))
+
+
+def _put(facts: list[Fact], fact: Fact) -> None:
+    index = bisect_left(facts, fact)
+    if index == len(facts) or facts[index] != fact:
+        facts.insert(index, fact)
+
+
+def _between(facts: Sequence[Fact], start: int, end: int) -> Sequence[Fact]:
+    """Those of an instant from ``start`` up to and without ``end``."""
+    return facts[bisect_left(facts, start, key=_at) : bisect_left(facts, end, key=_at)]
+
+
+_at: Final = attrgetter("at")
 
 
 def infer_within_replica(
@@ -74,12 +100,10 @@ def infer_between_replicas(facts: Facts, roles: Sequence[RoleSpan]) -> None:
             continue
         for quantity in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET):
             own, leaders = (role.replica_id, quantity), (role.leader, quantity)
-            for fact in list(facts.lower.get(own, ())):
-                if role.proven_from <= fact.at < role.end:
-                    facts.at_least(leaders, fact)
-            for fact in list(facts.upper.get(leaders, ())):
-                if role.proven_from <= fact.at < role.end:
-                    facts.at_most(own, fact)
+            for fact in _between(facts.lower.get(own, ()), role.proven_from, role.end):
+                facts.at_least(leaders, fact)
+            for fact in _between(facts.upper.get(leaders, ()), role.proven_from, role.end):
+                facts.at_most(own, fact)
 
 
 def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleSpan]) -> None:
@@ -91,19 +115,27 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
     """
     slack = evidence.clocks.slack_us(DECISIONS)
     log_ends: dict[int, list[Step]] = {}  # nothing here bounds a log end from above
+    followed: dict[tuple[int, int], list[RoleSpan]] = {}
+    for role in roles:
+        followed.setdefault((role.leader, role.replica_id), []).append(role)
+    followed_by = {pair: _Followed(spans) for pair, spans in followed.items()}
+    decided_until = list(accumulate((state.end for state in evidence.decided), max))
+    committed_by: dict[int, tuple[list[Step], int]] = {}  # and the latest instant bounded since
     for role in roles:
         if not role.is_leader:
             continue
         key = (role.leader, oe.HIGH_WATERMARK)
-        committed, reached = facts.upper_of(key), sorted(facts.lower.get(key, ()))
-        instants = [fact.at for fact in reached]
+        if committed_by.get(role.leader, ((), EVER_AFTER))[1] >= role.start:
+            committed_by[role.leader] = facts.upper_of(key), EVER_BEFORE
+        committed, newest = committed_by[role.leader]
+        reached = facts.lower.get(key, ())
         began = role.start
-        followed: dict[int, list[RoleSpan]] = {}
-        for s in roles:
-            if s.leader == role.leader:
-                followed.setdefault(s.replica_id, []).append(s)
         known_by: dict[tuple[int, int], _KnownOfMember] = {}
-        for state in evidence.decided:
+        # none that was over by then, nor any after it
+        for index in range(bisect_right(decided_until, earlier(role.start, slack)), len(evidence.decided)):
+            state = evidence.decided[index]
+            if state.valid_from + slack >= role.end:
+                break
             if state.leader != role.leader:
                 began = max(began, min(later(state.end, slack), role.end))
                 continue
@@ -113,9 +145,10 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
             for member in set(state.isr) - {role.leader}:
                 if (member, began) not in known_by:
                     drops = facts.drops.get((member, oe.LOG_END_OFFSET), ())
-                    known_by[member, began] = _KnownOfMember(drops, followed.get(member, ()), began, committed)
+                    spans = followed_by.get((role.leader, member), _Followed(()))
+                    known_by[member, began] = _KnownOfMember(drops, spans, began, role.end, committed)
                 known_at = known_by[member, began].at
-                for fact in reached[bisect_right(instants, start) : bisect_left(instants, until)]:
+                for fact in _between(reached, start + 1, until):
                     known = known_at(fact.at)
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)
@@ -129,6 +162,29 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                     if known is not None and limit is not None:
                         higher = known if known.offset > limit.offset else limit
                         facts.at_most(key, Fact(instant, higher.offset, higher.evidence))
+                        newest = max(newest, instant)
+        committed_by[role.leader] = committed, newest
+
+
+class _Followed:
+    """A replica's spans under one leader."""
+
+    def __init__(self, spans: Iterable[RoleSpan]) -> None:
+        of_leader = list(spans)
+        self._begun = sorted(span.begun for span in of_leader)
+        self._proven = sorted(span.proven_from for span in of_leader)
+
+    def begun_from(self, instant: int) -> int:
+        """When the first of those began that began then or later."""
+        return _next(self._begun, bisect_left(self._begun, instant))
+
+    def fetched_after(self, instant: int) -> int:
+        """When the first fetch after it surely was over."""
+        return _next(self._proven, bisect_right(self._proven, instant))
+
+
+def _next(instants: Sequence[int], index: int) -> int:
+    return instants[index] if index < len(instants) else EVER_AFTER
 
 
 class _KnownOfMember:
@@ -137,24 +193,23 @@ class _KnownOfMember:
     That is so since the reign began or the member last lost anything before it fetched from this leader. One that lost
     something afterwards, as a broker that is back before anybody noticed, may have less than the leader counts it with
     until it fetches again (KIP-101), and where that is not proven nothing is known. ``followed`` are its spans under
-    this leader.
+    this leader, who reigned from ``began`` to ``ended``.
     """
 
     def __init__(
-        self, drops: Sequence[Drop], followed: Sequence[RoleSpan], began: int, committed: Sequence[Step]
+        self, drops: Iterable[Drop], followed: _Followed, began: int, ended: int, committed: Sequence[Step]
     ) -> None:
-        ordered = sorted(drops, key=lambda drop: drop.start)
+        # what was over when the reign began, and what came after it, says nothing of what is in between
+        ordered = sorted((d for d in drops if d.end > began and d.start <= ended), key=lambda drop: drop.start)
         self._starts = [drop.start for drop in ordered]
+        first_followed = followed.begun_from(began)
         since, lost = began, None
         self._sinces = [since]
         for drop in ordered:
             since = max(since, drop.end)
-            if any(began <= span.begun < drop.start - 2 * LINE_TO_ACT_US for span in followed):
+            if first_followed < drop.start - 2 * LINE_TO_ACT_US:
                 lost = drop.end if lost is None else max(lost, drop.end)
-            fetched_again = (
-                began if lost is None else min((s.proven_from for s in followed if s.proven_from > lost), default=None)
-            )
-            self._sinces.append(EVER_AFTER if fetched_again is None else max(since, fetched_again))
+            self._sinces.append(max(since, began if lost is None else followed.fetched_after(lost)))
         self._committed = [interval_at(committed, since) for since in self._sinces]
 
     def at(self, instant: int) -> Step | None:

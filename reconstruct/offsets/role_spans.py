@@ -15,8 +15,10 @@ role span is narrowed by that to what surely was one, a drop widened to what may
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 from reconstruct.offsets import evidence as oe
@@ -25,7 +27,6 @@ from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import (
     LINE_TO_ACT_US,
     LINE_TO_VALUE_US,
-    DecidedState,
     OffsetEvidence,
     ReplicaEvent,
     ReplicaEventKind,
@@ -69,24 +70,40 @@ class RoleSpan:
 def find_role_spans(evidence: OffsetEvidence, values: Mapping[Key, Sequence[TimedOffset]]) -> list[RoleSpan]:
     """Every role span of every replica. A follower's ends with its leader's, or when another leader is decided, too."""
     result: list[RoleSpan] = []
+    reigns = _Reigns(evidence)
     for replica in dict.fromkeys(event.replica_id for event in evidence.events):
         events = evidence.events_of(replica, *_CHANGES_ROLE)
         slack = evidence.clocks.slack_us(replica)
-        for event in events:
+        known = sorted(values.get((replica, oe.HIGH_WATERMARK), ()), key=lambda v: (v.earliest, v.latest, v.offset))
+        own = [value for value in known if not value.is_minimum]
+        for event, change in zip(events, _next_changes(events), strict=True):
             if event.kind not in (ReplicaEventKind.LEADS, ReplicaEventKind.FOLLOWS):
                 continue
-            role = _role_of(event, events, slack)
+            role = _role_of(event, change, slack)
             if role.is_leader or role.leader == UNKNOWN_LEADER:
                 result.append(role)
                 continue
-            own = values.get((replica, oe.HIGH_WATERMARK), ())
-            result += [_proven(piece, own) for piece in _pieces(role, evidence)]
+            result += [_proven(piece, own) for piece in reigns.pieces(role)]
     return sorted(result, key=lambda role: (role.start, role.replica_id))
 
 
-def _role_of(event: ReplicaEvent, events: Sequence[ReplicaEvent], slack: int) -> RoleSpan:
-    """The role that a line tells of, to the next one in its log."""
-    start, end = _span(event, events)
+def _next_changes(events: Sequence[ReplicaEvent]) -> list[ReplicaEvent | None]:
+    """Of each the next one that is another: the same role again, in a new epoch, is none."""
+    found: list[ReplicaEvent | None] = []
+    following: ReplicaEvent | None = None
+    for event in reversed(events):
+        is_same = following is not None and (following.kind, following.leader) == (event.kind, event.leader)
+        found.append(found[-1] if is_same else following)
+        following = event
+    return found[::-1]
+
+
+def _role_of(event: ReplicaEvent, change: ReplicaEvent | None, slack: int) -> RoleSpan:
+    """The role that a line tells of, to the next change in its log: less what a line may be late, but for a new
+    process."""
+    start, end = event.at, EVER_AFTER
+    if change is not None:
+        end = max(start, change.at - (0 if change.kind is ReplicaEventKind.STARTED else LINE_TO_ACT_US))
     ends = (start + slack, earlier(end, slack))
     widest = (start - slack, later(end, slack))
     if event.kind is ReplicaEventKind.LEADS:
@@ -94,60 +111,62 @@ def _role_of(event: ReplicaEvent, events: Sequence[ReplicaEvent], slack: int) ->
     return RoleSpan(event.replica_id, *ends, UNKNOWN_LEADER if event.leader is None else event.leader, *widest, start)
 
 
-def _pieces(role: RoleSpan, evidence: OffsetEvidence) -> Iterator[RoleSpan]:
-    """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was decided."""
-    slack = evidence.clocks.slack_us(role.leader)
-    breaks = [
-        event.at
-        for event in evidence.events_of(role.leader, *_ENDS_REIGN)
-        if role.begun < event.at + slack and event.at - slack < role.ended
-    ]
-    begins = [(role.start, role.begun)]
-    begins += [(max(role.start, at + slack), max(role.begun, at - slack)) for at in breaks]
-    untils = [*((min(at - slack, role.end), min(at + slack, role.ended)) for at in breaks), (role.end, role.ended)]
-    for (start, begun), (end, ended) in zip(begins, untils, strict=True):
-        piece = replace(role, start=start, end=end, begun=begun, ended=ended)
-        yield _cut(piece, evidence.decided, evidence.clocks.slack_us(DECISIONS))
+class _Reigns:
+    """When each replica's reign as leader ended, by its own log and by what was decided."""
 
+    def __init__(self, evidence: OffsetEvidence) -> None:
+        self._clocks = evidence.clocks
+        self._ends: dict[int, list[int]] = {}
+        for event in sorted(evidence.events, key=lambda event: event.at):
+            if event.kind in _ENDS_REIGN:
+                self._ends.setdefault(event.replica_id, []).append(event.at)
+        self._decided = sorted(evidence.decided, key=lambda state: state.valid_from)
+        self._decided_at = [state.valid_from for state in self._decided]
+        #: by leader the first epoch in which it led, and the first of all.
+        self._first_epochs: dict[int, int] = {}
+        for state in self._decided:
+            known = self._first_epochs.setdefault(state.leader, state.leader_epoch)
+            self._first_epochs[state.leader] = min(known, state.leader_epoch)
+        self._is_complete = min(self._first_epochs.values(), default=None) == 0
 
-def _span(event: ReplicaEvent, events: Sequence[ReplicaEvent]) -> tuple[int, int]:
-    """From ``event`` to the replica's next change of role: less what a line may be late, but for a new process."""
-    for change in events[events.index(event) + 1 :]:
-        if (change.kind, change.leader) == (event.kind, event.leader):
-            continue  # the same role again, in a new epoch
-        late = 0 if change.kind is ReplicaEventKind.STARTED else LINE_TO_ACT_US
-        return event.at, max(event.at, change.at - late)
-    return event.at, EVER_AFTER
+    def pieces(self, role: RoleSpan) -> Iterator[RoleSpan]:
+        """A follower's role span, divided where its leader's reign ended, by the leader's log or by what was
+        decided."""
+        slack = self._clocks.slack_us(role.leader)
+        ends = self._ends.get(role.leader, [])
+        breaks = ends[bisect_right(ends, role.begun - slack) : bisect_left(ends, role.ended + slack)]
+        begins = [(role.start, role.begun)]
+        begins += [(max(role.start, at + slack), max(role.begun, at - slack)) for at in breaks]
+        untils = [*((min(at - slack, role.end), min(at + slack, role.ended)) for at in breaks), (role.end, role.ended)]
+        for (start, begun), (end, ended) in zip(begins, untils, strict=True):
+            yield self._cut(replace(role, start=start, end=end, begun=begun, ended=ended))
 
+    def _cut(self, role: RoleSpan) -> RoleSpan:
+        """Up to the first decision of another leader after its begin, of which the follower may not have heard.
 
-def _cut(role: RoleSpan, decided: Sequence[DecidedState], slack: int) -> RoleSpan:
-    """Up to the first decision of another leader after its begin, of which the follower may not have heard.
-
-    A decision that may be of before the begin counts as well, but where epochs say that it came before any in which
-    this leader led.
-    """
-    led = [state.leader_epoch for state in decided if state.leader == role.leader]
-    is_complete = min((state.leader_epoch for state in decided), default=None) == 0
-    since = min(led, default=0) if slack and is_complete else 0
-    others = [
-        state.valid_from
-        for state in decided
-        if state.leader != role.leader
-        and state.leader_epoch >= since
-        and role.begun < state.valid_from + slack
-        and state.valid_from - slack < role.ended
-    ]
-    if not others:
+        A decision that may be of before the begin counts as well, but where epochs say that it came before any in
+        which this leader led.
+        """
+        slack = self._clocks.slack_us(DECISIONS)
+        since = self._first_epochs.get(role.leader, 0) if slack and self._is_complete else 0
+        first = bisect_right(self._decided_at, role.begun - slack)
+        for index in range(first, bisect_left(self._decided_at, role.ended + slack)):
+            state = self._decided[index]
+            if state.leader != role.leader and state.leader_epoch >= since:
+                at = state.valid_from
+                return replace(role, end=min(role.end, at - slack), ended=min(role.ended, at + slack))
         return role
-    return replace(role, end=min(role.end, min(others) - slack), ended=min(role.ended, min(others) + slack))
 
 
 def _proven(role: RoleSpan, high_watermarks: Sequence[TimedOffset]) -> RoleSpan:
-    """With the earliest proof: a value, and a higher one after it."""
+    """With the earliest proof: a value, and a higher one after it. ``high_watermarks`` are in the order of time."""
     lowest: TimedOffset | None = None
     proof = role
-    for value in sorted(high_watermarks, key=lambda v: (v.earliest, v.latest, v.offset)):
-        if value.earliest < role.start or value.latest >= role.end or value.is_minimum:
+    for index in range(bisect_left(high_watermarks, role.start, key=_earliest), len(high_watermarks)):
+        value = high_watermarks[index]
+        if value.earliest >= min(role.end, proof.proven_from):
+            break
+        if value.latest >= role.end:
             continue
         if lowest is not None and value.offset > lowest.offset:
             over = max(value.latest, lowest.latest)
@@ -156,6 +175,9 @@ def _proven(role: RoleSpan, high_watermarks: Sequence[TimedOffset]) -> RoleSpan:
         if lowest is None or value.offset < lowest.offset:
             lowest = value
     return proof
+
+
+_earliest: Final = attrgetter("earliest")
 
 
 def drops_of(
@@ -177,9 +199,7 @@ def drops_of(
         of_log = [*common, *(_cut_drop(evidence, cut) for cut in cuts)]
         if is_kept_in_log:
             of_log += [_told_drop(evidence, event) for event in _lowered_untold(evidence, replica, cuts)]
-        of_follower = [
-            _first_fetch_drop(evidence, role, roles, floors, cuts) for role in roles if role.follows(replica)
-        ]
+        of_follower = _first_fetch_drops(evidence, replica, roles, floors, cuts)
         of_high_watermark = [*(of_log if is_kept_in_log else common), *of_follower]
         for quantity in (oe.LOG_END_OFFSET, oe.LOG_START_OFFSET, oe.RECOVERY_POINT):
             result[replica, quantity] = sorted(of_log, key=lambda drop: (drop.start, drop.end))
@@ -187,22 +207,28 @@ def drops_of(
     return result
 
 
-def _first_fetch_drop(
+def _first_fetch_drops(
     evidence: OffsetEvidence,
-    role: RoleSpan,
+    replica: int,
     roles: Sequence[RoleSpan],
     floors: Mapping[tuple[int, int], int],
     cuts: Sequence[ReplicaEvent],
-) -> Drop:
-    """A follower's first fetch from its leader, with which it takes the leader's high watermark."""
-    slack = evidence.clocks.slack_us(role.replica_id)
-    proven = _first_proof(roles, role)
-    begin, end = role.begun - LINE_TO_ACT_US, min(proven.proven_from, _next_role(evidence, role))
-    floor = floors.get((role.leader, role.begun))
-    for cut in cuts:
-        if floor is not None and begin <= cut.at + slack and cut.at - slack <= end:
-            floor = None if cut.offset is None else min(floor, cut.offset)
-    return Drop(begin, end, floor, proven.proven_offset if end == proven.proven_from else None)
+) -> list[Drop]:
+    """A follower's first fetch from each leader, with which it takes the leader's high watermark."""
+    slack = evidence.clocks.slack_us(replica)
+    followed = [role for role in roles if role.follows(replica)]
+    proofs = _first_proofs(followed)
+    changes = _ChangesOfRole(evidence, replica)
+    result = []
+    for role in followed:
+        proven = proofs[bisect_left(followed, role.start, key=lambda span: span.start)]
+        begin, end = role.begun - LINE_TO_ACT_US, min(proven.proven_from, changes.next_role(role))
+        floor = floors.get((role.leader, role.begun))
+        for cut in cuts if floor is not None else ():
+            if floor is not None and begin <= cut.at + slack and cut.at - slack <= end:
+                floor = None if cut.offset is None else min(floor, cut.offset)
+        result.append(Drop(begin, end, floor, proven.proven_offset if end == proven.proven_from else None))
+    return result
 
 
 def _cut_drop(evidence: OffsetEvidence, cut: ReplicaEvent) -> Drop:
@@ -226,21 +252,31 @@ def _told_drop(evidence: OffsetEvidence, lowered: ReplicaEvent) -> Drop:
     return Drop(*ends, lowered.offset, slack_us=slack)
 
 
-def _first_proof(roles: Sequence[RoleSpan], role: RoleSpan) -> RoleSpan:
-    """Of the role spans from ``role`` on, the one whose first fetch is proven first: it was over then in all before."""
-    following = [s for s in roles if s.follows(role.replica_id) and s.start >= role.start]
-    return min(following, key=lambda s: (s.proven_from, s.start), default=role)
+def _first_proofs(followed: Sequence[RoleSpan]) -> list[RoleSpan]:
+    """Of the role spans of one follower from each on, the one whose first fetch is proven first: it was over then in
+    all before."""
+    found: list[RoleSpan] = []
+    for role in reversed(followed):
+        found.append(min([role, *found[-1:]], key=lambda span: (span.proven_from, span.start)))
+    return found[::-1]
 
 
-def _next_role(evidence: OffsetEvidence, role: RoleSpan) -> int:
-    """When an unproven follower certainly was no follower of that leader any more."""
-    later_roles = [
-        event.at + evidence.clocks.slack_us(role.replica_id)
-        for event in evidence.events_of(role.replica_id, *_CHANGES_ROLE)
-        if event.at > max(role.logged_at, role.begun)
-        and not (event.kind is ReplicaEventKind.FOLLOWS and event.leader == role.leader)
-    ]
-    return min(later_roles, default=EVER_AFTER)
+class _ChangesOfRole:
+    """What ended a replica's roles, in the order of time."""
+
+    def __init__(self, evidence: OffsetEvidence, replica: int) -> None:
+        self._slack = evidence.clocks.slack_us(replica)
+        self._events = sorted(evidence.events_of(replica, *_CHANGES_ROLE), key=lambda event: event.at)
+        self._instants = [event.at for event in self._events]
+        self._following = _next_changes(self._events)
+
+    def next_role(self, role: RoleSpan) -> int:
+        """When an unproven follower certainly was no follower of that leader any more."""
+        index = bisect_right(self._instants, max(role.logged_at, role.begun))
+        event = self._events[index] if index < len(self._events) else None
+        if event is not None and (event.kind, event.leader) == (ReplicaEventKind.FOLLOWS, role.leader):
+            event = self._following[index]
+        return EVER_AFTER if event is None else event.at + self._slack
 
 
 def _common_drops(evidence: OffsetEvidence, replica: int) -> list[Drop]:

@@ -5,6 +5,7 @@ These instants are of the cluster's time: what a line says is widened by what is
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -104,9 +105,10 @@ def _began_acting(
     observation: OffsetObservation, starts: Sequence[int], roles: Sequence[int], slack_us: int
 ) -> int | None:
     """By when the process that the copy is of had taken a role: from then on it writes the file."""
-    started = max((start for start in starts if start - slack_us <= observation.observed_at), default=EVER_BEFORE)
-    acted = [at + slack_us for at in roles if started <= at]
-    return min((at for at in acted if at <= observation.observed_at), default=None)
+    started = _last_until(starts, observation.observed_at + slack_us)
+    index = bisect_left(roles, started)
+    acted = roles[index] + slack_us if index < len(roles) else None
+    return acted if acted is not None and acted <= observation.observed_at else None
 
 
 def _from_line_or_answer(observation: OffsetObservation, starts: Sequence[int], slack_us: int) -> TimedOffset:
@@ -115,16 +117,21 @@ def _from_line_or_answer(observation: OffsetObservation, starts: Sequence[int], 
     value = TimedOffset(instant, observation.until, observation.offset, observation.is_minimum, observation.evidence)
     if observation.observed_at_upper is not None:
         return value
-    started = max((start for start in starts if start <= instant), default=EVER_BEFORE)
+    started = _last_until(starts, instant)
     earliest = max(instant - LINE_TO_VALUE_US, started) - slack_us
     latest = instant + LINE_TO_VALUE_US + slack_us
     return replace(value, earliest=earliest, latest=latest, slack_us=slack_us)
 
 
+def _last_until(instants: Sequence[int], until: int) -> int:
+    index = bisect_right(instants, until)
+    return instants[index - 1] if index else EVER_BEFORE
+
+
 def _instants_of(evidence: OffsetEvidence, *kinds: ReplicaEventKind) -> dict[int, list[int]]:
-    """By replica: when it did one of ``kinds``."""
+    """By replica: when it did one of ``kinds``, in order."""
     result: dict[int, list[int]] = {}
-    for event in evidence.events:
+    for event in sorted(evidence.events, key=lambda event: event.at):
         if event.kind in kinds:
             result.setdefault(event.replica_id, []).append(event.at)
     return result

@@ -34,6 +34,7 @@ from reconstruct.offsets.evidence import LINE_TO_VALUE_US, OffsetBounds, OffsetE
 from reconstruct.offsets.probe_answers import with_probe_answers
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
+from reconstruct.time.spans import SpansByTime
 
 _ROUNDS: Final = 2
 
@@ -92,10 +93,11 @@ def _proven(evidence: OffsetEvidence, *, is_kept_in_log: bool) -> dict[int, list
 
 def _add_values(facts: Facts, key: Key, values: Iterable[TimedOffset]) -> None:
     """A value that may be of before or after a drop is at most of use down to the drop's floor."""
-    drops = facts.drops.get(key, ())
+    drops = SpansByTime(facts.drops.get(key, ()))
     for value in values:
-        crossed = [drop for drop in drops if value.may_cross(drop)]
-        at_latest, at_earliest = [_over(drops, at) if value.slack_us else [] for at in (value.latest, value.earliest)]
+        near = drops.touching(value.earliest, value.latest)
+        crossed = [drop for drop in near if value.may_cross(drop)]
+        at_latest, at_earliest = [_over(near, at) if value.slack_us else [] for at in (value.latest, value.earliest)]
         # a drop that this value shows to be over does not lower it
         lowering = [drop for drop in crossed if (drop.end, drop.last_offset) != (value.latest, value.offset)]
         offset: int | None = value.offset
@@ -115,14 +117,17 @@ def _over(drops: Iterable[Drop], instant: int) -> list[Drop]:
 def _floors(facts: Facts, roles: Sequence[RoleSpan]) -> dict[tuple[int, int], int]:
     """By (leader, begin of following it): what its high watermark surely was already, if it did not fall later."""
     result = {}
+    of_leader: dict[int, tuple[list[Step], SpansByTime[Drop]]] = {}
     for role in roles:
         if role.is_leader:
             continue
-        key = (role.leader, oe.HIGH_WATERMARK)
+        if role.leader not in of_leader:
+            key = (role.leader, oe.HIGH_WATERMARK)
+            of_leader[role.leader] = facts.lower_of(key), SpansByTime(facts.drops.get(key, ()))
+        steps, drops = of_leader[role.leader]
         begin = role.begun - 2 * LINE_TO_VALUE_US
-        known = interval_at(facts.lower_of(key), begin)
-        falls = any(drop.end >= begin and drop.start < role.ended for drop in facts.drops.get(key, ()))
-        if known is not None and not falls:
+        known = interval_at(steps, begin)
+        if known is not None and not drops.touching(begin, role.ended - 1):
             result[role.leader, role.begun] = known.offset
     return result
 

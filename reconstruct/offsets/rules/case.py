@@ -26,6 +26,7 @@ from reconstruct.offsets.losses import OffsetLoss
 from reconstruct.offsets.role_spans import RoleSpan, drops_of, find_role_spans
 from reconstruct.offsets.timed_offsets import Key, TimedOffset, timed_offsets
 from reconstruct.time.instants import may_be_later_us
+from reconstruct.time.spans import SpansByTime
 
 
 class IsrMoveKind(StrEnum):
@@ -190,9 +191,10 @@ class Curves:
         }
         replicas = sorted({replica for replica, _ in self.values})
         self.roles: list[RoleSpan] = find_role_spans(evidence, self.values)
-        self._roles_of: dict[tuple[int, bool], list[RoleSpan]] = {}
+        roles_of: dict[tuple[int, bool], list[RoleSpan]] = {}
         for role in self.roles:
-            self._roles_of.setdefault((role.replica_id, role.is_leader), []).append(role)
+            roles_of.setdefault((role.replica_id, role.is_leader), []).append(role)
+        self._roles_of = {key: SpansByTime(roles) for key, roles in roles_of.items()}
         is_kept_in_log = case.version.may_be_since(HIGH_WATERMARK_KEPT_IN_LOG_SINCE)
         self.drops: dict[Key, list[Drop]] = drops_of(evidence, replicas, self.roles, {}, is_kept_in_log=is_kept_in_log)
         self._lower: dict[Key, list[Step]] = {}
@@ -207,10 +209,11 @@ class Curves:
         key = (replica_id, quantity)
         if key not in self._lower:
             drops = self.drops.get(key, ())
+            by_time = SpansByTime(drops)
             facts = {
                 Fact(v.latest, v.offset, v.evidence)
                 for v in self.values.get(key, ())
-                if not _crosses(v, drops, is_proof=True)
+                if not _crosses(v, by_time, is_proof=True)
             }
             self._lower[key] = lower_steps(facts, drops)
         over = intervals_over(self._lower[key], start, end)
@@ -222,10 +225,11 @@ class Curves:
         key = (replica_id, quantity)
         if key not in self._upper:
             drops = self.drops.get(key, ())
+            by_time = SpansByTime(drops)
             facts = {
                 Fact(v.earliest, v.offset, v.evidence)
                 for v in self.values.get(key, ())
-                if not v.is_minimum and v.earliest > EVER_BEFORE and not _crosses(v, drops)
+                if not v.is_minimum and v.earliest > EVER_BEFORE and not _crosses(v, by_time)
             }
             self._upper[key] = upper_steps(facts, drops)
         over = intervals_over(self._upper[key], start, end)
@@ -241,7 +245,8 @@ class Curves:
         return self._role(replica_id, start, end, is_leader=True)
 
     def _role(self, replica_id: int, start: int, end: int, *, is_leader: bool) -> RoleSpan | None:
-        for role in self._roles_of.get((replica_id, is_leader), ()):
+        own = self._roles_of.get((replica_id, is_leader))
+        for role in own.touching(end + 1, start) if own is not None else ():
             since = role.start if is_leader else role.proven_from
             if since <= start and end < role.end:
                 return role
@@ -253,10 +258,10 @@ def names(*groups: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({name for group in groups for name in group if name}))
 
 
-def _crosses(value: TimedOffset, drops: Sequence[Drop], *, is_proof: bool = False) -> bool:
+def _crosses(value: TimedOffset, drops: SpansByTime[Drop], *, is_proof: bool = False) -> bool:
     """A value that may be of before or after a drop bounds nothing here; but for ``is_proof``, where just this value
     shows that the drop was over."""
     return any(
         value.may_cross(drop) and not (is_proof and (drop.end, drop.last_offset) == (value.latest, value.offset))
-        for drop in drops
+        for drop in drops.touching(value.earliest, value.latest)
     )

@@ -1,0 +1,37 @@
+"""Spans of time in the order of their starts: those that touch another span, without going through all of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Generic, Protocol, TypeVar
+
+
+class Span(Protocol):
+    """What lasts from ``start`` to ``end``."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+AnySpan = TypeVar("AnySpan", bound=Span)
+
+
+class SpansByTime(Generic[AnySpan]):
+    """``spans`` in the order of their starts; they may overlap, and one that ends late makes those behind it slower to
+    find, not wrong."""
+
+    def __init__(self, spans: Sequence[AnySpan]) -> None:
+        self._spans = spans
+        self._starts = [span.start for span in spans]
+        #: up to when the span, or one before it, lasts.
+        self._furthest = list(accumulate((span.end for span in spans), max))
+
+    def touching(self, first: int, last: int) -> list[AnySpan]:
+        """Those that have an instant of [first, last], their own ends included, in order."""
+        candidates = self._spans[bisect_left(self._furthest, first) : bisect_right(self._starts, last)]
+        return [span for span in candidates if span.end >= first]

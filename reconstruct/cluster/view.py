@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -19,6 +20,7 @@ from reconstruct.cluster.settings import (
 from reconstruct.findings.log_files import RECREATION_US
 from reconstruct.kept.asking import ALWAYS, Asked, NotedMap, NotedSequence, NotedSet, of_field
 from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABLE_SINCE, VersionRange
+from reconstruct.time.instants import at_of
 from reconstruct.time.intervals import Interval
 from reconstruct.time.line_order import JUMP_BACK_US
 
@@ -193,7 +195,7 @@ class ClusterView:
     #: brokers in one of whose logs corrected times jump back, by how much at the most, µs: the clock was set, and is
     #: corrected in one log or for one time only.
     set_back: Mapping[int, int] = field(default_factory=dict)
-    #: the controllers' lists of live brokers, in their order.
+    #: the controllers' lists of live brokers, in the order of time.
     live_views: tuple[LiveView, ...] = ()
     #: where questions are noted, and the view that answers them.
     noted: tuple[Asked, ClusterView] | None = field(default=None, repr=False, compare=False)
@@ -374,7 +376,8 @@ class ClusterView:
     @_noted
     def first_list_after(self, instant: int) -> LiveView | None:
         """The first list of live brokers that any controller logged after ``instant``."""
-        return min((view for view in self.live_views if view.at > instant), key=lambda view: view.at, default=None)
+        index = bisect_right(self.live_views, instant, key=at_of)
+        return self.live_views[index] if index < len(self.live_views) else None
 
     @_noted
     def asked_to_leave(self, since: int, until: int) -> frozenset[int]:
@@ -388,11 +391,9 @@ class ClusterView:
     @_noted
     def live_views_of(self, controller_id: int | None, since: int, until: int | None) -> list[LiveView]:
         """The lists of live brokers that one controller logged in [since, until), in their order."""
-        return [
-            view
-            for view in self.live_views
-            if view.controller_id == controller_id and since <= view.at and (until is None or view.at < until)
-        ]
+        end = len(self.live_views) if until is None else bisect_left(self.live_views, until, key=at_of)
+        within = self.live_views[bisect_left(self.live_views, since, key=at_of) : end]
+        return [view for view in within if view.controller_id == controller_id]
 
     def is_registered(self, broker_id: int, start: int, end: int) -> bool:
         """Whether one registration of the broker lasted from ``start`` to ``end``."""

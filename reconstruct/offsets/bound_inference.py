@@ -9,8 +9,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from operator import attrgetter
-from typing import Final
 
 from reconstruct.offsets import evidence as oe
 from reconstruct.offsets.bound_steps import (
@@ -27,6 +25,7 @@ from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, OffsetEvidence, ReplicaEventKind
 from reconstruct.offsets.role_spans import RoleSpan
 from reconstruct.offsets.timed_offsets import Key
+from reconstruct.time.instants import at_of
 
 
 @dataclass(slots=True)
@@ -58,10 +57,7 @@ def _put(facts: list[Fact], fact: Fact) -> None:
 
 def _between(facts: Sequence[Fact], start: int, end: int) -> Sequence[Fact]:
     """Those of an instant from ``start`` up to and without ``end``."""
-    return facts[bisect_left(facts, start, key=_at) : bisect_left(facts, end, key=_at)]
-
-
-_at: Final = attrgetter("at")
+    return facts[bisect_left(facts, start, key=at_of) : bisect_left(facts, end, key=at_of)]
 
 
 def infer_within_replica(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Final
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: The instant of anything that has one, as a key to bisect by.
+at_of: Final = attrgetter("at")
 
 
 def utc(micros: int) -> str:
@@ -41,7 +44,11 @@ def duration(value: float | None) -> str:
     return f"{value // 86_400_000} d {value // 3_600_000 % 24:02d} h"
 
 
+#: The most that :func:`may_be_later_us` says.
+MAY_BE_LATER_US: Final = 999_000
+
+
 def may_be_later_us(printed_at: int) -> int:
     """By how much what a line tells of may have been later than it says, by its own clock, µs: one that is of a whole
     second may have lost its milliseconds on its way."""
-    return 0 if printed_at % 1_000_000 else 999_000
+    return 0 if printed_at % 1_000_000 else MAY_BE_LATER_US

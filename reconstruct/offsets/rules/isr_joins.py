@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
-from operator import attrgetter
 from typing import Final
 
 from reconstruct.findings.divergences import DivergenceType
@@ -18,11 +17,10 @@ from reconstruct.offsets.clocks import DECISIONS
 from reconstruct.offsets.evidence import LINE_TO_VALUE_US, ReplicaEvent, ReplicaEventKind
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.offsets.rules.isr_moves import broken_by, last_election, printed_log_end
-from reconstruct.time.instants import utc
+from reconstruct.time.instants import at_of, utc
 
 #: A leader's line of a join and the write of it lie within this.
 _SAME_JOIN_US: Final = 5_000_000
-_at: Final = attrgetter("at")
 #: A leader waits no longer than this for what it needs to answer a fetch (request timeouts), µs.
 _STARTED_US: Final = 30_000_000
 #: What may make another ISR of a leader's than its last line has.
@@ -82,7 +80,7 @@ def _written_joins(case: OffsetCase) -> list[IsrMove]:
     for (at, evidence_id, leader), isr in lines.items():
         since, known = before.get(leader, (EVER_BEFORE, None))
         changes = case.events_of(leader, *_ROLE_CHANGES)
-        began = changes[bisect_right(changes, since, key=_at) : bisect_right(changes, at, key=_at)]
+        began = changes[bisect_right(changes, since, key=at_of) : bisect_right(changes, at, key=at_of)]
         if began:
             since, known = began[-1].at, _first_isr(case, began)
         before[leader] = at, isr
@@ -111,7 +109,7 @@ def _decided_joins(case: OffsetCase, told: Sequence[IsrMove]) -> list[IsrMove]:
         return []
     near = _SAME_JOIN_US + case.clocks.slack_us(DECISIONS)
     instants: dict[tuple[int, int], list[int]] = {}
-    for move in sorted(told, key=_at):
+    for move in sorted(told, key=at_of):
         instants.setdefault((move.leader, move.member), []).append(move.at)
 
     def is_told(leader: int, member: int, at: int) -> bool:

@@ -12,6 +12,7 @@ Sources: KafkaController, ReplicaStateMachine.BrokerChangeListener 0.8.0 to 0.10
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -19,7 +20,7 @@ from typing import Final
 
 from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE, BROKER_EPOCHS_SINCE
-from reconstruct.time.instants import may_be_later_us
+from reconstruct.time.instants import MAY_BE_LATER_US, at_of, may_be_later_us
 
 #: How far a decision's time may be from the controller's own where another clock tells it.
 VIEW_SLACK_US: Final = 2_000_000
@@ -114,8 +115,8 @@ def added_next(broker_id: int, decision: StateDecision, cluster: ClusterView) ->
         return None
     begin, end = cluster.tenure_bounds(controller, decision.controller_epoch)
     own = cluster.live_views_of(controller, begin - VIEW_SLACK_US, end)
-    following = next((view for view in own if view.at > decision.at + decision.slack), None)
-    return following.at if following is not None and broker_id in following.added else None
+    following = own[bisect_right(own, decision.at + decision.slack, key=at_of) :][:1]
+    return following[0].at if following and broker_id in following[0].added else None
 
 
 def _registered(broker_id: int, instant: int, cluster: ClusterView) -> frozenset[bool | None]:
@@ -143,11 +144,16 @@ def _lists(decision: StateDecision, cluster: ClusterView) -> tuple[Sequence[Live
     """The controller's lists of that tenure: certainly before the decision, and within the slack."""
     begin, end = cluster.tenure_bounds(decision.controller_id, decision.controller_epoch)
     own = cluster.live_views_of(decision.controller_id, begin - VIEW_SLACK_US, end)
-    slacks = [max(decision.slack, may_be_later_us(view.at)) for view in own]
-    return (
-        [view for view, slack in zip(own, slacks, strict=True) if view.at < decision.at - slack],
-        [view for view, slack in zip(own, slacks, strict=True) if abs(view.at - decision.at) <= slack],
-    )
+    widest = max(decision.slack, MAY_BE_LATER_US)
+    first = bisect_left(own, decision.at - widest, key=at_of)
+    before, near = own[:first], []
+    for view in own[first : bisect_right(own, decision.at + widest, key=at_of)]:
+        slack = max(decision.slack, may_be_later_us(view.at))
+        if view.at < decision.at - slack:
+            before.append(view)
+        elif view.at <= decision.at + slack:
+            near.append(view)
+    return before, near
 
 
 def _asked_to_leave(broker_id: int, decision: StateDecision, cluster: ClusterView) -> int | None:

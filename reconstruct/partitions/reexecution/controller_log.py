@@ -13,6 +13,7 @@ Source: kafka.controller.ControllerBrokerRequestBatch, PartitionStateMachine, Re
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,6 +24,7 @@ from reconstruct.cluster.view import ClusterView, LiveView
 from reconstruct.model.states import ReplicaState
 from reconstruct.model.versions import TRANSITIONS_NOT_LOGGED_AT_INFO_SINCE
 from reconstruct.partitions.evidence import Evidence
+from reconstruct.time.instants import at_of
 from reconstruct.time.line_order import jumps_back
 
 PARTITION: Final = EventType.PARTITION_STATE_CHANGE
@@ -179,13 +181,14 @@ def steady_brokers(cluster: ClusterView, log: ControllerLog, at: int) -> frozens
     """The brokers that are in each list of live ones that the controller logged about then, and of which nothing tells
     that they went in between: a list may be among lines that are missing."""
     views = own_views(cluster, log)
-    last = [view for view in views if view.at <= at - _VIEW_SLACK_US][-1:]
-    around = [view for view in views if abs(view.at - at) <= _VIEW_SLACK_US]
-    lists = [*last, *around]
-    if not lists or not any(view.at <= at for view in views):
+    before = bisect_right(views, at - _VIEW_SLACK_US, key=at_of)
+    first = min(bisect_left(views, at - _VIEW_SLACK_US, key=at_of), max(0, before - 1))
+    lists = views[first : bisect_right(views, at + _VIEW_SLACK_US, key=at_of)]
+    following = bisect_right(views, at, key=at_of)
+    if not lists or not following:
         return frozenset()
     since = lists[0].at
-    listed_next = min((view.at for view in views if view.at > at), default=None)
+    listed_next = views[following].at if following < len(views) else None
     return frozenset(
         broker
         for broker in frozenset.intersection(*(view.live for view in lists))

@@ -5,7 +5,7 @@ Source: kafka.controller.KafkaController.shutdownBroker (0.8.0 to 1.0), doContro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -15,6 +15,7 @@ from reconstruct.findings.divergences import DivergenceType
 from reconstruct.findings.verdicts import Divergence, Finding, Verdicts
 from reconstruct.model.states import PartitionState
 from reconstruct.partitions.case import Case
+from reconstruct.partitions.elections.judging import JudgedElection
 from reconstruct.partitions.evidence import Evidence
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.time.instants import utc
@@ -35,15 +36,19 @@ def judge_shutdowns(case: Case, verdicts: Verdicts) -> None:
 
     The leader epochs prove that no election came between; another live member of the ISR, that one was possible.
     """
+    elections: dict[int, list[JudgedElection]] = {}
+    for election in case.elections:
+        elections.setdefault(election.leader_epoch, []).append(election)
     for before, after in pairwise(case.decided):
         broker = before.value.leader
         is_next = after.value.leader_epoch == before.value.leader_epoch + 1 and after.value.leader != broker
         if broker < 0 or not is_next:
             continue
+        next_elections = elections.get(after.value.leader_epoch, ())
         for asked, evidence_id in case.cluster.shutdown_requests.get(broker, ()):
             listed = _listed_gone(case.cluster, broker, asked)
             is_known = before.start < asked - _KNOWN_US and after.start <= asked + _GONE_US
-            if listed is None or not is_known or not _was_decided_after(case, after, listed):
+            if listed is None or not is_known or not _was_decided_after(next_elections, listed):
                 continue
             others = [member for member in before.value.isr if member in listed.live and member != broker]
             asked_of = case.cluster.shutdown_controllers.get(evidence_id)
@@ -57,16 +62,15 @@ def _listed_gone(cluster: ClusterView, broker: int, asked: int) -> LiveView | No
     return None if view is None or broker in view.live else view
 
 
-def _was_decided_after(case: Case, after: Interval[LeaderAndIsrState], listed: LiveView) -> bool:
-    """Whether the controller that logged the list decided the state later, by its own clock, of a partition that had
+def _was_decided_after(elections: Sequence[JudgedElection], listed: LiveView) -> bool:
+    """Whether the controller that logged the list decided one of them later, by its own clock, of a partition that had
     gone offline: a controlled shutdown moves one that is online."""
     return any(
-        election.leader_epoch == after.value.leader_epoch
-        and election.decision.from_state == PartitionState.OFFLINE
+        election.decision.from_state == PartitionState.OFFLINE
         and election.decision.is_own_clock
         and election.decision.controller_id == listed.controller_id
         and listed.at <= election.at <= listed.at + _AT_ONCE_US
-        for election in case.elections
+        for election in elections
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -23,6 +23,7 @@ from reconstruct.model.versions import ANY_VERSION, UNCLEAN_ELECTION_CONFIGURABL
 from reconstruct.time.instants import at_of
 from reconstruct.time.intervals import Interval
 from reconstruct.time.line_order import JUMP_BACK_US
+from reconstruct.time.spans import within
 
 #: A topic's first line may be a little older than the first of its cluster's controller, clock against clock.
 _SLACK_US: Final = 5_000_000
@@ -391,9 +392,8 @@ class ClusterView:
     @_noted
     def live_views_of(self, controller_id: int | None, since: int, until: int | None) -> list[LiveView]:
         """The lists of live brokers that one controller logged in [since, until), in their order."""
-        end = len(self.live_views) if until is None else bisect_left(self.live_views, until, key=at_of)
-        within = self.live_views[bisect_left(self.live_views, since, key=at_of) : end]
-        return [view for view in within if view.controller_id == controller_id]
+        views = within(self.live_views, since, None if until is None else until - 1)
+        return [view for view in views if view.controller_id == controller_id]
 
     def is_registered(self, broker_id: int, start: int, end: int) -> bool:
         """Whether one registration of the broker lasted from ``start`` to ``end``."""

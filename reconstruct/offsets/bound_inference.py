@@ -25,7 +25,7 @@ from reconstruct.offsets.clocks import DECISIONS, earlier, later
 from reconstruct.offsets.evidence import LINE_TO_ACT_US, OffsetEvidence, ReplicaEventKind
 from reconstruct.offsets.role_spans import RoleSpan
 from reconstruct.offsets.timed_offsets import Key
-from reconstruct.time.instants import at_of
+from reconstruct.time.spans import within
 
 
 @dataclass(slots=True)
@@ -53,11 +53,6 @@ def _put(facts: list[Fact], fact: Fact) -> None:
     index = bisect_left(facts, fact)
     if index == len(facts) or facts[index] != fact:
         facts.insert(index, fact)
-
-
-def _between(facts: Sequence[Fact], start: int, end: int) -> Sequence[Fact]:
-    """Those of an instant from ``start`` up to and without ``end``."""
-    return facts[bisect_left(facts, start, key=at_of) : bisect_left(facts, end, key=at_of)]
 
 
 def infer_within_replica(
@@ -96,9 +91,9 @@ def infer_between_replicas(facts: Facts, roles: Sequence[RoleSpan]) -> None:
             continue
         for quantity in (oe.HIGH_WATERMARK, oe.LOG_END_OFFSET):
             own, leaders = (role.replica_id, quantity), (role.leader, quantity)
-            for fact in _between(facts.lower.get(own, ()), role.proven_from, role.end):
+            for fact in within(facts.lower.get(own, ()), role.proven_from, role.end - 1):
                 facts.at_least(leaders, fact)
-            for fact in _between(facts.upper.get(leaders, ()), role.proven_from, role.end):
+            for fact in within(facts.upper.get(leaders, ()), role.proven_from, role.end - 1):
                 facts.at_most(own, fact)
 
 
@@ -144,7 +139,7 @@ def infer_over_isr(facts: Facts, evidence: OffsetEvidence, roles: Sequence[RoleS
                     spans = followed_by.get((role.leader, member), _Followed(()))
                     known_by[member, began] = _KnownOfMember(drops, spans, began, role.end, committed)
                 known_at = known_by[member, began].at
-                for fact in _between(reached, start + 1, until):
+                for fact in within(reached, start + 1, until - 1):
                     known = known_at(fact.at)
                     if known is not None and known.offset < fact.offset:
                         facts.at_least((member, oe.LOG_END_OFFSET), fact)

@@ -95,6 +95,11 @@ class Case:
         return [change for change in self._tried_changes if change.is_failed]
 
     @cached_property
+    def reassignment_targets(self) -> list[tuple[int, ...]]:
+        """What a controller's lines of a reassignment that it began name, in order."""
+        return [f.replicas for f in self.facts if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
+
+    @cached_property
     def recreated_at(self) -> list[int]:
         """The instants at which a line tells of the topic's deletion or creation: its epochs may begin anew."""
         ends = (PartitionState.NEW, PartitionState.NON_EXISTENT)

@@ -6,7 +6,6 @@ of what it holds (KIP-101, KIP-320). What it accepted that its followers had not
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
@@ -15,8 +14,8 @@ from ingest.shapes.event_types import EventType
 from reconstruct.cluster.view import ClusterView
 from reconstruct.partitions.evidence import METADATA_PARTITION, Evidence
 from reconstruct.partitions.roles import FOLLOWER, LEADER, Role
-from reconstruct.time.instants import at_of
 from reconstruct.time.intervals import Interval
+from reconstruct.time.spans import within
 
 BECAME_FOLLOWER: Final = "became_follower"
 ELECTED_AGAIN: Final = "elected_again"
@@ -149,7 +148,5 @@ def _is_alive_after(
 ) -> bool:
     if ended_by not in (None, PROCESS_ENDED):
         return True
-    first = bisect_right(facts, start, key=at_of)
-    until = len(facts) if end is None else bisect_left(facts, end, key=at_of)
-    own = (facts[index] for index in range(first, until) if facts[index].broker_id == broker_id)
+    own = (fact for fact in within(facts, start + 1, None if end is None else end - 1) if fact.broker_id == broker_id)
     return any(fact.source_kind is not None and fact.source_kind != "znode" for fact in own)

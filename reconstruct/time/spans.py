@@ -1,4 +1,4 @@
-"""Spans of time in the order of their starts: those that touch another span, without going through all of them."""
+"""What is in the order of time: what touches a span, or lies in it, without going through all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Generic, Protocol, TypeVar
+
+from reconstruct.time.instants import at_of
 
 
 class Span(Protocol):
@@ -35,3 +37,18 @@ class SpansByTime(Generic[AnySpan]):
         """Those that have an instant of [first, last], their own ends included, in order."""
         candidates = self._spans[bisect_left(self._furthest, first) : bisect_right(self._starts, last)]
         return [span for span in candidates if span.end >= first]
+
+
+class Timed(Protocol):
+    """What is of one instant."""
+
+    @property
+    def at(self) -> int: ...
+
+
+AnyTimed = TypeVar("AnyTimed", bound=Timed)
+
+
+def within(items: Sequence[AnyTimed], first: int, last: int | None) -> Sequence[AnyTimed]:
+    """Those of an instant of [first, last], or from ``first`` on, of ``items`` in the order of time."""
+    return items[bisect_left(items, first, key=at_of) : None if last is None else bisect_right(items, last, key=at_of)]

@@ -18,6 +18,7 @@ from reconstruct.offsets.evidence import LINE_TO_VALUE_US, ReplicaEvent, Replica
 from reconstruct.offsets.rules.case import Extreme, IsrMove, IsrMoveKind, OffsetCase, names
 from reconstruct.offsets.rules.isr_moves import broken_by, last_election, printed_log_end
 from reconstruct.time.instants import at_of, utc
+from reconstruct.time.spans import within
 
 #: A leader's line of a join and the write of it lie within this.
 _SAME_JOIN_US: Final = 5_000_000
@@ -79,8 +80,7 @@ def _written_joins(case: OffsetCase) -> list[IsrMove]:
     before: dict[int, tuple[int, set[int]]] = {}
     for (at, evidence_id, leader), isr in lines.items():
         since, known = before.get(leader, (EVER_BEFORE, None))
-        changes = case.events_of(leader, *_ROLE_CHANGES)
-        began = changes[bisect_right(changes, since, key=at_of) : bisect_right(changes, at, key=at_of)]
+        began = within(case.events_of(leader, *_ROLE_CHANGES), since + 1, at)
         if began:
             since, known = began[-1].at, _first_isr(case, began)
         before[leader] = at, isr

@@ -20,10 +20,11 @@ from reconstruct.model.versions import ASYNC_CONTROLLER_SINCE
 from reconstruct.partitions.assignment import Assignment, Window
 from reconstruct.partitions.elections.controller_view import VIEW_SLACK_US, BrokerStatus, StateDecision
 from reconstruct.partitions.elections.inputs import NEW_PARTITION, distinct
-from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_ASSIGNMENT, Evidence
+from reconstruct.partitions.evidence import METADATA_PARTITION, ZNODE_ASSIGNMENT, Evidence, in_order
 from reconstruct.partitions.leader_and_isr import LeaderAndIsrState
 from reconstruct.partitions.sightings import OF_QUORUM, RANKS, Rank, Sighting, direct_sightings
 from reconstruct.time.intervals import Interval
+from reconstruct.time.spans import within
 
 _ELECTED: Final[frozenset[str]] = frozenset(ElectionKind)
 _KEEPS_ISR: Final[frozenset[str]] = frozenset({ElectionKind.PREFERRED_REPLICA, ElectionKind.REASSIGNED_PARTITION})
@@ -52,7 +53,7 @@ class Occasions:
         reassigning: Sequence[Window],
         cluster: ClusterView,
     ) -> None:
-        known = list(facts)
+        known = in_order(facts)
         self.assignments = assignments
         self.cluster = cluster
         #: whether the partition is a KRaft quorum's: then each change of it is a record.
@@ -120,16 +121,13 @@ class Occasions:
         """Up to 1.0 the line names the leader and no epoch: the last before the request that tells of it."""
         before = [
             move
-            for move in self.moves
-            if move.leader_epoch is None
-            and move.leader == sent.leader
-            and _is_by(move, sent.fact.controller_epoch)
-            and sent.at - VIEW_SLACK_US <= move.at <= sent.at
+            for move in within(self.moves, sent.at - VIEW_SLACK_US, sent.at)
+            if move.leader_epoch is None and move.leader == sent.leader and _is_by(move, sent.fact.controller_epoch)
         ]
         line = max(before, key=lambda move: move.order, default=None)
         if line is None:
             return None
-        others = (s for s in self.sent if line.at <= s.at < sent.at and s.leader == sent.leader)
+        others = (s for s in within(self.sent, line.at, sent.at - 1) if s.leader == sent.leader)
         return None if any(s.leader_epoch != sent.leader_epoch for s in others) else line
 
     def assigned(self, decision: StateDecision, state: LeaderAndIsrState) -> Assigned:

@@ -84,19 +84,21 @@ class ControllerLog:
     controller_epoch: int
     lines: list[Evidence] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    #: by replica, its transitions.
+    of_replicas: dict[int, list[Evidence]] = field(default_factory=dict)
+    #: whether its requests name the assigned replicas.
+    shows_assignments: bool = False
     #: StopReplica requests as controller.log tells of them, up to 2.5.
     stops: list[Evidence] = field(default_factory=list)
-
-    @property
-    def shows_assignments(self) -> bool:
-        """Whether its requests name the assigned replicas."""
-        return any(line.replicas for line in self.lines if line.kind in REQUESTS)
 
     def forgotten_before(self, block: Block) -> frozenset[int]:
         """Replicas that were last NonExistentReplica when the block began."""
         first = block.transitions[0].offset if block.transitions else 0
-        last = {line.replica_id: line.to_state for line in self.lines if line.kind == REPLICA and line.offset < first}
-        return frozenset(r for r, to in last.items() if r is not None and to == ReplicaState.NON_EXISTENT)
+        last = {
+            replica: lines[: bisect_left(lines, first, key=lambda line: line.offset)][-1:]
+            for replica, lines in self.of_replicas.items()
+        }
+        return frozenset(r for r, before in last.items() if before and before[0].to_state == ReplicaState.NON_EXISTENT)
 
     @property
     def start(self) -> int:
@@ -135,6 +137,10 @@ def controller_logs(facts: Sequence[Evidence]) -> list[ControllerLog]:
     for log in found.values():
         log.lines.sort(key=lambda line: (line.offset, line.order))
         log.blocks = list(_blocks(log.lines))
+        log.shows_assignments = any(line.replicas for line in log.lines if line.kind in REQUESTS)
+        for line in log.lines:
+            if line.kind == REPLICA and line.replica_id is not None:
+                log.of_replicas.setdefault(line.replica_id, []).append(line)
         log.stops = stops.get(log.controller_id, [])
     return [found[key] for key in sorted(found)]
 

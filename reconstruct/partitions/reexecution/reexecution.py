@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.shapes.event_types import EventType
 from reconstruct.model.states import PartitionState, ReplicaState
 from reconstruct.model.versions import (
     ASYNC_CONTROLLER_SINCE,
@@ -195,7 +194,7 @@ class _Reexecution:
             return [self.step.replicas]
         if requested is not None:
             return [requested]
-        targets = [f.replicas for f in self.case.facts if f.kind == EventType.REASSIGNMENT_STARTED and f.replicas]
+        targets = self.case.reassignment_targets
         known = [a.value.target for a in self.case.assignments] if self.case.reassigning else []
         until = self.line.at + WRITTEN_WITHIN_US
         written = [a.value.replicas for a in self.case.assignments if self.line.at < a.start <= until]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import Final
 
 from ingest.shapes.event_types import EventType
 from reconstruct.findings.divergences import DivergenceType
@@ -42,11 +45,34 @@ def judge_fetchers(case: Case, verdicts: Verdicts) -> None:
             _judge_given_up(case, timeline[-1], verdicts)
 
 
-class _Told(NamedTuple):
-    """When a broker was told of which leader epoch: by what it became, and by each request that reached it."""
+class _Told:
+    """When a broker was told of which leader epoch, (instant, epoch): by what it became, and by each request that
+    reached it."""
 
-    roles: Sequence[tuple[int, int]]
-    received: Sequence[tuple[int, int]]
+    def __init__(self, roles: Iterable[tuple[int, int]], received: Iterable[tuple[int, int]]) -> None:
+        self._roles = sorted(roles)
+        self._highest = list(accumulate((epoch for _, epoch in self._roles), max))
+        self._all = sorted([*self._roles, *received])
+        self._lowest_from = list(accumulate((epoch for _, epoch in reversed(self._all)), min))[::-1]
+
+    def highest_before(self, instant: int) -> list[int]:
+        """Of the roles; empty where there is none."""
+        return self._highest[: bisect_left(self._roles, instant, key=_instant)][-1:]
+
+    def roles_between(self, first: int, last: int) -> list[int]:
+        """The epochs of the roles of [first, last]."""
+        begin, end = bisect_left(self._roles, first, key=_instant), bisect_right(self._roles, last, key=_instant)
+        return [epoch for _, epoch in self._roles[begin:end]]
+
+    def lowest_after(self, instant: int, least: int) -> int | None:
+        """The lowest that is ``least`` or higher."""
+        index = bisect_right(self._all, instant, key=_instant)
+        if index == len(self._all) or self._lowest_from[index] >= least:
+            return self._lowest_from[index] if index < len(self._all) else None
+        return min((epoch for _, epoch in self._all[index:] if epoch >= least), default=None)
+
+
+_instant: Final[Callable[[tuple[int, int]], int]] = itemgetter(0)
 
 
 def _received(case: Case, broker_id: int) -> list[tuple[int, int]]:
@@ -132,10 +158,9 @@ def _told_around(case: Case, span: Fetching, slack: int, told: _Told, most: int)
     """The leader epochs that the broker may have been told of last, and those that it acted upon just then, lower ones
     too (R21 tells of them); none where nothing tells up to which, or where they are more than the ``most`` of which it
     is known who led: damaged text may name any number."""
-    before = [epoch for at, epoch in told.roles if at < span.start - slack]
-    near = [epoch for at, epoch in told.roles if abs(at - span.start) <= slack]
-    after = [epoch for at, epoch in (*told.roles, *told.received) if at > span.start + slack]
-    last = min((epoch for epoch in after if epoch >= max((*before, *near), default=0)), default=None)
+    before = told.highest_before(span.start - slack)
+    near = told.roles_between(span.start - slack, span.start + slack)
+    last = told.lowest_after(span.start + slack, max((*before, *near), default=0))
     if last is None and near and _is_written_after(case, max(near), span.start + slack):
         last = max(near)
     possible = range(max(before, default=0), (-1 if last is None else last) + 1)
